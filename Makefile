@@ -1,0 +1,48 @@
+# Each command sets up what it needs, once, in .venv and node_modules; nothing has to be activated.
+PYTHON ?= python3
+SETUP = @$(PYTHON) scripts/setup.py
+RUN = .venv/bin/python -m
+MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
+
+.PHONY: help site test serve record lint budget lock clean
+
+help:  ## what can be called
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
+		printf 'make %-8s %s\n' "$$name" "$$what"; done
+
+site:  ## build the site into site/; with a GPU, first run what is stale or missing
+	@if nvidia-smi > /dev/null 2>&1; then $(MAKE) --no-print-directory record; fi
+	$(SETUP) site
+	$(MKDOCS) build --strict
+	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
+
+test: lint  ## lint, then test everything that this machine can run
+	$(RUN) pytest
+
+lint:  ## check the code and its layout
+	$(SETUP) test
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+
+serve:  ## the site at http://localhost:8000, built again at every change
+	$(SETUP) site
+	$(MKDOCS) serve
+
+record:  ## run the stale and missing snippets on this machine's GPU; ALL=1 runs every one
+	$(SETUP) record
+	$(RUN) scripts.record $(if $(ALL),--all)
+
+budget:  ## measure the site's speed against its budget
+	$(SETUP) budget
+	$(RUN) scripts.budget
+
+lock:  ## choose the newest versions that pyproject.toml admits: requirements.lock, package-lock.json
+	$(SETUP) lock
+	.venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml \
+		--group site --group library --group record --group test --group node
+	npm install --package-lock-only --omit-lockfile-registry-resolved
+	npm install --package-lock-only --omit-lockfile-registry-resolved --prefix scripts/lighthouse
+
+clean:  ## remove what was built and what was set up
+	rm -rf build site .venv node_modules scripts/lighthouse/node_modules

@@ -1,0 +1,171 @@
+// What the pages do in the browser: draw figures when they come near, in the colours of the scheme; turn Plotly's own
+// controls into native ones; make every control reachable by keyboard; print with all figures drawn.
+(() => {
+  "use strict";
+
+  const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
+  const NEAR = "300px"; // how far below the view a figure starts to load
+  const TOKENS = ["paper", "line", "ink", "soft", "query", "key", "value", "accent"];
+
+  let library;
+  function plotly() {
+    library ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = LIBRARY;
+      script.onload = () => resolve(window.Plotly);
+      script.onerror = () => reject(new Error(`${LIBRARY} did not load`));
+      document.head.append(script);
+    });
+    return library;
+  }
+
+  // Colours: the body's follow the scheme; the root element always holds the light ones, which paper wants.
+  function colours(printing) {
+    const style = getComputedStyle(printing ? document.documentElement : document.body);
+    return Object.fromEntries(TOKENS.map((name) => [name, style.getPropertyValue(`--hb-${name}`).trim()]));
+  }
+
+  function coloured(figure, colour) {
+    const { data, layout } = structuredClone(figure);
+    for (const trace of data) {
+      const own = colour[trace.meta?.role];
+      if (own) {
+        trace.marker = { ...trace.marker, color: own };
+        trace.line = { ...trace.line, color: own };
+      }
+      if (trace.type === "heatmap") trace.colorscale ??= [[0, colour.paper], [1, colour.query]];
+      if (trace.type === "pie") trace.marker = { ...trace.marker, line: { color: colour.paper, width: 2 } };
+    }
+    for (const name of Object.keys(layout).filter((key) => /^[xy]axis/.test(key)).concat("xaxis", "yaxis")) {
+      layout[name] = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true, ...layout[name] };
+    }
+    layout.colorway ??= [colour.query, colour.key, colour.value, colour.accent, colour.soft, colour.ink];
+    layout.font = { size: 13, family: getComputedStyle(document.body).fontFamily, ...layout.font, color: colour.ink };
+    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
+    layout.margin = { l: 48, r: 16, t: 16, b: 48, ...layout.margin };
+    layout.hoverlabel = { bgcolor: colour.paper, bordercolor: colour.soft, font: { color: colour.ink } };
+    layout.dragmode = false;
+    delete layout.updatemenus;
+    delete layout.sliders;
+    return { data, layout };
+  }
+
+  class Plot {
+    constructor(place) {
+      this.place = place;
+      this.figure = JSON.parse(place.querySelector("script").textContent);
+      this.controls = []; // each a function that applies what is chosen
+    }
+
+    draw(printing = false) {
+      this.drawing = (this.drawing ?? plotly()).then(() => this.paint(printing));
+      return this.drawing;
+    }
+
+    async paint(printing) {
+      if (!this.canvas) this.prepare();
+      const { data, layout } = coloured(this.figure, colours(printing));
+      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: true });
+      for (const apply of this.controls) await apply();
+    }
+
+    prepare() {
+      const bar = document.createElement("div");
+      bar.className = "hb-controls";
+      this.canvas = document.createElement("div");
+      this.canvas.style.height = `${this.figure.layout.height ?? 400}px`;
+      this.canvas.setAttribute("aria-hidden", "true"); // its text alternative stands beside it
+      this.place.append(bar, this.canvas);
+      this.place.classList.add("hb-plot--drawn");
+      for (const menu of this.figure.layout.updatemenus ?? []) this.offer(bar, menu.name, select(menu), menu.buttons);
+      for (const slider of this.figure.layout.sliders ?? []) this.offer(bar, slider.name, range(slider), slider.steps);
+    }
+
+    offer(bar, name, control, choices) {
+      const label = document.createElement("label");
+      label.append(name, control.input, control.shown ?? "");
+      bar.append(label);
+      const apply = () => {
+        const { method = "restyle", args } = choices[control.input.value];
+        return Plotly[method](this.canvas, ...structuredClone(args));
+      };
+      control.input.addEventListener("input", apply);
+      this.controls.push(apply);
+    }
+  }
+
+  function select(menu) {
+    const input = document.createElement("select");
+    menu.buttons.forEach((button, index) => input.append(new Option(button.label, index, false, index === (menu.active ?? 0))));
+    return { input };
+  }
+
+  function range(slider) {
+    const input = document.createElement("input");
+    const shown = document.createElement("output");
+    Object.assign(input, { type: "range", min: 0, max: slider.steps.length - 1, step: 1, value: slider.active ?? 0 });
+    const say = () => {
+      shown.textContent = slider.steps[input.value].label;
+      input.setAttribute("aria-valuetext", shown.textContent);
+    };
+    input.addEventListener("input", say);
+    say();
+    return { input, shown };
+  }
+
+  const plots = [...document.querySelectorAll(".hb-plot")].map((place) => new Plot(place));
+  const drawn = () => plots.filter((plot) => plot.drawing);
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+        seen.unobserve(target);
+        plots.find((plot) => plot.place === target).draw();
+      }
+    },
+    { rootMargin: `0px 0px ${NEAR} 0px` },
+  );
+  for (const plot of plots) seen.observe(plot.place);
+
+  new MutationObserver(() => drawn().forEach((plot) => plot.draw())).observe(document.body, {
+    attributeFilter: ["data-md-color-scheme"],
+  });
+
+  // Print: Ctrl/Cmd+P waits for every figure; a print from the menu prints what is drawn, and the others' alternatives.
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "p" || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    Promise.allSettled(plots.map((plot) => plot.draw(true))).then(() => print());
+  });
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const details of closed) details.open = true;
+    for (const plot of drawn()) plot.paint(true);
+  });
+  addEventListener("afterprint", () => {
+    for (const details of closed) details.open = false;
+    for (const plot of drawn()) plot.draw();
+  });
+
+  // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels act as the buttons they look like.
+  function reachable() {
+    for (const box of document.querySelectorAll(".md-typeset pre > code, .hb-table, .md-typeset__scrollwrap, .katex-display")) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  }
+  addEventListener("resize", reachable);
+  addEventListener("load", reachable);
+  reachable();
+
+  for (const label of document.querySelectorAll(".md-header label[for=__drawer], .md-header label[for=__search]")) {
+    label.tabIndex = 0;
+    label.setAttribute("role", "button");
+    label.setAttribute("aria-label", label.htmlFor === "__drawer" ? "Contents" : "Search");
+    label.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      label.click();
+    });
+  }
+})();

@@ -1,0 +1,159 @@
+"""FlashAttention: tiles of queries stay, tiles of keys and values stream past, and the square is never written.
+
+One program owns a block of queries.  For each it keeps what ``kernels.softmax.OnlineSoftmax`` keeps, a running maximum
+and a running sum, and beside them the blend of the values read so far.  A block of scores lives in registers from the
+first matmul to the second; when the maximum moves, all that was summed before is rescaled by the same factor.
+
+Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; the order of loops is FlashAttention-2's, arXiv:2307.08691.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.inputs import check_attention, check_flash, check_kernel
+
+
+class Tiles(NamedTuple):
+    """How the work is cut: queries a program, keys a step, warps a program, K and V tiles in flight."""
+
+    block_q: int
+    block_k: int
+    warps: int
+    stages: int
+
+
+def tiles(head_dim: int, dtype: torch.dtype) -> Tiles:
+    """The tiles that fit shared memory and registers of an H100: the wider a row, the fewer of them."""
+    if dtype == torch.float32:  # plain FP32 lanes, and twice the bytes
+        return Tiles(64, 32, 4, 2) if head_dim <= 64 else Tiles(32, 32, 4, 2) if head_dim <= 128 else Tiles(32, 16, 4, 1)
+    if head_dim <= 64:
+        return Tiles(128, 64, 4, 3)
+    if head_dim <= 128:
+        return Tiles(128, 128, 8, 2)
+    return Tiles(128, 64, 8, 2)
+
+
+def flash_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
+) -> Tensor:
+    """Attention as ``kernels.reference.attention`` defines it, in O(N) memory: ``[batch, heads, N_q, head_dim]``.
+
+    q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]   any strides
+    FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are exact unless
+    ``torch.backends.cuda.matmul.allow_tf32``.  is_causal aligns top-left, as torch does: query i sees keys 0 to i.
+    A query without any key gets 0.  Traffic: Q and the output once, K and V once for each block of queries.
+
+    Bad input raises a ValueError or TypeError that names it.
+    """
+    scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    check_flash(q, v)
+    check_kernel(flash_kernel, on_cpu="kernels.reference.attention", query=q, key=k, value=v)
+    if scale <= 0:  # the kernel takes the maximum before it scales, so the sign goes into q
+        q, scale = q * (-1 if scale < 0 else 0), -scale or 1.0
+
+    batch, heads, seq_q, head_dim = q.shape
+    seq_k = k.shape[-2]
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    if out.numel() == 0:
+        return out
+    tile = tiles(head_dim, q.dtype)
+    programs = triton.cdiv(seq_q, tile.block_q) * heads * batch
+    with torch.cuda.device_of(q):
+        flash_kernel[(programs,)](
+            q, k, v, out, *q.stride(), *k.stride(), *v.stride(),
+            scale * math.log2(math.e), heads, heads // k.shape[1], seq_q, seq_k,
+            HEAD_DIM=head_dim, PADDED_DIM=max(16, triton.next_power_of_2(head_dim)),
+            BLOCK_Q=tile.block_q, BLOCK_K=tile.block_k, CAUSAL=is_causal,
+            PRECISION="tf32" if torch.backends.cuda.matmul.allow_tf32 else "ieee",
+            num_warps=tile.warps, num_stages=tile.stages,
+        )  # fmt: skip
+    return out
+
+
+@triton.jit
+def flash_kernel(
+    q, k, v, out,
+    q_batch, q_head, q_row, q_column, k_batch, k_head, k_row, k_column, v_batch, v_head, v_row, v_column,
+    scale, heads, group, seq_q, seq_k,
+    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """One block of queries of one head.  ``scale`` includes log2(e): exp2 is what the hardware computes."""
+    query_blocks = tl.cdiv(seq_q, BLOCK_Q)
+    first_query = (query_blocks - 1 - tl.program_id(0) % query_blocks) * BLOCK_Q  # causal: the longest work first
+    slice = tl.program_id(0) // query_blocks
+    batch = (slice // heads).to(tl.int64)  # 64 bits: offsets may pass 2**31
+    head = (slice % heads).to(tl.int64)
+    query = first_query + tl.arange(0, BLOCK_Q).to(tl.int64)
+    dim = tl.arange(0, PADDED_DIM).to(tl.int64)
+    inside = (query < seq_q)[:, None] & (dim < HEAD_DIM)[None, :]
+
+    # A block of queries stays, and with it the state: nothing was read yet.
+    q += batch * q_batch + head * q_head
+    k += batch * k_batch + head // group * k_head  # grouped queries share keys and values
+    v += batch * v_batch + head // group * v_head
+    queries = tl.load(q + query[:, None] * q_row + dim[None, :] * q_column, inside, 0.0)
+    running_max = tl.full([BLOCK_Q], -float("inf"), tl.float32)
+    running_sum = tl.zeros([BLOCK_Q], tl.float32)
+    accumulator = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
+
+    # Keys and values stream past: first the blocks that every query here sees whole, then those that need a mask.
+    # What no query sees is never read.
+    stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k
+    whole = (tl.minimum(seq_k, first_query + 1) if CAUSAL else seq_k) // BLOCK_K * BLOCK_K
+    running_max, running_sum, accumulator = stream(
+        running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
+        scale, seq_k, 0, whole, HEAD_DIM, BLOCK_K, CAUSAL, PRECISION, MASKED=False,
+    )  # fmt: skip
+    running_max, running_sum, accumulator = stream(
+        running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
+        scale, seq_k, whole, stop, HEAD_DIM, BLOCK_K, CAUSAL, PRECISION, MASKED=True,
+    )  # fmt: skip
+
+    # A sum of 0: every score was -inf, or there was no key.  The blend of nothing is 0.
+    blend = accumulator / tl.where(running_sum == 0.0, 1.0, running_sum)[:, None]
+    out += slice.to(tl.int64) * seq_q * HEAD_DIM
+    tl.store(out + query[:, None] * HEAD_DIM + dim[None, :], blend.to(out.dtype.element_ty), inside)
+
+
+@triton.jit
+def stream(
+    running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
+    scale, seq_k, start, stop,
+    HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    """The state after the keys and values from ``start`` to ``stop``, a multiple of BLOCK_K apart unless MASKED."""
+    for first_key in range(start, stop, BLOCK_K):
+        key = first_key + tl.arange(0, BLOCK_K).to(tl.int64)
+        inside = (dim < HEAD_DIM)[None, :]
+        if MASKED:
+            inside = inside & (key < seq_k)[:, None]
+
+        # Multiply: scores of these queries with these keys.
+        keys = tl.load(k + key[:, None] * k_row + dim[None, :] * k_column, inside, 0.0)
+        scores = tl.dot(queries, keys.T, input_precision=PRECISION)
+        if MASKED:
+            scores = tl.where((key < seq_k)[None, :], scores, -float("inf"))
+        if MASKED and CAUSAL:
+            scores = tl.where(key[None, :] <= query[:, None], scores, -float("inf"))
+
+        # Squish, as far as the scores are known: when the maximum moves, rescale what was summed before.
+        new_max = tl.maximum(running_max, tl.max(scores, 1) * scale)
+        safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)  # (-inf) - (-inf) would be NaN
+        exponentials = tl.exp2(scores * scale - safe_max[:, None])
+        rescale = tl.exp2(running_max - safe_max)
+        running_sum = running_sum * rescale + tl.sum(exponentials, 1)
+        running_max = new_max
+
+        # Multiply: the values, blended; divided by the sum once, at the end.
+        values = tl.load(v + key[:, None] * v_row + dim[None, :] * v_column, inside, 0.0)
+        accumulator = accumulator * rescale[:, None]
+        accumulator = tl.dot(exponentials.to(values.dtype), values, accumulator, input_precision=PRECISION)
+    return running_max, running_sum, accumulator

@@ -1,0 +1,118 @@
+"""How every number of the handbook is measured, and the table that it is put into."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+
+TABLE = "application/vnd.attention-handbook.table+json"
+Value = str | int | float | bool | None
+
+
+class Table:
+    """Rows of named columns with units; ``show()`` prints them and, in a notebook, leaves them for figures to read.
+
+    ``Table("squares", n="", square="MiB")``: column -> unit, "" for none.  Rows are added by ``add(n=8192, square=128.0)``.
+    """
+
+    def __init__(self, name: str, **columns: str):
+        self.name = name
+        self.columns = columns
+        self.rows: list[dict[str, Value]] = []
+
+    def add(self, **row: Value) -> None:
+        """One more row.  Raises ValueError unless every column is given once, TypeError for what JSON cannot hold."""
+        if row.keys() != self.columns.keys():
+            raise ValueError(f"table {self.name} has columns {list(self.columns)}, the row has {list(row)}")
+        for column, value in row.items():
+            if not isinstance(value, Value):
+                raise TypeError(f"{column} is {type(value).__name__}: a string, a number, a bool or None is wanted")
+        self.rows.append({column: row[column] for column in self.columns})
+
+    def __str__(self) -> str:
+        titles = [f"{column} ({unit})" if unit else column for column, unit in self.columns.items()]
+        lines = [titles, *([_text(value) for value in row.values()] for row in self.rows)]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        words = [any(isinstance(row[column], str) for row in self.rows) for column in self.columns]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(line, widths, words, strict=True)
+            ).rstrip()
+            for line in lines
+        )
+
+    def show(self) -> None:
+        """Prints the table.  In a notebook: one output that holds the same text and, beside it, names, units and rows."""
+        if not _in_notebook():
+            print(self)
+            return
+        from IPython.display import display
+
+        columns = [{"name": column, "unit": unit} for column, unit in self.columns.items()]
+        payload = {"name": self.name, "columns": columns, "rows": self.rows}
+        display({"text/plain": str(self), TABLE: payload}, raw=True)
+
+
+class Time(NamedTuple):
+    """How long one call took, in milliseconds: the median, and the 20th and 80th percentile around it."""
+
+    median: float
+    low: float
+    high: float
+
+
+def time(function: Callable[[], object]) -> Time:
+    """Milliseconds for one call of ``function``: warmed up, repeated, the L2 cache cleared before each repeat.
+
+    On a GPU by CUDA events, so that what is timed is the device's work and not Python's.  Without one by the wall
+    clock, caches as they are: good enough to see an order of magnitude, not to be quoted.
+    """
+    if not torch.cuda.is_available():
+        return _wall_clock(function)
+    from triton.testing import do_bench
+
+    return Time(*do_bench(function, quantiles=[0.5, 0.2, 0.8]))
+
+
+def peak_memory(function: Callable[[], object]) -> int:
+    """Bytes by which GPU memory grew, at its highest, while ``function`` ran; its result counts, its inputs do not.
+
+    Raises RuntimeError without a GPU: only the CUDA allocator keeps this count.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("peak_memory needs a GPU; kernels.cost computes the same bytes from the shapes anywhere")
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    function()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def _wall_clock(function: Callable[[], object]) -> Time:
+    function()
+    samples = []
+    started = perf_counter()
+    while len(samples) < 5 or perf_counter() - started < 0.1:
+        before = perf_counter()
+        function()
+        samples.append(1e3 * (perf_counter() - before))
+    low, _, _, high = statistics.quantiles(samples, n=5)
+    return Time(statistics.median(samples), low, high)
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"

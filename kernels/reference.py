@@ -1,0 +1,63 @@
+"""Attention as it is defined: multiply, squish, multiply, in plain PyTorch.
+
+This is the specification of every kernel here, and it is what they are measured against: easy to read, right, and
+slow, because it writes the square ``[N_q, N_k]`` of scores to memory and reads it back.
+
+Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kernels.inputs import check_attention, repeat_heads, visible
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """For each query an average of the value rows, weighted by how well their keys match: ``[..., N_q, d_v]``.
+
+    q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]   usually [batch, heads, sequence, head_dim]
+    attn_mask: [..., N_q, N_k] bool, broadcast; True takes part.  is_causal: query i sees keys 0 to i.  Both may be given.
+    scale: 1/√d if None.   enable_gqa: q has a whole number of times as many heads as k and v; neighbours share one.
+    A query that may see no key gets 0.  Bad input raises a ValueError or TypeError that names it.
+    """
+    scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    mask = visible(q, k, attn_mask, is_causal)
+    k, v = repeat_heads(q, k, v)
+
+    scores = q @ k.transpose(-2, -1) * scale  # multiply: every query with every key    [..., N_q, N_k]
+    shares = softmax(scores, mask)  # squish: each row of scores becomes shares of 1    [..., N_q, N_k]
+    return shares @ v  # multiply: each row of shares blends the value rows             [..., N_q, d_v]
+
+
+def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Each row as shares of 1, 0 where ``mask`` is False; a row without any True is all 0."""
+    if mask is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)
+
+
+def weights(q: Tensor, k: Tensor, **options) -> Tensor:
+    """The shares by themselves, ``[..., N_q, N_k]``: attention over values that are the identity matrix.
+
+    Takes the options of ``attention``.  Row: who asks.  Column: who is looked at.
+    """
+    check_attention(q, k, k, enable_gqa=options.get("enable_gqa", False))
+    identity = torch.eye(k.shape[-2], dtype=k.dtype, device=k.device)
+    return attention(q, k, identity.expand(*k.shape[:-1], -1), **options)
+
+
+def oracle(q: Tensor, k: Tensor, v: Tensor, **options) -> Tensor:
+    """``attention`` in FP64, whatever came in: what every error is measured against."""
+    check_attention(q, k, v, enable_gqa=options.get("enable_gqa", False))
+    return attention(q.double(), k.double(), v.double(), **options)

@@ -1,0 +1,126 @@
+"""Softmax of a row three ways: naive, safe, and online, for a row that arrives in pieces.
+
+The naive softmax overflows.  The safe one subtracts the maximum, for which it must have seen the whole row.  The
+online one remembers two numbers while it reads, ``(running_max, running_sum)``, and they form an algebra:
+
+    update   state, block -> state      a block of scores arrives
+    merge    state, state -> state      two parts of a row were read apart; commutative, and associative up to rounding
+    empty    (-inf, 0)                  the identity of merge: a row of which nothing was read
+
+Source: Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.inputs import check_kernel
+
+
+def naive_softmax(scores: Tensor) -> Tensor:
+    """Softmax along the last axis as the formula has it, wrong on purpose for large scores.
+
+    exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.  Nothing crashes.
+    """
+    exponentials = scores.exp()
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+def safe_softmax(scores: Tensor) -> Tensor:
+    """Softmax along the last axis with the maximum subtracted first, which changes no share and cannot overflow."""
+    return naive_softmax(scores - scores.amax(-1, keepdim=True))
+
+
+class OnlineSoftmax(NamedTuple):
+    """What must be remembered of the scores read so far, one FP32 entry a row.
+
+    running_max: [...] the largest score
+    running_sum: [...] the sum of ``exp(score - running_max)``
+    """
+
+    running_max: Tensor
+    running_sum: Tensor
+
+    @classmethod
+    def empty(cls, *shape: int, device: torch.device | str | None = None) -> OnlineSoftmax:
+        return cls(torch.full(shape, -torch.inf, device=device), torch.zeros(shape, device=device))
+
+    def update(self, block: Tensor) -> OnlineSoftmax:
+        """The state after a block of scores, ``[..., block]``, was read; an empty block changes nothing."""
+        if block.shape[-1] == 0:
+            return self
+        block = block.float()  # a sum of FP16 exponentials would overflow
+        block_max = block.amax(-1)
+        return self.merge(OnlineSoftmax(block_max, exp_below(block, block_max.unsqueeze(-1)).sum(-1)))
+
+    def merge(self, other: OnlineSoftmax) -> OnlineSoftmax:
+        """The state of both parts of a row.  Rescaling by ``exp(old - new)`` is the whole trick."""
+        new_max = torch.maximum(self.running_max, other.running_max)
+        return OnlineSoftmax(
+            new_max,
+            self.running_sum * exp_below(self.running_max, new_max)
+            + other.running_sum * exp_below(other.running_max, new_max),
+        )
+
+    @property
+    def lse(self) -> Tensor:
+        """log-sum-exp of the scores; -inf for an empty row."""
+        return self.running_max + self.running_sum.log()
+
+
+def exp_below(score: Tensor, maximum: Tensor) -> Tensor:
+    """``exp(score - maximum)``, and 0 where both are -inf: (-inf) - (-inf) would be NaN."""
+    return torch.where(score == -torch.inf, 0.0, (score - maximum).exp())
+
+
+def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
+    """Softmax along the last axis in Triton, ``[rows, columns] -> [rows, columns]``, one program a row, FP32 inside.
+
+    Traffic for M rows of N scores: 2·M·N read, M·N written.  A fully masked row (all -inf) gives zeros.
+
+    Raises:
+        ValueError: if ``scores`` is not 2-D, or ``block`` is not a power of two.
+        TypeError: if ``scores`` is not FP32, FP16 or BF16.
+    """
+    if scores.ndim != 2:
+        raise ValueError(f"scores has {scores.ndim} dimensions, [rows, columns] is wanted")
+    if block < 1 or block & (block - 1):
+        raise ValueError(f"block is {block}: Triton blocks are powers of two")
+    check_kernel(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)
+    rows, columns = scores.shape
+    out = torch.empty_like(scores, memory_format=torch.contiguous_format)
+    if scores.numel():
+        with torch.cuda.device_of(scores):
+            softmax_kernel[(rows,)](scores, out, columns, *scores.stride(), BLOCK=block)
+    return out
+
+
+@triton.jit
+def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)  # rows · columns may pass 2**31
+    row_scores = scores + row * row_stride
+    running_max = -float("inf")
+    running_sum = 0.0
+
+    # First reading: the state.                                                reads N
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK).to(tl.int64)
+        block = tl.load(row_scores + column * column_stride, column < columns, -float("inf")).to(tl.float32)
+        new_max = tl.maximum(running_max, tl.max(block))
+        safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
+        running_sum = running_sum * tl.exp(running_max - safe_max) + tl.sum(tl.exp(block - safe_max))
+        running_max = new_max
+
+    # Second reading: the weights.                                             reads N, writes N
+    safe_max = tl.where(running_max == -float("inf"), 0.0, running_max)
+    safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
+    for start in range(0, columns, BLOCK):
+        column = start + tl.arange(0, BLOCK).to(tl.int64)
+        block = tl.load(row_scores + column * column_stride, column < columns, -float("inf")).to(tl.float32)
+        weights = tl.exp(block - safe_max) / safe_sum
+        tl.store(out + row * columns + column, weights.to(out.dtype.element_ty), column < columns)

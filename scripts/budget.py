@@ -1,0 +1,171 @@
+"""Measures the site's speed against its budget; exits 1 and names what was missed. `make budget` runs it.
+
+Builds as `make site` does, into build/budget, and serves that below a path with its texts compressed.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from scripts import browser
+from scripts.static_server import serve
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "build" / "budget"
+LIGHTHOUSE = ROOT / "scripts" / "lighthouse" / "node_modules" / "lighthouse" / "cli" / "index.js"
+
+CLEAN_BUILD = 10.0  # seconds
+REBUILD = 2.0  # seconds, from a change to the reload
+PAGE = 200.0  # kB over the wire before a figure comes near
+SCORES = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
+RUNS = 3
+
+missed: list[str] = []
+
+
+def report(what: str, value: float, unit: str, *, most: float | None = None, least: float | None = None) -> None:
+    """Prints a line; what is over `most` or under `least` is missed."""
+    bad = (most is not None and value > most) or (least is not None and value < least)
+    limit = f"at most {most:g}" if most is not None else f"at least {least:g}" if least else ""
+    print(f"  {what:<58} {value:8.1f} {unit:<3} {limit}{'  MISSED' if bad else ''}", flush=True)
+    if bad:
+        missed.append(what)
+
+
+def mkdocs(*arguments: str, **environment: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "mkdocs", *arguments]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def clean_build(url: str) -> None:
+    shutil.rmtree(ROOT / "build", ignore_errors=True)
+    start = time.perf_counter()
+    build = mkdocs("build", "--strict", "--site-dir", str(SITE), SITE_URL=url)
+    _, log = build.communicate()
+    if build.returncode:
+        sys.exit(f"{log}\nThe site does not build.")
+    report("clean build", time.perf_counter() - start, "s", most=CLEAN_BUILD)
+
+
+def rebuilds() -> None:
+    """From the change of one file in each watched folder to the word that the open page waits for."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/"
+    server = mkdocs("serve", "--dev-addr", f"127.0.0.1:{port}", SITE_URL=url)
+    try:
+        for line in server.stderr:
+            if "Serving on" in line:
+                break
+        for folder, pattern in [
+            ("docs", "*.md"),
+            ("kernels", "*.py"),
+            ("snippets", "*.py"),
+            ("scripts/figures", "*.py"),
+        ]:
+            file = max((ROOT / folder).rglob(pattern), key=lambda path: path.stat().st_size)
+            with urllib.request.urlopen(url) as page:
+                epoch, request = re.search(r"livereload\((\d+), (\d+)\)", page.read().decode()).groups()
+            start = time.perf_counter()
+            file.touch()
+            with urllib.request.urlopen(f"{url}livereload/{epoch}/{request}", timeout=60) as reload:
+                changed = int(reload.read()) > int(epoch)
+            if not changed:
+                sys.exit(f"mkdocs serve does not watch {file.relative_to(ROOT)}")
+            report(f"rebuild after {file.relative_to(ROOT)}", time.perf_counter() - start, "s", most=REBUILD)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+def bytes_over_the_wire(chromium: Browser, url: str) -> tuple[float, float]:
+    """kB that a first visit to the page loads, headers included: before and after scrolling to its end."""
+    context = chromium.new_context()
+    requests = []
+    context.on("requestfinished", requests.append)
+    page = context.new_page()
+
+    def loaded() -> float:
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(500)
+        sizes = [request.sizes() for request in requests]
+        return sum(size["responseBodySize"] + size["responseHeadersSize"] for size in sizes) / 1000
+
+    page.goto(url)
+    before = loaded()
+    for _ in range(page.evaluate("Math.ceil(document.body.scrollHeight / 400)")):
+        page.mouse.wheel(0, 400)
+        page.wait_for_timeout(50)
+    after = loaded()
+    context.close()
+    return before, after
+
+
+def lighthouse(url: str, form: str) -> dict[str, float]:
+    """The median score of each category."""
+    node = shutil.which("node", path=f"{os.environ['PATH']}{os.pathsep}{ROOT / '.venv' / 'bin'}")
+    flags = " ".join(["--headless=new", *browser.FLAGS])
+    command = [node, LIGHTHOUSE, url, "--quiet", "--output=json", f"--chrome-flags={flags}"]
+    command += [f"--only-categories={','.join(SCORES)}"]
+    if form == "desktop":
+        command += ["--preset=desktop"]
+    runs = []
+    for _ in range(RUNS):
+        environment = os.environ | {"CHROME_PATH": browser.executable()}
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if result.returncode:
+            sys.exit(f"{result.stderr}\nLighthouse failed on {url}")
+        runs.append(json.loads(result.stdout)["categories"])
+    return {name: statistics.median(100 * (run[name]["score"] or 0) for run in runs) for name in SCORES}
+
+
+def pages() -> list[str]:
+    """The address of every page, from the site's root."""
+    found = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if path.name != "404.html")
+    return [path.removesuffix("index.html") for path in found]
+
+
+def main() -> int:
+    SITE.mkdir(parents=True, exist_ok=True)
+    with serve(SITE) as url:
+        print("Time to build")
+        clean_build(url)
+        rebuilds()
+        print("Over the wire, first visit: on arrival, then after scrolling to the end")
+        with sync_playwright() as playwright:
+            chromium = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
+            for path in pages():
+                before, after = bytes_over_the_wire(chromium, url + path)
+                report(f"{path or 'home'}", before, "kB", most=PAGE)
+                report(f"{path or 'home'} scrolled", after, "kB")
+        print(f"Lighthouse, median of {RUNS}")
+        for path in pages():
+            for form in ("mobile", "desktop"):
+                for category, score in lighthouse(url + path, form).items():
+                    report(f"{path or 'home'} {form} {category}", score, "", least=SCORES[category])
+    print("\n".join(["", "Missed:", *missed]) if missed else "\nWithin budget.")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

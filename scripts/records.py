@@ -1,0 +1,316 @@
+"""A record: one snippet as last run on a GPU, with its outputs, where they came from and what they depend on.
+
+    digest    snippet -> {"snippet": hash, "kernels.reference": hash, ...}    what the outputs depend on
+    read      snippet -> Record, if it is whole and made from today's source
+    write     snippet, executed notebook -> snippets/recorded/NAME.ipynb, whole or not at all
+    compose   snippet -> notebook: today's cells with the recorded outputs
+
+Runs nothing and imports no room: ``python -m scripts.record`` makes the records, figures and pages read them.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).resolve().parents[1]
+METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
+TABLE = "application/vnd.attention-handbook.table+json"
+PROVENANCE = frozenset(  # what every record states
+    ("gpu", "driver", "cuda", "torch", "triton", "python", "date", "interpreter", "executed", "digest", "checksum")
+)
+
+
+class RecordError(Exception):
+    """A snippet or its record cannot be used.  The message names it, what is wrong and what to do."""
+
+
+class Missing(RecordError):
+    """The snippet has not been run yet."""
+
+
+class Stale(RecordError):
+    """The record is not the outcome of running today's source on a GPU."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What running a snippet left behind.
+
+    provenance: where and when it ran, see ``PROVENANCE``
+    outputs: tag of a code cell -> its outputs, in the order of the snippet
+    """
+
+    name: str
+    provenance: dict
+    outputs: dict[str, list[NotebookNode]]
+
+    @property
+    def executed(self) -> set[str]:
+        """Functions of ``kernels`` that ran and Triton kernels that were launched, as ``module:qualname``."""
+        return set(self.provenance["executed"])
+
+    def tables(self) -> list[dict]:
+        """What each ``Table.show()`` left, in order: ``{"name", "columns": [{"name", "unit"}], "rows": [...]}``."""
+        outputs = [output for cell in self.outputs.values() for output in cell]
+        return [output["data"][TABLE] for output in outputs if TABLE in output.get("data", {})]
+
+    def table(self, name: str) -> list[dict]:
+        """The rows of the one table of that name, ``[{column: value}]``."""
+        tables = self.tables()
+        found = [table["rows"] for table in tables if table["name"] == name]
+        if len(found) != 1:
+            there = ", ".join(table["name"] for table in tables) or "none"
+            raise RecordError(f"{self.name} holds {len(found)} tables named {name}, one is wanted; it holds: {there}")
+        return found[0]
+
+
+def names() -> list[str]:
+    """Every snippet, in alphabetical order."""
+    return sorted(path.stem for path in (ROOT / "snippets").glob("*.py"))
+
+
+def snippet(name: str) -> NotebookNode:
+    """Today's cells of a snippet, without outputs; the id of a code cell is its tag.
+
+    Raises:
+        RecordError: if there is no such snippet, or a code cell has not exactly one tag of its own, or is not plain
+            Python.
+    """
+    if name not in names():
+        raise RecordError(f"there is no snippet {name}; there are: {', '.join(names())}")
+    text = (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")
+    percent = {"extension": ".py", "format_name": "percent", "comment_magics": False}
+    cells = []
+    for cell in jupytext.reads(text, fmt=percent).cells:
+        if cell.cell_type == "code":
+            tag = _tag(name, cell)
+            _tree(name, tag, cell.source)
+            cells.append(nbformat.v4.new_code_cell(cell.source, id=tag, metadata={"tags": [tag]}))
+        elif cell.cell_type == "markdown":
+            prose = 1 + sum(other.cell_type == "markdown" for other in cells)
+            cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"prose-{prose}"))
+        else:
+            raise RecordError(f"snippet {name}: a cell is {cell.cell_type}, code or markdown is wanted")
+    ids = [cell.id for cell in cells]
+    if twice := sorted({tag for tag in ids if ids.count(tag) > 1}):
+        raise RecordError(f"snippet {name}: more than one cell is tagged {', '.join(twice)}; each needs its own tag")
+    python = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return nbformat.v4.new_notebook(
+        cells=cells, metadata={"kernelspec": python, "language_info": {"name": "python", "file_extension": ".py"}}
+    )
+
+
+def digest(name: str) -> dict[str, str]:
+    """What the outputs of a snippet depend on: a hash of its code cells and one of each ``kernels`` module it imports,
+    directly or not.  Comments, docstrings and layout are no part of it; tags and cell boundaries are.
+
+    The same on every Python from 3.11.
+    """
+    cells = [cell for cell in snippet(name).cells if cell.cell_type == "code"]
+    trees = [(cell.id, _tree(name, cell.id, cell.source)) for cell in cells]
+    found = {"snippet": _hash([part for tag, tree in trees for part in (tag, tree.body)])}
+    waiting = [module for _, tree in trees for module in _imports(f"snippet {name}", tree)]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+            if not path.is_file():
+                raise RecordError(f"snippet {name} imports {module}, but there is no {path.relative_to(ROOT)}")
+            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            found[module] = _hash(tree)
+            waiting.extend(_imports(module, tree))
+    return found
+
+
+def read(name: str) -> Record:
+    """The record of a snippet, checked against today's source.
+
+    Raises:
+        Missing: if the snippet has not been run.
+        Stale: if the source changed since, the record was edited or cut short, or was not made on a GPU.
+    """
+    today = digest(name)
+    path = _path(name)
+    again = f"run it on a GPU with: python -m scripts.record {name}"
+    if not path.exists():
+        raise Missing(f"snippet {name} has not been run yet; {again}")
+    try:
+        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
+        nbformat.validate(notebook)
+        provenance = notebook.metadata[METADATA]
+        absent = PROVENANCE - provenance.keys()
+        intact = provenance.get("checksum") == _checksum(notebook)
+    except Exception as error:  # whatever a broken file makes the parsers raise
+        raise Stale(f"the record of {name} cannot be read ({type(error).__name__}); {again}") from error
+    if absent:
+        raise Stale(f"the record of {name} does not state its {', '.join(sorted(absent))}; {again}")
+    if not intact:
+        raise Stale(f"the record of {name} was changed after it was made: its checksum fails; {again}")
+    if not provenance.gpu or provenance.interpreter:
+        where = "in Triton's interpreter" if provenance.interpreter else "without a GPU"
+        raise Stale(f"the record of {name} was made {where}; {again}")
+    then = provenance.digest
+    if changed := sorted(key for key in today.keys() | then.keys() if today.get(key) != then.get(key)):
+        what = ["the snippet itself" if key == "snippet" else key for key in changed]
+        raise Stale(f"the record of {name} is stale: {', '.join(what)} changed since it was made; {again}")
+    return Record(name, provenance, _outputs(notebook))
+
+
+def write(name: str, notebook: NotebookNode) -> None:
+    """Store an executed notebook as the record of a snippet, whole or not at all.
+
+    notebook: cells of ``snippet(name)`` with their outputs; its ``metadata[METADATA]`` states the provenance
+    """
+    notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)  # as it will be read
+    notebook.metadata[METADATA]["checksum"] = _checksum(notebook)
+    path = _path(name)
+    path.parent.mkdir(exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(nbformat.writes(notebook) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the renaming, too, is on disk
+    finally:
+        os.close(folder)
+
+
+def compose(name: str) -> NotebookNode:
+    """Today's cells of a snippet with the recorded outputs and provenance; without them if it awaits its run.
+
+    Of a record, nothing but outputs and provenance is shown.
+
+    Raises:
+        Stale: as ``read``.
+    """
+    notebook = snippet(name)
+    try:
+        record = read(name)
+    except Missing:
+        return notebook
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
+        cell.outputs = record.outputs[cell.id]
+        cell.execution_count = number
+    notebook.metadata[METADATA] = record.provenance
+    return notebook
+
+
+def table(snippet: str, table: str) -> list[dict]:
+    """The rows of one table of a record, ``[{column: value}]``, for figures."""
+    return read(snippet).table(table)
+
+
+def _path(name: str) -> Path:
+    return ROOT / "snippets" / "recorded" / f"{name}.ipynb"
+
+
+def _tag(name: str, cell: NotebookNode) -> str:
+    tags = cell.metadata.get("tags", [])
+    if len(tags) != 1 or not re.fullmatch(r"[\w-]{1,64}", tags[0], re.ASCII):
+        first = cell.source.partition("\n")[0]
+        raise RecordError(f"snippet {name}: the cell {first!r} has tags {tags}, exactly one plain word is wanted")
+    return tags[0]
+
+
+def _tree(name: str, tag: str, source: str) -> ast.Module:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:  # a magic is one
+        raise RecordError(f"snippet {name}: cell {tag} is not plain Python: {error}") from error
+    if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in ast.walk(tree)):
+        raise RecordError(f"snippet {name}: cell {tag} calls a magic, plain Python is wanted")
+    return tree
+
+
+def _imports(where: str, tree: ast.AST) -> Iterator[str]:
+    """The ``kernels`` modules that a tree imports, also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module.startswith("kernels."):
+            yield node.module
+            continue
+        if isinstance(node, ast.ImportFrom):
+            roundabout = node.level > 0 or node.module == "kernels"
+        else:
+            roundabout = isinstance(node, ast.Import) and any(a.name.split(".")[0] == "kernels" for a in node.names)
+        if roundabout:
+            raise RecordError(f"{where}: `{ast.unparse(node)}` hides a module; write `from kernels.X import name`")
+
+
+def _outputs(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:
+    return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
+
+
+def _checksum(notebook: NotebookNode) -> str:
+    """A hash of the outputs and of the provenance, but for itself."""
+    provenance = {key: value for key, value in notebook.metadata[METADATA].items() if key != "checksum"}
+    whole = json.dumps([provenance, _outputs(notebook)], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _hash(tree: ast.AST | list) -> str:
+    return hashlib.sha256(_canonical(tree)).hexdigest()
+
+
+def _canonical(part: object) -> bytes:
+    """A syntax tree as bytes that no Python version, comment, docstring or line break changes.
+
+    Neither ``ast.dump`` nor ``ast.unparse`` is that.  Between 3.11 and 3.13 new fields appeared, and f-strings are
+    split into pieces in different places: empty fields are left out, and the text in an f-string is joined.
+    """
+    if isinstance(part, list):
+        return b"[" + b",".join(map(_canonical, part)) + b"]"
+    if isinstance(part, ast.AST):
+        fields = dict(ast.iter_fields(part))
+        if isinstance(part, ast.JoinedStr):
+            fields["values"] = _joined(part.values)
+        elif isinstance(part, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            fields["body"] = part.body[1:] if ast.get_docstring(part, clean=False) is not None else part.body
+        kept = [
+            name.encode() + b"=" + _canonical(value)
+            for name, value in fields.items()
+            if name not in ("ctx", "kind", "type_comment") and value is not None and value != []
+        ]
+        return type(part).__name__.encode() + b"(" + b",".join(kept) + b")"
+    match part:
+        case bytes():
+            data = part
+        case str():
+            data = part.encode("utf-8", "surrogatepass")
+        case int():
+            data = b"%x" % part
+        case float():
+            data = part.hex().encode()
+        case complex():
+            data = f"{part.real.hex()} {part.imag.hex()}".encode()
+        case _:  # None, Ellipsis
+            data = repr(part).encode()
+    return f"{type(part).__name__}:{len(data)}:".encode() + data
+
+
+def _joined(values: list[ast.expr]) -> list[ast.expr]:
+    """The pieces of an f-string, its literal text in as few as possible."""
+    pieces: list[ast.expr] = []
+    for value in values:
+        if isinstance(value, ast.Constant) and pieces and isinstance(pieces[-1], ast.Constant):
+            pieces[-1] = ast.Constant(pieces[-1].value + value.value)
+        else:
+            pieces.append(value)
+    return [piece for piece in pieces if not (isinstance(piece, ast.Constant) and piece.value == "")]

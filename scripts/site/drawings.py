@@ -1,0 +1,35 @@
+"""Drawings set into the page itself, so that they follow its colours: ``![what it shows](cards.svg){ .drawing }``."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import PurePosixPath
+from xml.etree import ElementTree
+
+from mkdocs.exceptions import PluginError
+
+from scripts.records import ROOT
+
+IMAGE = re.compile(r"<img\b[^>]*/?>")
+
+
+def inline(html: str, page: str) -> str:
+    """``html`` with each image of the class ``drawing`` replaced by the SVG file that it names.
+
+    Raises:
+        PluginError: if the drawing has no file or no text alternative, naming the page.
+    """
+
+    def drawing(match: re.Match) -> str:
+        image = ElementTree.fromstring(match[0]).attrib
+        if "drawing" not in image.get("class", "").split():
+            return match[0]
+        path = ROOT / "docs" / "assets" / "drawings" / PurePosixPath(image["src"]).name
+        if not path.is_file() or not image.get("alt"):
+            raise PluginError(f"{page}: {image['src']}: a drawing needs its file, {path.name}, and a text alternative")
+        svg = path.read_text()
+        svg = svg[svg.index("<svg") :]
+        return svg.replace("<svg", f'<svg class="hb-drawing" role="img" aria-label="{escape(image["alt"])}"', 1)
+
+    return IMAGE.sub(drawing, html)

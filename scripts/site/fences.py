@@ -1,0 +1,111 @@
+"""The three fences and the inline value: how code, output, figures and numbers get onto a page.
+
+Each quotes something that a test runs; none accepts code that was typed on the page.
+
+    source    the text of a symbol of kernels/
+    run       a cell of a snippet, what it printed when it was recorded, and where that was
+    figure    a Plotly figure drawn from records
+    value     one number of a record, in running text
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from scripts import records
+from scripts.site import figures, ledger, outputs, quotes
+
+
+def options_of(*known: str):
+    """A validator that takes the options it knows and stops at others: superfences would print the fence as text."""
+
+    def validator(language, inputs, options, attrs, md):
+        for name in inputs.keys() - set(known):
+            raise ledger.FenceError(f"the fence {language} has no option {name}; it knows: {', '.join(known) or 'none'}")
+        options.update(inputs)
+        return True
+
+    return validator
+
+
+source_options = options_of("hl_lines")
+run_options = options_of()
+figure_options = options_of("caption")
+
+
+def source(src, language, class_name, options, md, **kwargs) -> str:
+    name = src.strip()
+    try:
+        quote = quotes.quote(name)
+    except quotes.QuoteError as error:
+        raise ledger.current.fail(name, error) from error
+    ledger.current.quoted.append(name)
+    options = {**options, "linenums": str(quote.first), "title": quote.title}
+    return f'<div class="hb-source" data-quote="{name}">{highlighted(quote.text, md, options)}</div>'
+
+
+def run(src, language, class_name, options, md, **kwargs) -> str:
+    mark = src.strip()
+    name, _, tag = mark.partition(":")
+    try:
+        cells = {cell["id"]: cell["source"] for cell in records.snippet(name)["cells"] if cell["cell_type"] == "code"}
+    except records.RecordError as error:
+        raise ledger.current.fail(mark, error) from error
+    if tag not in cells:
+        raise ledger.current.fail(mark, f"{mark}: snippets/{name}.py has no cell {tag}; it has {', '.join(cells)}")
+    code = highlighted(cells[tag], md, {"title": f"snippets/{name}.py · {tag}"})
+    record = ledger.recorded(name, mark)
+    if isinstance(record, str):
+        result = outputs.notice_html(record)
+    else:
+        result = "".join(outputs.output_html(output, mark) for output in record.outputs[tag])
+        result += outputs.provenance_html(record, ledger.current.url_of(name))
+    return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{result}</div>'
+
+
+def figure(src, language, class_name, options, md, **kwargs) -> str:
+    name = src.strip()
+    try:
+        found = figures.find(name)
+        drawn_from = [ledger.recorded(snippet, name) for snippet in found.snippets]
+        notices = [record for record in drawn_from if isinstance(record, str)]
+        if notices:
+            body = "".join(map(outputs.notice_html, notices))
+        else:
+            body = outputs.plot_html(*found.draw())
+            body += "".join(outputs.provenance_html(r, ledger.current.url_of(r.name)) for r in drawn_from)
+    except figures.FigureError as error:
+        raise ledger.current.fail(name, error) from error
+    caption = options.get("caption")
+    if not caption:
+        raise ledger.current.fail(name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
+    return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+
+
+def value(src, language, class_name, md) -> str:
+    """``snippet.column [column=value …] format``: the one number that stands there, formatted."""
+    words = src.split()
+    if len(words) < 2 or "." not in words[0]:
+        raise ledger.current.fail(src, f"#!value {src}: `#!value snippet.column [column=value …] format` is wanted")
+    (name, column), format_spec = words[0].split(".", 1), words[-1]
+    record = ledger.recorded(name, src)
+    if isinstance(record, str):
+        return f'<span class="hb-value" title="{escape(record)}">[awaits its run]</span>'
+    wanted = dict(word.split("=", 1) for word in words[1:-1])
+    rows = [
+        row
+        for table in record.tables()
+        for row in table["rows"]
+        if column in row and all(str(row.get(key)) == text for key, text in wanted.items())
+    ]
+    if len(rows) != 1:
+        raise ledger.current.fail(src, f"#!value {src}: {len(rows)} rows answer, and one is wanted")
+    where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
+    return f'<span class="hb-value" data-value="{src}" title="{escape(where)}">{rows[0][column]:{format_spec}}</span>'
+
+
+def highlighted(code: str, md, options: dict[str, str]) -> str:
+    fenced = md.preprocessors["fenced_code_block"]
+    fenced.get_hl_settings()
+    fenced.line_count = code.count("\n") + 1  # or hl_lines past the fence's own length would be dropped
+    return fenced.highlight(src=code, language="python", options=options, md=md, classes=[], id_value="", attrs={})

@@ -1,0 +1,74 @@
+"""What MkDocs calls while it builds the site.  Each hook calls plain functions of scripts/site/, so that another
+generator could call them too."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+
+log = logging.getLogger("mkdocs.hooks.handbook")
+serving = False
+
+
+def on_startup(command, dirty):
+    global serving
+    serving = command == "serve"
+
+
+@event_priority(100)  # before mkdocs-jupyter looks for notebooks
+def on_files(files, config):
+    from scripts.records import RecordError
+    from scripts.site import ledger, notebooks
+
+    ledger.serving = serving
+    notebooks.set_template()
+    try:
+        for file in notebooks.compose(config):
+            files.append(file)
+    except RecordError as error:
+        raise PluginError(str(error)) from error
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    from scripts.site import ledger
+
+    ledger.current = ledger.Page(url=page.url, text=markdown)
+
+
+def on_page_content(html, page, config, files):
+    from scripts.site import drawings, ledger, notebooks
+
+    if page.file.src_uri.endswith(".ipynb"):
+        return notebooks.finish(html, page)
+    ledger.current.check()
+    return drawings.inline(html, page.file.src_uri)
+
+
+def on_post_page(output, page, config):
+    from scripts.site import maths, mends
+
+    return mends.mend(maths.render(page.file.src_uri, output), page)
+
+
+def on_post_build(config):
+    from scripts.site import assets, ledger, notebooks
+
+    assets.copy(config.site_dir)
+    notebooks.copy_downloads(config.site_dir)
+    for name in sorted(ledger.awaiting):
+        log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)
+    forget_modules()
+
+
+def on_build_error(error):
+    forget_modules()
+
+
+def forget_modules():
+    """`mkdocs serve` builds again in this process: its next build must read today's scripts and kernels."""
+    for name in [name for name in sys.modules if name.split(".")[0] in ("scripts", "kernels")]:
+        del sys.modules[name]

@@ -1,0 +1,82 @@
+"""What the page being rendered quotes and shows, so that the build can hold it to what was executed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from mkdocs.exceptions import PluginError
+from mkdocs.utils import get_relative_url
+from pymdownx.inlinehilite import InlineHiliteException
+from pymdownx.superfences import SuperFencesException
+
+from scripts import records
+
+LINKED = re.compile(r"snippets/(\w+)\.ipynb")
+
+
+class FenceError(SuperFencesException, InlineHiliteException, PluginError):
+    """A fence that cannot be filled.  Python-Markdown's extensions swallow every other exception; MkDocs names the page."""
+
+
+@dataclass
+class Page:
+    """One page of the site while MkDocs renders it."""
+
+    url: str = ""
+    text: str = ""
+    quoted: list[str] = field(default_factory=list)
+    shown: set[str] = field(default_factory=set)
+
+    def url_of(self, snippet: str) -> str:
+        return get_relative_url(f"snippets/{snippet}/", self.url)
+
+    def line_of(self, quotation: str) -> str:
+        """Where ``quotation`` stands on the page, for a message: Markdown tells a fence neither page nor line."""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if quotation in line:
+                return f"line {number}: "
+        return ""
+
+    def fail(self, quotation: str, why: object) -> FenceError:
+        return FenceError(f"{self.line_of(quotation)}{why}")
+
+    def check(self) -> None:
+        """Every quoted symbol was executed by a record that the page shows or links.
+
+        Raises:
+            FenceError: for the first that was not.  A record that awaits its run vouches for anything, until it is there.
+        """
+        snippets = self.shown | set(LINKED.findall(self.text))
+        executed: set[str] = set()
+        for snippet in sorted(snippets):
+            try:
+                executed |= records.read(snippet).executed
+            except records.RecordError:
+                return
+        for name in self.quoted:
+            if not any(ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed):
+                raise self.fail(name, f"{name} is quoted, and no record that this page shows or links has executed it")
+
+
+current = Page()
+awaiting: set[str] = set()
+serving = False  # `mkdocs serve` shows a notice where `mkdocs build` stops
+
+
+def recorded(name: str, quotation: str) -> records.Record | str:
+    """The record of a snippet, or the sentence that stands in its place.
+
+    Raises:
+        FenceError: if it is stale and the site is being built to be published.
+    """
+    current.shown.add(name)
+    try:
+        return records.read(name)
+    except records.Missing:
+        awaiting.add(name)
+        return f"{name} awaits its run on a GPU. To run it yourself: python snippets/{name}.py; to record it: make record."
+    except records.RecordError as error:
+        if serving:
+            return str(error)
+        raise current.fail(quotation, error) from error

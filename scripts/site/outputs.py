@@ -1,0 +1,81 @@
+"""A recorded output as HTML, and the line that says where and when it ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from html import escape
+
+from scripts.records import TABLE, Record
+
+PLOTLY = "application/vnd.plotly.v1+json"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def output_html(output: dict, mark: str) -> str:
+    """One output of a notebook.  ``mark`` names the cell it came from: ``three_matmuls:shapes``."""
+    if output["output_type"] == "stream":
+        return text_html(output["text"], mark)
+    data = output["data"]
+    if TABLE in data:
+        return table_html(data[TABLE], mark)
+    if PLOTLY in data:
+        return plot_html(json.dumps(data[PLOTLY]))
+    return text_html(data["text/plain"], mark)
+
+
+def text_html(text: str, mark: str) -> str:
+    # No tabindex here: the page's script adds one to what really scrolls sideways.
+    return f'<pre class="hb-output" data-record="{mark}"><code>{escape(ANSI.sub("", text).rstrip())}</code></pre>'
+
+
+def table_html(table: dict, mark: str) -> str:
+    def head(column: dict) -> str:
+        unit = f' <span class="hb-unit">{escape(column["unit"])}</span>' if column["unit"] else ""
+        return f'<th scope="col">{escape(column["name"].replace("_", " "))}{unit}</th>'
+
+    def cell(value: object) -> str:
+        if isinstance(value, float):
+            return f'<td class="hb-number">{number(value)}</td>'
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f'<td class="hb-number">{value}</td>'
+        return f"<td>{escape(str(value))}</td>"
+
+    names = [column["name"] for column in table["columns"]]
+    rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
+    return (
+        f'<div class="hb-table" data-record="{mark}"><table><caption>{escape(table["name"].replace("_", " "))}</caption>'
+        f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def number(value: float) -> str:
+    """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
+    return f"{value:.4g}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.0f}"
+
+
+def plot_html(figure: str, alternative: str = "") -> str:
+    """The place where the page's script draws a Plotly figure, given as JSON."""
+    height = json.loads(figure).get("layout", {}).get("height", 400)
+    embedded = figure.replace("</", "<\\/")  # or a string in it could end the script
+    return (
+        f'<div class="hb-plot" style="--hb-height:{height}px">'
+        f'<script type="application/json">{embedded}</script>'
+        f'<p class="hb-alternative">{escape(alternative)}</p></div>'
+    )
+
+
+def provenance_html(record: Record, url: str, verb: str = "Ran") -> str:
+    """One line: the machine, its software and the day.  ``url`` leads to the snippet's page."""
+    ran = record.provenance
+    day = date.fromisoformat(ran["date"])
+    return (
+        f'<p class="hb-provenance"><a href="{url}">{record.name}</a> {verb.lower()} on {escape(ran["gpu"])}, '
+        f"{day.day} {day:%B %Y} · torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · "
+        f"driver {ran['driver']} · Python {ran['python']}</p>"
+    )
+
+
+def notice_html(text: str) -> str:
+    return f'<p class="hb-notice">{escape(text)}</p>'

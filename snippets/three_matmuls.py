@@ -1,0 +1,110 @@
+# %% [markdown]
+# # Attention as three matmuls
+#
+# Three words first, small enough for a whiteboard; then real sizes; then a sentence of six words.
+# Runs on a laptop in seconds: `python -m snippets.three_matmuls`
+
+# %% tags=["setup"]
+import math
+
+import torch
+
+from kernels.cost import mb, mib, square_bytes
+from kernels.measure import Table
+from kernels.reference import attention, weights
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+torch.set_printoptions(precision=3, sci_mode=False)
+
+# %% tags=["by_hand"]
+query = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], device=device)
+key = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], device=device)
+value = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]], device=device)
+
+print("scores:", query @ key.T, sep="\n")
+print("shares, scores not divided:", weights(query, key, scale=1.0), sep="\n")
+print("shares, scores divided by √2:", weights(query, key), sep="\n")
+print("output:", attention(query, key, value), sep="\n")
+
+# %% [markdown]
+# A taste of 80 % spicy and 20 % smoky, held against the labels of three jars. The labels were made up.
+
+# %% tags=["recipe"]
+taste = torch.tensor([0.8, 0.2])
+labels = torch.tensor([[4.5, 0.1], [1.8, 5.0], [0.0, 0.0]])
+scores = labels @ taste
+for jar, score, share in zip(["cayenne", "paprika", "cinnamon"], scores, scores.softmax(-1), strict=True):
+    print(f"{jar:8}  score {score:.2f}  share {share:4.0%}")
+
+# %% [markdown]
+# Five scores, of which the smallest is set to 100. In FP64, so that nothing is lost on the way down.
+
+# %% tags=["one_hundred"]
+before = torch.tensor([4.0, 3.0, 2.0, 1.0, 0.0], dtype=torch.float64)
+after = before.clone()
+after[-1] = 100.0
+hundred = Table("one_hundred", score="", share="", new_score="", new_share="", times="")
+for score, share, new_score, new_share in torch.stack(
+    [before, before.softmax(-1), after, after.softmax(-1)], -1
+).tolist():
+    hundred.add(score=score, share=share, new_score=new_score, new_share=new_share, times=new_share / share)
+hundred.show()
+
+# %% [markdown]
+# The three lines at the size of a small model: 2 sentences, 8 heads, 1024 words, 64 numbers a word.
+
+# %% tags=["shapes"]
+torch.manual_seed(0)
+q, k, v = torch.randn(3, 2, 8, 1024, 64, device=device)
+
+scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+shares = scores.softmax(dim=-1)
+output = shares @ v
+
+for name, tensor in {"q, k, v": q, "scores": scores, "shares": shares, "output": output}.items():
+    print(f"{name:7}  {list(tensor.shape)}")
+print(f"rows of shares add up to 1, give or take {(shares.sum(-1) - 1).abs().max():.0e}")
+print(f"largest difference from attention(q, k, v): {(output - attention(q, k, v)).abs().max():.0e}")
+
+# %% [markdown]
+# The square of scores of one head in FP16, two bytes a score.
+
+# %% tags=["megabytes"]
+square = Table("square", N="", scores="", square_mib="MiB", square_mb="MB")
+for n in [1024, 2048, 4096, 8192, 16384, 32768, 131072]:
+    size = square_bytes(n, 2)
+    square.add(N=n, scores=n * n, square_mib=mib(size), square_mb=mb(size))
+square.show()
+
+# %% [markdown]
+# Every word of a sentence against every other. The four numbers of a word stand for thing, action, place and link, and
+# were chosen by hand for a readable picture: no model was trained.
+
+# %% tags=["sentence"]
+sentence = "the cat sat on the mat".split()
+names = ["the_1", "cat", "sat", "on", "the_2", "mat"]
+asks = {"the": [2, 0, 1, 0], "cat": [1, 2, 0, 0], "sat": [2, 0, 1, 1], "on": [0, 1, 3, 0], "mat": [0, 1, 0, 2]}
+offers = {"the": [0, 0, 0, 1], "cat": [2, 0, 0, 0], "sat": [0, 2, 0, 0], "on": [0, 0, 1, 2], "mat": [1, 0, 2, 0]}
+q = torch.tensor([asks[word] for word in sentence], dtype=torch.float32)
+k = torch.tensor([offers[word] for word in sentence], dtype=torch.float32)
+
+grid = Table("scores", word="", **dict.fromkeys(names, ""))
+for name, row in zip(names, (q @ k.T).int().tolist(), strict=True):
+    grid.add(word=name, **dict(zip(names, row, strict=True)))
+grid.show()
+
+# %% tags=["shares"]
+percent = Table("shares", word="", **dict.fromkeys(names, "%"))
+for name, row in zip(names, (100 * weights(q, k)).tolist(), strict=True):
+    percent.add(word=name, **dict(zip(names, row, strict=True)))
+percent.show()
+
+# %% [markdown]
+# The same shares when every score is first multiplied by a number.
+
+# %% tags=["sharpness"]
+sharpness = Table("sharpness", word="", times="", **dict.fromkeys(names, "%"))
+for times in [0.0, 0.5, 1.0, 2.0, 4.0]:
+    for name, row in zip(names, (100 * weights(times * q, k)).tolist(), strict=True):
+        sharpness.add(word=name, times=times, **dict(zip(names, row, strict=True)))
+sharpness.show()
