@@ -5,7 +5,7 @@ N queries and N keys of ``head_dim`` numbers each, in every one of ``batch`` · 
 
 
 def square_bytes(n: int, element_bytes: int, heads: int = 1, batch: int = 1) -> int:
-    """The N×N square of scores: what the fused kernel never writes.  N=8192 in FP16: 128 MiB a head."""
+    """The N by N square of scores: what the fused kernel never writes.  N=8192 in FP16: 128 MiB a head."""
     return batch * heads * n * n * element_bytes
 
 

@@ -4,7 +4,7 @@ One program owns a block of queries.  For each it keeps what ``kernels.softmax.O
 and a running sum, and beside them the blend of the values read so far.  A block of scores lives in registers from the
 first matmul to the second; when the maximum moves, all that was summed before is rescaled by the same factor.
 
-Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; the order of loops is FlashAttention-2's, arXiv:2307.08691.
+Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; loops in the order of FlashAttention-2, arXiv:2307.08691.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Tiles(NamedTuple):
 
 
 def tiles(head_dim: int, dtype: torch.dtype) -> Tiles:
-    """The tiles that fit shared memory and registers of an H100: the wider a row, the fewer of them."""
-    if dtype == torch.float32:  # plain FP32 lanes, and twice the bytes
-        return Tiles(64, 32, 4, 2) if head_dim <= 64 else Tiles(32, 32, 4, 2) if head_dim <= 128 else Tiles(32, 16, 4, 1)
+    """Tiles that fit the registers and the 227 KB of shared memory of an H100: the wider a row, the fewer rows."""
+    if dtype == torch.float32:  # twice the bytes, and products on plain FP32 lanes, which unroll into long code
+        return Tiles(64, 32, 8, 2) if head_dim <= 64 else Tiles(32, 32, 8, 1)
     if head_dim <= 64:
         return Tiles(128, 64, 4, 3)
     if head_dim <= 128:
@@ -87,73 +87,58 @@ def flash_kernel(
 ):  # fmt: skip
     """One block of queries of one head.  ``scale`` includes log2(e): exp2 is what the hardware computes."""
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
-    first_query = (query_blocks - 1 - tl.program_id(0) % query_blocks) * BLOCK_Q  # causal: the longest work first
-    slice = tl.program_id(0) // query_blocks
-    batch = (slice // heads).to(tl.int64)  # 64 bits: offsets may pass 2**31
-    head = (slice % heads).to(tl.int64)
-    query = first_query + tl.arange(0, BLOCK_Q).to(tl.int64)
-    dim = tl.arange(0, PADDED_DIM).to(tl.int64)
-    inside = (query < seq_q)[:, None] & (dim < HEAD_DIM)[None, :]
+    pair = tl.program_id(0) // query_blocks  # of batch and head
+    first_query = (query_blocks - 1 - tl.program_id(0) % query_blocks) * BLOCK_Q  # the longest causal work first
+    batch = tl.cast(pair // heads, tl.int64)  # 64 bits: offsets may pass 2**31
+    head = tl.cast(pair % heads, tl.int64)
+    row_of_q = tl.arange(0, BLOCK_Q).to(tl.int64)
+    row_of_k = tl.arange(0, BLOCK_K).to(tl.int64)
+    column = tl.arange(0, PADDED_DIM).to(tl.int64)
+    real_column = (column < HEAD_DIM)[None, :]
 
-    # A block of queries stays, and with it the state: nothing was read yet.
+    # A block of queries stays.  Of keys and values nothing was read yet.
+    query = first_query + row_of_q
+    real_query = (query < seq_q)[:, None] & real_column
     q += batch * q_batch + head * q_head
-    k += batch * k_batch + head // group * k_head  # grouped queries share keys and values
-    v += batch * v_batch + head // group * v_head
-    queries = tl.load(q + query[:, None] * q_row + dim[None, :] * q_column, inside, 0.0)
+    queries = tl.load(q + query[:, None] * q_row + column[None, :] * q_column, real_query, 0.0)
     running_max = tl.full([BLOCK_Q], -float("inf"), tl.float32)
     running_sum = tl.zeros([BLOCK_Q], tl.float32)
     accumulator = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
 
-    # Keys and values stream past: first the blocks that every query here sees whole, then those that need a mask.
-    # What no query sees is never read.
-    stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k
-    whole = (tl.minimum(seq_k, first_query + 1) if CAUSAL else seq_k) // BLOCK_K * BLOCK_K
-    running_max, running_sum, accumulator = stream(
-        running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
-        scale, seq_k, 0, whole, HEAD_DIM, BLOCK_K, CAUSAL, PRECISION, MASKED=False,
-    )  # fmt: skip
-    running_max, running_sum, accumulator = stream(
-        running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
-        scale, seq_k, whole, stop, HEAD_DIM, BLOCK_K, CAUSAL, PRECISION, MASKED=True,
-    )  # fmt: skip
+    # Keys and values stream past, twice the same loop: over the blocks that every query here sees whole, then over
+    # those at the diagonal and at the end, which need a mask.  What no query here sees is not read.
+    k += batch * k_batch + head // group * k_head + row_of_k[:, None] * k_row + column[None, :] * k_column
+    v += batch * v_batch + head // group * v_head + row_of_k[:, None] * v_row + column[None, :] * v_column
+    stop = tl.cast(tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k, tl.int64)
+    whole = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
+    for MASKED in tl.static_range(2):
+        for first_key in range(whole if MASKED else 0, stop if MASKED else whole, BLOCK_K):
+            key = first_key + row_of_k
+            real_key = (key < seq_k)[:, None] & real_column if MASKED else real_column
 
-    # A sum of 0: every score was -inf, or there was no key.  The blend of nothing is 0.
+            # Multiply: the scores of these queries with these keys.
+            keys = tl.load(k + first_key * k_row, real_key, 0.0)
+            scores = tl.dot(queries, keys.T, input_precision=PRECISION)
+            if MASKED:
+                visible = (key < seq_k)[None, :]
+                if CAUSAL:
+                    visible = visible & (key[None, :] <= query[:, None])
+                scores = tl.where(visible, scores, -float("inf"))
+
+            # Squish, as far as the scores are known: when the maximum moves, what was summed before shrinks.
+            new_max = tl.maximum(running_max, tl.max(scores, 1) * scale)
+            safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)  # (-inf) - (-inf) would be NaN
+            exponentials = tl.exp2(scores * scale - safe_max[:, None])
+            shrink = tl.exp2(running_max - safe_max)
+            running_max = new_max
+            running_sum = running_sum * shrink + tl.sum(exponentials, 1)
+
+            # Multiply: the values, blended by the same exponentials.
+            values = tl.load(v + first_key * v_row, real_key, 0.0)
+            accumulator = accumulator * shrink[:, None]
+            accumulator = tl.dot(exponentials.to(values.dtype), values, accumulator, input_precision=PRECISION)
+
+    # Only now divide.  The sum is 0 where every score was -inf, or there was no key: a blend of nothing is 0.
     blend = accumulator / tl.where(running_sum == 0.0, 1.0, running_sum)[:, None]
-    out += slice.to(tl.int64) * seq_q * HEAD_DIM
-    tl.store(out + query[:, None] * HEAD_DIM + dim[None, :], blend.to(out.dtype.element_ty), inside)
-
-
-@triton.jit
-def stream(
-    running_max, running_sum, accumulator, queries, query, dim, k, v, k_row, k_column, v_row, v_column,
-    scale, seq_k, start, stop,
-    HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr, MASKED: tl.constexpr,
-):  # fmt: skip
-    """The state after the keys and values from ``start`` to ``stop``, a multiple of BLOCK_K apart unless MASKED."""
-    for first_key in range(start, stop, BLOCK_K):
-        key = first_key + tl.arange(0, BLOCK_K).to(tl.int64)
-        inside = (dim < HEAD_DIM)[None, :]
-        if MASKED:
-            inside = inside & (key < seq_k)[:, None]
-
-        # Multiply: scores of these queries with these keys.
-        keys = tl.load(k + key[:, None] * k_row + dim[None, :] * k_column, inside, 0.0)
-        scores = tl.dot(queries, keys.T, input_precision=PRECISION)
-        if MASKED:
-            scores = tl.where((key < seq_k)[None, :], scores, -float("inf"))
-        if MASKED and CAUSAL:
-            scores = tl.where(key[None, :] <= query[:, None], scores, -float("inf"))
-
-        # Squish, as far as the scores are known: when the maximum moves, rescale what was summed before.
-        new_max = tl.maximum(running_max, tl.max(scores, 1) * scale)
-        safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)  # (-inf) - (-inf) would be NaN
-        exponentials = tl.exp2(scores * scale - safe_max[:, None])
-        rescale = tl.exp2(running_max - safe_max)
-        running_sum = running_sum * rescale + tl.sum(exponentials, 1)
-        running_max = new_max
-
-        # Multiply: the values, blended; divided by the sum once, at the end.
-        values = tl.load(v + key[:, None] * v_row + dim[None, :] * v_column, inside, 0.0)
-        accumulator = accumulator * rescale[:, None]
-        accumulator = tl.dot(exponentials.to(values.dtype), values, accumulator, input_precision=PRECISION)
-    return running_max, running_sum, accumulator
+    out += tl.cast(pair, tl.int64) * seq_q * HEAD_DIM
+    tl.store(out + query[:, None] * HEAD_DIM + column[None, :], blend.to(out.dtype.element_ty), real_query)

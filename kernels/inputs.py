@@ -72,10 +72,11 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
             kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
             raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
         shape = (*q.shape[:-2], *square)
-        if attn_mask.ndim > len(shape) or any(
-            have not in (1, want) for have, want in zip(attn_mask.shape[::-1], shape[::-1], strict=False)
-        ):
-            raise ValueError(f"attn_mask has shape {list(attn_mask.shape)}, one that broadcasts to {list(shape)} is wanted")
+        try:
+            attn_mask.expand(shape)
+        except RuntimeError:
+            have = list(attn_mask.shape)
+            raise ValueError(f"attn_mask has shape {have}, one that broadcasts to {list(shape)} is wanted") from None
         if attn_mask.device != q.device:
             raise ValueError(f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match")
     if not is_causal:

@@ -17,7 +17,7 @@ Value = str | int | float | bool | None
 class Table:
     """Rows of named columns with units; ``show()`` prints them and, in a notebook, leaves them for figures to read.
 
-    ``Table("squares", n="", square="MiB")``: column -> unit, "" for none.  Rows are added by ``add(n=8192, square=128.0)``.
+    ``Table("squares", n="", square="MiB")`` names columns and their units; ``add(n=8192, square=128.0)`` adds a row.
     """
 
     def __init__(self, name: str, **columns: str):
@@ -48,7 +48,7 @@ class Table:
         )
 
     def show(self) -> None:
-        """Prints the table.  In a notebook: one output that holds the same text and, beside it, names, units and rows."""
+        """Prints the table; in a notebook as one output that also holds names, units and rows."""
         if not _in_notebook():
             print(self)
             return

@@ -27,7 +27,7 @@ def attention(
     """For each query an average of the value rows, weighted by how well their keys match: ``[..., N_q, d_v]``.
 
     q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]   usually [batch, heads, sequence, head_dim]
-    attn_mask: [..., N_q, N_k] bool, broadcast; True takes part.  is_causal: query i sees keys 0 to i.  Both may be given.
+    attn_mask: [..., N_q, N_k] bool, broadcast; True takes part.  is_causal: query i sees keys 0 to i.  Both combine.
     scale: 1/√d if None.   enable_gqa: q has a whole number of times as many heads as k and v; neighbours share one.
     A query that may see no key gets 0.  Bad input raises a ValueError or TypeError that names it.
     """

@@ -4,6 +4,7 @@ Builds as `make site` does, into build/budget, and serves that below a path with
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -28,17 +29,18 @@ LIGHTHOUSE = ROOT / "scripts" / "lighthouse" / "node_modules" / "lighthouse" / "
 CLEAN_BUILD = 10.0  # seconds
 REBUILD = 2.0  # seconds, from a change to the reload
 PAGE = 200.0  # kB over the wire before a figure comes near
-SCORES = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
+SCORES = ("performance", "accessibility", "best-practices", "seo")  # 100 each, but for:
+MOBILE_PERFORMANCE = 95
 RUNS = 3
 
 missed: list[str] = []
 
 
-def report(what: str, value: float, unit: str, *, most: float | None = None, least: float | None = None) -> None:
-    """Prints a line; what is over `most` or under `least` is missed."""
-    bad = (most is not None and value > most) or (least is not None and value < least)
-    limit = f"at most {most:g}" if most is not None else f"at least {least:g}" if least else ""
-    print(f"  {what:<58} {value:8.1f} {unit:<3} {limit}{'  MISSED' if bad else ''}", flush=True)
+def report(what: str, value: float, unit: str, most: float = math.inf) -> None:
+    """Prints a line; what is over `most` is missed."""
+    bad = value > most
+    limit = f"at most {most:g}" if most < math.inf else ""
+    print(f"  {what:<42} {value:8.1f} {unit:<2}  {limit}{'  MISSED' if bad else ''}", flush=True)
     if bad:
         missed.append(what)
 
@@ -63,7 +65,7 @@ def clean_build(url: str) -> None:
     _, log = build.communicate()
     if build.returncode:
         sys.exit(f"{log}\nThe site does not build.")
-    report("clean build", time.perf_counter() - start, "s", most=CLEAN_BUILD)
+    report("clean build", time.perf_counter() - start, "s", CLEAN_BUILD)
 
 
 def rebuilds() -> None:
@@ -92,7 +94,7 @@ def rebuilds() -> None:
                 changed = int(reload.read()) > int(epoch)
             if not changed:
                 sys.exit(f"mkdocs serve does not watch {file.relative_to(ROOT)}")
-            report(f"rebuild after {file.relative_to(ROOT)}", time.perf_counter() - start, "s", most=REBUILD)
+            report(f"rebuild after {file.relative_to(ROOT)}", time.perf_counter() - start, "s", REBUILD)
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait()
@@ -102,7 +104,7 @@ def bytes_over_the_wire(chromium: Browser, url: str) -> tuple[float, float]:
     """kB that a first visit to the page loads, headers included: before and after scrolling to its end."""
     context = chromium.new_context()
     requests = []
-    context.on("requestfinished", requests.append)
+    context.on("requestfinished", lambda request: requests.append(request))  # a built-in takes no event
     page = context.new_page()
 
     def loaded() -> float:
@@ -121,8 +123,8 @@ def bytes_over_the_wire(chromium: Browser, url: str) -> tuple[float, float]:
     return before, after
 
 
-def lighthouse(url: str, form: str) -> dict[str, float]:
-    """The median score of each category."""
+def lighthouse(url: str, name: str, form: str) -> None:
+    """Prints the median score of each category, and which audits kept one from its budget."""
     node = shutil.which("node", path=f"{os.environ['PATH']}{os.pathsep}{ROOT / '.venv' / 'bin'}")
     flags = " ".join(["--headless=new", *browser.FLAGS])
     command = [node, LIGHTHOUSE, url, "--quiet", "--output=json", f"--chrome-flags={flags}"]
@@ -135,8 +137,18 @@ def lighthouse(url: str, form: str) -> dict[str, float]:
         result = subprocess.run(command, capture_output=True, text=True, env=environment)
         if result.returncode:
             sys.exit(f"{result.stderr}\nLighthouse failed on {url}")
-        runs.append(json.loads(result.stdout)["categories"])
-    return {name: statistics.median(100 * (run[name]["score"] or 0) for run in runs) for name in SCORES}
+        runs.append(json.loads(result.stdout))
+    medians, bad = [], []
+    for category in SCORES:
+        median = statistics.median(100 * (run["categories"][category]["score"] or 0) for run in runs)
+        medians.append(median)
+        if median < (MOBILE_PERFORMANCE if (category, form) == ("performance", "mobile") else 100):
+            audits = [audit["id"] for audit in runs[-1]["categories"][category]["auditRefs"] if audit["weight"]]
+            low = [audit for audit in audits if (runs[-1]["audits"][audit]["score"] or 0) < 0.9]
+            low = [audit for audit in low if runs[-1]["audits"][audit]["scoreDisplayMode"] in ("binary", "numeric")]
+            bad.append(f"{name} {form} {category}: {', '.join(low)}")
+    print(f"  {name:<42} {form:<8}", *(f"{score:6.0f}" for score in medians), " MISSED" if bad else "", flush=True)
+    missed.extend(bad)
 
 
 def pages() -> list[str]:
@@ -156,13 +168,12 @@ def main() -> int:
             chromium = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
             for path in pages():
                 before, after = bytes_over_the_wire(chromium, url + path)
-                report(f"{path or 'home'}", before, "kB", most=PAGE)
+                report(f"{path or 'home'}", before, "kB", PAGE)
                 report(f"{path or 'home'} scrolled", after, "kB")
-        print(f"Lighthouse, median of {RUNS}")
+        print(f"Lighthouse, median of {RUNS}: {', '.join(SCORES)}")
         for path in pages():
             for form in ("mobile", "desktop"):
-                for category, score in lighthouse(url + path, form).items():
-                    report(f"{path or 'home'} {form} {category}", score, "", least=SCORES[category])
+                lighthouse(url + path, path or "home", form)
     print("\n".join(["", "Missed:", *missed]) if missed else "\nWithin budget.")
     return bool(missed)
 

@@ -272,15 +272,15 @@ def _hash(tree: ast.AST | list) -> str:
 def _canonical(part: object) -> bytes:
     """A syntax tree as bytes that no Python version, comment, docstring or line break changes.
 
-    Neither ``ast.dump`` nor ``ast.unparse`` is that.  Between 3.11 and 3.13 new fields appeared, and f-strings are
-    split into pieces in different places: empty fields are left out, and the text in an f-string is joined.
+    Neither ``ast.dump`` nor ``ast.unparse`` is that: 3.12 knows fields that 3.11 does not, and puts empty strings
+    into f-strings.  What is empty is left out.
     """
     if isinstance(part, list):
         return b"[" + b",".join(map(_canonical, part)) + b"]"
     if isinstance(part, ast.AST):
         fields = dict(ast.iter_fields(part))
         if isinstance(part, ast.JoinedStr):
-            fields["values"] = _joined(part.values)
+            fields["values"] = [piece for piece in part.values if getattr(piece, "value", None) != ""]
         elif isinstance(part, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             fields["body"] = part.body[1:] if ast.get_docstring(part, clean=False) is not None else part.body
         kept = [
@@ -303,14 +303,3 @@ def _canonical(part: object) -> bytes:
         case _:  # None, Ellipsis
             data = repr(part).encode()
     return f"{type(part).__name__}:{len(data)}:".encode() + data
-
-
-def _joined(values: list[ast.expr]) -> list[ast.expr]:
-    """The pieces of an f-string, its literal text in as few as possible."""
-    pieces: list[ast.expr] = []
-    for value in values:
-        if isinstance(value, ast.Constant) and pieces and isinstance(pieces[-1], ast.Constant):
-            pieces[-1] = ast.Constant(pieces[-1].value + value.value)
-        else:
-            pieces.append(value)
-    return [piece for piece in pieces if not (isinstance(piece, ast.Constant) and piece.value == "")]

@@ -4,6 +4,7 @@ Standard library only: the system's Python runs it before anything is installed.
 of what went into it, written when the step has ended well; a step whose stamp still matches is passed over.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -12,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,17 +47,24 @@ def run(*command: str | Path, advice: str, cwd: Path = ROOT, **environment: str)
         raise SetupError(f"{' '.join(map(str, command))}\n{error}\n{advice}") from error
 
 
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Says which step begins, and names it where it fails."""
+    print(f"==> {what}", flush=True)
+    try:
+        yield
+    except SetupError as error:
+        raise SetupError(f"Set-up stopped at: {what}\n{error}") from error
+
+
 def once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
     """Runs the step unless its stamp says that the same inputs went through it before."""
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    print(f"==> {what}", flush=True)
     stamp.unlink(missing_ok=True)
-    try:
+    with announced(what):
         step()
-    except SetupError as error:
-        raise SetupError(f"Set-up stopped at: {what}\n{error}") from error
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(digest)
 
@@ -107,7 +116,7 @@ def python_packages(groups: list[str]) -> None:
         once(
             f"Python packages: {group}",
             VENV / "stamps" / f"python-{group}",
-            [wanted[group], lock],
+            [wanted, lock],
             lambda group=group: pip("install", "--group", group, "--constraint", "requirements.lock"),
         )
 
@@ -129,10 +138,14 @@ def browser() -> None:
     """A Chromium for the tests; its path goes to .venv/browser."""
     if BROWSER.exists() and Path(BROWSER.read_text()).exists():
         return
-    print("==> Browser for the tests", flush=True)
-    path = installed_chromium() or debian_chromium() or playwright_chromium()
-    BROWSER.write_text(path)
-    print(f"The tests drive {path}")
+    with announced("Browser for the tests"):
+        try:
+            ctypes.CDLL("libatomic.so.1")  # Playwright's driver is linked against it
+        except OSError:
+            apt("libatomic1")
+        path = installed_chromium() or debian_chromium() or playwright_chromium()
+        BROWSER.write_text(path)
+        print(f"The tests drive {path}")
 
 
 def is_ubuntu() -> bool:
@@ -149,7 +162,7 @@ def debian_chromium() -> str | None:
     if is_ubuntu() or not shutil.which("apt-get"):
         return None
     try:
-        apt("chromium")
+        apt("chromium", "fonts-liberation")
     except SetupError as error:
         print(f"{error}\nTaking Playwright's own Chromium in its stead.", flush=True)
     return shutil.which("chromium")
@@ -161,7 +174,7 @@ def playwright_chromium() -> str:
     with_libraries = ["--with-deps"] if may_install and shutil.which("apt-get") else []
     run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", advice=advice)
     ask = "from playwright.sync_api import sync_playwright as p\nwith p() as p: print(p.chromium.executable_path)"
-    return subprocess.run([PYTHON, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run([str(PYTHON), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main(target: str) -> None:

@@ -14,28 +14,31 @@ from kernels.reference import attention, oracle
 
 torch.manual_seed(0)
 on_gpu = torch.cuda.is_available()
-shape = (2, 16, 4096, 64) if on_gpu else (1, 2, 100, 64)
-q, k, v = torch.randn(3, *shape, device="cuda" if on_gpu else "cpu").half()
+batch, heads, sequence, head_dim = (2, 16, 4096, 64) if on_gpu else (1, 2, 100, 64)
+q, k, v = torch.randn(3, batch, heads, sequence, head_dim, device="cuda" if on_gpu else "cpu").half()
 
-truth = oracle(q, k, v)
-fused = (flash_attention(q, k, v) - truth).abs()
-three_lines = (attention(q, k, v) - truth).abs()
+truth = oracle(q, k, v)  # the same computation in FP64
+errors = Table("errors", form="", largest="", mean="")
+for form in (attention, flash_attention):
+    error = (form(q, k, v) - truth).abs()
+    errors.add(form=form.__name__, largest=error.max().item(), mean=error.mean().item())
 
-print(f"shape                 batch {shape[0]}, heads {shape[1]}, words {shape[2]}, head_dim {shape[3]}, FP16")
-print(f"error, flash          largest {fused.max():.1e}, mean {fused.mean():.1e}")
-print(f"error, three lines    largest {three_lines.max():.1e}, mean {three_lines.mean():.1e}")
-print("verdict              ", "within budget" if fused.max() <= 2 * three_lines.max() else "WRONG", end=": ")
-print("at most twice the error of the three lines, both against FP64")
+print(f"batch {batch}, heads {heads}, sequence {sequence}, head_dim {head_dim}, FP16; errors against FP64:")
+errors.show()
+three_lines, flash = (row["largest"] for row in errors.rows)
+print("budget: at most twice the largest error of the three lines;", "kept" if flash <= 2 * three_lines else "BROKEN")
 
 # %% [markdown]
-# And how long each takes, on this machine: the middle of many runs, and the 20th and 80th percentile around it.
+# And how long each takes, on this machine: the median of many runs, and the 20th and 80th percentile around it.
 
 # %% tags=["times"]
 if on_gpu:
-    times = Table("times", form="", low="ms", median="ms", high="ms")
-    for name, function in {"three lines": attention, "flash": flash_attention}.items():
-        median, low, high = time(lambda function=function: function(q, k, v))
-        times.add(form=name, low=low, median=median, high=high)
+    times = Table("times", form="", median="ms", p20="ms", p80="ms")
+    for name, result in {
+        "attention": time(lambda: attention(q, k, v)),
+        "flash_attention": time(lambda: flash_attention(q, k, v)),
+    }.items():
+        times.add(form=name, median=result.median, p20=result.low, p80=result.high)
     times.show()
 else:
     print("No GPU here: an interpreter's time says nothing about a kernel, so none is taken.")

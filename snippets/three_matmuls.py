@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Attention as three matmuls
 #
-# Three words first, small enough for a whiteboard; then real sizes; then a sentence of six words.
-# Runs on a laptop in seconds: `python -m snippets.three_matmuls`
+# Three words first, small enough for a whiteboard; then a recipe, a score that outshouts the rest, and the shapes and
+# megabytes of real sizes. Runs on a laptop in seconds: `python -m snippets.three_matmuls`
 
 # %% tags=["setup"]
 import math
@@ -21,10 +21,14 @@ query = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], device=device)
 key = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], device=device)
 value = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]], device=device)
 
-print("scores:", query @ key.T, sep="\n")
-print("shares, scores not divided:", weights(query, key, scale=1.0), sep="\n")
-print("shares, scores divided by √2:", weights(query, key), sep="\n")
-print("output:", attention(query, key, value), sep="\n")
+steps = {
+    "scores": query @ key.T,
+    "shares, scores not divided": weights(query, key, scale=1.0),
+    "shares, scores divided by √2": weights(query, key),
+    "output": attention(query, key, value),
+}
+for name, step in steps.items():
+    print(f"{name}\n{step.cpu()}")
 
 # %% [markdown]
 # A taste of 80 % spicy and 20 % smoky, held against the labels of three jars. The labels were made up.
@@ -44,9 +48,8 @@ before = torch.tensor([4.0, 3.0, 2.0, 1.0, 0.0], dtype=torch.float64)
 after = before.clone()
 after[-1] = 100.0
 hundred = Table("one_hundred", score="", share="", new_score="", new_share="", times="")
-for score, share, new_score, new_share in torch.stack(
-    [before, before.softmax(-1), after, after.softmax(-1)], -1
-).tolist():
+columns = torch.stack([before, before.softmax(-1), after, after.softmax(-1)], dim=-1)
+for score, share, new_score, new_share in columns.tolist():
     hundred.add(score=score, share=share, new_score=new_score, new_share=new_share, times=new_share / share)
 hundred.show()
 
@@ -70,41 +73,8 @@ print(f"largest difference from attention(q, k, v): {(output - attention(q, k, v
 # The square of scores of one head in FP16, two bytes a score.
 
 # %% tags=["megabytes"]
-square = Table("square", N="", scores="", square_mib="MiB", square_mb="MB")
+square = Table("square", N="", scores="", binary="MiB", decimal="MB")
 for n in [1024, 2048, 4096, 8192, 16384, 32768, 131072]:
     size = square_bytes(n, 2)
-    square.add(N=n, scores=n * n, square_mib=mib(size), square_mb=mb(size))
+    square.add(N=n, scores=n * n, binary=mib(size), decimal=mb(size))
 square.show()
-
-# %% [markdown]
-# Every word of a sentence against every other. The four numbers of a word stand for thing, action, place and link, and
-# were chosen by hand for a readable picture: no model was trained.
-
-# %% tags=["sentence"]
-sentence = "the cat sat on the mat".split()
-names = ["the_1", "cat", "sat", "on", "the_2", "mat"]
-asks = {"the": [2, 0, 1, 0], "cat": [1, 2, 0, 0], "sat": [2, 0, 1, 1], "on": [0, 1, 3, 0], "mat": [0, 1, 0, 2]}
-offers = {"the": [0, 0, 0, 1], "cat": [2, 0, 0, 0], "sat": [0, 2, 0, 0], "on": [0, 0, 1, 2], "mat": [1, 0, 2, 0]}
-q = torch.tensor([asks[word] for word in sentence], dtype=torch.float32)
-k = torch.tensor([offers[word] for word in sentence], dtype=torch.float32)
-
-grid = Table("scores", word="", **dict.fromkeys(names, ""))
-for name, row in zip(names, (q @ k.T).int().tolist(), strict=True):
-    grid.add(word=name, **dict(zip(names, row, strict=True)))
-grid.show()
-
-# %% tags=["shares"]
-percent = Table("shares", word="", **dict.fromkeys(names, "%"))
-for name, row in zip(names, (100 * weights(q, k)).tolist(), strict=True):
-    percent.add(word=name, **dict(zip(names, row, strict=True)))
-percent.show()
-
-# %% [markdown]
-# The same shares when every score is first multiplied by a number.
-
-# %% tags=["sharpness"]
-sharpness = Table("sharpness", word="", times="", **dict.fromkeys(names, "%"))
-for times in [0.0, 0.5, 1.0, 2.0, 4.0]:
-    for name, row in zip(names, (100 * weights(times * q, k)).tolist(), strict=True):
-        sharpness.add(word=name, times=times, **dict(zip(names, row, strict=True)))
-sharpness.show()

@@ -149,7 +149,7 @@
 
   // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels act as the buttons they look like.
   function reachable() {
-    for (const box of document.querySelectorAll(".md-typeset pre > code, .hb-table, .md-typeset__scrollwrap, .katex-display")) {
+    for (const box of document.querySelectorAll(".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
     }

@@ -6,19 +6,23 @@ from plotly.subplots import make_subplots
 from scripts import records
 
 ALT = (
-    "Three charts, one above the other, against the head dimension d on a logarithmic axis: the spread of the scores, the largest "
-    "share of a row, and the gradient that softmax passes on. Divided by the square root of d, all three level off. "
-    "Without the division the spread grows as the square root of d, the largest share nears the whole row, and the "
-    "gradient falls."
+    "Three charts, one above the other, against the head dimension d on a logarithmic axis: the spread of the scores, "
+    "the largest share of a row, and the gradient that softmax passes on. Divided by the square root of d, all three "
+    "stay level. Without the division the spread grows as the square root of d, the largest share nears the whole row, "
+    "and the gradient falls."
 )
-PANELS = {"spread": "spread", "largest": "largest, %", "gradient": "gradient"}
+PANELS = {  # column of the table -> title and ticks of its axis
+    "spread": ("spread", [1, 4, 16, 64]),
+    "largest": ("largest, %", [10, 25, 50, 100]),
+    "gradient": ("gradient", [0.001, 0.003, 0.01]),
+}
 
 
 def figure() -> go.Figure:
     rows = records.table("scaling", "scaling")
     d = [row["d"] for row in rows]
     fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.06)
-    for panel, (quantity, title) in enumerate(PANELS.items(), start=1):
+    for panel, (quantity, (title, ticks)) in enumerate(PANELS.items(), start=1):
         for suffix, name, role, dash in [
             ("_raw", "as they are", "accent", "solid"),
             ("", "divided by √d", "soft", "dot"),
@@ -36,8 +40,8 @@ def figure() -> go.Figure:
                 row=panel,
                 col=1,
             )
-        fig.update_yaxes(title=title, type="log", nticks=4, row=panel, col=1)
-    fig.update_yaxes(fixedrange=True, exponentformat="power")
+        fig.update_yaxes(title=title, type="log", tickvals=ticks, ticktext=ticks, row=panel, col=1)
+    fig.update_yaxes(fixedrange=True)
     fig.update_xaxes(type="log", tickvals=d, ticktext=d, fixedrange=True)
     fig.update_xaxes(title="head dimension d", row=len(PANELS), col=1)
     fig.update_layout(

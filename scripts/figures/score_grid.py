@@ -5,15 +5,16 @@ import plotly.graph_objects as go
 from scripts import records
 
 ALT = (
-    "A grid of six rows and six columns, one of each for every word of the sentence the cat sat on the mat. The row is the word "
-    "that asks, the column the word that is looked at, and each cell holds their score. Choosing a word leaves its row "
-    "alone in full colour and writes each cell's share of that row below the score. Both rows of the word the are alike."
+    "A grid of six rows and six columns, one of each for every word of the sentence the cat sat on the mat. The row is "
+    "the word that asks, the column the word that is looked at, and each cell holds their score. Choosing a word "
+    "leaves its row alone in full colour and writes each cell's share of that row below the score. The two rows of "
+    "the word the are alike."
 )
 
 
 def figure() -> go.Figure:
-    scores = records.table("three_matmuls", "scores")
-    shares = [row for row in records.table("three_matmuls", "shares") if row["times"] == 1]
+    scores = records.table("sentence", "scores")
+    shares = records.table("sentence", "shares")
     names = [row["word"] for row in scores]
     words = [name.replace("_", " ") for name in names]
     grid = [[row[name] for name in names] for row in scores]

@@ -5,14 +5,14 @@ import plotly.graph_objects as go
 from scripts import records
 
 ALT = (
-    "A pie that shows how one word of the sentence divides its attention among all six words. A menu chooses the word whose row is "
-    "drawn. A slider multiplies that row's scores: at nought all slices are equal, and the larger the factor, the more of "
-    "the pie goes to the words with the highest score."
+    "A pie that shows how one word of the sentence divides its attention among all six words. A menu chooses the word "
+    "whose row is drawn. A slider multiplies that row's scores: at nought all slices are equal, and the larger the "
+    "factor, the more of the pie goes to the words with the highest score."
 )
 
 
 def figure() -> go.Figure:
-    rows = records.table("three_matmuls", "shares")
+    rows = records.table("sentence", "sharpness")
     names = list(dict.fromkeys(row["word"] for row in rows))
     factors = sorted({row["times"] for row in rows})
     words = [name.replace("_", " ") for name in names]

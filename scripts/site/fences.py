@@ -21,7 +21,9 @@ def options_of(*known: str):
 
     def validator(language, inputs, options, attrs, md):
         for name in inputs.keys() - set(known):
-            raise ledger.FenceError(f"the fence {language} has no option {name}; it knows: {', '.join(known) or 'none'}")
+            raise ledger.FenceError(
+                f"the fence {language} has no option {name}; it knows: {', '.join(known) or 'none'}"
+            )
         options.update(inputs)
         return True
 
@@ -100,8 +102,12 @@ def value(src, language, class_name, md) -> str:
     ]
     if len(rows) != 1:
         raise ledger.current.fail(src, f"#!value {src}: {len(rows)} rows answer, and one is wanted")
+    try:
+        number = format(rows[0][column], format_spec)
+    except ValueError as error:
+        raise ledger.current.fail(src, f"#!value {src}: {error}") from error
     where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
-    return f'<span class="hb-value" data-value="{src}" title="{escape(where)}">{rows[0][column]:{format_spec}}</span>'
+    return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{number}</span>'
 
 
 def highlighted(code: str, md, options: dict[str, str]) -> str:

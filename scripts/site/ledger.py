@@ -16,7 +16,7 @@ LINKED = re.compile(r"snippets/(\w+)\.ipynb")
 
 
 class FenceError(SuperFencesException, InlineHiliteException, PluginError):
-    """A fence that cannot be filled.  Python-Markdown's extensions swallow every other exception; MkDocs names the page."""
+    """A fence that cannot be filled.  The Markdown extensions swallow every other exception; MkDocs names the page."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Page:
         """Every quoted symbol was executed by a record that the page shows or links.
 
         Raises:
-            FenceError: for the first that was not.  A record that awaits its run vouches for anything, until it is there.
+            FenceError: for the first that was not.  A record that awaits its run vouches for anything.
         """
         snippets = self.shown | set(LINKED.findall(self.text))
         executed: set[str] = set()
@@ -75,7 +75,9 @@ def recorded(name: str, quotation: str) -> records.Record | str:
         return records.read(name)
     except records.Missing:
         awaiting.add(name)
-        return f"{name} awaits its run on a GPU. To run it yourself: python snippets/{name}.py; to record it: make record."
+        return (
+            f"{name} awaits its run on a GPU. To run it yourself: python snippets/{name}.py; to record it: make record."
+        )
     except records.RecordError as error:
         if serving:
             return str(error)

@@ -14,7 +14,9 @@ MENDS = {
 def mend(html: str, page) -> str:
     for old, new in MENDS.items():
         if old not in html:
-            raise PluginError(f"{page.file.src_uri}: Material's page no longer holds {old!r}: look at scripts/site/mends.py")
+            raise PluginError(
+                f"{page.file.src_uri}: Material's page no longer holds {old!r}: look at scripts/site/mends.py"
+            )
         html = html.replace(old, new, 1)
     if 'class="katex' in html:
         url = get_relative_url("vendor/katex.min.css", page.url)

@@ -62,8 +62,8 @@ def finish(html: str, page) -> str:
     top = (
         f'<p class="hb-downloads"><a href="../{name}.py" download>{name}.py</a> '
         f'<a href="../{name}.ipynb" download>{name}.ipynb</a></p>{ran}'
-        f"<p>Run it from the root of the repository: <code>python snippets/{name}.py</code>, on a machine without a GPU "
-        f"<code>TRITON_INTERPRET=1 python snippets/{name}.py</code>.</p>"
+        f"<p>Run it from the root of the repository: <code>python snippets/{name}.py</code>; on a machine without a "
+        f"GPU, <code>TRITON_INTERPRET=1 python snippets/{name}.py</code>.</p>"
     )
     return html.replace("</h1>", f"</h1>{top}", 1)
 

@@ -27,7 +27,7 @@ def output_html(output: dict, mark: str) -> str:
 
 def text_html(text: str, mark: str) -> str:
     # No tabindex here: the page's script adds one to what really scrolls sideways.
-    return f'<pre class="hb-output" data-record="{mark}"><code>{escape(ANSI.sub("", text).rstrip())}</code></pre>'
+    return f'<pre class="hb-output" data-record="{mark}"><samp>{escape(ANSI.sub("", text).rstrip())}</samp></pre>'
 
 
 def table_html(table: dict, mark: str) -> str:
@@ -44,15 +44,22 @@ def table_html(table: dict, mark: str) -> str:
 
     names = [column["name"] for column in table["columns"]]
     rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
+    caption = escape(table["name"].replace("_", " "))
     return (
-        f'<div class="hb-table" data-record="{mark}"><table><caption>{escape(table["name"].replace("_", " "))}</caption>'
+        f'<div class="hb-table" data-record="{mark}"><table><caption>{caption}</caption>'
         f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
 def number(value: float) -> str:
     """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
-    return f"{value:.4g}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.0f}"
+    return (
+        f"{value:.4g}"
+        if value == 0 or 1e-3 <= abs(value) < 1e4
+        else f"{value:.3e}"
+        if abs(value) < 1e-3
+        else f"{value:.0f}"
+    )
 
 
 def plot_html(figure: str, alternative: str = "") -> str:

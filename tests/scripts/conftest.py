@@ -1,0 +1,78 @@
+"""``house``: a house in miniature in a folder of its own, with today's scripts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+SCRIPTS = HERE.parents[1] / "scripts"
+
+
+class House:
+    """A root with kernels/, snippets/ and scripts/; torch, triton and the GPU are stand-ins."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        shutil.copytree(HERE / "house", root, ignore=shutil.ignore_patterns("__pycache__"))
+        (root / "scripts").mkdir()
+        for name in ("__init__.py", "record.py", "records.py", "watch.py"):
+            shutil.copy(SCRIPTS / name, root / "scripts")
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        text = (self.root / path).read_text()
+        assert old in text, f"{path} does not contain {old!r}"
+        (self.root / path).write_text(text.replace(old, new))
+
+    def snippet(self, name: str, text: str) -> None:
+        (self.root / "snippets" / f"{name}.py").write_text(text)
+
+    def path(self, name: str) -> Path:
+        return self.root / "snippets" / "recorded" / f"{name}.ipynb"
+
+    def environment(self, **more: str) -> dict[str, str]:
+        changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
+        inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
+        stubs, tools = self.root / "stubs", self.root / "bin"
+        return inherited | {"PYTHONPATH": str(stubs), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"} | more
+
+    def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """``python -m scripts.record``, the real one."""
+        return subprocess.run(
+            [sys.executable, "-m", "scripts.record", *arguments],
+            cwd=self.root,
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path / "house")
+
+
+def python(version: str) -> str:
+    """The interpreter of that version on this machine; skips where there is none."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    try:  # asking for it by name is not enough: pyenv leaves a command for versions that are not switched on
+        ask = subprocess.run(
+            [f"python{version}", "-c", "import sys; print(sys.executable)"],
+            env=os.environ | {"PYENV_VERSION": version},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(f"there is no python{version} here")
+    return ask.stdout.strip()
+
+
+@pytest.fixture(params=["3.11", "3.12", "3.13"])
+def any_python(request):
+    return python(request.param)

@@ -1,0 +1,7 @@
+# %% tags=["launch"]
+import os
+
+from kernels.launch import launch
+
+print(launch(5))
+print(os.path.basename(os.getcwd()), sorted(name for name in globals() if not name.startswith("_")))

@@ -1,0 +1,202 @@
+"""The command itself, run in real Jupyter kernels; only torch, Triton's launches and the GPU are stand-ins."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import House
+
+from scripts import records
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A house in which every snippet has been run, though Jupyter knows another ``python3``."""
+    root = tmp_path_factory.mktemp("recorded") / "house"
+    house = House(root)
+    decoy = root / "jupyter" / "kernels" / "python3" / "kernel.json"
+    decoy.parent.mkdir(parents=True)
+    decoy.write_text(json.dumps({"argv": ["false"], "display_name": "Not this one", "language": "python"}))
+    house.run = house.command(JUPYTER_PATH=str(root / "jupyter"))
+    assert house.run.returncode == 0, house.run.stderr
+    return house
+
+
+@pytest.fixture
+def read(recorded, monkeypatch):
+    monkeypatch.setattr(records, "ROOT", recorded.root)
+    return records.read
+
+
+def test_every_record_is_up_to_date_after_the_run(recorded, read):
+    assert recorded.run.stderr == ""
+    assert [read(name).name for name in records.names()] == ["chain", "kernel", "table"]
+    assert sorted(os.listdir(recorded.path("chain").parent)) == ["chain.ipynb", "kernel.ipynb", "table.ipynb"]
+
+
+def test_progress_is_a_line_a_cell_with_its_seconds(recorded):
+    lines = recorded.run.stdout.splitlines()
+    assert lines[0] == "chain on A stand-in for a GPU"
+    assert lines[1].split()[:2] == ["1/2", "functions"] and lines[1].endswith(" s")
+
+
+def test_outputs_stand_beside_their_cells(read):
+    functions, methods = read("chain").outputs.values()
+    assert functions[0].text == "12\n"
+    assert methods[0].data["text/plain"] == "4"
+    assert [cell.get("execution_count") for cell in records.compose("chain").cells] == [None, 1, 2]
+    assert methods[0].execution_count == 2
+
+
+def test_provenance_comes_from_the_kernel(read):
+    stated = read("chain").provenance
+    assert stated.keys() == records.PROVENANCE
+    assert (stated["gpu"], stated["torch"], stated["cuda"]) == ("A stand-in for a GPU", "0.1", "0.2")
+    assert (stated["triton"], stated["driver"], stated["interpreter"]) == ("0.3", "0.4", False)
+    assert stated["python"] == sys.version.split()[0]
+
+
+def test_executed_lists_functions_and_methods_that_were_called(read):
+    assert read("chain").executed == {
+        "kernels.base:double",
+        "kernels.base:Counter.__init__",
+        "kernels.base:Counter.at",
+        "kernels.base:Counter.up",
+        "kernels.base:Counter.double",
+        "kernels.middle:quadruple",
+    }
+
+
+def test_executed_lists_launched_kernels_and_their_helpers(read):
+    names = {"launch", "kernel", "helper", "innermost"}  # neither warmed_up nor forgotten nor bystander
+    assert read("kernel").executed == {f"kernels.launch:{name}" for name in names}
+
+
+def test_what_watches_leaves_no_name_and_the_kernel_runs_in_the_root(read):
+    text = read("kernel").outputs["launch"][0].text
+    assert text == "5\nhouse ['In', 'Out', 'exit', 'get_ipython', 'launch', 'open', 'os', 'quit']\n"
+
+
+def test_tables_of_the_run_can_be_read(read):
+    assert records.table("table", "cubes") == [{"n": 3, "cube": 27.0}]
+    assert [table["name"] for table in read("table").tables()] == ["squares", "cubes"]
+
+
+def test_running_again_gives_the_same_record(recorded, read):
+    before = recorded.path("chain").read_bytes()
+    assert recorded.command("chain").returncode == 0
+    assert recorded.path("chain").read_bytes() == before
+
+
+def test_what_is_up_to_date_is_not_run_again(recorded):
+    run = recorded.command()
+    assert (run.returncode, run.stdout) == (0, "3 snippets, every record is up to date\n")
+
+
+def test_what_watches_sees_the_same_on_every_python(house, any_python):
+    """Without Jupyter: 3.12 watches by another means than 3.11, and the other Pythons have no nbclient."""
+    script = "from scripts import watch; watch.start(); {}; watch.report()"
+    seen = {}
+    for name in ("chain", "kernel"):
+        body = f"exec(open('snippets/{name}.py').read()); exec(open('snippets/{name}.py').read())"
+        run = [any_python, "-c", script.format(body)]
+        environment = house.environment(PYTHONPATH=os.pathsep.join(map(str, (house.root, house.root / "stubs"))))
+        printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True, check=True)
+        seen[name] = json.loads(printed.stdout.splitlines()[-1])["executed"]
+    names = ("Counter.__init__", "Counter.at", "Counter.double", "Counter.up", "double")
+    assert seen["chain"] == [*(f"kernels.base:{name}" for name in names), "kernels.middle:quadruple"]
+    assert seen["kernel"] == [f"kernels.launch:{name}" for name in ("helper", "innermost", "kernel", "launch")]
+
+
+@pytest.fixture
+def old(house, monkeypatch):
+    """A house with a record of the snippet ``fails``, from before it failed."""
+    house.snippet("fails", '# %% tags=["start"]\nprint("it ran")\n')
+    assert house.command("fails").returncode == 0
+    house.before = house.path("fails").read_bytes()
+    monkeypatch.setattr(records, "ROOT", house.root)
+    return house
+
+
+def expect_stop(house, cell, *messages):
+    """The snippet with that cell added stops the command, by name, and leaves the record and the others alone."""
+    house.snippet("fails", f'# %% tags=["start"]\nprint("it ran")\n\n{cell}\n')
+    run = house.command("fails", "table")
+    assert run.returncode == 1
+    assert "stopped: " in run.stderr and "fails" in run.stderr
+    for message in messages:
+        assert message in run.stderr
+    assert house.path("fails").read_bytes() == house.before
+    assert os.listdir(house.path("fails").parent) == ["fails.ipynb"]
+
+
+def test_a_snippet_that_cannot_be_kept_stops_the_command_and_leaves_the_record(old):
+    """One house for all: making one takes a run."""
+    expect_stop(old, '# %% tags=["broken"]\n1 / 0', "fails failed", "ZeroDivisionError")
+    expect_stop(old, '# %% tags=["raises-exception"]\n1 / 0', "ZeroDivisionError")
+    expect_stop(old, '# %% tags=["skip-execution"]\n1 / 0', "ZeroDivisionError")
+    expect_stop(old, '# %% tags=["dead"]\nimport os\n\nos._exit(1)', "fails failed")
+    stderr = "wrote to stderr in cell"
+    expect_stop(old, '# %% tags=["noisy"]\nimport warnings\n\nwarnings.warn("careful")', f"{stderr} noisy", "careful")
+    expect_stop(
+        old, '# %% tags=["c"]\nimport os\n\nos.system("echo from C >&2")', "wrote to stderr from outside", "from C"
+    )
+    expect_stop(old, '# %% tags=["path"]\nprint("see /home/someone/file")', "absolute path /home/someone/file")
+    expect_stop(old, '# %% tags=["here"]\nimport os\n\nos.getcwd()', f"absolute path {old.root}")
+    switch = 'import os\n\nos.environ["TRITON_INTERPRET"] = "1"'
+    expect_stop(old, f'# %% tags=["switch"]\n{switch}', "switched Triton's interpreter on")
+    edit = (
+        'from pathlib import Path\n\nfrom kernels.base import double\n\nwith Path("kernels/base.py").open("a") as file:'
+    )
+    expect_stop(old, f'# %% tags=["edit"]\n{edit}\n    file.write("edited = True")', "edited while it ran")
+
+
+def test_without_a_gpu_nothing_is_run_or_written(house):
+    run = house.command(GPU="none")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "no GPU (torch 0.1): chain was not run, nothing was written" in run.stderr
+    assert not house.path("chain").parent.exists()
+
+
+def test_in_the_interpreter_nothing_is_run(house):
+    run = house.command(TRITON_INTERPRET="1")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "TRITON_INTERPRET is set" in run.stderr
+    assert not house.path("chain").parent.exists()
+
+
+def test_an_unknown_name_is_refused_with_the_list(house):
+    run = house.command("chain", "chian")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "no snippet is called chian; there are: chain, kernel, table" in run.stderr
+
+
+def test_only_what_is_stale_is_run_unless_asked(house, monkeypatch):
+    assert house.command("table", "chain").returncode == 0
+    house.edit("kernels/base.py", "2 * x", "x + x")
+    ran = [line.split()[0] for line in house.command().stdout.splitlines() if " on " in line]
+    assert ran == ["chain", "kernel"]
+    ran = [line.split()[0] for line in house.command("--all").stdout.splitlines() if " on " in line]
+    assert ran == ["chain", "kernel", "table"]
+
+
+def test_killed_at_random_moments_every_record_is_whole(house, monkeypatch):
+    monkeypatch.setattr(records, "ROOT", house.root)
+    house.snippet("long", '# %% tags=["text"]\nprint("line\\n" * 100_000)\n')
+    started = time.monotonic()
+    assert house.command("long").returncode == 0
+    whole_run = time.monotonic() - started
+    before = records.read("long").outputs
+    moments = random.Random(0)
+    for _ in range(5):
+        command = [sys.executable, "-m", "scripts.record", "long", "long"]
+        process = subprocess.Popen(command, cwd=house.root, env=house.environment(), start_new_session=True)
+        time.sleep(moments.uniform(0, 1.2 * whole_run))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert records.read("long").outputs == before

@@ -1,0 +1,177 @@
+"""Every snippet keeps the rules that records and pages rely on, runs on a CPU, and has a record that is up to date."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import records
+
+ROOT = Path(__file__).parents[2]
+SNIPPETS = records.names()
+MODULES = sorted(path.relative_to(ROOT) for path in (ROOT / "kernels").rglob("*.py"))
+READERS = {"open", "read_text", "read_bytes", "fromfile", "from_file", "loadtxt", "genfromtxt", "memmap"}
+LINES = 60
+
+
+def names(tree):
+    """Every name and attribute that is used."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def breaches_of_imports(tree, allowed):
+    """A digest follows ``from kernels.X import name``, and nothing else may bring code or data in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = ["." * node.level + (node.module or "")]
+            if node.names[0].name == "*":
+                yield f"{ast.unparse(node)}: names are wanted"
+        else:
+            continue
+        for module in modules:
+            top = module.partition(".")[0]
+            if top == "kernels" and not (isinstance(node, ast.ImportFrom) and module.startswith("kernels.")):
+                yield f"{ast.unparse(node)}: `from kernels.X import name` is wanted"
+            elif top == "importlib" or (top not in allowed and top not in sys.stdlib_module_names):
+                yield f"{ast.unparse(node)}: may come from {', '.join(sorted(allowed))} and the standard library"
+
+
+def breaches_of_files(tree):
+    for name in names(tree):
+        if name in READERS or name == "__import__":
+            yield f"{name}: a digest does not see what it brings in"
+
+
+FANCY = {
+    "maths": r"\$|\\\(|\\\[",
+    "a link": r"\]\(|\]\[|\]:|https?://",
+    "a callout": r"^\s*(!!!|\?\?\?|>)",
+    "an attribute list": r"\{\s*[:.#]",
+    "HTML": r"<[A-Za-z/!]",
+}
+
+
+def breaches_of_prose(text):
+    """Cells are rendered by mistune, which leaves all of this raw."""
+    plain = re.sub(r"`[^`]*`", "", text)
+    return [f"prose holds {what}: {text!r}" for what, mark in FANCY.items() if re.search(mark, plain, re.MULTILINE)]
+
+
+def cells(name, kind):
+    return [cell.source for cell in records.snippet(name).cells if cell.cell_type == kind]
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_is_percent_cells_each_with_a_tag_of_its_own(name):
+    assert (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8").startswith("# %%")
+    assert cells(name, "code") and cells(name, "markdown")[0].startswith("# ")  # its page needs a title
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_imports_modules_of_kernels_by_name_and_reads_no_file(name):
+    tree = ast.parse("\n".join(cells(name, "code")))
+    assert [*breaches_of_imports(tree, {"kernels", "plotly", "torch"}), *breaches_of_files(tree)] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file(path):
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    allowed = {"kernels", "torch", "triton"} | ({"IPython"} if path.stem == "measure" else set())  # Table.show()
+    files = [] if path.stem == "__init__" else breaches_of_files(tree)  # no digest holds an __init__, which is lazy
+    assert [*breaches_of_imports(tree, allowed), *files] == []
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippets_prose_is_plain(name):
+    assert [breach for text in cells(name, "markdown") for breach in breaches_of_prose(text)] == []
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_is_short(name):
+    lines = [line for text in cells(name, "code") for line in text.splitlines()]
+    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) < LINES
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_runs_by_hand_on_a_cpu(name):
+    pytest.importorskip("torch")
+    by_hand = {"TRITON_INTERPRET": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run(
+        [sys.executable, f"snippets/{name}.py"],
+        cwd=ROOT,
+        env=os.environ | by_hand,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    assert run.stdout.strip()
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_the_record_of_a_snippet_is_up_to_date(name):
+    try:
+        record = records.read(name)
+    except records.Missing as missing:
+        pytest.skip(str(missing))
+    tables = [table["name"] for table in record.tables()]
+    assert len(set(tables)) == len(tables)
+
+
+def test_every_record_has_its_snippet():
+    assert {path.stem for path in (ROOT / "snippets" / "recorded").glob("*.ipynb")} <= set(SNIPPETS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import kernels",
+        "import kernels.flash",
+        "from kernels import flash",
+        "from . import flash",
+        "from .flash import flash_attention",
+        "from kernels.flash import *",
+        "import importlib",
+        "from importlib import resources",
+        "import numpy",
+        "from scripts.records import read",
+        "def late():\n    import scripts",
+        "open('data.json')",
+        "Path('data.json').read_text()",
+        "__import__('kernels.flash')",
+    ],
+)
+def test_the_rules_reject(line):
+    tree = ast.parse(line)
+    assert [*breaches_of_imports(tree, {"kernels", "plotly", "torch"}), *breaches_of_files(tree)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the square of $N$",
+        r"the square of \(N\)",
+        "see [the chapter](../chapters/one.md)",
+        "see [the chapter][one]",
+        "see https://example.org",
+        '!!! note "A callout"',
+        "text\n\n> a quotation",
+        "text { .drawing }",
+        "x<sup>2</sup>",
+    ],
+)
+def test_the_rules_reject_prose_that_is_not_plain(text):
+    assert breaches_of_prose(text)
+
+
+def test_the_rules_let_plain_prose_pass():
+    assert breaches_of_prose("# A title\n\nRows and *shares*, 1 < 2 and 3 > 2: `TRITON_INTERPRET=1 python $x`") == []
