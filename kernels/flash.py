@@ -77,7 +77,7 @@ def flash_attention(
     return out
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])  # one compilation serves every length
 def flash_kernel(
     q, k, v, out,
     q_batch, q_head, q_row, q_column, k_batch, k_head, k_row, k_column, v_batch, v_head, v_row, v_column,

@@ -147,7 +147,6 @@ def read(name: str) -> Record:
         raise Missing(f"snippet {name} has not been run yet; {again}")
     try:
         notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
-        nbformat.validate(notebook)
         provenance = notebook.metadata[METADATA]
         absent = PROVENANCE - provenance.keys()
         intact = provenance.get("checksum") == _checksum(notebook)

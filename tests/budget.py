@@ -27,6 +27,7 @@ def budget_used(
     empty = size == 0
     relative_error = ((baseline.double() - truth).abs() / size).masked_fill(empty, 0)
     worst = relative_error.amax((-2, -1), keepdim=True)
+    assert worst.amax() < 0.25, "the baseline is no use: it is far from the truth itself"
     allowed = 2 * (worst + torch.finfo(actual.dtype).eps + score_rounding) * size
     error = (actual.double() - truth).abs()
     used = (error / allowed).masked_fill(empty & (error == 0), 0)
@@ -36,8 +37,8 @@ def budget_used(
 def attention_budget_used(attention, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     """``budget_used`` by an attention function on these inputs; the baseline is torch's own attention.
 
-    Size: how large a row of the output is if signs fall at random, √(Σ (share · value)²) in its largest column.  Rounding
-    errors of the terms add up to this times their relative size, while the row itself may cancel to nothing.
+    Size: how large a row of the output is if signs fall at random, √(Σ (share · value)²) in its largest column.
+    Rounding errors of the terms add up to this times their relative size; the row itself may cancel to nothing.
     A score of s is known to s · 2⁻²³ in FP32, which is then its share's relative error.
     """
     shares = weights(q.double(), k.double(), **options)

@@ -65,8 +65,16 @@
     async paint(printing) {
       if (!this.canvas) this.prepare();
       const { data, layout } = coloured(this.figure, colours(printing));
-      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: true });
+      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: !printing });
       for (const apply of this.controls) await apply();
+      if (printing) this.fitPaper();
+    }
+
+    // A drawing has the screen's size in pixels; on paper it must scale to the column.
+    fitPaper() {
+      const { width, height } = this.canvas.getBoundingClientRect();
+      this.canvas.style.setProperty("--hb-ratio", `${width} / ${height}`);
+      for (const svg of this.canvas.querySelectorAll(".main-svg")) svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     }
 
     prepare() {

@@ -57,7 +57,7 @@ def figure() -> go.Figure:
         sliders=[
             {
                 "name": "Scores multiplied by",
-                "active": factors.index(1),
+                "active": 0,
                 "steps": [
                     {
                         "label": f"{factor:g}",

@@ -178,6 +178,7 @@ def test_empty_gives_zeros(shape, is_causal, device):
     assert out.shape == q.shape and out.eq(0).all()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_row_of_nothing_but_minus_infinity_gives_0(device, tiles):
     q, k, v = inputs(device, torch.float32, 40, 70, 16)
     q[:, :, 7] = -torch.inf
@@ -313,7 +314,7 @@ def test_fp32_is_true_fp32_unless_tf32_is_allowed(device, monkeypatch):
     monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
     rounded = flash_attention(q, k, v)
     assert expected <= 1 and not rounded.equal(exact)
-    torch.testing.assert_close(rounded, exact, rtol=1e-2, atol=0.5)
+    assert (rounded - exact).norm() < 0.02 * exact.norm()
 
 
 @pytest.mark.gpu

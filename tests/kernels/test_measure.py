@@ -75,7 +75,7 @@ def test_an_empty_table_prints_its_columns():
 
 
 def test_a_row_that_does_not_fit_is_refused(table):
-    with pytest.raises(ValueError, match="table squares has columns .* the row has"):
+    with pytest.raises(ValueError, match=r"table squares has columns .* the row has"):
         table.add(form="three lines", n=1)
     with pytest.raises(TypeError, match="square is Tensor"):
         table.add(form="flash", n=1, square=torch.tensor(1.0))

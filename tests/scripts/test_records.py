@@ -305,6 +305,15 @@ def test_a_record_that_was_not_made_on_a_gpu_is_refused(provenance, message):
         records.read("chain")
 
 
+def test_a_record_that_leaves_out_where_it_ran_is_refused(house):
+    record("chain")
+    notebook = nbformat.read(house.path("chain"), as_version=4)
+    del notebook.metadata[records.METADATA]["driver"]
+    records.write("chain", notebook)
+    with pytest.raises(records.Stale, match="record of chain does not state its driver"):
+        records.read("chain")
+
+
 # What is shown
 
 

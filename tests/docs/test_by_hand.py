@@ -1,0 +1,200 @@
+"""Every number worked by hand on a page is computed here, in plain Python, and looked for on the page."""
+
+import ast
+import re
+from math import exp, sqrt
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kernels.cost import gib, mb, mib, qkvo_bytes, square_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTER = "chapters/three-matmuls.md"
+SHEET = "whiteboard/three-matmuls.md"
+CARDS = "assets/drawings/cards.svg"
+
+Q = [[1, 0], [1, 1], [0, 1]]
+K = [[1, 0], [0, 1], [1, 1]]
+V = [[10, 0], [0, 10], [5, 5]]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def softmax(scores):
+    return [exp(score) / sum(map(exp, scores)) for score in scores]
+
+
+def blend(shares, rows):
+    return [dot(shares, column) for column in zip(*rows, strict=True)]
+
+
+def vector(numbers, digits=0):
+    return "[" + ", ".join(f"{number:.{digits}f}" for number in numbers) + "]"
+
+
+def percent(shares, digits=0, between=" %, "):
+    return between.join(f"{100 * share:.{digits}f}" for share in shares) + " %"
+
+
+def words(page):
+    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    if page.endswith(".svg"):
+        text = " ".join(ElementTree.fromstring(text).itertext())
+    return " ".join(text.replace("**", "").split())
+
+
+S = [[dot(q, k) for k in K] for q in Q]
+DIVIDED = [[score / sqrt(2) for score in row] for row in S]
+SHARES = [softmax(row) for row in S]
+SHARES_DIVIDED = [softmax(row) for row in DIVIDED]
+AT_THE_BOARD = [[0.4, 0.2, 0.4], [0.25, 0.25, 0.5], [0.2, 0.4, 0.4]]
+OUTPUT = [blend(row, V) for row in SHARES]
+OUTPUT_DIVIDED = [blend(row, V) for row in SHARES_DIVIDED]
+OUTPUT_AT_THE_BOARD = [blend(row, V) for row in AT_THE_BOARD]
+OVER_THE_SUM = [[score / sum(row) for score in row] for row in S]
+DOWN = [softmax(column)[0] for column in zip(*S, strict=True)]  # the first row, if softmax ran down the columns
+DOWN_PERCENT = [100 * share for share in [*DOWN, sum(DOWN)]]
+
+LONG = [1, 0, 0.5, -0.5]
+RECIPE = [dot([0.8, 0.2], label) for label in ([4.5, 0.1], [1.8, 5.0], [0.0, 0.0])]
+FIVE, ONE_SET = softmax([4, 3, 2, 1, 0]), softmax([4, 3, 2, 1, 100])
+FACTORS = [new / old for new, old in zip(ONE_SET[:4], FIVE[:4], strict=True)]
+SQUARE = square_bytes(8192, 2)
+
+
+def exponentials(scores):
+    return ", ".join(f"{exp(score):.2f}" if score else "1" for score in scores)
+
+
+def total(scores):
+    return f"{sum(map(exp, scores)):.2f}"
+
+
+TYPED = {
+    CHAPTER: [
+        # the dot product
+        f"They add up to {dot(LONG, [0.5, 0, 1, 0]):.2f}",
+        f"Flip every sign of K: \N{MINUS SIGN}{-dot(LONG, [-0.5, 0, -1, 0]):.2f}",
+        f"Take K = (0, 1, 0, 0): {dot(LONG, [0, 1, 0, 0]):.2f}",
+        # scores
+        *[f"{vector(Q[0])} · {vector(key)} = {dot(Q[0], key)}" for key in K],
+        f"The first row of scores is {vector(S[0])}",
+        f"The second query, {vector(Q[1])}, gives {vector(S[1])}",
+        f"The third, {vector(Q[2])}, gives {vector(S[2])}",
+        f"3 words make {3 * 3} scores, 10 make {10 * 10}, 1000 make a million",
+        # shares, not divided
+        f"e, 1, e is {exponentials(S[0])}, together {total(S[0])}. The shares are {percent(SHARES[0])}",
+        f"[1, 1, 2]: {exponentials(S[1])}, together {total(S[1])}, so {percent(SHARES[1])}",
+        f"The third row is the first in another order: {percent(SHARES[2])}",
+        "hold {:.0f} %, {:.0f} % and {:.0f} %: {:.0f} % of its attention".format(*DOWN_PERCENT),
+        f"(b) {percent(SHARES[1])}",
+        f"are {exp(1):.2f}, {exp(1):.2f} and {exp(2):.2f} of {total(S[1])}",
+        # sharpness, the recipe, a score of 100
+        f"A score of 10 against a score of 5 is $e^5$, about {exp(10 - 5):.0f} to 1",
+        "The scores are {:.2f}, {:.2f} and {:.0f}".format(*RECIPE),
+        f"the recipe {percent(softmax(RECIPE))}",
+        f"one common factor, about {FACTORS[0] * 1e42:.0f}·10⁻⁴²",
+        f"the largest of them is left with {ONE_SET[0] * 1e42:.0f}·10⁻⁴²",
+        # the division
+        f"At $d = 64$ scores {sqrt(64):.0f} apart are nothing special, and softmax shares them $e^8$ to 1",
+        f"about {exp(sqrt(64)):.0f} to 1. Divided by $\\sqrt{{64}} = {sqrt(64):.0f}$",
+        f"they are 1 apart: {exp(1):.1f} to 1",
+        f"√2 = {sqrt(2):.2f} first",
+        f"The first row becomes [{DIVIDED[0][0]:.2f}, 0, {DIVIDED[0][2]:.2f}]",
+        f"its exponentials {exponentials(DIVIDED[0])}, together {total(DIVIDED[0])}",
+        f"its shares {percent(SHARES_DIVIDED[0], 1)}",
+        f"The second row becomes {vector(DIVIDED[1], 2)} and {percent(SHARES_DIVIDED[1], 1)}",
+        f"the code prints {100 * SHARES_DIVIDED[0][0]:.1f} where the board says {100 * SHARES[0][0]:.0f}",
+        f"comes out close to {percent(OVER_THE_SUM[1])}, as if one had divided the scores by their sum",
+        f"Do that to the first row and it gives {percent(OVER_THE_SUM[0])}",
+        # the output
+        f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} + 0.4 · {vector(V[2])}",
+        f"= [4 + 0 + 2, 0 + 2 + 2] = {vector(OUTPUT_AT_THE_BOARD[0])}",
+        f"{percent(AT_THE_BOARD[1])}, gives [2.5 + 2.5, 2.5 + 2.5] = {vector(OUTPUT_AT_THE_BOARD[1])}",
+        f"The third, {percent(AT_THE_BOARD[2])}, gives {vector(OUTPUT_AT_THE_BOARD[2])}",
+        f"Unrounded, the first row is {vector(OUTPUT_DIVIDED[0], 2)}",
+        f"without the division it would be {vector(OUTPUT[0], 2)}",
+        f"three words by hand to {', '.join(map(vector, OUTPUT_AT_THE_BOARD))}",
+        # megabytes
+        f"8192² = {8192**2:,} cells and takes {SQUARE:,} bytes",
+        f"2²⁰ = {2**20:,} bytes",
+        f"take {mb(qkvo_bytes(8192, 128, 2)):.1f} MB together",
+        f"131,072 words would need {gib(square_bytes(131_072, 2)):.0f} GiB",
+    ],
+    SHEET: [
+        f"(.5, 0, 1, 0) = {dot(LONG, [0.5, 0, 1, 0]):.2f}",
+        f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
+        f"e, 1, e over {total(S[0])}",
+        f"10 against 5 is {exp(10 - 5):.0f} to 1",
+        f"Q = {', '.join(map(vector, Q))} · K = {', '.join(map(vector, K))} · V = {', '.join(map(vector, V))}",
+        f"Undivided, row 1 ends at {vector(OUTPUT[0], 2)}",
+        f"e = {exp(1):.2f}, e² = {exp(2):.2f}",
+        f"$e^{{0.71}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{1.41}}$ = {exp(sqrt(2)):.2f}",
+        "row 1 becomes {:.0f}, {:.0f}, {:.0f} %, only {:.0f} %".format(*DOWN_PERCENT),
+        f"over their sum ({', '.join(f'{100 * share:.0f}' for share in OVER_THE_SUM[1])})",
+        f"row 1 would be {', '.join(f'{100 * share:.0f}' for share in OVER_THE_SUM[0])}",
+        f"At 8192 words this is {mib(SQUARE):.0f} MiB",
+    ],
+}
+
+
+@pytest.mark.parametrize("page, text", [(page, text) for page, texts in TYPED.items() for text in texts])
+def test_a_number_worked_by_hand_is_right(page, text):
+    assert text in words(page)
+
+
+@pytest.mark.parametrize("row", range(3))
+def test_the_key_on_the_sheet(row):
+    cells = [
+        f"row {row + 1}",
+        " ".join(map(str, S[row])),
+        f"{percent(SHARES[row], between=' ')} ({total(S[row])})",
+        f"{percent(SHARES_DIVIDED[row], 1, ' ')} ({total(DIVIDED[row])})",
+        percent(AT_THE_BOARD[row], between=" "),
+        vector(OUTPUT_AT_THE_BOARD[row]),
+        vector(OUTPUT_DIVIDED[row], 0 if row == 1 else 2),
+    ]
+    assert f"| {' | '.join(cells)} |" in words(SHEET)
+
+
+def test_the_minutes_of_the_sheet_add_up():
+    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
+    assert f"{sum(minutes)} minutes" in words(SHEET)
+    assert f"| {sum(minutes)} |" in words("whiteboard/index.md")
+
+
+def test_what_is_said_of_the_small_example():
+    for exact, rounded in zip(SHARES_DIVIDED, AT_THE_BOARD, strict=True):
+        assert max(abs(share - even) for share, even in zip(exact, rounded, strict=True)) < 0.005
+    assert all(sum(row) == 10 for row in V) and all(abs(sum(row) - 10) < 1e-9 for row in OUTPUT_DIVIDED)
+    over_the_others = [row[i] - max(row[:i] + row[i + 1 :]) for i, row in enumerate(S)]
+    assert over_the_others == [0, -1, 0]  # the diagonal ties, loses, ties
+    assert max(FACTORS) / min(FACTORS) < 1 + 1e-9  # one common factor
+    assert ONE_SET[0] < 2**-25  # FP16 stores it as zero
+    assert 16 * qkvo_bytes(8192, 128, 2) == SQUARE  # sixteen times less
+    assert exp(89) > (2 - 2**-23) * 2.0**127  # too large for FP32
+
+
+def test_the_drawn_spreadsheet():
+    numbers = re.findall(r"(?<![₁₂₃\w])\d(?!\w)", words("assets/drawings/spreadsheet.svg").split("row: who asks")[1])
+    keys_then_rows = [*K[0], *K[1], *K[2]] + [n for q, row in zip(Q, S, strict=True) for n in (*q, *row)]
+    assert [int(number) for number in numbers] == keys_then_rows
+
+
+def test_the_drawn_cards_show_the_shares_of_the_sentence():
+    source = (ROOT / "snippets" / "sentence.py").read_text(encoding="utf-8")
+    vectors = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and node.targets[0].id in ("sentence", "asks", "offers")
+    }
+    scores = [dot(vectors["asks"]["sat"], vectors["offers"][word]) / sqrt(4) for word in vectors["sentence"]]
+    _, cat, _, on, _, mat = softmax(scores)
+    assert f"{100 * cat:.0f} % about cat, {100 * mat:.0f} % about mat, {100 * on:.0f} % about on" in words(CARDS)
+    alternative = f"{100 * cat:.0f} % of what cat hands over, {100 * mat:.0f} % of mat's, {100 * on:.0f} % of on's"
+    assert alternative in words(CHAPTER)
