@@ -12,10 +12,14 @@ import platform
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    sys.exit(f"Python 3.11 or newer is needed, this is {platform.python_version()}: make PYTHON=python3.12 site, say.")
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
@@ -94,12 +98,19 @@ def virtual_environment() -> None:
             if not shutil.which("apt-get"):
                 raise SetupError("This Python has no ensurepip: install its venv package.") from None
             apt(package)
-        run(sys.executable, "-m", "venv", "--clear", VENV, advice=f"On Debian or Ubuntu: apt-get install {package}")
+        run(
+            sys._base_executable,
+            "-m",
+            "venv",
+            "--clear",
+            VENV,
+            advice=f"On Debian or Ubuntu: apt-get install {package}",
+        )
         pip("install", f"pip=={PIP}")
         (packages,) = VENV.glob("lib/python*/site-packages")
         (packages / "handbook.pth").write_text(f"{ROOT}\n")  # `python snippets/NAME.py` finds kernels/
 
-    inputs = [sys.executable, sys.version, str(ROOT), PIP]
+    inputs = [sys.base_prefix, sys.version, str(ROOT), PIP]  # the same when it is .venv's own Python that asks
     once("Python environment (.venv)", VENV / "stamps" / "python", inputs, step)
 
 

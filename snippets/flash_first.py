@@ -26,7 +26,7 @@ for form in (attention, flash_attention):
 print(f"batch {batch}, heads {heads}, sequence {sequence}, head_dim {head_dim}, FP16; errors against FP64:")
 errors.show()
 three_lines, flash = (row["largest"] for row in errors.rows)
-print("budget: at most twice the largest error of the three lines;", "kept" if flash <= 2 * three_lines else "BROKEN")
+print("verdict:", "within" if flash <= 2 * three_lines else "OUTSIDE", "budget, twice the largest error of attention")
 
 # %% [markdown]
 # And how long each takes, on this machine: the median of many runs, and the 20th and 80th percentile around it.

@@ -1,8 +1,10 @@
 # %% [markdown]
 # # Why the scores are divided by the square root of d
 #
-# Queries and keys of d random numbers each, with mean 0 and variance 1. A query compares itself with 64 keys.
-# Runs on a laptop's CPU in seconds: `python -m snippets.scaling`
+# Queries and keys of d random numbers each, with mean 0 and variance 1. A query compares itself with 64 keys. Columns
+# called raw are without the division. Spread is the standard deviation of the scores. Largest is the largest share of a
+# row, averaged over the rows. Gradient is the mean size of what softmax hands back to its scores when random numbers of
+# variance 1 arrive from above. Runs on a laptop in seconds: `python -m snippets.scaling`
 
 # %% tags=["measure"]
 import math
@@ -21,31 +23,27 @@ for d in [1, 4, 16, 64, 256, 1024, 4096]:
     arriving = torch.randn_like(raw)
     row = {"d": d}
     for suffix, scores in {"_raw": raw, "": raw / math.sqrt(d)}.items():
-        scores = scores.detach().requires_grad_()
+        scores.requires_grad_()
         shares = scores.softmax(dim=-1)
         shares.backward(arriving)
         row["spread" + suffix] = scores.std().item()
         row["largest" + suffix] = 100 * shares.amax(-1).mean().item()
         row["gradient" + suffix] = scores.grad.abs().mean().item()
     table.add(**row)
-
-# %% [markdown]
-# Columns with "raw" are without the division. Spread is the standard deviation of the scores; largest is the largest
-# share of a row, averaged over the rows; gradient is the mean size of what softmax hands back to its scores when
-# random numbers of variance 1 arrive from above.
-
-# %% tags=["table"]
 table.show()
 
 # %% [markdown]
-# One query against five keys, first as they come and then divided.
+# One query against five keys at d = 512, as they come and divided.
 
 # %% tags=["one_row"]
 torch.manual_seed(0)
 d = 512
 query, key = torch.randn(d), torch.randn(5, d)
 scores = key @ query
-print("scores         ", [f"{score:6.1f}" for score in scores])
-print("shares         ", [f"{share:6.1%}" for share in scores.softmax(-1)])
-print("scores / √512  ", [f"{score:6.1f}" for score in scores / math.sqrt(d)])
-print("shares of these", [f"{share:6.1%}" for share in (scores / math.sqrt(d)).softmax(-1)])
+
+one_row = Table("one_row", score="", share="%", divided="", its_share="%")
+divided = scores / math.sqrt(d)
+columns = torch.stack([scores, 100 * scores.softmax(-1), divided, 100 * divided.softmax(-1)], dim=-1)
+for score, share, small, its_share in columns.tolist():
+    one_row.add(score=round(score, 1), share=round(share, 1), divided=round(small, 1), its_share=round(its_share, 1))
+one_row.show()

@@ -57,7 +57,7 @@ def figure() -> go.Figure:
         sliders=[
             {
                 "name": "Scores multiplied by",
-                "active": 0,
+                "active": factors.index(1),
                 "steps": [
                     {
                         "label": f"{factor:g}",

@@ -86,6 +86,7 @@ TYPED = {
         f"The first row of scores is {vector(S[0])}",
         f"The second query, {vector(Q[1])}, gives {vector(S[1])}",
         f"The third, {vector(Q[2])}, gives {vector(S[2])}",
+        f"(2, 0, 1, 1). *Cat* offers a thing, (2, 0, 0, 0). Their score is {dot([2, 0, 1, 1], [2, 0, 0, 0])}",
         f"3 words make {3 * 3} scores, 10 make {10 * 10}, 1000 make a million",
         # shares, not divided
         f"e, 1, e is {exponentials(S[0])}, together {total(S[0])}. The shares are {percent(SHARES[0])}",
@@ -176,7 +177,7 @@ def test_what_is_said_of_the_small_example():
     assert over_the_others == [0, -1, 0]  # the diagonal ties, loses, ties
     assert max(FACTORS) / min(FACTORS) < 1 + 1e-9  # one common factor
     assert ONE_SET[0] < 2**-25  # FP16 stores it as zero
-    assert 16 * qkvo_bytes(8192, 128, 2) == SQUARE  # sixteen times less
+    assert 16 * qkvo_bytes(8192, 128, 2) == SQUARE  # a sixteenth
     assert exp(89) > (2 - 2**-23) * 2.0**127  # too large for FP32
 
 
