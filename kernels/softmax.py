@@ -32,7 +32,10 @@ def naive_softmax(scores: Tensor) -> Tensor:
 
 
 def safe_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis with the maximum subtracted first, which changes no share and cannot overflow."""
+    """Softmax along the last axis with the maximum subtracted first, which changes no share and cannot overflow.
+
+    A row of nothing but -inf has no shares: NaN here; the kernel below says 0.
+    """
     return naive_softmax(scores - scores.amax(-1, keepdim=True))
 
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from types import FunctionType
 
 called: set[str] = set()  # "module:qualname" of each function of ours
-launched: dict[int, FunctionType] = {}  # by identity, the function inside each Triton kernel
+launched: set[FunctionType] = set()  # the function inside each Triton kernel
 stderr = tempfile.TemporaryFile()  # noqa: SIM115 - of C code; Jupyter's own capture is late, and may be too late
 
 
@@ -101,7 +101,7 @@ def watch_launches() -> None:
 
     def noting_run(kernel, *args, warmup, **kwargs):
         if not warmup:  # a warm-up compiles and launches nothing
-            launched[id(kernel)] = kernel.fn
+            launched.add(kernel.fn)
         return run(kernel, *args, warmup=warmup, **kwargs)
 
     JITFunction.run = noting_run
@@ -109,21 +109,20 @@ def watch_launches() -> None:
 
 def kernels_and_helpers() -> set[str]:
     """The launched kernels of ours and the ``@triton.jit`` functions that they call, directly or not."""
-    found, waiting = set(), list(launched.values())
+    found, waiting = set(), list(launched)
     while waiting:
         function = waiting.pop()
         name = f"{function.__module__}:{function.__qualname__}"
         if name.startswith("kernels.") and name not in found:
             found.add(name)
             used = {each.argval for each in dis.get_instructions(function) if each.opname == "LOAD_GLOBAL"}
-            helpers = (jitted(function.__globals__.get(name)) for name in used)
+            helpers = (inside(function.__globals__.get(each)) for each in used)
             waiting.extend(helper for helper in helpers if helper)
     return found
 
 
-def jitted(value: object) -> FunctionType | None:
-    """The Python function inside ``@triton.jit`` and whatever else decorates it; None for anything else."""
-    inner = value
-    while inner is not None and not isinstance(inner, FunctionType):
-        inner = getattr(inner, "fn", None)
-    return inner if inner is not value else None
+def inside(value: object) -> FunctionType | None:
+    """The Python function inside ``@triton.jit`` and whatever else decorates it; None if there is none."""
+    while value is not None and not isinstance(value, FunctionType):
+        value = getattr(value, "fn", None)
+    return value

@@ -3,7 +3,7 @@
 #
 # `flash_attention` never writes the square of scores to memory. Is it still attention? Here it meets the three lines.
 # On a GPU it runs as compiled Triton; on a laptop, smaller, in Triton's interpreter:
-# `TRITON_INTERPRET=1 python -m snippets.flash_first`
+# `TRITON_INTERPRET=1 python snippets/flash_first.py`
 
 # %% tags=["compare"]
 import torch

@@ -4,7 +4,7 @@
 # Queries and keys of d random numbers each, with mean 0 and variance 1. A query compares itself with 64 keys. Columns
 # called raw are without the division. Spread is the standard deviation of the scores. Largest is the largest share of a
 # row, averaged over the rows. Gradient is the mean size of what softmax hands back to its scores when random numbers of
-# variance 1 arrive from above. Runs on a laptop in seconds: `python -m snippets.scaling`
+# variance 1 arrive from above. Runs on a laptop in seconds: `python snippets/scaling.py`
 
 # %% tags=["measure"]
 import math

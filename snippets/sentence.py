@@ -2,7 +2,7 @@
 # # Who looks at whom in a sentence
 #
 # Every word against every other. The four numbers of a word stand for thing, action, place and link, and were chosen
-# by hand for a readable picture: no model was trained. Runs on a laptop in seconds: `python -m snippets.sentence`
+# by hand for a readable picture: no model was trained. Runs on a laptop in seconds: `python snippets/sentence.py`
 
 # %% tags=["scores"]
 import torch

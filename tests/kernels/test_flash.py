@@ -238,7 +238,7 @@ GOOD = dict.fromkeys("qkv", torch.zeros(2, 4, 8, 16))
 )  # fmt: skip
 def test_bad_input_is_named(change, error, words, device):
     arguments = {
-        name: x.to(device) if isinstance(x, torch.Tensor) and not x.is_meta and x.ndim and not x.requires_grad else x
+        name: x.to(device) if isinstance(x, torch.Tensor) and not x.is_meta and x.ndim else x
         for name, x in {**GOOD, **change}.items()
     }
     with pytest.raises(error, match=words):

@@ -77,9 +77,9 @@ def test_executed_lists_launched_kernels_and_their_helpers(read):
     assert read("kernel").executed == {f"kernels.launch:{name}" for name in names}
 
 
-def test_what_watches_leaves_no_name_and_the_kernel_runs_in_the_root(read):
+def test_what_watches_leaves_no_name_and_the_kernel_runs_in_the_root_and_imports_from_it(read):
     text = read("kernel").outputs["launch"][0].text
-    assert text == "5\nhouse ['In', 'Out', 'exit', 'get_ipython', 'launch', 'open', 'os', 'quit']\n"
+    assert text == "5\nhouse True\n['In', 'Out', 'exit', 'get_ipython', 'launch', 'open', 'os', 'quit']\n"
 
 
 def test_tables_of_the_run_can_be_read(read):

@@ -17,7 +17,7 @@ class Counter:
         return self
 
     def double(self):
-        return double(self.count)
+        return max(map(lambda count: double(count), [self.count]))
 
     @classmethod
     def at(cls, count):
