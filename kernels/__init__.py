@@ -1,6 +1,7 @@
-"""Attention kernels to be read aloud: one idea a file, in the order in which a reader meets them.
+"""Attention kernels to be read aloud: one idea a file, in the order a reader meets them.
 
-``kernels.flash_attention`` finds its module when it is first asked for; nothing is imported before that.
+``kernels.flash_attention`` finds its module when it is first asked for; nothing is imported
+before that.
 """
 
 MODULE_OF = {

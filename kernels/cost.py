@@ -1,21 +1,26 @@
-"""What attention costs before anything runs: bytes and floating-point operations, from the shapes alone.
+"""What attention costs before anything runs: bytes and FLOPs, from the shapes alone.
 
-N queries and N keys of ``head_dim`` numbers each, in every one of ``batch`` · ``heads`` independent slices.
+N queries and N keys of ``head_dim`` numbers each, in every one of ``batch`` · ``heads``
+independent slices.
 """
 
 
 def square_bytes(n: int, element_bytes: int, heads: int = 1, batch: int = 1) -> int:
-    """The N by N square of scores: what the fused kernel never writes.  N=8192 in FP16: 128 MiB a head."""
+    """The square of scores, never written by the fused kernel.  N=8192, FP16: 128 MiB."""
     return batch * heads * n * n * element_bytes
 
 
-def qkvo_bytes(n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1) -> int:
+def qkvo_bytes(
+    n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
+) -> int:
     """Q, K, V and the output, once each: the least that any form of attention must move."""
     return 4 * batch * heads * n * head_dim * element_bytes
 
 
-def flash_bytes(n: int, head_dim: int, element_bytes: int, block_q: int, heads: int = 1, batch: int = 1) -> int:
-    """What FlashAttention's programs ask for: Q and the output once, K and V once for every block of queries.
+def flash_bytes(
+    n: int, head_dim: int, element_bytes: int, block_q: int, heads: int = 1, batch: int = 1
+) -> int:
+    """What FlashAttention asks for: Q and the output once, K and V once a block of queries.
 
     Most of the requests for K and V are answered by the L2 cache, so HBM moves less than this.
     """
@@ -24,8 +29,10 @@ def flash_bytes(n: int, head_dim: int, element_bytes: int, block_q: int, heads: 
     return 2 * row + 2 * row * query_blocks
 
 
-def attention_flops(n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False) -> int:
-    """The two matmuls, a multiplication and an addition counted as two; half of it when causal, as papers count.
+def attention_flops(
+    n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False
+) -> int:
+    """The two matmuls, a multiply-add counted as two; half of it when causal, as papers count.
 
     Two matmuls of N·N·head_dim multiply-adds each.  The softmax between them is left out.
     """

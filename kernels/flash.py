@@ -1,10 +1,12 @@
-"""FlashAttention: tiles of queries stay, tiles of keys and values stream past, and the square is never written.
+"""FlashAttention: queries stay, keys and values stream past, and the square is never written.
 
-One program owns a block of queries.  For each it keeps what ``kernels.softmax.OnlineSoftmax`` keeps, a running maximum
-and a running sum, and beside them the blend of the values read so far.  A block of scores lives in registers from the
-first matmul to the second; when the maximum moves, all that was summed before is rescaled by the same factor.
+One program owns a block of queries.  For each it keeps what ``kernels.softmax.OnlineSoftmax``
+keeps, a running maximum and a running sum, and beside them the blend of the values read so
+far.  A block of scores lives in registers from the first matmul to the second; when the maximum
+moves, all that was summed before is rescaled by the same factor.
 
-Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; loops in the order of FlashAttention-2, arXiv:2307.08691.
+Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; loops in the order of
+FlashAttention-2, arXiv:2307.08691.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from kernels.inputs import check_attention, check_flash, check_kernel
 
 
 class Tiles(NamedTuple):
-    """How the work is cut: queries a program, keys a step, warps a program, K and V tiles in flight."""
+    """How the work is cut: queries a program, keys a step, warps a program, steps in flight."""
 
     block_q: int
     block_k: int
@@ -30,25 +32,32 @@ class Tiles(NamedTuple):
 
 
 def tiles(head_dim: int, dtype: torch.dtype) -> Tiles:
-    """Tiles that fit the registers and the 227 KB of shared memory of an H100: the wider a row, the fewer rows."""
-    if dtype == torch.float32:  # twice the bytes, and products on plain FP32 lanes, which unroll into long code
-        return Tiles(64, 32, 8, 2) if head_dim <= 64 else Tiles(32, 32, 8, 1)
+    """Of the tiles that fit the registers and shared memory of an H100, fast ones."""
+    if dtype == torch.float32:  # products on plain FP32 lanes, unrolled into long code
+        if head_dim <= 64:
+            return Tiles(64, 32, 8, 2)
+        return Tiles(32, 64, 8, 1) if head_dim <= 128 else Tiles(16, 32, 8, 1)
     if head_dim <= 64:
-        return Tiles(128, 64, 4, 3)
-    if head_dim <= 128:
-        return Tiles(128, 128, 8, 2)
-    return Tiles(128, 64, 8, 2)
+        return Tiles(64, 64, 4, 3)
+    return Tiles(128, 64, 8, 3) if head_dim <= 128 else Tiles(128, 64, 8, 2)
 
 
 def flash_attention(
-    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:
-    """Attention as ``kernels.reference.attention`` defines it, in O(N) memory: ``[batch, heads, N_q, head_dim]``.
+    """``kernels.reference.attention`` in O(N) memory: ``[batch, heads, N_q, head_dim]``.
 
-    q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]   any strides
+    q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are exact unless
-    ``torch.backends.cuda.matmul.allow_tf32``.  is_causal aligns top-left, as torch does: query i sees keys 0 to i.
-    A query without any key gets 0.  Traffic: Q and the output once, K and V once for each block of queries.
+    ``torch.backends.cuda.matmul.allow_tf32``.  is_causal aligns top-left, as torch does: query
+    i sees keys 0 to i. A query without any key gets 0.  Traffic: Q and the output once, K and V
+    once for each block of queries.
 
     Bad input raises a ValueError or TypeError that names it.
     """
@@ -77,18 +86,23 @@ def flash_attention(
     return out
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])  # one compilation serves every length
+# One compilation serves every length.
+@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
 def flash_kernel(
     q, k, v, out,
-    q_batch, q_head, q_row, q_column, k_batch, k_head, k_row, k_column, v_batch, v_head, v_row, v_column,
+    q_batch, q_head, q_row, q_column,
+    k_batch, k_head, k_row, k_column,
+    v_batch, v_head, v_row, v_column,
     scale, heads, group, seq_q, seq_k,
-    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
     CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One block of queries of one head.  ``scale`` includes log2(e): exp2 is what the hardware computes."""
+    """One block of queries of one head.  ``scale`` includes log2(e), for exp2."""
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
     pair = tl.program_id(0) // query_blocks  # of batch and head
-    first_query = (query_blocks - 1 - tl.program_id(0) % query_blocks) * BLOCK_Q  # the longest causal work first
+    block = query_blocks - 1 - tl.program_id(0) % query_blocks  # the longest causal work first
+    first_query = block * BLOCK_Q
     batch = tl.cast(pair // heads, tl.int64)  # 64 bits: offsets may pass 2**31
     head = tl.cast(pair % heads, tl.int64)
     row_of_q = tl.arange(0, BLOCK_Q).to(tl.int64)
@@ -105,10 +119,13 @@ def flash_kernel(
     running_sum = tl.zeros([BLOCK_Q], tl.float32)
     accumulator = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
 
-    # Keys and values stream past, twice the same loop: over the blocks that every query here sees whole, then over
-    # those at the diagonal and at the end, which need a mask.  What no query here sees is not read.
-    k += batch * k_batch + head // group * k_head + row_of_k[:, None] * k_row + column[None, :] * k_column
-    v += batch * v_batch + head // group * v_head + row_of_k[:, None] * v_row + column[None, :] * v_column
+    # Keys and values stream past, twice the same loop: over the blocks that every query here
+    # sees whole, then over those at the diagonal and at the end, which need a mask.  What no
+    # query here sees is not read.
+    k += batch * k_batch + head // group * k_head
+    v += batch * v_batch + head // group * v_head
+    k += row_of_k[:, None] * k_row + column[None, :] * k_column
+    v += row_of_k[:, None] * v_row + column[None, :] * v_column
     stop = tl.cast(tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k, tl.int64)
     whole = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
     for MASKED in tl.static_range(2):
@@ -125,9 +142,11 @@ def flash_kernel(
                     visible = visible & (key[None, :] <= query[:, None])
                 scores = tl.where(visible, scores, -float("inf"))
 
-            # Squish, as far as the scores are known: when the maximum moves, what was summed before shrinks.
+            # Squish, as far as the scores are known: when the maximum moves, what was summed
+            # before shrinks.
             new_max = tl.maximum(running_max, tl.max(scores, 1) * scale)
-            safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)  # (-inf) - (-inf) would be NaN
+            # Where nothing was seen yet, (-inf) - (-inf) would be NaN.
+            safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
             exponentials = tl.exp2(scores * scale - safe_max[:, None])
             shrink = tl.exp2(running_max - safe_max)
             running_max = new_max
@@ -135,10 +154,13 @@ def flash_kernel(
 
             # Multiply: the values, blended by the same exponentials.
             values = tl.load(v + first_key * v_row, real_key, 0.0)
+            parts = exponentials.to(values.dtype)
             accumulator = accumulator * shrink[:, None]
-            accumulator = tl.dot(exponentials.to(values.dtype), values, accumulator, input_precision=PRECISION)
+            accumulator = tl.dot(parts, values, accumulator, input_precision=PRECISION)
 
-    # Only now divide.  The sum is 0 where every score was -inf, or there was no key: a blend of nothing is 0.
+    # Only now divide.  The sum is 0 where every score was -inf, or there was no key: a blend of
+    # nothing is 0.
     blend = accumulator / tl.where(running_sum == 0.0, 1.0, running_sum)[:, None]
     out += tl.cast(pair, tl.int64) * seq_q * HEAD_DIM
-    tl.store(out + query[:, None] * HEAD_DIM + column[None, :], blend.to(out.dtype.element_ty), real_query)
+    out += query[:, None] * HEAD_DIM + column[None, :]
+    tl.store(out, blend.to(out.dtype.element_ty), real_query)

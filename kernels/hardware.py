@@ -1,6 +1,7 @@
-"""The one registry of hardware constants: chip -> what -> value, unit, source and how far to trust it.
+"""The one registry of hardware constants: chip -> what -> value, unit, source, trust.
 
-Nothing else in the handbook holds such a number.  Units are SI: a TB is 10¹² bytes; sizes on a chip are in bytes.
+Nothing else in the handbook holds such a number.  Units are SI: a TB is 10¹² bytes; sizes on a
+chip are in bytes.
 """
 
 from typing import Literal, NamedTuple
@@ -11,8 +12,8 @@ Trust = Literal["specified", "measured", "secondary"]
 class Constant(NamedTuple):
     """A number, and why anyone should believe it.
 
-    trust: ``specified`` by its maker in a primary source; ``measured`` here, on the GPU that the source names;
-    ``secondary``: only other people's pages agree.
+    trust: ``specified`` by its maker in a primary source; ``measured`` here, on the GPU that
+    the source names; ``secondary``: only other people's pages agree.
     """
 
     value: float
@@ -35,28 +36,42 @@ H100 = {
     "fp32 lanes": Constant(256, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "bf16 peak": Constant(132 * 4096 * 1.83e9, "FLOP/s", _WHITEPAPER, "specified"),
     "bf16 matmul": Constant(724e12, "FLOP/s", f"8192³ on random data, {_HERE}", "measured"),
-    "hbm bandwidth": Constant(3.35e12, "B/s", f"NVIDIA's figure for H100 SXM, {_QUOTED}", "secondary"),
-    "hbm copy": Constant(3.03e12, "B/s", f"bytes read and written by copy_, {_HERE}", "measured"),
+    "hbm bandwidth": Constant(
+        3.35e12, "B/s", f"NVIDIA's figure for H100 SXM, {_QUOTED}", "secondary"
+    ),
+    "hbm copy": Constant(
+        3.03e12, "B/s", f"bytes read and written by copy_, {_HERE}", "measured"
+    ),
     "hbm read": Constant(3.09e12, "B/s", f"bytes read by sum, {_HERE}", "measured"),
     "l2": Constant(50 * 2**20, "B", f"as CUDA reports it, {_HERE}", "measured"),
     "registers per SM": Constant(256 * 2**10, "B", f"NVIDIA's figure, {_QUOTED}", "secondary"),
     "shared memory per SM": Constant(228 * 2**10, "B", _TUNING, "specified"),
     "shared memory per block": Constant(227 * 2**10, "B", _TUNING, "specified"),
-    "shared memory per clock": Constant(128, "B/clk/SM", f"the width of 32 banks of 4 B, {_QUOTED}", "secondary"),
+    "shared memory per clock": Constant(
+        128, "B/clk/SM", f"the width of 32 banks of 4 B, {_QUOTED}", "secondary"
+    ),
     "shared memory bandwidth": Constant(132 * 128 * 1.83e9, "B/s", _DERIVED, "secondary"),
-    "exp2": Constant(16, "1/clk/SM", f"NVIDIA's table of arithmetic throughput, {_QUOTED}", "secondary"),
+    "exp2": Constant(
+        16, "1/clk/SM", f"NVIDIA's table of arithmetic throughput, {_QUOTED}", "secondary"
+    ),
     "exp2 rate": Constant(132 * 16 * 1.83e9, "1/s", _DERIVED, "secondary"),
     "wgmma rows": Constant(64, "rows", _PTX, "specified"),
 }
 
 H200 = {
     "hbm": Constant(141e9, "B", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
-    "hbm bandwidth": Constant(4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
-    "hbm copy": Constant(4.3e12, "B/s", "bytes read and written by copy_, NVIDIA H200", "measured"),
+    "hbm bandwidth": Constant(
+        4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
+    ),
+    "hbm copy": Constant(
+        4.3e12, "B/s", "bytes read and written by copy_, NVIDIA H200", "measured"
+    ),
     "l2": Constant(60 * 2**20, "B", "as CUDA reports it, NVIDIA H200", "measured"),
 }
 
 V100 = {
-    "fp16 tensor core peak": Constant(125e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"),
+    "fp16 tensor core peak": Constant(
+        125e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"
+    ),
     "fp32 peak": Constant(15.7e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"),
 }

@@ -1,7 +1,7 @@
-"""The checks that every form of attention shares: bad input is named before anything is read or written.
+"""The checks that every form of attention shares: bad input is named before anything runs.
 
-Arguments are called query, key and value in messages.  What a tensor *is* wrongly raises TypeError, what it *has*
-wrongly raises ValueError.
+Arguments are called query, key and value in messages.  What a tensor *is* wrongly raises
+TypeError, what it *has* wrongly raises ValueError.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from torch import Tensor
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def check_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None, enable_gqa: bool = False) -> float:
+def check_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None, enable_gqa: bool = False
+) -> float:
     """The scale to use, 1/√d if None, once query, key and value are known to fit each other."""
     for name, tensor in (("query", q), ("key", k), ("value", v)):
         if not isinstance(tensor, Tensor):
@@ -22,21 +24,33 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = No
         if not tensor.is_floating_point():
             raise TypeError(f"{name} is {tensor.dtype}, a floating-point tensor is wanted")
         if tensor.ndim < 2:
-            raise ValueError(f"{name} has {tensor.ndim} dimensions, [..., sequence, head_dim] is wanted")
+            raise ValueError(
+                f"{name} has {tensor.ndim} dimensions, [..., sequence, head_dim] is wanted"
+            )
         if tensor.dtype != q.dtype:
             raise TypeError(f"{name} is {tensor.dtype}, query is {q.dtype}: they must match")
         if tensor.device != q.device:
-            raise ValueError(f"{name} is on {tensor.device}, query is on {q.device}: they must match")
+            raise ValueError(
+                f"{name} is on {tensor.device}, query is on {q.device}: they must match"
+            )
         if tensor.ndim != q.ndim:
-            raise ValueError(f"{name} has {tensor.ndim} dimensions, query has {q.ndim}: they must match")
+            raise ValueError(
+                f"{name} has {tensor.ndim} dimensions, query has {q.ndim}: they must match"
+            )
     if q.shape[-1] == 0:
         raise ValueError("query has head_dim 0, at least 1 is wanted")
     if k.shape[-1] != q.shape[-1]:
-        raise ValueError(f"key has head_dim {k.shape[-1]}, query has {q.shape[-1]}: they must match")
+        raise ValueError(
+            f"key has head_dim {k.shape[-1]}, query has {q.shape[-1]}: they must match"
+        )
     if v.shape[-2] != k.shape[-2]:
-        raise ValueError(f"value has sequence length {v.shape[-2]}, key has {k.shape[-2]}: they must match")
+        raise ValueError(
+            f"value has sequence length {v.shape[-2]}, key has {k.shape[-2]}: they must match"
+        )
     if v.shape[:-2] != k.shape[:-2]:
-        raise ValueError(f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match")
+        raise ValueError(
+            f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match"
+        )
     _check_heads(q, k, enable_gqa)
     if scale is None:
         return 1 / math.sqrt(q.shape[-1])
@@ -49,12 +63,19 @@ def _check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
     if k.shape[:-2] == q.shape[:-2]:
         return
     if q.ndim < 3 or k.shape[:-3] != q.shape[:-3]:
-        raise ValueError(f"key has leading dimensions {_sizes(k)}, query has {_sizes(q)}: they must match")
+        raise ValueError(
+            f"key has leading dimensions {_sizes(k)}, query has {_sizes(q)}: they must match"
+        )
     heads, query_heads = k.shape[-3], q.shape[-3]
     if not enable_gqa:
-        raise ValueError(f"key has {heads} heads, query has {query_heads}: they must match unless enable_gqa=True")
+        raise ValueError(
+            f"key has {heads} heads, query has {query_heads}: "
+            "they must match unless enable_gqa=True"
+        )
     if heads == 0 or query_heads % heads:
-        raise ValueError(f"key has {heads} heads, query has {query_heads}: a whole multiple is wanted")
+        raise ValueError(
+            f"key has {heads} heads, query has {query_heads}: a whole multiple is wanted"
+        )
 
 
 def _sizes(tensor: Tensor) -> list[int]:
@@ -62,9 +83,10 @@ def _sizes(tensor: Tensor) -> list[int]:
 
 
 def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor | None:
-    """Which key each query may look at, bool, broadcastable to [..., N_q, N_k]; None if every one.
+    """Which key each query may look at, bool, broadcastable to [..., N_q, N_k]; None if all.
 
-    Causal is aligned top-left, as in torch: query i sees keys 0 to i, also when N_q differs from N_k.
+    Causal is aligned top-left, as in torch: query i sees keys 0 to i, also when N_q differs
+    from N_k.
     """
     square = (q.shape[-2], k.shape[-2])
     if attn_mask is not None:
@@ -76,9 +98,13 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
             attn_mask.expand(shape)
         except RuntimeError:
             have = list(attn_mask.shape)
-            raise ValueError(f"attn_mask has shape {have}, one that broadcasts to {list(shape)} is wanted") from None
+            raise ValueError(
+                f"attn_mask has shape {have}, one that broadcasts to {list(shape)} is wanted"
+            ) from None
         if attn_mask.device != q.device:
-            raise ValueError(f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match")
+            raise ValueError(
+                f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match"
+            )
     if not is_causal:
         return attn_mask
     causal = torch.ones(square, dtype=torch.bool, device=q.device).tril()
@@ -94,17 +120,27 @@ def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check_flash(q: Tensor, v: Tensor) -> None:
-    """What the Triton kernels ask beyond ``check_attention``: four dimensions, and one head_dim up to 256."""
+    """What Triton kernels ask beyond ``check_attention``: 4-D, head_dim up to 256."""
     if q.ndim != 4:
-        raise ValueError(f"query has {q.ndim} dimensions, [batch, heads, sequence, head_dim] is wanted")
+        raise ValueError(
+            f"query has {q.ndim} dimensions, [batch, heads, sequence, head_dim] is wanted"
+        )
     if q.shape[-1] > 256:
-        raise ValueError(f"query has head_dim {q.shape[-1]}, at most 256 is wanted: use kernels.reference.attention")
+        raise ValueError(
+            f"query has head_dim {q.shape[-1]}, at most 256 is wanted: "
+            "use kernels.reference.attention"
+        )
     if v.shape[-1] != q.shape[-1]:
-        raise ValueError(f"value has head_dim {v.shape[-1]}, query has {q.shape[-1]}: they must match")
+        raise ValueError(
+            f"value has head_dim {v.shape[-1]}, query has {q.shape[-1]}: they must match"
+        )
 
 
 def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
-    """Whether this Triton kernel can run on these tensors here; ``on_cpu`` names what does the same work on a CPU."""
+    """Refuses what this Triton kernel cannot run on here.
+
+    ``on_cpu`` names what does the same work on a CPU.
+    """
     import triton  # here, so that the reference can be imported without it
 
     interpreted = not isinstance(kernel, triton.JITFunction)
@@ -118,10 +154,12 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
             )
         if not interpreted and tensor.device.type != "cuda":
             raise ValueError(
-                f"{name} is on {tensor.device}, where a Triton kernel cannot run: use {on_cpu}, "
-                "or set TRITON_INTERPRET=1 before Python starts to run the kernel on a CPU, slowly"
+                f"{name} is on {tensor.device}, where a Triton kernel cannot run: "
+                f"use {on_cpu}, or set TRITON_INTERPRET=1 before Python starts "
+                "to run the kernel on a CPU, slowly"
             )
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ValueError(
-                f"{name} requires a gradient, which this kernel does not compute: use torch.no_grad() or {on_cpu}"
+                f"{name} requires a gradient, which this kernel does not compute: "
+                f"use torch.no_grad() or {on_cpu}"
             )

@@ -15,9 +15,10 @@ Value = str | int | float | bool | None
 
 
 class Table:
-    """Rows of named columns with units; ``show()`` prints them and, in a notebook, leaves them for figures to read.
+    """Rows of named columns with units; in a notebook, ``show()`` leaves them for figures too.
 
-    ``Table("squares", n="", square="MiB")`` names columns and their units; ``add(n=8192, square=128.0)`` adds a row.
+    ``Table("squares", n="", square="MiB")`` names columns and their units; ``add(n=8192,
+    square=128.0)`` adds a row.
     """
 
     def __init__(self, name: str, **columns: str):
@@ -26,19 +27,31 @@ class Table:
         self.rows: list[dict[str, Value]] = []
 
     def add(self, **row: Value) -> None:
-        """One more row.  Raises ValueError unless every column is given once, TypeError for what JSON cannot hold."""
+        """One more row.
+
+        Raises ValueError unless each column is given once, TypeError for what JSON cannot hold.
+        """
         if row.keys() != self.columns.keys():
-            raise ValueError(f"table {self.name} has columns {list(self.columns)}, the row has {list(row)}")
+            raise ValueError(
+                f"table {self.name} has columns {list(self.columns)}, the row has {list(row)}"
+            )
         for column, value in row.items():
             if not isinstance(value, Value):
-                raise TypeError(f"{column} is {type(value).__name__}: a string, a number, a bool or None is wanted")
+                raise TypeError(
+                    f"{column} is {type(value).__name__}: "
+                    "a string, a number, a bool or None is wanted"
+                )
         self.rows.append({column: row[column] for column in self.columns})
 
     def __str__(self) -> str:
-        titles = [f"{column} ({unit})" if unit else column for column, unit in self.columns.items()]
+        titles = [
+            f"{column} ({unit})" if unit else column for column, unit in self.columns.items()
+        ]
         lines = [titles, *([_text(value) for value in row.values()] for row in self.rows)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        words = [any(isinstance(row[column], str) for row in self.rows) for column in self.columns]
+        words = [
+            any(isinstance(row[column], str) for row in self.rows) for column in self.columns
+        ]
         return "\n".join(
             "  ".join(
                 cell.ljust(width) if left else cell.rjust(width)
@@ -48,7 +61,7 @@ class Table:
         )
 
     def show(self) -> None:
-        """Prints the table; in a notebook as one output that also holds names, units and rows."""
+        """Prints the table; in a notebook as one output that also holds names and units."""
         if not _in_notebook():
             print(self)
             return
@@ -60,7 +73,7 @@ class Table:
 
 
 class Time(NamedTuple):
-    """How long one call took, in milliseconds: the median, and the 20th and 80th percentile around it."""
+    """Milliseconds for one call: the median, and the 20th and 80th percentile around it."""
 
     median: float
     low: float
@@ -68,10 +81,11 @@ class Time(NamedTuple):
 
 
 def time(function: Callable[[], object]) -> Time:
-    """Milliseconds for one call of ``function``: warmed up, repeated, the L2 cache cleared before each repeat.
+    """How long one call of ``function`` takes: warmed up, repeated, L2 cleared before each.
 
-    On a GPU by CUDA events, so that what is timed is the device's work and not Python's.  Without one by the wall
-    clock, caches as they are: good enough to see an order of magnitude, not to be quoted.
+    On a GPU by CUDA events, so that what is timed is the device's work and not Python's.
+    Without one by the wall clock, caches as they are: good enough to see an order of magnitude,
+    not to be quoted.
     """
     if not torch.cuda.is_available():
         return _wall_clock(function)
@@ -81,12 +95,14 @@ def time(function: Callable[[], object]) -> Time:
 
 
 def peak_memory(function: Callable[[], object]) -> int:
-    """Bytes by which GPU memory grew, at its highest, while ``function`` ran; its result counts, its inputs do not.
+    """Bytes by which GPU memory grew, at its highest, while ``function`` ran, result included.
 
     Raises RuntimeError without a GPU: only the CUDA allocator keeps this count.
     """
     if not torch.cuda.is_available():
-        raise RuntimeError("peak_memory needs a GPU; kernels.cost computes the same bytes from the shapes anywhere")
+        raise RuntimeError(
+            "peak_memory needs a GPU; kernels.cost computes the same bytes from the shapes"
+        )
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -1,7 +1,8 @@
 """Attention as it is defined: multiply, squish, multiply, in plain PyTorch.
 
-This is the specification of every kernel here, and it is what they are measured against: easy to read, right, and
-slow, because it writes the square ``[N_q, N_k]`` of scores to memory and reads it back.
+This is the specification of every kernel here, and it is what they are measured against: easy
+to read, right, and slow, because it writes the square ``[N_q, N_k]`` of scores to memory and
+reads it back.
 
 Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
 """
@@ -24,20 +25,26 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """For each query an average of the value rows, weighted by how well their keys match: ``[..., N_q, d_v]``.
+    """A blend of the value rows for each query, by how well their keys match: [..., N_q, d_v].
 
-    q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]   usually [batch, heads, sequence, head_dim]
-    attn_mask: [..., N_q, N_k] bool, broadcast; True takes part.  is_causal: query i sees keys 0 to i.  Both combine.
-    scale: 1/√d if None.   enable_gqa: q has a whole number of times as many heads as k and v; neighbours share one.
-    A query that may see no key gets 0.  Bad input raises a ValueError or TypeError that names it.
+    q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]
+    ...: batch and heads, usually, or nothing
+    attn_mask: [..., N_q, N_k] bool, broadcast; True takes part
+    is_causal: query i sees keys 0 to i, and of those what attn_mask leaves
+    scale: 1/√d if None
+    enable_gqa: q has a multiple of k's and v's heads; neighbouring heads of q share one
+    A query that may see no key gets 0.  Bad input: a ValueError or TypeError that names it.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     mask = visible(q, k, attn_mask, is_causal)
     k, v = repeat_heads(q, k, v)
 
-    scores = q @ k.transpose(-2, -1) * scale  # multiply: every query with every key    [..., N_q, N_k]
-    shares = softmax(scores, mask)  # squish: each row of scores becomes shares of 1    [..., N_q, N_k]
-    return shares @ v  # multiply: each row of shares blends the value rows             [..., N_q, d_v]
+    # Multiply: every query with every key.              [..., N_q, N_k]
+    scores = q @ k.transpose(-2, -1) * scale
+    # Squish: each row of scores becomes shares of 1.    [..., N_q, N_k]
+    shares = softmax(scores, mask)
+    # Multiply: each row of shares blends the values.    [..., N_q, d_v]
+    return shares @ v
 
 
 def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -48,7 +55,7 @@ def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def weights(q: Tensor, k: Tensor, **options) -> Tensor:
-    """The shares by themselves, ``[..., N_q, N_k]``: attention over values that are the identity matrix.
+    """The shares by themselves, ``[..., N_q, N_k]``: attention over the identity as values.
 
     Takes the options of ``attention``.  Row: who asks.  Column: who is looked at.
     """

@@ -1,13 +1,16 @@
 """Softmax of a row three ways: naive, safe, and online, for a row that arrives in pieces.
 
-The naive softmax overflows.  The safe one subtracts the maximum, for which it must have seen the whole row.  The
-online one remembers two numbers while it reads, ``(running_max, running_sum)``, and they form an algebra:
+The naive softmax overflows.  The safe one subtracts the maximum, for which it must have seen
+the whole row.  The online one remembers two numbers while it reads, ``(running_max,
+running_sum)``, and they form an algebra:
 
     update   state, block -> state      a block of scores arrives
-    merge    state, state -> state      two parts of a row were read apart; commutative, and associative up to rounding
+    merge    state, state -> state      two parts of a row were read apart; commutative, and
+                                        associative up to rounding
     empty    (-inf, 0)                  the identity of merge: a row of which nothing was read
 
-Source: Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018, arXiv:1805.02867.
+Source: Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018,
+arXiv:1805.02867.
 """
 
 from __future__ import annotations
@@ -25,14 +28,15 @@ from kernels.inputs import check_kernel
 def naive_softmax(scores: Tensor) -> Tensor:
     """Softmax along the last axis as the formula has it, wrong on purpose for large scores.
 
-    exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.  Nothing crashes.
+    exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.  Nothing
+    crashes.
     """
     exponentials = scores.exp()
     return exponentials / exponentials.sum(-1, keepdim=True)
 
 
 def safe_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis with the maximum subtracted first, which changes no share and cannot overflow.
+    """Softmax along the last axis, the maximum subtracted first: no overflow, the same shares.
 
     A row of nothing but -inf has no shares: NaN here; the kernel below says 0.
     """
@@ -51,18 +55,22 @@ class OnlineSoftmax(NamedTuple):
 
     @classmethod
     def empty(cls, *shape: int, device: torch.device | str | None = None) -> OnlineSoftmax:
-        return cls(torch.full(shape, -torch.inf, device=device), torch.zeros(shape, device=device))
+        return cls(
+            torch.full(shape, -torch.inf, device=device), torch.zeros(shape, device=device)
+        )
 
     def update(self, block: Tensor) -> OnlineSoftmax:
-        """The state after a block of scores, ``[..., block]``, was read; an empty block changes nothing."""
+        """The state after a block of scores, ``[..., block]``, was read."""
         if block.shape[-1] == 0:
             return self
         block = block.float()  # a sum of FP16 exponentials would overflow
         block_max = block.amax(-1)
-        return self.merge(OnlineSoftmax(block_max, exp_below(block, block_max.unsqueeze(-1)).sum(-1)))
+        return self.merge(
+            OnlineSoftmax(block_max, exp_below(block, block_max.unsqueeze(-1)).sum(-1))
+        )
 
     def merge(self, other: OnlineSoftmax) -> OnlineSoftmax:
-        """The state of both parts of a row.  Rescaling by ``exp(old - new)`` is the whole trick."""
+        """The state of both parts of a row.  Rescaling by ``exp(old - new)`` is the trick."""
         new_max = torch.maximum(self.running_max, other.running_max)
         return OnlineSoftmax(
             new_max,
@@ -82,9 +90,10 @@ def exp_below(score: Tensor, maximum: Tensor) -> Tensor:
 
 
 def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
-    """Softmax along the last axis in Triton, ``[rows, columns] -> [rows, columns]``, one program a row, FP32 inside.
+    """Softmax of each row in Triton, one program a row, FP32 inside: ``[rows, columns]``.
 
-    Traffic for M rows of N scores: 2·M·N read, M·N written.  A fully masked row (all -inf) gives zeros.
+    Traffic for M rows of N scores: 2·M·N read, M·N written.  A fully masked row (all -inf)
+    gives zeros.
 
     Raises:
         ValueError: if ``scores`` is not 2-D, or ``block`` is not a power of two.
@@ -113,10 +122,14 @@ def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.co
     # First reading: the state.                                                reads N
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK).to(tl.int64)
-        block = tl.load(row_scores + column * column_stride, column < columns, -float("inf")).to(tl.float32)
+        block = tl.load(
+            row_scores + column * column_stride, column < columns, -float("inf")
+        ).to(tl.float32)
         new_max = tl.maximum(running_max, tl.max(block))
         safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
-        running_sum = running_sum * tl.exp(running_max - safe_max) + tl.sum(tl.exp(block - safe_max))
+        running_sum = running_sum * tl.exp(running_max - safe_max) + tl.sum(
+            tl.exp(block - safe_max)
+        )
         running_max = new_max
 
     # Second reading: the weights.                                             reads N, writes N
@@ -124,6 +137,10 @@ def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.co
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK).to(tl.int64)
-        block = tl.load(row_scores + column * column_stride, column < columns, -float("inf")).to(tl.float32)
+        block = tl.load(
+            row_scores + column * column_stride, column < columns, -float("inf")
+        ).to(tl.float32)
         weights = tl.exp(block - safe_max) / safe_sum
-        tl.store(out + row * columns + column, weights.to(out.dtype.element_ty), column < columns)
+        tl.store(
+            out + row * columns + column, weights.to(out.dtype.element_ty), column < columns
+        )

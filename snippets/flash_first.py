@@ -1,9 +1,9 @@
 # %% [markdown]
 # # The same answer, without the square
 #
-# `flash_attention` never writes the square of scores to memory. Is it still attention? Here it meets the three lines.
-# On a GPU it runs as compiled Triton; on a laptop, smaller, in Triton's interpreter:
-# `TRITON_INTERPRET=1 python snippets/flash_first.py`
+# `flash_attention` never writes the square of scores to memory. Is it still attention? Here it
+# meets the three lines. On a GPU it runs as compiled Triton; on a laptop, smaller, in Triton's
+# interpreter: `TRITON_INTERPRET=1 python snippets/flash_first.py`
 
 # %% tags=["compare"]
 import torch
@@ -14,8 +14,8 @@ from kernels.reference import attention, oracle
 
 torch.manual_seed(0)
 on_gpu = torch.cuda.is_available()
-batch, heads, sequence, head_dim = (2, 16, 4096, 64) if on_gpu else (1, 2, 100, 64)
-q, k, v = torch.randn(3, batch, heads, sequence, head_dim, device="cuda" if on_gpu else "cpu").half()
+shape = (2, 16, 4096, 64) if on_gpu else (1, 2, 100, 64)
+q, k, v = torch.randn(3, *shape, device="cuda" if on_gpu else "cpu").half()
 
 truth = oracle(q, k, v)  # the same computation in FP64
 errors = Table("errors", form="", largest="", mean="")
@@ -23,13 +23,15 @@ for form in (attention, flash_attention):
     error = (form(q, k, v) - truth).abs()
     errors.add(form=form.__name__, largest=error.max().item(), mean=error.mean().item())
 
-print(f"batch {batch}, heads {heads}, sequence {sequence}, head_dim {head_dim}, FP16; errors against FP64:")
+print(f"[batch, heads, sequence, head_dim] = {list(shape)} in FP16, errors against FP64:")
 errors.show()
 three_lines, flash = (row["largest"] for row in errors.rows)
-print("verdict:", "within" if flash <= 2 * three_lines else "OUTSIDE", "budget, twice the largest error of attention")
+verdict = "within" if flash <= 2 * three_lines else "OUTSIDE"
+print(f"verdict: {verdict} budget, twice the largest error of attention")
 
 # %% [markdown]
-# And how long each takes, on this machine: the median of many runs, and the 20th and 80th percentile around it.
+# And how long each takes, on this machine: the median of many runs, and the 20th and 80th
+# percentile around it.
 
 # %% tags=["times"]
 if on_gpu:

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Why the scores are divided by the square root of d
 #
-# Queries and keys of d random numbers each, with mean 0 and variance 1. A query compares itself with 64 keys. Columns
-# called raw are without the division. Spread is the standard deviation of the scores. Largest is the largest share of a
-# row, averaged over the rows. Gradient is the mean size of what softmax hands back to its scores when random numbers of
-# variance 1 arrive from above. Runs on a laptop in seconds: `python snippets/scaling.py`
+# Queries and keys of d random numbers each, with mean 0 and variance 1. A query compares itself
+# with 64 keys. Columns called raw are without the division. Spread is the standard deviation of
+# the scores. Largest is the largest share of a row, averaged over the rows. Gradient is the
+# mean size of what softmax hands back to its scores when random numbers of variance 1 arrive
+# from above. Runs on a laptop in seconds: `python snippets/scaling.py`
 
 # %% tags=["measure"]
 import math
@@ -16,7 +17,8 @@ from kernels.measure import Table
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)
 
-table = Table("scaling", d="", spread_raw="", spread="", largest_raw="%", largest="%", gradient_raw="", gradient="")
+units = {"spread_raw": "", "spread": "", "largest_raw": "%", "largest": "%"}
+table = Table("scaling", d="", **units, gradient_raw="", gradient="")
 for d in [1, 4, 16, 64, 256, 1024, 4096]:
     query, key = torch.randn(2, 64, 64, d, device=device)
     raw = query @ key.transpose(-2, -1)
@@ -43,7 +45,7 @@ scores = key @ query
 
 one_row = Table("one_row", score="", share="%", divided="", its_share="%")
 divided = scores / math.sqrt(d)
-columns = torch.stack([scores, 100 * scores.softmax(-1), divided, 100 * divided.softmax(-1)], dim=-1)
-for score, share, small, its_share in columns.tolist():
-    one_row.add(score=round(score, 1), share=round(share, 1), divided=round(small, 1), its_share=round(its_share, 1))
+columns = [scores, 100 * scores.softmax(-1), divided, 100 * divided.softmax(-1)]
+for row in torch.stack(columns, dim=-1).double().round(decimals=1).tolist():
+    one_row.add(**dict(zip(one_row.columns, row, strict=True)))
 one_row.show()

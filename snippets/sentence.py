@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Who looks at whom in a sentence
 #
-# Every word against every other. The four numbers of a word stand for thing, action, place and link, and were chosen
-# by hand for a readable picture: no model was trained. Runs on a laptop in seconds: `python snippets/sentence.py`
+# Every word against every other. The four numbers of a word stand for thing, action, place and
+# link, and were chosen by hand for a readable picture: no model was trained. Runs on a laptop
+# in seconds: `python snippets/sentence.py`
 
 # %% tags=["scores"]
 import torch
@@ -11,8 +12,20 @@ from kernels.measure import Table
 from kernels.reference import weights
 
 sentence = ["the", "cat", "sat", "on", "the", "mat"]
-asks = {"the": [2, 0, 1, 0], "cat": [1, 2, 0, 0], "sat": [2, 0, 1, 1], "on": [0, 1, 3, 0], "mat": [0, 1, 0, 2]}
-offers = {"the": [0, 0, 0, 1], "cat": [2, 0, 0, 0], "sat": [0, 2, 0, 0], "on": [0, 0, 1, 2], "mat": [1, 0, 2, 0]}
+asks = {
+    "the": [2, 0, 1, 0],
+    "cat": [1, 2, 0, 0],
+    "sat": [2, 0, 1, 1],
+    "on": [0, 1, 3, 0],
+    "mat": [0, 1, 0, 2],
+}
+offers = {
+    "the": [0, 0, 0, 1],
+    "cat": [2, 0, 0, 0],
+    "sat": [0, 2, 0, 0],
+    "on": [0, 0, 1, 2],
+    "mat": [1, 0, 2, 0],
+}
 q = torch.tensor([asks[word] for word in sentence], dtype=torch.float32)
 k = torch.tensor([offers[word] for word in sentence], dtype=torch.float32)
 
@@ -23,17 +36,19 @@ for name, row in zip(names, (q @ k.T).int().tolist(), strict=True):
 scores.show()
 
 # %% [markdown]
-# The same grid after the division by the square root of 4 and the softmax: each row adds up to 100 %, give or take
-# the rounding.
+# The same grid after the division by the square root of 4 and the softmax: each row adds up to
+# 100 %, give or take the rounding.
 
 # %% tags=["shares"]
 shares = Table("shares", word="", **dict.fromkeys(names, "%"))
-for name, row in zip(names, weights(q, k).tolist(), strict=True):
-    shares.add(word=name, **{looked_at: round(100 * share, 1) for looked_at, share in zip(names, row, strict=True)})
+percent = (100 * weights(q, k)).double().round(decimals=1)
+for name, row in zip(names, percent.tolist(), strict=True):
+    shares.add(word=name, **dict(zip(names, row, strict=True)))
 shares.show()
 
 # %% [markdown]
-# The shares when every score is first multiplied by a number: by 0 all are equal, by 4 the best scores take nearly all.
+# The shares when every score is first multiplied by a number: by 0 all are equal, by 4 the best
+# scores take nearly all.
 
 # %% tags=["sharpness"]
 sharpness = Table("sharpness", word="", times="", **dict.fromkeys(names, "%"))

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Attention as three matmuls
 #
-# Three words first, small enough for a whiteboard; then a recipe, a score that outshouts the rest, and the shapes and
-# megabytes of real sizes. Runs on a laptop in seconds: `python snippets/three_matmuls.py`
+# Three words first, small enough for a whiteboard; then a recipe, a score that outshouts the
+# rest, and the shapes and megabytes of real sizes. Runs on a laptop in seconds: `python
+# snippets/three_matmuls.py`
 
 # %% tags=["setup"]
 import math
@@ -31,30 +32,35 @@ for name, step in steps.items():
     print(f"{name}\n{step.cpu()}")
 
 # %% [markdown]
-# A taste of 80 % spicy and 20 % smoky, held against the labels of three jars. The labels were made up.
+# A taste of 80 % spicy and 20 % smoky, held against the labels of three jars. The labels were
+# made up.
 
 # %% tags=["recipe"]
 taste = torch.tensor([0.8, 0.2])
 labels = torch.tensor([[4.5, 0.1], [1.8, 5.0], [0.0, 0.0]])
 scores = labels @ taste
-for jar, score, share in zip(["cayenne", "paprika", "cinnamon"], scores, scores.softmax(-1), strict=True):
+jars = ["cayenne", "paprika", "cinnamon"]
+for jar, score, share in zip(jars, scores, scores.softmax(-1), strict=True):
     print(f"{jar:8}  score {score:.2f}  share {share:4.0%}")
 
 # %% [markdown]
-# Five scores, of which the smallest is set to 100. In FP64, so that nothing is lost on the way down.
+# Five scores, of which the smallest is set to 100. In FP64, so that nothing is lost on the way
+# down.
 
 # %% tags=["one_hundred"]
 before = torch.tensor([4.0, 3.0, 2.0, 1.0, 0.0], dtype=torch.float64)
 after = before.clone()
 after[-1] = 100.0
 hundred = Table("one_hundred", score="", share="", new_score="", new_share="", times="")
-columns = torch.stack([before, before.softmax(-1), after, after.softmax(-1)], dim=-1)
-for score, share, new_score, new_share in columns.tolist():
-    hundred.add(score=score, share=share, new_score=new_score, new_share=new_share, times=new_share / share)
+columns = [before, before.softmax(-1), after, after.softmax(-1)]
+columns.append(columns[3] / columns[1])
+for row in torch.stack(columns, dim=-1).tolist():
+    hundred.add(**dict(zip(hundred.columns, row, strict=True)))
 hundred.show()
 
 # %% [markdown]
-# The three lines at the size of a small model: 2 sentences, 8 heads, 1024 words, 64 numbers a word.
+# The three lines at the size of a small model: 2 sentences, 8 heads, 1024 words, 64 numbers a
+# word.
 
 # %% tags=["shapes"]
 torch.manual_seed(0)
@@ -64,10 +70,12 @@ scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 shares = scores.softmax(dim=-1)
 output = shares @ v
 
-for name, tensor in {"q, k, v": q, "scores": scores, "shares": shares, "output": output}.items():
+tensors = {"q, k, v": q, "scores": scores, "shares": shares, "output": output}
+for name, tensor in tensors.items():
     print(f"{name:7}  {list(tensor.shape)}")
 print(f"rows of shares add up to 1, give or take {(shares.sum(-1) - 1).abs().max():.0e}")
-print(f"largest difference from attention(q, k, v): {(output - attention(q, k, v)).abs().max():.0e}")
+difference = (output - attention(q, k, v)).abs().max()
+print(f"largest difference from attention(q, k, v): {difference:.0e}")
 
 # %% [markdown]
 # The square of scores of one head in FP16, two bytes a score.

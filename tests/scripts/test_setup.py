@@ -32,6 +32,8 @@ def machine(tmp_path, monkeypatch):
     """An empty clone on a machine that has what `machine.has` names; its commands are noted and not run."""
 
     machine = Machine()
+    playwrights = tmp_path / "chrome"
+    playwrights.touch()
 
     def note(command, **_):
         machine.commands.append(" ".join(command))
@@ -41,7 +43,7 @@ def machine(tmp_path, monkeypatch):
             machine.has = machine.has | {"chromium"}
         if "-m venv" in machine.commands[-1]:
             (setup.VENV / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
-        return subprocess.CompletedProcess(command, 0, stdout="/playwright/chrome\n")
+        return subprocess.CompletedProcess(command, 0, stdout=f"{playwrights}\n")
 
     def which(name):
         path = tmp_path / "bin" / name
@@ -67,7 +69,9 @@ def installed(machine):
     return {group for group in re.findall(r"--group (\w+)", "\n".join(machine.commands))}
 
 
-def test_a_second_call_runs_nothing(machine):
+@pytest.mark.parametrize("has", [{"npm", "chromium"}, {"apt-get"}, set()])
+def test_a_second_call_runs_nothing(machine, has):
+    machine.has = has
     setup.main("test")
     assert machine.commands
     machine.commands.clear()
