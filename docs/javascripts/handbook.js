@@ -155,7 +155,7 @@
     for (const plot of drawn()) plot.draw();
   });
 
-  // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels act as the buttons they look like.
+  // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels become the buttons they look like.
   function reachable() {
     for (const box of document.querySelectorAll(".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display")) {
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
@@ -166,14 +166,16 @@
   addEventListener("load", reachable);
   reachable();
 
-  for (const label of document.querySelectorAll(".md-header label[for=__drawer], .md-header label[for=__search]")) {
-    label.tabIndex = 0;
-    label.setAttribute("role", "button");
-    label.setAttribute("aria-label", label.htmlFor === "__drawer" ? "Contents" : "Search");
-    label.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      label.click();
-    });
+  // Material makes a landmark of every copy button's box, all without a name.
+  new MutationObserver(() => {
+    for (const box of document.querySelectorAll(".md-code__nav:not([role])")) box.setAttribute("role", "none");
+  }).observe(document.querySelector("article"), { childList: true, subtree: true });
+
+  for (const label of document.querySelectorAll(".md-header__button[for=__drawer], .md-header__button[for=__search]")) {
+    const button = document.createElement("button");
+    const name = label.htmlFor === "__drawer" ? "Contents" : "Search";
+    Object.assign(button, { type: "button", className: label.className, innerHTML: label.innerHTML, ariaLabel: name });
+    button.addEventListener("click", () => document.getElementById(label.htmlFor).click());
+    label.replaceWith(button);
   }
 })();

@@ -11,7 +11,7 @@ SCHEMES = ["light", "dark"]
 
 # Numbers what a reader can see and use in the header and the text; permanent links of headings appear on hover alone.
 MARK_CONTROLS = """() => {
-    const selector = "a[href], button, select, input, summary, label[for=__drawer], label[for=__search]";
+    const selector = "a[href], button, select, input, summary";
     const usable = (control) =>
         control.matches("article *, header *") &&
         !control.matches(".headerlink, .md-search *, .md-option, [tabindex='-1']") &&
@@ -112,7 +112,7 @@ def test_native_controls_change_the_figure(visit):
         drawing = select.evaluate_handle("(select) => select.closest('.hb-plot')")
         assert select.evaluate("(select) => select.labels[0].textContent.trim().length > 0")
         before = drawing.evaluate("(plot) => plot.querySelector('.main-svg').innerHTML")
-        select.select_option(index=2)
+        select.select_option(index=select.evaluate("(select) => (select.selectedIndex + 1) % select.length"))
         page.wait_for_timeout(400)
         assert drawing.evaluate("(plot) => plot.querySelector('.main-svg').innerHTML") != before
     for slider in page.query_selector_all(".hb-controls input[type=range]"):
@@ -144,9 +144,14 @@ def test_the_keyboard_reaches_every_control(visit, width):
 
 def test_on_a_phone_the_keyboard_opens_contents_and_search(visit):
     page = visit("", width=390)
-    page.focus(".md-header label[for=__drawer]")
+    page.focus(".md-header button[aria-label=Contents]")
     page.keyboard.press("Enter")
-    assert page.evaluate("document.getElementById('__drawer').checked")
+    assert page.is_visible(".md-sidebar--primary a[href$='three-matmuls/']")
+    page.reload()
+    page.focus(".md-header button[aria-label=Search]")
+    page.keyboard.press("Space")
+    page.keyboard.type("softmax")
+    page.wait_for_selector(".md-search-result__link")
 
 
 def test_what_is_wide_scrolls_and_can_be_focused(visit, pages):
