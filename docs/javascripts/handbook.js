@@ -53,7 +53,6 @@
   class Plot {
     constructor(place) {
       this.place = place;
-      this.figure = JSON.parse(place.querySelector("script").textContent);
       this.controls = []; // each a function that applies what is chosen
     }
 
@@ -78,6 +77,7 @@
     }
 
     prepare() {
+      this.figure = JSON.parse(this.place.querySelector("script").textContent);
       const bar = document.createElement("div");
       bar.className = "hb-controls";
       this.canvas = document.createElement("div");
@@ -156,15 +156,14 @@
   });
 
   // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels become the buttons they look like.
-  function reachable() {
-    for (const box of document.querySelectorAll(".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display")) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
+  const sized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
     }
-  }
-  addEventListener("resize", reachable);
-  addEventListener("load", reachable);
-  reachable();
+  });
+  const wide = ".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display";
+  for (const box of document.querySelectorAll(wide)) sized.observe(box);
 
   // Material makes a landmark of every copy button's box, all without a name.
   new MutationObserver(() => {

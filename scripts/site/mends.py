@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
 
 MENDS = {
     # A dialog needs a name to be announced.
-    'data-md-component="search" role="dialog"': 'data-md-component="search" role="dialog" aria-label="Search"',
+    r'(data-md-component="search" role="dialog")': r'\1 aria-label="Search"',
+    # A script that is deferred keeps nobody from reading.
+    r'<script (src="[^"]*assets/javascripts/bundle\.)': r"<script defer \1",
 }
 
 
 def mend(html: str, page) -> str:
-    for old, new in MENDS.items():
-        if old not in html:
+    for pattern, replacement in MENDS.items():
+        html, times = re.subn(pattern, replacement, html)
+        if times != 1:
             raise PluginError(
-                f"{page.file.src_uri}: Material's page no longer holds {old!r}: look at scripts/site/mends.py"
+                f"{page.file.src_uri}: Material's page holds {pattern!r} {times} times: look at scripts/site/mends.py"
             )
-        html = html.replace(old, new, 1)
     if 'class="katex' in html:
         url = get_relative_url("vendor/katex.min.css", page.url)
         html = html.replace("</head>", f'<link rel="stylesheet" href="{url}"></head>', 1)
