@@ -22,6 +22,7 @@ def flash_bytes(
 ) -> int:
     """What FlashAttention asks for: Q and the output once, K and V once a block of queries.
 
+    Every query sees every key and K has as many heads as Q; causal asks for half of K and V.
     Most of the requests for K and V are answered by the L2 cache, so HBM moves less than this.
     """
     row = batch * heads * n * head_dim * element_bytes
@@ -32,7 +33,7 @@ def flash_bytes(
 def attention_flops(
     n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False
 ) -> int:
-    """The two matmuls, a multiply-add counted as two; half of it when causal, as papers count.
+    """The two matmuls, a multiply-add counted as two; half when causal, as FlashAttention counts.
 
     Two matmuls of N·N·head_dim multiply-adds each.  The softmax between them is left out.
     """

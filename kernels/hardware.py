@@ -27,11 +27,11 @@ _TUNING = "NVIDIA CUDA documentation, Hopper Tuning Guide"
 _PTX = "NVIDIA PTX ISA, wgmma.mma_async"
 _HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
 _QUOTED = "as secondary pages quote it"
-_DERIVED = "arithmetic on the rows above"
+_DERIVED = "arithmetic on the rows above, at the tensor cores' clock"
 
 H100 = {
     "sms": Constant(132, "SM", _WHITEPAPER, "specified"),
-    "boost clock": Constant(1.83e9, "1/s", _WHITEPAPER, "specified"),
+    "tensor core clock": Constant(1.83e9, "1/s", _WHITEPAPER, "specified"),
     "bf16 tensor core": Constant(4096, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "fp32 lanes": Constant(256, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "bf16 peak": Constant(132 * 4096 * 1.83e9, "FLOP/s", _WHITEPAPER, "specified"),
@@ -59,14 +59,9 @@ H100 = {
 }
 
 H200 = {
-    "hbm": Constant(141e9, "B", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
     ),
-    "hbm copy": Constant(
-        4.3e12, "B/s", "bytes read and written by copy_, NVIDIA H200", "measured"
-    ),
-    "l2": Constant(60 * 2**20, "B", "as CUDA reports it, NVIDIA H200", "measured"),
 }
 
 V100 = {

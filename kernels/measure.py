@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -21,15 +22,16 @@ class Table:
     square=128.0)`` adds a row.
     """
 
-    def __init__(self, name: str, **columns: str):
+    def __init__(self, name: str, /, **columns: str):
         self.name = name
         self.columns = columns
         self.rows: list[dict[str, Value]] = []
 
-    def add(self, **row: Value) -> None:
+    def add(self, /, **row: Value) -> None:
         """One more row.
 
-        Raises ValueError unless each column is given once, TypeError for what JSON cannot hold.
+        Raises ValueError unless each column is given once, and ValueError or TypeError for what
+        JSON cannot hold.
         """
         if row.keys() != self.columns.keys():
             raise ValueError(
@@ -40,6 +42,10 @@ class Table:
                 raise TypeError(
                     f"{column} is {type(value).__name__}: "
                     "a string, a number, a bool or None is wanted"
+                )
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(
+                    f"{column} is {value}, which JSON cannot hold: give it as text"
                 )
         self.rows.append({column: row[column] for column in self.columns})
 
@@ -97,12 +103,14 @@ def time(function: Callable[[], object]) -> Time:
 def peak_memory(function: Callable[[], object]) -> int:
     """Bytes by which GPU memory grew, at its highest, while ``function`` ran, result included.
 
+    It runs twice: the first matmul of a process makes cuBLAS take a workspace, and keep it.
     Raises RuntimeError without a GPU: only the CUDA allocator keeps this count.
     """
     if not torch.cuda.is_available():
         raise RuntimeError(
-            "peak_memory needs a GPU; kernels.cost computes the same bytes from the shapes"
+            "peak_memory needs a GPU; kernels.cost computes the size of each tensor"
         )
+    function()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -131,4 +139,4 @@ def _in_notebook() -> bool:
 def _text(value: Value) -> str:
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"

@@ -42,12 +42,12 @@ def attention(
     # Multiply: every query with every key.              [..., N_q, N_k]
     scores = q @ k.transpose(-2, -1) * scale
     # Squish: each row of scores becomes shares of 1.    [..., N_q, N_k]
-    shares = softmax(scores, mask)
+    shares = masked_softmax(scores, mask)
     # Multiply: each row of shares blends the values.    [..., N_q, d_v]
     return shares @ v
 
 
-def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Each row as shares of 1, 0 where ``mask`` is False; a row without any True is all 0."""
     if mask is None:
         return scores.softmax(-1)

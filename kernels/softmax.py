@@ -55,6 +55,7 @@ class OnlineSoftmax(NamedTuple):
 
     @classmethod
     def empty(cls, *shape: int, device: torch.device | str | None = None) -> OnlineSoftmax:
+        """The state of rows of which nothing was read: (-inf, 0), of that shape."""
         return cls(
             torch.full(shape, -torch.inf, device=device), torch.zeros(shape, device=device)
         )
@@ -96,9 +97,12 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
     gives zeros.
 
     Raises:
-        ValueError: if ``scores`` is not 2-D, or ``block`` is not a power of two.
-        TypeError: if ``scores`` is not FP32, FP16 or BF16.
+        ValueError: if ``scores`` is not 2-D, requires a gradient, or is on a CPU outside the
+            interpreter; if ``block`` is not a power of two.
+        TypeError: if ``scores`` is not FP32, FP16 or BF16, or BF16 in the interpreter.
     """
+    if not isinstance(scores, Tensor):
+        raise TypeError(f"scores is {type(scores).__name__}, a tensor is wanted")
     if scores.ndim != 2:
         raise ValueError(f"scores has {scores.ndim} dimensions, [rows, columns] is wanted")
     if block < 1 or block & (block - 1):
@@ -114,6 +118,7 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
 
 @triton.jit
 def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.constexpr):
+    """One row: read once for the state, once more for the weights.  Strides in elements."""
     row = tl.program_id(0).to(tl.int64)  # rows · columns may pass 2**31
     row_scores = scores + row * row_stride
     running_max = -float("inf")

@@ -3,7 +3,7 @@
 #
 # Every word against every other. The four numbers of a word stand for thing, action, place and
 # link, and were chosen by hand for a readable picture: no model was trained. Runs on a laptop
-# in seconds: `python snippets/sentence.py`
+# in seconds.
 
 # %% tags=["scores"]
 import torch

@@ -2,8 +2,7 @@
 # # Attention as three matmuls
 #
 # Three words first, small enough for a whiteboard; then a recipe, a score that outshouts the
-# rest, and the shapes and megabytes of real sizes. Runs on a laptop in seconds: `python
-# snippets/three_matmuls.py`
+# rest, and the shapes and megabytes of real sizes. Runs on a laptop in seconds.
 
 # %% tags=["setup"]
 import math

@@ -2,7 +2,7 @@
 
 One budget for a whole tensor passes a head of zeros beside a head of large values, and one for a whole head passes a
 row of zeros beside a row of large values.  So each row's error is taken as a fraction of that row's size, and each head
-has the budget of its own worst row in PyTorch's result, plus what one rounding makes of the row.
+has the budget of its own worst row in PyTorch's result, plus two units in the last place of the row's size.
 """
 
 import torch
@@ -39,12 +39,13 @@ def attention_budget_used(attention, q: Tensor, k: Tensor, v: Tensor, **options)
 
     Size: how large a row of the output is if signs fall at random, √(Σ (share · value)²) in its largest column.
     Rounding errors of the terms add up to this times their relative size; the row itself may cancel to nothing.
-    A score of s is known to s · 2⁻²³ in FP32, which is then its share's relative error.
+    A score of s is known to s · 2⁻²³ in FP32 at best, which is then its share's relative error.
     """
     shares = weights(q.double(), k.double(), **options)
     values, keys = (x.double().repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (v, k))
     size = (shares.square() @ values.square()).sqrt().amax(-1, keepdim=True)
-    scale = options.get("scale") or q.shape[-1] ** -0.5
+    scale = options.get("scale")
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = (q.double() @ keys.transpose(-2, -1)).mul(scale).abs()
     return budget_used(
         attention(q, k, v, **options),

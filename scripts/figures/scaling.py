@@ -7,14 +7,14 @@ from scripts import records
 
 ALT = (
     "Three charts, one above the other, against the head dimension d on a logarithmic axis: the spread of the scores, "
-    "the largest share of a row, and the gradient that softmax passes on. Divided by the square root of d, all three "
-    "stay level. Without the division the spread grows as the square root of d, the largest share nears the whole row, "
-    "and the gradient falls."
+    "the largest share of a row, and the median gradient that comes back to the dot products. Divided by the square "
+    "root of d, spread and share stay level and the gradient falls slowly. Without the division the spread grows as "
+    "the square root of d, the largest share nears the whole row, and the gradient vanishes."
 )
 PANELS = {  # column of the table -> title and ticks of its axis
     "spread": ("spread", [1, 4, 16, 64]),
     "largest": ("largest, %", [10, 25, 50, 100]),
-    "gradient": ("gradient", [0.001, 0.003, 0.01]),
+    "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1e-3]),
 }
 
 

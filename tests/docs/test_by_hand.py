@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kernels.cost import gib, mb, mib, qkvo_bytes, square_bytes
+from kernels.cost import gib, mib, qkvo_bytes, square_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "chapters/three-matmuls.md"
@@ -79,8 +79,8 @@ TYPED = {
     CHAPTER: [
         # the dot product
         f"They add up to {dot(LONG, [0.5, 0, 1, 0]):.2f}",
-        f"Flip every sign of K: \N{MINUS SIGN}{-dot(LONG, [-0.5, 0, -1, 0]):.2f}",
-        f"Take K = (0, 1, 0, 0): {dot(LONG, [0, 1, 0, 0]):.2f}",
+        f"Flip every sign of k: \N{MINUS SIGN}{-dot(LONG, [-0.5, 0, -1, 0]):.2f}",
+        f"Take k = (0, 1, 0, 0): {dot(LONG, [0, 1, 0, 0]):.2f}",
         # scores
         *[f"{vector(Q[0])} · {vector(key)} = {dot(Q[0], key)}" for key in K],
         f"The first row of scores is {vector(S[0])}",
@@ -93,6 +93,7 @@ TYPED = {
         f"[1, 1, 2]: {exponentials(S[1])}, together {total(S[1])}, so {percent(SHARES[1])}",
         f"The third row is the first in another order: {percent(SHARES[2])}",
         "hold {:.0f} %, {:.0f} % and {:.0f} %: {:.0f} % of its attention".format(*DOWN_PERCENT),
+        f"and the second word {100 * sum(softmax(column)[1] for column in zip(*S, strict=True)):.0f} %",
         f"(b) {percent(SHARES[1])}",
         f"are {exp(1):.2f}, {exp(1):.2f} and {exp(2):.2f} of {total(S[1])}",
         # sharpness, the recipe, a score of 100
@@ -106,11 +107,12 @@ TYPED = {
         f"about {exp(sqrt(64)):.0f} to 1. Divided by $\\sqrt{{64}} = {sqrt(64):.0f}$",
         f"they are 1 apart: {exp(1):.1f} to 1",
         f"√2 = {sqrt(2):.2f} first",
-        f"The first row becomes [{DIVIDED[0][0]:.2f}, 0, {DIVIDED[0][2]:.2f}]",
-        f"its exponentials {exponentials(DIVIDED[0])}, together {total(DIVIDED[0])}",
+        f"The first row becomes [1/√2, 0, 1/√2], which is [{DIVIDED[0][0]:.2f}, 0, {DIVIDED[0][2]:.2f}]",
+        f"its exponentials are {exponentials(DIVIDED[0])}, together {total(DIVIDED[0])}",
         f"its shares {percent(SHARES_DIVIDED[0], 1)}",
-        f"The second row becomes {vector(DIVIDED[1], 2)} and {percent(SHARES_DIVIDED[1], 1)}",
-        f"the code prints {100 * SHARES_DIVIDED[0][0]:.1f} where the board says {100 * SHARES[0][0]:.0f}",
+        f"The second row becomes {vector(DIVIDED[1], 2)}, its exponentials {exponentials(DIVIDED[1])}",
+        f"together {total(DIVIDED[1])}, and its shares {percent(SHARES_DIVIDED[1], 1)} (99.9 by rounding)",
+        f"the code prints {100 * SHARES_DIVIDED[0][0]:.1f} where the pie said {100 * SHARES[0][0]:.0f}",
         f"comes out close to {percent(OVER_THE_SUM[1])}, as if one had divided the scores by their sum",
         f"Do that to the first row and it gives {percent(OVER_THE_SUM[0])}",
         # the output
@@ -124,7 +126,7 @@ TYPED = {
         # megabytes
         f"8192² = {8192**2:,} cells and takes {SQUARE:,} bytes",
         f"2²⁰ = {2**20:,} bytes",
-        f"take {mb(qkvo_bytes(8192, 128, 2)):.1f} MB together",
+        f"take {mib(qkvo_bytes(8192, 128, 2)):.0f} MiB together: a sixteenth of the {mib(SQUARE):.0f}",
         f"131,072 words would need {gib(square_bytes(131_072, 2)):.0f} GiB",
     ],
     SHEET: [
@@ -135,11 +137,12 @@ TYPED = {
         f"Q = {', '.join(map(vector, Q))} · K = {', '.join(map(vector, K))} · V = {', '.join(map(vector, V))}",
         f"Undivided, row 1 ends at {vector(OUTPUT[0], 2)}",
         f"e = {exp(1):.2f}, e² = {exp(2):.2f}",
-        f"$e^{{0.71}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{1.41}}$ = {exp(sqrt(2)):.2f}",
+        f"$e^{{1/\\sqrt 2}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{\\sqrt 2}}$ = {exp(sqrt(2)):.2f}",
+        f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} + 0.4 · {vector(V[2])} = {vector(OUTPUT_AT_THE_BOARD[0])}",
         "row 1 becomes {:.0f}, {:.0f}, {:.0f} %, only {:.0f} %".format(*DOWN_PERCENT),
         f"over their sum ({', '.join(f'{100 * share:.0f}' for share in OVER_THE_SUM[1])})",
         f"row 1 would be {', '.join(f'{100 * share:.0f}' for share in OVER_THE_SUM[0])}",
-        f"At 8192 words this is {mib(SQUARE):.0f} MiB",
+        f"At 8192 words, in FP16, this is {mib(SQUARE):.0f} MiB",
     ],
 }
 
@@ -195,7 +198,9 @@ def test_the_drawn_cards_show_the_shares_of_the_sentence():
         if isinstance(node, ast.Assign) and node.targets[0].id in ("sentence", "asks", "offers")
     }
     scores = [dot(vectors["asks"]["sat"], vectors["offers"][word]) / sqrt(4) for word in vectors["sentence"]]
-    _, cat, _, on, _, mat = softmax(scores)
-    assert f"{100 * cat:.0f} % about cat, {100 * mat:.0f} % about mat, {100 * on:.0f} % about on" in words(CARDS)
+    the, cat, sat, on, the_again, mat = softmax(scores)
+    others = the + sat + the_again
+    taken = f"{100 * cat:.0f} % about cat, {100 * mat:.0f} % about mat, {100 * on:.0f} % about on"
+    assert f"{taken}, {100 * others:.0f} % the others" in words(CARDS)
     alternative = f"{100 * cat:.0f} % of what cat hands over, {100 * mat:.0f} % of mat's, {100 * on:.0f} % of on's"
-    assert alternative in words(CHAPTER)
+    assert f"{alternative}, and {100 * others:.0f} % of the other three together" in words(CHAPTER)

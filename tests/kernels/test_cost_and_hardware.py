@@ -30,11 +30,13 @@ def test_keys_and_values_are_asked_for_once_a_block_of_queries():
     assert flash_bytes(8192, 128, 2, block_q=8192) == 2 * once
     assert round(mb(flash_bytes(8192, 128, 2, block_q=128) - once)) == 268
     assert flash_bytes(100, 16, 2, block_q=64) == (2 + 2 * 2) * 100 * 16 * 2
+    assert flash_bytes(100, 16, 2, 64, heads=5, batch=7) == 35 * flash_bytes(100, 16, 2, 64)
 
 
 def test_flops():
     assert attention_flops(3, 2) == 4 * 9 * 2
     assert attention_flops(16384, 128, heads=16) == 2 * attention_flops(16384, 128, heads=16, causal=True)
+    assert attention_flops(3, 2, heads=5, batch=7) == 35 * attention_flops(3, 2)
 
 
 REGISTRY = [(chip, what) for chip in ("H100", "H200", "V100") for what in getattr(hardware, chip)]
@@ -55,6 +57,7 @@ def test_what_the_chapters_say_of_an_h100():
     assert round(h100["bf16 peak"] / h100["hbm bandwidth"]) == 295
     assert round(h100["exp2 rate"] / 1e12, 1) == 3.9
     assert round(h100["shared memory bandwidth"] / 1e12) == 31
+    assert round(hardware.V100["fp16 tensor core peak"].value / hardware.V100["fp32 peak"].value) == 8
 
 
 @pytest.mark.parametrize(

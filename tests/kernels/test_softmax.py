@@ -61,7 +61,7 @@ def test_a_wrong_kernel_is_rejected(wrong, device):
 
 
 def test_naive_overflows_and_safe_does_not():
-    """FACTS by hand: FP32 from 88.7228, FP16 from 11.0901; nothing crashes."""
+    """by hand: FP32 from 88.7228, FP16 from 11.0901; nothing crashes."""
     assert naive_softmax(torch.tensor([88.7, 0.0])).isfinite().all()
     assert naive_softmax(torch.tensor([88.73, 0.0]))[0].isnan()
     assert naive_softmax(torch.tensor([11.08, -1.0]).half()).isfinite().all()
@@ -166,3 +166,11 @@ def test_a_row_starts_beyond_2_to_the_31_elements(device):
     scores = torch.empty(2**17 + 2, 2**14, device=device, dtype=torch.float16).normal_()
     last = scores[-1:].clone()
     assert softmax(scores)[-1:].equal(softmax(last))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("value", [torch.inf, torch.nan])
+def test_inf_and_nan_spread_as_in_torch(value, device):
+    scores = torch.randn(3, 9, device=device)
+    scores[1, 5] = value
+    torch.testing.assert_close(softmax(scores, block=4), scores.softmax(-1), equal_nan=True)

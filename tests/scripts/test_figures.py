@@ -140,5 +140,5 @@ def test_scaling_measures_what_the_chapter_proves(rows):
         assert row["spread"] == pytest.approx(1, rel=0.02)
     first, *_, last = rows["scaling", "scaling"]
     assert last["largest_raw"] > 90 > 20 > last["largest"]
-    assert last["gradient_raw"] < first["gradient_raw"] / 10
-    assert last["gradient"] == pytest.approx(first["gradient"], rel=0.1)
+    assert last["gradient_raw"] < 1e-20 < last["gradient"]
+    assert last["gradient"] > first["gradient"] / 2 / last["d"] ** 0.5  # it falls as the root of d
