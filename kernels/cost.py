@@ -33,7 +33,7 @@ def flash_bytes(
 def attention_flops(
     n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False
 ) -> int:
-    """The two matmuls, a multiply-add counted as two; half when causal, as FlashAttention counts.
+    """The two matmuls, a multiply-add counted as two; half when causal, as papers count.
 
     Two matmuls of N·N·head_dim multiply-adds each.  The softmax between them is left out.
     """
