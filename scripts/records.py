@@ -31,6 +31,9 @@ PROVENANCE = frozenset(  # what every record states
 )
 
 
+tables_read: set[str] = set()  # the snippets that ``table`` was asked for: what a figure was drawn from
+
+
 class RecordError(Exception):
     """A snippet or its record cannot be used.  The message names it, what is wrong and what to do."""
 
@@ -213,7 +216,8 @@ def compose(name: str) -> NotebookNode:
 
 
 def table(snippet: str, table: str) -> list[dict]:
-    """The rows of one table of a record, ``[{column: value}]``, for figures."""
+    """The rows of one table of a record, ``[{column: value}]``, for figures; noted in ``tables_read``."""
+    tables_read.add(snippet)
     return read(snippet).table(table)
 
 

@@ -6,22 +6,26 @@
   const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
   const NEAR = "300px"; // how far below the view a figure starts to load
   const TOKENS = ["paper", "line", "ink", "soft", "query", "key", "value", "accent"];
+  let onPaper = false;
 
   let library;
   function plotly() {
     library ??= new Promise((resolve, reject) => {
       const script = document.createElement("script");
       script.src = LIBRARY;
-      script.onload = () => resolve(window.Plotly);
-      script.onerror = () => reject(new Error(`${LIBRARY} did not load`));
+      script.onload = resolve;
+      script.onerror = () => {
+        library = undefined; // the next figure tries again
+        reject(new Error(`${LIBRARY} did not load`));
+      };
       document.head.append(script);
     });
     return library;
   }
 
-  // Colours: the body's follow the scheme; the root element always holds the light ones, which paper wants.
-  function colours(printing) {
-    const style = getComputedStyle(printing ? document.documentElement : document.body);
+  // The body's colours follow the scheme; the root element always holds the light ones, which paper wants.
+  function colours() {
+    const style = getComputedStyle(onPaper ? document.documentElement : document.body);
     return Object.fromEntries(TOKENS.map((name) => [name, style.getPropertyValue(`--hb-${name}`).trim()]));
   }
 
@@ -36,13 +40,15 @@
       if (trace.type === "heatmap") trace.colorscale ??= [[0, colour.paper], [1, colour.query]];
       if (trace.type === "pie") trace.marker = { ...trace.marker, line: { color: colour.paper, width: 2 } };
     }
-    for (const name of Object.keys(layout).filter((key) => /^[xy]axis/.test(key)).concat("xaxis", "yaxis")) {
-      layout[name] = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true, ...layout[name] };
+    const lines = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true };
+    for (const name of ["xaxis", "yaxis", ...Object.keys(layout).filter((key) => /^[xy]axis/.test(key))]) {
+      layout[name] = { ...lines, ...layout[name] };
     }
     layout.colorway ??= [colour.query, colour.key, colour.value, colour.accent, colour.soft, colour.ink];
     layout.font = { size: 13, family: getComputedStyle(document.body).fontFamily, ...layout.font, color: colour.ink };
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
     layout.margin = { l: 48, r: 16, t: 16, b: 48, ...layout.margin };
+    layout.legend = { itemclick: false, itemdoubleclick: false, ...layout.legend }; // a mouse alone could reach them
     layout.hoverlabel = { bgcolor: colour.paper, bordercolor: colour.soft, font: { color: colour.ink } };
     layout.dragmode = false;
     delete layout.updatemenus;
@@ -56,17 +62,20 @@
       this.controls = []; // each a function that applies what is chosen
     }
 
-    draw(printing = false) {
-      this.drawing = (this.drawing ?? plotly()).then(() => this.paint(printing));
+    // Once more after whatever is being drawn; resolves also where the library did not load and the alternative stays.
+    draw() {
+      const before = this.drawing ?? Promise.resolve();
+      this.drawing = before.then(plotly).then(() => this.paint(), () => (this.drawing = undefined));
       return this.drawing;
     }
 
-    async paint(printing) {
+    async paint() {
       if (!this.canvas) this.prepare();
-      const { data, layout } = coloured(this.figure, colours(printing));
-      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: !printing });
+      const { data, layout } = coloured(this.figure, colours());
+      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: !onPaper });
       for (const apply of this.controls) await apply();
-      if (printing) this.fitPaper();
+      this.place.classList.add("hb-plot--drawn");
+      if (onPaper) this.fitPaper();
     }
 
     // A drawing has the screen's size in pixels; on paper it must scale to the column.
@@ -84,7 +93,6 @@
       this.canvas.style.height = `${this.figure.layout.height ?? 400}px`;
       this.canvas.setAttribute("aria-hidden", "true"); // its text alternative stands beside it
       this.place.append(bar, this.canvas);
-      this.place.classList.add("hb-plot--drawn");
       for (const menu of this.figure.layout.updatemenus ?? []) this.offer(bar, menu.name, select(menu), menu.buttons);
       for (const slider of this.figure.layout.sliders ?? []) this.offer(bar, slider.name, range(slider), slider.steps);
     }
@@ -122,7 +130,7 @@
   }
 
   const plots = [...document.querySelectorAll(".hb-plot")].map((place) => new Plot(place));
-  const drawn = () => plots.filter((plot) => plot.drawing);
+  const drawn = () => plots.filter((plot) => plot.place.classList.contains("hb-plot--drawn"));
   const seen = new IntersectionObserver(
     (entries) => {
       for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
@@ -134,7 +142,7 @@
   );
   for (const plot of plots) seen.observe(plot.place);
 
-  new MutationObserver(() => drawn().forEach((plot) => plot.draw())).observe(document.body, {
+  new MutationObserver(() => plots.filter((plot) => plot.drawing).forEach((plot) => plot.draw())).observe(document.body, {
     attributeFilter: ["data-md-color-scheme"],
   });
 
@@ -142,39 +150,57 @@
   addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "p" || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    Promise.allSettled(plots.map((plot) => plot.draw(true))).then(() => print());
+    Promise.allSettled(plots.map((plot) => plot.draw())).then(() => print());
   });
   let closed = [];
   addEventListener("beforeprint", () => {
+    onPaper = true;
     closed = [...document.querySelectorAll("details:not([open])")];
     for (const details of closed) details.open = true;
-    for (const plot of drawn()) plot.paint(true);
+    for (const plot of drawn()) plot.paint();
   });
   addEventListener("afterprint", () => {
+    onPaper = false;
     for (const details of closed) details.open = false;
     for (const plot of drawn()) plot.draw();
   });
 
-  // Keyboard: what scrolls sideways can be focused; Material's drawer and search labels become the buttons they look like.
+  // Keyboard: what scrolls sideways can be focused, also what Material wraps and what grows once its font is there.
+  const wide = ".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display";
   const sized = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
   });
-  const wide = ".md-typeset pre > code, .hb-output, .hb-table, .md-typeset__scrollwrap, .katex-display";
-  for (const box of document.querySelectorAll(wide)) sized.observe(box);
+  const measure = () => {
+    sized.disconnect();
+    for (const box of document.querySelectorAll(wide)) sized.observe(box);
+  };
+  measure();
+  addEventListener("load", () => document.fonts.ready.then(measure));
 
   // Material makes a landmark of every copy button's box, all without a name.
   new MutationObserver(() => {
     for (const box of document.querySelectorAll(".md-code__nav:not([role])")) box.setAttribute("role", "none");
   }).observe(document.querySelector("article"), { childList: true, subtree: true });
 
+  // Material's drawer and search labels become the buttons they look like.
   for (const label of document.querySelectorAll(".md-header__button[for=__drawer], .md-header__button[for=__search]")) {
     const button = document.createElement("button");
-    const name = label.htmlFor === "__drawer" ? "Contents" : "Search";
+    const toggle = document.getElementById(label.htmlFor);
+    const name = toggle.id === "__drawer" ? "Contents" : "Search";
     Object.assign(button, { type: "button", className: label.className, innerHTML: label.innerHTML, ariaLabel: name });
-    button.addEventListener("click", () => document.getElementById(label.htmlFor).click());
+    const say = () => (button.ariaExpanded = String(toggle.checked));
+    say();
+    toggle.addEventListener("change", say);
+    button.addEventListener("click", () => toggle.click());
+    const close = (event) => {
+      if (event.key !== "Escape" || !toggle.checked || !button.checkVisibility()) return;
+      toggle.click();
+      button.focus();
+    };
+    addEventListener("keydown", close, true); // before Material, which would close the search and forget the focus
     label.replaceWith(button);
   }
 })();

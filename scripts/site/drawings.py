@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from html import escape
+from html.parser import HTMLParser
 from pathlib import PurePosixPath
-from xml.etree import ElementTree
 
 from mkdocs.exceptions import PluginError
 
@@ -22,14 +22,22 @@ def inline(html: str, page: str) -> str:
     """
 
     def drawing(match: re.Match) -> str:
-        image = ElementTree.fromstring(match[0]).attrib
+        image = attributes(match[0])
         if "drawing" not in image.get("class", "").split():
             return match[0]
-        path = ROOT / "docs" / "assets" / "drawings" / PurePosixPath(image["src"]).name
+        path = ROOT / "docs" / "assets" / "drawings" / PurePosixPath(image.get("src", "")).name
         if not path.is_file() or not image.get("alt"):
-            raise PluginError(f"{page}: {image['src']}: a drawing needs its file, {path.name}, and a text alternative")
-        svg = path.read_text()
+            raise PluginError(f"{page}: {match[0]}: a drawing needs its file, {path.name}, and a text alternative")
+        svg = path.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]
         return svg.replace("<svg", f'<svg class="hb-drawing" role="img" aria-label="{escape(image["alt"])}"', 1)
 
     return IMAGE.sub(drawing, html)
+
+
+def attributes(tag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    parser = HTMLParser()
+    parser.handle_starttag = lambda name, pairs: found.update(pairs)
+    parser.feed(tag)
+    return found

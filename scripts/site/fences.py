@@ -10,10 +10,30 @@ Each quotes something that a test runs; none accepts code that was typed on the 
 
 from __future__ import annotations
 
+from functools import wraps
 from html import escape
 
 from scripts import records
 from scripts.site import figures, ledger, outputs, quotes
+
+NAMED = (quotes.QuoteError, figures.FigureError, records.RecordError)  # their messages say all
+
+
+def quotation(formatter):
+    """A formatter of which no error is lost: Markdown would print the fence as text and go on."""
+
+    @wraps(formatter)
+    def guarded(src, *arguments, **options):
+        src = src.strip()
+        try:
+            return formatter(src, *arguments, **options)
+        except ledger.FenceError:
+            raise
+        except Exception as error:
+            why = error if isinstance(error, NAMED) else f"{src}: {type(error).__name__}: {error}"
+            raise ledger.current.fail(src, why) from error
+
+    return guarded
 
 
 def options_of(*known: str):
@@ -35,24 +55,18 @@ run_options = options_of()
 figure_options = options_of("caption")
 
 
-def source(src, language, class_name, options, md, **kwargs) -> str:
-    name = src.strip()
-    try:
-        quote = quotes.quote(name)
-    except quotes.QuoteError as error:
-        raise ledger.current.fail(name, error) from error
+@quotation
+def source(name, language, class_name, options, md, **kwargs) -> str:
+    quote = quotes.quote(name)
     ledger.current.quoted.append(name)
     options = {**options, "linenums": str(quote.first), "title": quote.title}
     return f'<div class="hb-source" data-quote="{name}">{highlighted(quote.text, md, options)}</div>'
 
 
-def run(src, language, class_name, options, md, **kwargs) -> str:
-    mark = src.strip()
+@quotation
+def run(mark, language, class_name, options, md, **kwargs) -> str:
     name, _, tag = mark.partition(":")
-    try:
-        cells = {cell["id"]: cell["source"] for cell in records.snippet(name)["cells"] if cell["cell_type"] == "code"}
-    except records.RecordError as error:
-        raise ledger.current.fail(mark, error) from error
+    cells = {cell.id: cell.source for cell in records.snippet(name).cells if cell.cell_type == "code"}
     if tag not in cells:
         raise ledger.current.fail(mark, f"{mark}: snippets/{name}.py has no cell {tag}; it has {', '.join(cells)}")
     code = highlighted(cells[tag], md, {"title": f"snippets/{name}.py · {tag}"})
@@ -65,34 +79,33 @@ def run(src, language, class_name, options, md, **kwargs) -> str:
     return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{result}</div>'
 
 
-def figure(src, language, class_name, options, md, **kwargs) -> str:
-    name = src.strip()
-    try:
-        found = figures.find(name)
-        drawn_from = [ledger.recorded(snippet, name) for snippet in found.snippets]
-        notices = [record for record in drawn_from if isinstance(record, str)]
-        if notices:
-            body = "".join(map(outputs.notice_html, notices))
-        else:
-            body = outputs.plot_html(*found.draw())
-            body += "".join(outputs.provenance_html(r, ledger.current.url_of(r.name)) for r in drawn_from)
-    except figures.FigureError as error:
-        raise ledger.current.fail(name, error) from error
+@quotation
+def figure(name, language, class_name, options, md, **kwargs) -> str:
     caption = options.get("caption")
     if not caption:
         raise ledger.current.fail(name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
+    found = figures.load(name)
+    drawing, snippets = found.draw()
+    drawn_from = [ledger.recorded(snippet, name) for snippet in snippets]
+    if notices := [record for record in drawn_from if isinstance(record, str)]:
+        body = "".join(map(outputs.notice_html, notices)) + outputs.alternative_html(found.alternative)
+    else:
+        body = outputs.plot_html(drawing, found.alternative)
+        body += "".join(outputs.provenance_html(record, ledger.current.url_of(record.name)) for record in drawn_from)
     return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
 
 
+@quotation
 def value(src, language, class_name, md) -> str:
     """``snippet.column [column=value …] format``: the one number that stands there, formatted."""
     words = src.split()
-    if len(words) < 2 or "." not in words[0]:
+    if len(words) < 2 or "." not in words[0] or not all("=" in word for word in words[1:-1]):
         raise ledger.current.fail(src, f"#!value {src}: `#!value snippet.column [column=value …] format` is wanted")
     (name, column), format_spec = words[0].split(".", 1), words[-1]
     record = ledger.recorded(name, src)
     if isinstance(record, str):
-        return f'<span class="hb-value" title="{escape(record)}">[awaits its run]</span>'
+        short = "awaits its run" if name in ledger.awaiting else "stale"
+        return f'<span class="hb-value" title="{escape(record)}">[{short}]</span>'
     wanted = dict(word.split("=", 1) for word in words[1:-1])
     rows = [
         row
@@ -102,12 +115,9 @@ def value(src, language, class_name, md) -> str:
     ]
     if len(rows) != 1:
         raise ledger.current.fail(src, f"#!value {src}: {len(rows)} rows answer, and one is wanted")
-    try:
-        number = format(rows[0][column], format_spec)
-    except ValueError as error:
-        raise ledger.current.fail(src, f"#!value {src}: {error}") from error
+    number = format(rows[0][column], format_spec)
     where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
-    return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{number}</span>'
+    return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{escape(number)}</span>'
 
 
 def highlighted(code: str, md, options: dict[str, str]) -> str:

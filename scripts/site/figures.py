@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import runpy
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from scripts.records import ROOT
+import plotly.graph_objects as go
 
-FOLDER = ROOT / "scripts" / "figures"
-READS = re.compile(r'records\.\w+\(\s*"(\w+)"')
+from scripts import records
+
+FOLDER = records.ROOT / "scripts" / "figures"
 
 
 class FigureError(Exception):
@@ -18,19 +19,29 @@ class FigureError(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    name: str
-    snippets: list[str]  # whose records it draws
+    """``alternative``: the text for those who do not see the drawing."""
 
-    def draw(self) -> tuple[str, str]:
-        """The figure as Plotly's JSON, without a template, and its text alternative."""
-        script = runpy.run_path(str(FOLDER / f"{self.name}.py"))
-        if not script.get("ALT"):
-            raise FigureError(f"{self.name}: scripts/figures/{self.name}.py has no ALT, its text alternative")
-        return script["figure"]().update_layout(template=None).to_json(), script["ALT"]
+    alternative: str
+    figure: Callable[[], go.Figure]
+
+    def draw(self) -> tuple[str | None, list[str]]:
+        """Plotly's JSON, without a template, and the snippets whose records it was drawn from.
+
+        None in place of the JSON if one of these records is missing or stale.
+        """
+        records.tables_read.clear()
+        try:
+            drawing = self.figure().update_layout(template=None).to_json()
+        except (records.Missing, records.Stale):
+            drawing = None
+        return drawing, sorted(records.tables_read)
 
 
-def find(name: str) -> Figure:
+def load(name: str) -> Figure:
     path = FOLDER / f"{name}.py"
     if not path.is_file():
         raise FigureError(f"{name}: there is no scripts/figures/{name}.py")
-    return Figure(name, sorted(set(READS.findall(path.read_text()))))
+    script = runpy.run_path(str(path))
+    if not script.get("ALT"):
+        raise FigureError(f"{name}: scripts/figures/{name}.py has no ALT, its text alternative")
+    return Figure(script["ALT"], script["figure"])

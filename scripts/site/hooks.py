@@ -1,5 +1,5 @@
 """What MkDocs calls while it builds the site.  Each hook calls plain functions of scripts/site/, so that another
-generator could call them too."""
+generator could call them too.  `mkdocs serve` reads this file once: a change here wants a restart."""
 
 from __future__ import annotations
 
@@ -49,9 +49,18 @@ def on_page_content(html, page, config, files):
 
 
 def on_post_page(output, page, config):
+    from mkdocs.utils import get_relative_url
+
     from scripts.site import maths, mends
 
-    return mends.mend(maths.render(page.file.src_uri, output), page)
+    html = maths.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
+    return mends.mend(html, page.file.src_uri)
+
+
+def on_post_template(output_content, template_name, config):
+    from scripts.site import mends
+
+    return mends.mend(output_content, template_name) if template_name == "404.html" else output_content
 
 
 def on_post_build(config):

@@ -75,10 +75,9 @@ def recorded(name: str, quotation: str) -> records.Record | str:
         return records.read(name)
     except records.Missing:
         awaiting.add(name)
-        return (
-            f"{name} awaits its run on a GPU. To run it yourself: python snippets/{name}.py; to record it: make record."
-        )
-    except records.RecordError as error:
+        how = f"To run it yourself: .venv/bin/python snippets/{name}.py; to record it: make record."
+        return f"{name} awaits its run on a GPU. {how}"
+    except records.Stale as error:
         if serving:
             return str(error)
         raise current.fail(quotation, error) from error

@@ -10,21 +10,20 @@ from html import unescape
 import quickjs
 from mkdocs.exceptions import PluginError
 
-from scripts.records import ROOT
+from scripts.site.assets import KATEX
 
-KATEX = ROOT / "node_modules" / "katex" / "dist"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
 @cache
 def engine() -> quickjs.Context:
     context = quickjs.Context()
-    context.eval((KATEX / "katex.min.js").read_text())
+    context.eval((KATEX / "katex.min.js").read_text(encoding="utf-8"))
     return context
 
 
-def render(page: str, html: str) -> str:
-    """``html`` with each formula set.
+def render(page: str, html: str, styles: str) -> str:
+    """``html`` with each formula set, and a link to KaTeX's ``styles`` if it has any.
 
     Raises:
         PluginError: for TeX that KaTeX refuses, naming the page and the formula.
@@ -39,4 +38,5 @@ def render(page: str, html: str) -> str:
         except Exception as error:
             raise PluginError(f"{page}: the formula {tex!r}: {error}") from error
 
-    return FORMULA.sub(formula, html)
+    html, formulas = FORMULA.subn(formula, html)
+    return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from mkdocs.exceptions import PluginError
-from mkdocs.utils import get_relative_url
 
 MENDS = {
     # A dialog needs a name to be announced.
@@ -15,14 +14,10 @@ MENDS = {
 }
 
 
-def mend(html: str, page) -> str:
+def mend(html: str, page: str) -> str:
+    """Material's page, mended; ``page`` names it in an error."""
     for pattern, replacement in MENDS.items():
         html, times = re.subn(pattern, replacement, html)
         if times != 1:
-            raise PluginError(
-                f"{page.file.src_uri}: Material's page holds {pattern!r} {times} times: look at scripts/site/mends.py"
-            )
-    if 'class="katex' in html:
-        url = get_relative_url("vendor/katex.min.css", page.url)
-        html = html.replace("</head>", f'<link rel="stylesheet" href="{url}"></head>', 1)
+            raise PluginError(f"{page}: Material's page holds {pattern!r} {times} times: look at scripts/site/mends.py")
     return html

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 
 import mkdocs_jupyter.config
 import mkdocs_jupyter.convert
 import nbformat
+from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
 from nbconvert.exporters.templateexporter import default_filters
 
@@ -58,20 +60,20 @@ def finish(html: str, page) -> str:
     html = HEADING.sub(heading, html)
     ledger.current = ledger.Page(url=page.url)
     record = ledger.recorded(name, name)
-    ran = outputs.notice_html(record) if isinstance(record, str) else outputs.provenance_html(record, "")
+    ran = outputs.notice_html(record) if isinstance(record, str) else outputs.provenance_html(record)
     top = (
         f'<p class="hb-downloads"><a href="../{name}.py" download>{name}.py</a> '
         f'<a href="../{name}.ipynb" download>{name}.ipynb</a></p>{ran}'
-        f"<p>Run it from the root of the repository: <code>python snippets/{name}.py</code>; on a machine without a "
-        f"GPU, <code>TRITON_INTERPRET=1 python snippets/{name}.py</code>.</p>"
+        f"<p>Run it from the root of the repository: <code>.venv/bin/python snippets/{name}.py</code>; on a machine "
+        f"without a GPU, <code>TRITON_INTERPRET=1 .venv/bin/python snippets/{name}.py</code>. "
+        f"<code>make test</code> sets it up, once.</p>"
     )
     return html.replace("</h1>", f"</h1>{top}", 1)
 
 
 def heading(match: re.Match) -> str:
     level, text = match[1], match[3]
-    name = re.sub(r"[^\w\s-]", "", re.sub(r"<[^>]+>", "", text)).strip().lower()
-    name = re.sub(r"[-\s]+", "-", name)  # as Python-Markdown's table of contents makes it
+    name = slugify(unescape(re.sub(r"<[^>]+>", "", text)), "-")  # as the table of contents names it
     link = f'<a class="headerlink" href="#{name}" title="Permanent link">¶</a>'
     return f'<h{level} id="{name}">{text}{link}</h{level}>'
 

@@ -7,9 +7,8 @@ import re
 from datetime import date
 from html import escape
 
-from scripts.records import TABLE, Record
+from scripts.records import TABLE, Record, RecordError
 
-PLOTLY = "application/vnd.plotly.v1+json"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -20,8 +19,9 @@ def output_html(output: dict, mark: str) -> str:
     data = output["data"]
     if TABLE in data:
         return table_html(data[TABLE], mark)
-    if PLOTLY in data:
-        return plot_html(json.dumps(data[PLOTLY]))
+    if data.keys() != {"text/plain"}:
+        kinds = ", ".join(sorted(data.keys()))
+        raise RecordError(f"{mark} leaves {kinds}: text and tables are shown; a drawing is a figure of its own")
     return text_html(data["text/plain"], mark)
 
 
@@ -40,7 +40,7 @@ def table_html(table: dict, mark: str) -> str:
             return f'<td class="hb-number">{number(value)}</td>'
         if isinstance(value, int) and not isinstance(value, bool):
             return f'<td class="hb-number">{value}</td>'
-        return f"<td>{escape(str(value))}</td>"
+        return f"<td>{'' if value is None else escape(str(value))}</td>"
 
     names = [column["name"] for column in table["columns"]]
     rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
@@ -62,25 +62,29 @@ def number(value: float) -> str:
     )
 
 
-def plot_html(figure: str, alternative: str = "") -> str:
+def plot_html(figure: str, alternative: str) -> str:
     """The place where the page's script draws a Plotly figure, given as JSON."""
     height = json.loads(figure).get("layout", {}).get("height", 400)
-    embedded = figure.replace("</", "<\\/")  # or a string in it could end the script
+    embedded = figure.replace("<", "\\u003c")  # or a string in it could end the script
     return (
         f'<div class="hb-plot" style="--hb-height:{height}px">'
         f'<script type="application/json">{embedded}</script>'
-        f'<p class="hb-alternative">{escape(alternative)}</p></div>'
+        f"{alternative_html(alternative)}</div>"
     )
 
 
-def provenance_html(record: Record, url: str, verb: str = "Ran") -> str:
-    """One line: the machine, its software and the day.  ``url`` leads to the snippet's page."""
-    ran = record.provenance
+def alternative_html(text: str) -> str:
+    return f'<p class="hb-alternative">{escape(text)}</p>'
+
+
+def provenance_html(record: Record, url: str | None = None) -> str:
+    """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
+    ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])
+    name = f'<a href="{url}">{record.name}</a>' if url else record.name
     return (
-        f'<p class="hb-provenance"><a href="{url}">{record.name}</a> {verb.lower()} on {escape(ran["gpu"])}, '
-        f"{day.day} {day:%B %Y} · torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · "
-        f"driver {ran['driver']} · Python {ran['python']}</p>"
+        f'<p class="hb-provenance">{name} ran on {ran["gpu"]}, {day.day} {day:%B %Y} · torch {ran["torch"]} · '
+        f"triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · Python {ran['python']}</p>"
     )
 
 

@@ -37,7 +37,7 @@ def quote(name: str) -> Quote:
     path = ROOT / (module.replace(".", "/") + ".py")
     if not module.startswith("kernels.") or not path.is_file():
         raise QuoteError(f"{name}: kernels/ has no module {module}")
-    source = path.read_text()
+    source = path.read_text(encoding="utf-8")
     first, last = 1, source.count("\n")
     if symbol:
         first, last = lines_of(ast.parse(source), symbol.split("."), name)

@@ -15,8 +15,8 @@ from tests.site.conftest import mkdocs
 
 TABLE = {
     "name": "times",
-    "columns": [{"name": "n", "unit": ""}, {"name": "time", "unit": "ms"}],
-    "rows": [{"n": 1, "time": 0.25}, {"n": 2, "time": 0.5}],
+    "columns": [{"name": "n", "unit": ""}, {"name": "time", "unit": "ms"}, {"name": "note", "unit": ""}],
+    "rows": [{"n": 1, "time": 0.25, "note": None}, {"n": 2, "time": 0.5, "note": "a < b"}],
 }
 RAN = {
     "gpu": "NVIDIA H100",
@@ -43,6 +43,13 @@ def house(tmp_path, monkeypatch):
         "import plotly.graph_objects as go\n\nfrom scripts import records\n\nALT = 'Two bars.'\n\n\n"
         'def figure():\n    return go.Figure(go.Bar(y=[row[\'time\'] for row in records.table("first", "times")]))\n'
     )
+    for name, body in {
+        "raising": "return {}['nothing']",
+        "no_table": "return records.table('first', 'nothing')",
+    }.items():
+        script = f"from scripts import records\n\nALT = 'x'\n\n\ndef figure():\n    {body}\n"
+        (tmp_path / "scripts/figures" / f"{name}.py").write_text(script)
+    (tmp_path / "scripts/figures/mute.py").write_text("def figure():\n    return None\n")
     for module in (records, quotes):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(figures, "FOLDER", tmp_path / "scripts/figures")
@@ -50,7 +57,7 @@ def house(tmp_path, monkeypatch):
     shown = nbformat.v4.new_output("display_data", data={"text/plain": "…", records.TABLE: TABLE})
     executed = ["kernels.state:State.merge"]
     record = records.Record("first", {**RAN, "executed": executed}, {"show": [printed, shown]})
-    monkeypatch.setattr(records, "read", lambda name: record)
+    monkeypatch.setattr(records, "read", lambda name: records.snippet(name) and record)
     monkeypatch.setattr(ledger, "current", ledger.Page(url="chapters/one/", text="# One\n\nthe page"))
     monkeypatch.setattr(ledger, "awaiting", set())
     monkeypatch.setattr(ledger, "serving", False)
@@ -126,6 +133,12 @@ def test_a_line_past_the_fence_can_be_highlighted():
         ("`#!value first.nothing n=1 .1f`", "0 rows answer"),
         ("`#!value first .1f`", "is wanted"),
         ("`#!value first.time n=1 .1q`", "Unknown format code"),
+        ("`#!value first.time n .1f`", "is wanted"),
+        ("`#!value first.note n=1 .1f`", "unsupported format string"),
+        ("`#!value nothing.time n=1 .1f`", "there is no snippet nothing"),
+        ('``` figure {caption="c"}\nraising\n```', "raising: KeyError: 'nothing'"),
+        ('``` figure {caption="c"}\nno_table\n```', "first holds 0 tables named nothing"),
+        ('``` figure {caption="c"}\nmute\n```', "has no ALT"),
     ],
 )
 def test_what_is_not_there_stops_the_build_and_is_named(text, words):
@@ -141,8 +154,8 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran():
     page = fence("run", "first:show")
     code, printed = page.find_all("pre")
     assert code.get_text() == 'print("a < b")\n' and printed.get_text() == "a < b"
-    assert [cell.get_text() for cell in page.find_all("th")] == ["n", "time ms"]
-    assert [cell.get_text() for cell in page.find_all("td")] == ["1", "0.25", "2", "0.5"]
+    assert [cell.get_text() for cell in page.find_all("th")] == ["n", "time ms", "note"]
+    assert [cell.get_text() for cell in page.find_all("td")] == ["1", "0.25", "", "2", "0.5", "a < b"]
     ran = page.find(class_="hb-provenance")
     assert all(word in ran.get_text() for word in ("NVIDIA H100", "1 November 2026", "CUDA 13.0", "Python 3.12"))
     assert ran.a["href"] == "../../snippets/first/"
@@ -164,7 +177,28 @@ def test_figure_has_caption_alternative_and_provenance():
 
 
 def test_a_figure_cannot_end_its_own_script():
-    assert outputs.plot_html('{"data":["</script>"]}').count("</script>") == 1
+    html = outputs.plot_html('{"data":["<!--<script>","</script>"]}', "")
+    assert html.count("</script>") == 1 and "<!--" not in html
+
+
+def test_an_output_that_no_page_can_show_stops_the_build(monkeypatch):
+    drawn = nbformat.v4.new_output("display_data", data={"text/plain": "Figure()", "image/png": ""})
+    record = records.Record("first", {**RAN, "executed": []}, {"show": [drawn]})
+    monkeypatch.setattr(records, "read", lambda name: record)
+    assert "first:show leaves image/png, text/plain" in refused("``` run\nfirst:show\n```")
+
+
+def test_a_figure_names_what_it_was_drawn_from_however_it_asked(house):
+    script = house / "scripts/figures/bars.py"
+    script.write_text(
+        script.read_text().replace('records.table("first", "times")', "records.table(table='times', snippet='first')")
+    )
+    assert "NVIDIA H100" in fence("figure", "bars", '{caption="c"}').find(class_="hb-provenance").get_text()
+
+
+def test_a_figure_without_its_record_shows_its_alternative(monkeypatch):
+    monkeypatch.setattr(records, "read", raising(records.Missing("not yet")))
+    assert fence("figure", "bars", '{caption="c"}').find(class_="hb-alternative").get_text() == "Two bars."
 
 
 @pytest.mark.parametrize("text", ["``` run\nfirst:show\n```", '``` figure {caption="c"}\nbars\n```'])
@@ -181,6 +215,13 @@ def test_a_missing_record_is_said_and_a_stale_one_stops(text, monkeypatch):
 def test_a_value_of_a_missing_record_says_so(monkeypatch):
     monkeypatch.setattr(records, "read", raising(records.Missing("not yet")))
     assert render("`#!value first.time n=1 .1f`").p.get_text() == "[awaits its run]"
+
+
+def test_a_value_of_a_stale_record_says_so_while_serving(monkeypatch):
+    monkeypatch.setattr(records, "read", raising(records.Stale("kernels.state changed")))
+    assert "kernels.state changed" in refused("`#!value first.time n=1 .1f`")
+    ledger.serving = True
+    assert render("`#!value first.time n=1 .1f`").p.get_text() == "[stale]"
 
 
 @pytest.mark.parametrize(
