@@ -191,6 +191,7 @@
     const toggle = document.getElementById(label.htmlFor);
     const name = toggle.id === "__drawer" ? "Contents" : "Search";
     Object.assign(button, { type: "button", className: label.className, innerHTML: label.innerHTML, ariaLabel: name });
+    button.dataset.opens = toggle.id;
     const say = () => (button.ariaExpanded = String(toggle.checked));
     say();
     toggle.addEventListener("change", say);

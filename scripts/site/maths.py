@@ -36,7 +36,8 @@ def render(page: str, html: str, styles: str) -> str:
         try:  # a rope string must be flattened on that side before it crosses
             return json.loads(engine().eval(f"JSON.stringify({call})"))
         except Exception as error:
-            raise PluginError(f"{page}: the formula {tex!r}: {error}") from error
+            why = str(error).partition("\n")[0]  # the rest is where in KaTeX
+            raise PluginError(f"{page}: the formula {tex}: {why}") from error
 
     html, formulas = FORMULA.subn(formula, html)
     return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html

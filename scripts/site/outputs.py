@@ -9,6 +9,7 @@ from html import escape
 
 from scripts.records import TABLE, Record, RecordError
 
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -53,13 +54,14 @@ def table_html(table: dict, mark: str) -> str:
 
 def number(value: float) -> str:
     """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
-    return (
-        f"{value:.4g}"
-        if value == 0 or 1e-3 <= abs(value) < 1e4
-        else f"{value:.3e}"
-        if abs(value) < 1e-3
-        else f"{value:.0f}"
-    )
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:.4g}"
+    return f"{value:.0f}" if abs(value) >= 1e4 else power_of_ten(f"{value:.3e}")
+
+
+def power_of_ten(text: str) -> str:
+    """``5e-09`` as print has it: ``5·10⁻⁹``."""
+    return re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
 
 
 def plot_html(figure: str, alternative: str) -> str:

@@ -246,7 +246,7 @@ def test_a_page_quotes_only_what_a_record_that_it_links_has_executed(quoted, tex
 
 @pytest.mark.parametrize(
     "value, text",
-    [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500e-42"), (1e-3, "0.001")],
+    [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500·10⁻⁴²"), (1e-3, "0.001")],
 )
 def test_numbers_in_a_table_keep_four_digits(value, text):
     assert outputs.number(value) == text
