@@ -25,7 +25,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """A blend of the value rows for each query, by how well their keys match: [..., N_q, d_v].
+    """Each query's blend of the value rows, by how well their keys match: [..., N_q, d_v].
 
     q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]
     ...: batch and heads, usually, or nothing
@@ -33,7 +33,7 @@ def attention(
     is_causal: query i sees keys 0 to i, and of those what attn_mask leaves
     scale: 1/√d if None
     enable_gqa: q has a multiple of k's and v's heads; neighbouring heads of q share one
-    A query that may see no key gets 0.  Bad input: a ValueError or TypeError that names it.
+    A query that sees no key gets 0.  Bad input raises ValueError or TypeError, naming it.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     mask = visible(q, k, attn_mask, is_causal)

@@ -3,6 +3,8 @@
 Runs what is stale or missing, or the named ones, or all; each in a Jupyter kernel of its own, cell by cell.  A record
 is replaced whole, after the last cell: a snippet that raises or writes to stderr stops the command and changes nothing.
 Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network.
+
+``--check`` runs nothing and says what is stale or missing.  It needs jupytext alone.
 """
 
 from __future__ import annotations
@@ -17,10 +19,6 @@ from collections.abc import Iterator
 from time import perf_counter
 
 import nbformat
-from jupyter_client import AsyncKernelManager
-from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from scripts import records, watch
@@ -28,25 +26,24 @@ from scripts.records import RecordError
 
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class ThisPython(KernelSpecManager):
-    """Every kernel is the interpreter that runs the command: its own torch, whatever kernels are installed."""
-
-    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+UP_TO_DATE = "every record is up to date"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record", description="Run snippets on this machine's GPU.")
-    parser.add_argument("--all", action="store_true", help="also those whose record is up to date")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="also those whose record is up to date")
+    which.add_argument("--check", action="store_true", help="run nothing; say what is stale or missing, exit 1 if any")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a snippet; without any: what is stale or missing")
     options = parser.parse_args(arguments)
     try:
+        if options.check:
+            wrong = faults(options.names or records.names())
+            print("\n".join(wrong.values()) or UP_TO_DATE)
+            return int(bool(wrong))
         chosen = choose(options.names, options.all)
         if not chosen:
-            print(f"{len(records.names())} snippets, every record is up to date")
+            print(UP_TO_DATE)
         for name in chosen:
             record(name)
     except RecordError as error:
@@ -65,15 +62,18 @@ def choose(named: list[str], everything: bool) -> list[str]:
         raise RecordError(f"no snippet is called {', '.join(unknown)}; there are: {', '.join(there)}")
     if named or everything:
         return there if everything else named
-    return [name for name in there if not up_to_date(name)]
+    return list(faults(there))
 
 
-def up_to_date(name: str) -> bool:
-    try:
-        records.read(name)
-    except (records.Missing, records.Stale):
-        return False
-    return True
+def faults(names: list[str]) -> dict[str, str]:
+    """Snippet -> what is wrong, for each whose record is stale or missing."""
+    found = {}
+    for name in names:
+        try:
+            records.read(name)
+        except (records.Missing, records.Stale) as error:
+            found[name] = str(error)
+    return found
 
 
 def record(name: str) -> None:
@@ -101,6 +101,9 @@ def record(name: str) -> None:
 
 def execute(name: str, notebook: NotebookNode) -> dict:
     """Fill in the outputs of the notebook's cells; what ``scripts.watch`` tells of the run."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
     hidden = "__import__('scripts.watch').watch"  # leaves no name behind
     first = nbformat.v4.new_code_cell(f"{hidden}.start()")
     last = nbformat.v4.new_code_cell(f"{hidden}.report()")
@@ -108,17 +111,11 @@ def execute(name: str, notebook: NotebookNode) -> dict:
     with tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "w+") as log:
         client = NotebookClient(
             nbformat.v4.new_notebook(cells=[first, *cells, last]),
-            km=AsyncKernelManager(
-                kernel_spec_manager=ThisPython(),
-                connection_file=f"{folder}/kernel.json",
-                transport="ipc",  # files in that folder: no network
-                ip=f"{folder}/kernel",
-            ),
+            km=kernel_manager(folder),
             timeout=None,
             iopub_timeout=60,
             raise_on_iopub_timeout=True,  # or an output that is late would be lost in silence
             record_timing=False,
-            coalesce_streams=True,
             force_raise_errors=True,  # whatever a tag says
             skip_cells_with_tag="",
         )
@@ -137,6 +134,7 @@ def execute(name: str, notebook: NotebookNode) -> dict:
                     client.execute_cell(cell, number)
                     print(f"{perf_counter() - started:8.1f} s", flush=True)
                     refuse_stderr(name, f"in cell {cell.id}", stream(cell, "stderr"))
+                    cell.outputs = in_order(cell.outputs)
                     cell.execution_count = number
                 client.execute_cell(last, len(cells) + 1, store_history=False)
         except (CellExecutionError, RuntimeError) as error:  # RuntimeError: the kernel died, or did not start
@@ -148,6 +146,24 @@ def execute(name: str, notebook: NotebookNode) -> dict:
     return provenance | told
 
 
+def kernel_manager(folder: str):
+    """Starts the interpreter that runs the command: its own torch, whatever kernels are installed."""
+    from jupyter_client import AsyncKernelManager
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+
+    class ThisPython(KernelSpecManager):
+        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+            argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+    return AsyncKernelManager(
+        kernel_spec_manager=ThisPython(),
+        connection_file=f"{folder}/kernel.json",
+        transport="ipc",  # files in that folder: no network
+        ip=f"{folder}/kernel",
+    )
+
+
 def environment(folder: str) -> dict[str, str]:
     """That of this process, with our rooms importable and nothing of the user's own IPython set-up."""
     path = os.pathsep.join(filter(None, [str(records.ROOT), os.environ.get("PYTHONPATH")]))
@@ -157,6 +173,17 @@ def environment(folder: str) -> dict[str, str]:
         "PLOTLY_RENDERER": "plotly_mimetype",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # a warning about frozen modules
     }
+
+
+def in_order(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """As they came, but what was printed between two other outputs in one piece: a kernel sends it in any number."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "stream" and joined and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def stream(cell: NotebookNode, stream: str) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,6 +88,14 @@ def test_tables_of_the_run_can_be_read(read):
     assert [table["name"] for table in read("table").tables()] == ["squares", "cubes"]
 
 
+def test_outputs_keep_their_order_and_what_is_printed_in_between_is_one(house):
+    lines = ["print('before')", "show('squares', n=1, square=1.0)", "print('one', flush=True)", "print('two')"]
+    house.snippet("mixed", "\n".join(['# %% tags=["rows"]', "from kernels.other import show", "", *lines, ""]))
+    assert house.command("mixed").returncode == 0
+    (cell,) = json.loads(house.path("mixed").read_text())["cells"]
+    assert ["".join(output.get("text", "table")) for output in cell["outputs"]] == ["before\n", "table", "one\ntwo\n"]
+
+
 def test_running_again_gives_the_same_record(recorded, read):
     before = recorded.path("chain").read_bytes()
     assert recorded.command("chain").returncode == 0
@@ -95,7 +104,7 @@ def test_running_again_gives_the_same_record(recorded, read):
 
 def test_what_is_up_to_date_is_not_run_again(recorded):
     run = recorded.command()
-    assert (run.returncode, run.stdout) == (0, "3 snippets, every record is up to date\n")
+    assert (run.returncode, run.stdout) == (0, "every record is up to date\n")
 
 
 def test_what_watches_sees_the_same_on_every_python(house, any_python):
@@ -111,6 +120,29 @@ def test_what_watches_sees_the_same_on_every_python(house, any_python):
     names = ("Counter.__init__", "Counter.at", "Counter.double", "Counter.up", "double")
     assert seen["chain"] == [*(f"kernels.base:{name}" for name in names), "kernels.middle:quadruple"]
     assert seen["kernel"] == [f"kernels.launch:{name}" for name in ("helper", "innermost", "kernel", "launch")]
+
+
+def check_without_jupyter(house, *names):
+    """``--check`` where Jupyter's packages and a GPU are not to be had."""
+    script = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
+    script += "from scripts.record import main; sys.exit(main(['--check', *sys.argv[1:]]))"
+    run = [sys.executable, "-c", script, *names]
+    return subprocess.run(run, cwd=house.root, env=house.environment(PYTHONPATH=""), capture_output=True, text=True)
+
+
+def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path):
+    house = House(tmp_path / "house")
+    shutil.copytree(recorded.path("chain").parent, house.path("chain").parent)
+    check = check_without_jupyter(house)
+    assert (check.returncode, check.stdout) == (0, "every record is up to date\n"), check.stderr
+    house.edit("kernels/launch.py", "def launch", "unused = 1\n\n\ndef launch")
+    house.path("table").unlink()
+    check = check_without_jupyter(house)
+    stale, missing = check.stdout.splitlines()
+    assert check.returncode == 1
+    assert "kernel is stale: kernels.launch changed" in stale and "table has not been run yet" in missing
+    assert check_without_jupyter(house, "chain").returncode == 0
+    assert "there is no snippet chian" in check_without_jupyter(house, "chian").stderr
 
 
 @pytest.fixture
