@@ -3,6 +3,8 @@ PYTHON ?= python3
 SETUP = @$(PYTHON) scripts/setup.py
 RUN = .venv/bin/python -m
 MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
+NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
+	--omit-lockfile-registry-resolved --no-audit --no-fund
 
 .PHONY: help site test serve record lint budget lock clean
 
@@ -11,8 +13,9 @@ help:  ## what can be called
 		printf 'make %-8s %s\n' "$$name" "$$what"; done
 
 site:  ## build the site into site/; with a GPU, first run what is stale or missing
-	@if nvidia-smi > /dev/null 2>&1; then $(MAKE) --no-print-directory record; fi
 	$(SETUP) site
+	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
+		echo "Not recorded, see above. The pages say which snippets await their run; a stale record stops the build."; fi
 	$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
@@ -26,7 +29,7 @@ lint:  ## check the code and its layout
 
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
-	$(MKDOCS) serve
+	PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
 
 record:  ## run the stale and missing snippets on this machine's GPU; ALL=1 runs every one
 	$(SETUP) record
@@ -41,8 +44,8 @@ lock:  ## choose the newest versions that pyproject.toml admits: requirements.lo
 	.venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml \
 		--group site --group library --group record --group test --group node
-	npm install --package-lock-only --omit-lockfile-registry-resolved
-	npm install --package-lock-only --omit-lockfile-registry-resolved --prefix scripts/lighthouse
+	$(NPM_LOCK)
+	$(NPM_LOCK) --prefix scripts/lighthouse
 
 clean:  ## remove what was built and what was set up
 	rm -rf build site .venv node_modules scripts/lighthouse/node_modules

@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-import signal
 import socket
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from scripts.static_server import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "build" / "budget"
+LOG = ROOT / "build" / "budget.log"  # of the last mkdocs
 LIGHTHOUSE = ROOT / "scripts" / "lighthouse" / "node_modules" / "lighthouse" / "cli" / "index.js"
 
 CLEAN_BUILD = 10.0  # seconds
@@ -47,24 +47,18 @@ def report(what: str, value: float, unit: str, most: float = math.inf) -> None:
 
 def mkdocs(*arguments: str, **environment: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "mkdocs", *arguments]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=os.environ | environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    with LOG.open("w") as log:
+        return subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | environment, stdout=log, stderr=log, start_new_session=True
+        )
 
 
 def clean_build(url: str) -> None:
-    shutil.rmtree(ROOT / "build", ignore_errors=True)
+    shutil.rmtree(SITE)
     start = time.perf_counter()
     build = mkdocs("build", "--strict", "--site-dir", str(SITE), SITE_URL=url)
-    _, log = build.communicate()
-    if build.returncode:
-        sys.exit(f"{log}\nThe site does not build.")
+    if build.wait():
+        sys.exit(f"{LOG.read_text()}\nThe site does not build.")
     report("clean build", time.perf_counter() - start, "s", CLEAN_BUILD)
 
 
@@ -74,11 +68,13 @@ def rebuilds() -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}/"
-    server = mkdocs("serve", "--dev-addr", f"127.0.0.1:{port}", SITE_URL=url)
+    environment = {"SITE_URL": url, "PYTHONDONTWRITEBYTECODE": "1"}  # bytecode would lie in folders that are watched
+    server = mkdocs("serve", "--dev-addr", f"127.0.0.1:{port}", **environment)
     try:
-        for line in server.stderr:
-            if "Serving on" in line:
-                break
+        while "Serving on" not in LOG.read_text():
+            if server.poll() is not None:
+                raise ConnectionError(f"it ended with status {server.returncode}")
+            time.sleep(0.1)
         for folder, pattern in [
             ("docs", "*.md"),
             ("kernels", "*.py"),
@@ -95,8 +91,10 @@ def rebuilds() -> None:
             if not changed:
                 sys.exit(f"mkdocs serve does not watch {file.relative_to(ROOT)}")
             report(f"rebuild after {file.relative_to(ROOT)}", time.perf_counter() - start, "s", REBUILD)
+    except OSError as error:  # it ended, or does not answer
+        sys.exit(f"{LOG.read_text()}\nmkdocs serve: {error}")
     finally:
-        os.killpg(server.pid, signal.SIGTERM)
+        server.terminate()
         server.wait()
 
 

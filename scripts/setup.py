@@ -132,12 +132,17 @@ def python_packages(groups: list[str]) -> None:
         )
 
 
+def npm() -> None:
+    """An npm from PyPI, in .venv, where there is none."""
+    if not shutil.which("npm"):
+        python_packages(["node"])
+
+
 def node_packages(folder: Path, what: str) -> None:
-    """What the folder's package-lock.json names, by npm; where there is no npm, one from PyPI."""
+    """What the folder's package-lock.json names, by npm."""
 
     def step() -> None:
-        if not shutil.which("npm"):
-            python_packages(["node"])
+        npm()
         advice = "Is the npm registry reachable? npm's own settings (~/.npmrc, a proxy) are heeded."
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", advice=advice, cwd=folder)
 
@@ -191,6 +196,8 @@ def playwright_chromium() -> str:
 def main(target: str) -> None:
     virtual_environment()
     python_packages(GROUPS[target])
+    if target == "lock":
+        npm()
     if target in ("site", "test", "budget"):
         node_packages(ROOT, "Scripts and fonts of the pages (npm)")
     if target in ("test", "budget"):

@@ -99,6 +99,13 @@ def test_no_npm_brings_one_from_pypi(machine):
     assert installed(machine) == {"site", "node"}
 
 
+@pytest.mark.parametrize(("has", "groups"), [({"npm"}, {"lock"}), (set(), {"lock", "node"})])
+def test_to_lock_needs_an_npm(machine, has, groups):
+    machine.has = has
+    setup.main("lock")
+    assert installed(machine) == groups
+
+
 @pytest.mark.parametrize("step", ["-m venv", "--group site", "npm ci"])
 def test_a_step_that_failed_is_named_and_done_again(machine, step):
     machine.fails = step
@@ -189,8 +196,10 @@ def test_the_lock_holds_what_the_groups_name():
 
 @pytest.mark.parametrize("folder", [".", "scripts/lighthouse"])
 def test_the_npm_lock_is_exact_and_names_no_host(folder):
-    wanted = json.loads((REAL_ROOT / folder / "package.json").read_text())["dependencies"]
-    packages = json.loads((REAL_ROOT / folder / "package-lock.json").read_text())["packages"]
+    package = json.loads((REAL_ROOT / folder / "package.json").read_text())
+    lock = json.loads((REAL_ROOT / folder / "package-lock.json").read_text())
+    wanted, packages = package["dependencies"], lock["packages"]
+    assert lock["name"] == package["name"]  # where none is given, npm takes that of the clone's folder
     assert packages[""]["dependencies"] == wanted
     assert all(packages[f"node_modules/{name}"]["version"] == version for name, version in wanted.items())
     assert not any("resolved" in package for package in packages.values())
