@@ -70,6 +70,7 @@ def run(mark, language, class_name, options, md, **kwargs) -> str:
     if tag not in cells:
         raise ledger.current.fail(mark, f"{mark}: snippets/{name}.py has no cell {tag}; it has {', '.join(cells)}")
     code = highlighted(cells[tag], md, {"title": f"snippets/{name}.py · {tag}"})
+    ledger.current.shown.add(name)
     record = ledger.recorded(name, mark)
     if isinstance(record, str):
         result = outputs.notice_html(record)
@@ -86,6 +87,7 @@ def figure(name, language, class_name, options, md, **kwargs) -> str:
         raise ledger.current.fail(name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
     found = figures.load(name)
     drawing, snippets = found.draw()
+    ledger.current.shown.update(snippets)
     drawn_from = [ledger.recorded(snippet, name) for snippet in snippets]
     if notices := [record for record in drawn_from if isinstance(record, str)]:
         body = "".join(map(outputs.notice_html, notices)) + outputs.alternative_html(found.alternative)
@@ -102,6 +104,7 @@ def value(src, language, class_name, md) -> str:
     if len(words) < 2 or "." not in words[0] or not all("=" in word for word in words[1:-1]):
         raise ledger.current.fail(src, f"#!value {src}: `#!value snippet.column [column=value …] format` is wanted")
     (name, column), format_spec = words[0].split(".", 1), words[-1]
+    ledger.current.valued.add(name)
     record = ledger.recorded(name, src)
     if isinstance(record, str):
         short = "awaits its run" if name in ledger.awaiting else "stale"

@@ -25,8 +25,9 @@ class Page:
 
     url: str = ""
     text: str = ""
-    quoted: list[str] = field(default_factory=list)
-    shown: set[str] = field(default_factory=set)
+    quoted: list[str] = field(default_factory=list)  # symbols
+    shown: set[str] = field(default_factory=set)  # records with a line that says where and when they ran
+    valued: set[str] = field(default_factory=set)  # records of which a number stands in the text
 
     def url_of(self, snippet: str) -> str:
         return get_relative_url(f"snippets/{snippet}/", self.url)
@@ -42,11 +43,15 @@ class Page:
         return FenceError(f"{self.line_of(quotation)}{why}")
 
     def check(self) -> None:
-        """Every quoted symbol was executed by a record that the page shows or links.
+        """Every number has its record shown on the page; every quoted symbol was executed by one shown or linked.
 
         Raises:
             FenceError: for the first that was not.  A record that awaits its run vouches for anything.
         """
+        for name in sorted(self.valued - self.shown):
+            raise self.fail(
+                f"#!value {name}.", f"a number of {name} is quoted, and no run or figure here says where it ran"
+            )
         snippets = self.shown | set(LINKED.findall(self.text))
         executed: set[str] = set()
         for snippet in sorted(snippets):
@@ -70,7 +75,6 @@ def recorded(name: str, quotation: str) -> records.Record | str:
     Raises:
         FenceError: if it is stale and the site is being built to be published.
     """
-    current.shown.add(name)
     try:
         return records.read(name)
     except records.Missing:

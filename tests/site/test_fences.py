@@ -244,6 +244,14 @@ def test_a_page_quotes_only_what_a_record_that_it_links_has_executed(quoted, tex
             page.check()
 
 
+def test_a_number_has_its_record_shown_on_the_page():
+    assert render("`#!value first.time n=1 .2f`").p.get_text() == "0.25"
+    with pytest.raises(ledger.FenceError, match="a number of first is quoted, and no run or figure here says"):
+        ledger.current.check()
+    fence("run", "first:show")
+    ledger.current.check()
+
+
 @pytest.mark.parametrize(
     "value, text",
     [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500·10⁻⁴²"), (1e-3, "0.001")],
