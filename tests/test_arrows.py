@@ -9,7 +9,10 @@ import pytest
 
 from scripts.records import ROOT
 
+FIGURES = sorted((ROOT / "scripts" / "figures").glob("*.py"))
 FIGURES_READ = {"scripts.records", "kernels.cost", "kernels.hardware"}
+CHAPTER_1 = ["three_matmuls", "scaling", "sentence"]  # its snippets; records that no later kernel may stale
+CHAPTER_1_READS = {"kernels.reference", "kernels.cost", "kernels.measure"}
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +23,29 @@ def graph():
 def imports(graph, room: str) -> set[tuple[str, str]]:
     modules = {room} | graph.find_descendants(room)
     return {(module, target) for module in modules for target in graph.find_modules_directly_imported_by(module)}
+
+
+def imports_of_rooms(source: str) -> set[str]:
+    """The modules of this repository that a file imports, at its top or inside a function.
+
+    Grimp does not see a file that is run by its path, as figures and snippets are. What is not written
+    ``from kernels.X import name`` or ``from scripts import name`` comes back as it was written, and is no module.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {f"import {each.name}" for each in node.names if is_ours(each.name)}
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            found.add(ast.unparse(node))
+        elif isinstance(node, ast.ImportFrom) and node.module == "scripts":
+            found |= {f"scripts.{each.name}" for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module):
+            found.add(node.module)
+    return found
+
+
+def is_ours(module: str) -> bool:
+    return module.split(".")[0] in ("kernels", "snippets", "scripts", "tests")
 
 
 def test_kernels_import_only_kernels_torch_and_triton(graph):
@@ -41,16 +67,45 @@ def test_the_site_reaches_neither_kernels_nor_figures_nor_torch(graph):
     assert not [name for name in reached if name.startswith("scripts.figures")]
 
 
-def test_figures_read_records_cost_and_hardware_alone():
-    # Figures are scripts that run by their path, so grimp does not see them: their folder is no package.
-    for path in (ROOT / "scripts" / "figures").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                names = (
-                    {f"{node.module}.{each.name}" for each in node.names} if node.module == "scripts" else {node.module}
-                )
-                ours = {name for name in names if name.split(".")[0] in ("scripts", "kernels", "snippets", "tests")}
-                assert ours <= FIGURES_READ, path.name
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_a_figure_reads_records_cost_and_hardware_alone(path):
+    assert imports_of_rooms(path.read_text()) <= FIGURES_READ
+
+
+@pytest.mark.parametrize("name", CHAPTER_1)
+def test_a_snippet_of_chapter_1_imports_nothing_that_a_later_kernel_changes(name):
+    found = imports_of_rooms((ROOT / "snippets" / f"{name}.py").read_text())
+    assert found and found <= CHAPTER_1_READS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import kernels",
+        "import kernels.flash",
+        "import kernels.cost as cost",
+        "import math, kernels.flash",
+        "from kernels import flash",
+        "from kernels.flash import flash_attention",
+        "from scripts import record",
+        "from scripts import records, watch",
+        "from scripts.site import ledger",
+        "from snippets import scaling",
+        "from . import scaling",
+        "from .scaling import figure",
+        "def figure():\n    import kernels.flash",
+    ],
+)
+def test_the_rule_for_figures_rejects(line):
+    assert not imports_of_rooms(line) <= FIGURES_READ
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import math", "import plotly.graph_objects as go", "from scripts import records", "from kernels.cost import a"],
+)
+def test_the_rule_for_figures_lets_pass(line):
+    assert imports_of_rooms(line) <= FIGURES_READ
 
 
 def test_importing_the_library_imports_neither_torch_nor_triton():

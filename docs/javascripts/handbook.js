@@ -72,8 +72,11 @@
     async paint() {
       if (!this.canvas) this.prepare();
       const { data, layout } = coloured(this.figure, colours());
-      await Plotly.newPlot(this.canvas, data, layout, { displayModeBar: false, responsive: !onPaper });
-      for (const apply of this.controls) await apply();
+      const options = { displayModeBar: false, responsive: !onPaper };
+      for (const step of [() => Plotly.newPlot(this.canvas, data, layout, options), ...this.controls]) {
+        const done = step();
+        if (!onPaper) await done; // a print takes what stands when the event has been handled
+      }
       this.place.classList.add("hb-plot--drawn");
       if (onPaper) this.fitPaper();
     }
@@ -142,9 +145,16 @@
   );
   for (const plot of plots) seen.observe(plot.place);
 
-  new MutationObserver(() => plots.filter((plot) => plot.drawing).forEach((plot) => plot.draw())).observe(document.body, {
-    attributeFilter: ["data-md-color-scheme"],
-  });
+  // Of Material's two scheme switches Tab comes to the first, unless the one that is shown is the chosen one.
+  const choose = () => {
+    const scheme = document.body.dataset.mdColorScheme;
+    for (const option of document.querySelectorAll(".md-option")) option.checked = option.dataset.mdColorScheme === scheme;
+  };
+  choose();
+  new MutationObserver(() => {
+    choose();
+    for (const plot of plots.filter((plot) => plot.drawing)) plot.draw();
+  }).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
 
   // Print: Ctrl/Cmd+P waits for every figure; a print from the menu prints what is drawn, and the others' alternatives.
   addEventListener("keydown", (event) => {
@@ -204,4 +214,24 @@
     addEventListener("keydown", close, true); // before Material, which would close the search and forget the focus
     label.replaceWith(button);
   }
+
+  // What is out of sight takes no focus: on a narrow screen the closed drawer, its closed sections and the search; on
+  // any the search's empty results.
+  const opener = (id) => document.querySelector(`[data-opens=${id}]`).checkVisibility();
+  const opened = (id) => document.getElementById(id).checked;
+  const settle = () => {
+    document.querySelector(".md-sidebar--primary").inert = opener("__drawer") && !opened("__drawer");
+    document.querySelector(".md-search__inner").inert = opener("__search") && !opened("__search");
+    document.querySelector(".md-search__output").inert = !opened("__search");
+    for (const toggle of document.querySelectorAll(".md-nav__toggle")) {
+      const section = toggle.parentElement.querySelector(":scope > .md-nav");
+      if (section) section.inert = opener("__drawer") && !toggle.checked;
+    }
+    for (const label of document.querySelectorAll(".md-sidebar--primary label[for]")) {
+      label.tabIndex = opener("__drawer") ? 0 : -1; // Material opens a section at Enter, but lets no key come to it
+    }
+  };
+  settle();
+  addEventListener("change", settle);
+  addEventListener("resize", settle);
 })();

@@ -1,14 +1,17 @@
 """The site, built once as it is published, below a path, on a machine that seems to have no torch."""
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from scripts import browser as chosen
+from scripts import records
 from scripts.records import ROOT
 from scripts.static_server import serve
 
@@ -20,14 +23,51 @@ runpy.run_module("mkdocs", run_name="__main__")
 """
 
 
-def mkdocs(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, *arguments],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"} | environment,
-        capture_output=True,
-        text=True,
-    )
+def command(*arguments: str, root: Path = ROOT, **environment: str) -> dict:
+    """How ``mkdocs`` is called, for ``subprocess``."""
+    return {
+        "args": [sys.executable, "-c", WITHOUT_TORCH, *arguments],
+        "cwd": root,
+        "env": os.environ | {"NO_MKDOCS_2_WARNING": "1"} | environment,
+        "text": True,
+    }
+
+
+def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(**command(*arguments, root=root, **environment), capture_output=True)
+
+
+def awaits(name: str) -> bool:
+    """Whether a snippet awaits its run: then its pages say so, and nothing of it can be shown or drawn."""
+    try:
+        records.read(name)
+    except records.Missing:
+        return True
+    return False
+
+
+class Copy:
+    """What the site is built from, in a folder of its own."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        for name in ("docs", "kernels", "scripts", "snippets"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+        shutil.copy(ROOT / "mkdocs.yml", root)
+        (root / "node_modules").symlink_to(ROOT / "node_modules")
+
+    def edit(self, path: str, change: Callable[[str], str]) -> str:
+        """Changes a file all at once, so that who watches never reads half of it; returns what it was."""
+        text = (self.root / path).read_text()
+        assert change(text) != text, f"{path} does not hold what was to be changed"
+        beside = self.root / "edited"
+        beside.write_text(change(text))
+        beside.replace(self.root / path)
+        return text
+
+    def build(self) -> subprocess.CompletedProcess:
+        """The strict build, into ``site/`` of the copy."""
+        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/")
 
 
 @pytest.fixture(scope="session")
@@ -57,3 +97,8 @@ def browser():
         running = playwright.chromium.launch(executable_path=chosen.executable(), args=chosen.FLAGS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def copy(tmp_path) -> Copy:
+    return Copy(tmp_path / "copy")

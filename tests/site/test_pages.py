@@ -1,19 +1,26 @@
 """The built HTML: every block of code is a quotation, every link leads somewhere, nothing is asked of another host."""
 
+import os
 import re
+import subprocess
+from collections import Counter
+from datetime import date
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
+import torch
 from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.records import ROOT
 from scripts.site import quotes
+from tests.site.conftest import awaits
 
 BASE = "http://127.0.0.1/handbook/"
+CHAPTER = "chapters/three-matmuls/"
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
 
 
@@ -25,6 +32,48 @@ def soup(file: Path) -> BeautifulSoup:
 @pytest.fixture
 def articles(site, pages):
     return {page: soup(site / page / "index.html").article for page in pages}
+
+
+def written(page: str) -> str:
+    """The Markdown of a page; nothing for a snippet's."""
+    files = [ROOT / "docs" / f"{page.rstrip('/')}.md", ROOT / "docs" / page / "index.md"]
+    return "".join(file.read_text() for file in files if file.is_file())
+
+
+def runs(page: str) -> list[str]:
+    """The cells that a page shows, ``snippet:tag`` each, in its order."""
+    if page.startswith("snippets/"):
+        name = page.split("/")[1]
+        return [f"{name}:{cell.id}" for cell in records.snippet(name).cells if cell.cell_type == "code"]
+    return re.findall(r"^\s*``` run\n\s*(\S+)", written(page), re.MULTILINE)
+
+
+def drawn_from(figure: str) -> set[str]:
+    """The snippets whose records a figure draws."""
+    return set(re.findall(r'records\.table\("(\w+)"', (ROOT / "scripts/figures" / f"{figure}.py").read_text()))
+
+
+def unprinted(number: str) -> str:
+    """``5·10⁻⁹`` as Python writes it: ``5e-09``."""
+    plain = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda power: f"e{int(power[1].translate(plain)):+03d}", number)
+
+
+def says_where_and_when(line, name: str) -> bool:
+    ran = records.read(name).provenance
+    day = date.fromisoformat(ran["date"])
+    facts = [
+        f"{name} ran on {ran['gpu']}",
+        f"{day.day} {day:%B %Y}",
+        f"torch {ran['torch']}",
+        f"triton {ran['triton']}",
+    ]
+    facts += [f"CUDA {ran['cuda']}", f"driver {ran['driver']}", f"Python {ran['python']}"]
+    return all(fact in line.get_text() for fact in facts)
+
+
+def says_how_to_run(notice, name: str) -> bool:
+    return f"{name} awaits its run" in notice.get_text() and f".venv/bin/python snippets/{name}.py" in notice.get_text()
 
 
 def test_there_is_a_page_for_everything(pages):
@@ -54,23 +103,54 @@ def todays(mark: str) -> str:
     return next(cell.source for cell in records.snippet(name).cells if cell.id == tag)
 
 
-def test_every_output_says_where_and_when_it_ran(articles):
+def test_every_output_of_a_record_stands_where_its_cell_is_shown(articles):
     for page, article in articles.items():
-        for block in article.find_all(attrs={"data-record": True}):
-            name = block["data-record"].partition(":")[0]
-            ran = records.read(name).provenance
-            lines = [line.get_text() for line in article.find_all(class_="hb-provenance")]
-            assert any(name in line and ran["gpu"] in line and ran["driver"] in line for line in lines), page
+        wanted = Counter()
+        for mark in runs(page):
+            name, _, tag = mark.partition(":")
+            wanted[mark] += 0 if awaits(name) else len(records.read(name).outputs[tag])
+        found = Counter(block["data-record"] for block in article.find_all(attrs={"data-record": True}))
+        assert found == +wanted, page
+
+
+def test_every_output_says_where_and_when_it_ran(articles):
+    """A chapter says so beneath each cell, in its own box; a snippet's page once, above all cells."""
+    for page, article in articles.items():
+        if page.startswith("snippets/"):
+            boxes = [(article, page.split("/")[1])]
+            first = article.find(class_=["hb-provenance", "hb-notice"])
+            assert first and not first.find_previous(attrs={"data-quote": True}), f"{page}: it stands below a cell"
+        else:
+            boxes = [(box, box.find(attrs={"data-quote": True})["data-quote"]) for box in article.select(".hb-run")]
+            assert [mark for _, mark in boxes] == runs(page)
+            assert all(output.find_parent(class_="hb-run") for output in article.select("[data-record]")), page
+        for box, mark in boxes:
+            name = mark.partition(":")[0]
+            lines = box.find_all(class_=["hb-provenance", "hb-notice"])
+            says = says_how_to_run if awaits(name) else says_where_and_when
+            assert len(lines) == 1 and says(lines[0], name), f"{page}: {mark}"
 
 
 def test_every_value_is_the_records(articles):
-    for article in articles.values():
-        for value in article.find_all(class_="hb-value", attrs={"data-value": True}):
-            snippet, column = value["data-value"].split()[0].split(".", 1)
-            numbers = [
-                row[column] for table in records.read(snippet).tables() for row in table["rows"] if column in row
-            ]
-            assert value.get_text() in {format(number, value["data-value"].split()[-1]) for number in numbers}
+    """Each ``#!value`` of the page's text, in its order, against the one row that meets its conditions."""
+    found = 0
+    for page, article in articles.items():
+        quotations = re.findall(r"`#!value ([^`]+)`", written(page))
+        values = article.find_all(class_="hb-value")
+        assert len(values) == len(quotations), page
+        found += len(values)
+        for value, quotation in zip(values, quotations, strict=True):
+            first, *conditions, specification = quotation.split()
+            name, column = first.split(".", 1)
+            if awaits(name):
+                assert value.get_text() == "[awaits its run]", f"{page}: {quotation}"
+                continue
+            wanted = dict(condition.split("=", 1) for condition in conditions)
+            rows = [row for table in records.read(name).tables() for row in table["rows"] if column in row]
+            rows = [row for row in rows if {key: str(row.get(key)) for key in wanted} == wanted]
+            answers = [format(row[column], specification) for row in rows]
+            assert answers == [unprinted(value.get_text())], f"{page}: {quotation}"
+    assert found
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
@@ -115,11 +195,18 @@ def test_headings_and_ids(articles):
         assert all(after <= before + 1 for before, after in pairwise(levels)), f"{page}: {levels}"
 
 
-def test_every_figure_has_a_caption_and_a_text_alternative(articles):
+def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_drawn_from(articles):
     figures = [figure for article in articles.values() for figure in article.find_all(class_="hb-figure")]
     assert figures
     for figure in figures:
         assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
+        snippets = sorted(drawn_from(figure["id"].removeprefix("figure-")))
+        missing = [name for name in snippets if awaits(name)]
+        assert bool(figure.find(class_="hb-plot")) == (not missing), figure["id"]
+        lines = figure.find_all(class_="hb-notice" if missing else "hb-provenance")
+        says = says_how_to_run if missing else says_where_and_when
+        assert len(lines) == len(missing or snippets), figure["id"]
+        assert all(map(says, lines, missing or snippets)), figure["id"]
 
 
 def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
@@ -128,7 +215,50 @@ def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
         article = articles[f"snippets/{name}/"]
         assert not article.find_all(["style", "script"])
         assert {link["href"] for link in article.find_all("a", download=True)} == {f"../{name}.py", f"../{name}.ipynb"}
-        assert article.find(class_="hb-provenance"), name
+
+
+@pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="there is no .venv: its Python is what pages name")
+def test_the_printed_command_runs_a_snippet(articles, tmp_path):
+    """Exactly as printed, from the root, by a shell to which nothing was exported."""
+    name = "flash_first"
+    printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
+    commands = [command for command in printed if f"snippets/{name}.py" in command]
+    with_gpu, without = sorted(commands, key=lambda command: "TRITON_INTERPRET=1" in command)
+    command = with_gpu if torch.cuda.is_available() else without
+    clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    run = subprocess.run(command, shell=True, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
+
+
+def test_a_missing_record_is_said_on_its_pages_and_at_the_end_of_the_build(copy):
+    (copy.root / "snippets/recorded/scaling.ipynb").rename(copy.root / "moved.ipynb")
+    built = copy.build()
+    assert built.returncode == 0, built.stderr
+    last = "\n".join(built.stderr.splitlines()[-3:])
+    assert "scaling awaits its run" in last and "make record" in last
+    chapter = BeautifulSoup((copy.root / "site" / CHAPTER / "index.html").read_text(), "html.parser")
+    cell = chapter.find(attrs={"data-quote": "scaling:measure"}).find_parent(class_="hb-run")
+    figure = chapter.find(id="figure-scaling")
+    own = BeautifulSoup((copy.root / "site/snippets/scaling/index.html").read_text(), "html.parser")
+    for place in (cell, figure, own.article):
+        (notice,) = place.find_all(class_="hb-notice")
+        assert says_how_to_run(notice, "scaling"), place
+        assert not place.find_all(attrs={"data-record": True}) and not place.find(class_="hb-plot")
+    script = (copy.root / "scripts/figures/scaling.py").read_text()
+    alternative = figure.find(class_="hb-alternative").get_text()
+    assert len(alternative) > 80 and alternative[:40] in script
+    others = [
+        notice.get_text() for notice in chapter.find_all(class_="hb-notice") if "scaling" not in notice.get_text()
+    ]
+    assert not others
+
+
+def test_a_stale_record_stops_the_build_and_names_snippet_and_module(copy):
+    copy.edit("kernels/cost.py", lambda text: f"{text}\n\nCHANGED = True\n")
+    built = copy.build()
+    assert built.returncode != 0
+    assert "three_matmuls is stale: kernels.cost changed" in built.stderr
+    assert not (copy.root / "site" / CHAPTER).exists()
 
 
 @pytest.mark.parametrize("name", records.names())

@@ -1,0 +1,136 @@
+"""`mkdocs serve` on a copy of the site: what changes is shown at the next reload, and what is stale stops nothing."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.site.conftest import Copy, awaits, command
+
+PAGE = "chapters/three-matmuls/"
+READY = PATIENCE = 20  # seconds
+
+
+class Server:
+    """``mkdocs serve``, in a process group of its own."""
+
+    def __init__(self, copy: Copy, log):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.copy, self.log, self.url = copy, log, f"http://{address}/"
+        call = command("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url)
+        self.process = subprocess.Popen(**call, stdout=log, stderr=log, start_new_session=True)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(timeout=10)
+
+    def said(self) -> str:
+        self.log.seek(0)
+        return self.log.read()
+
+    def wait(self) -> None:
+        """Until it serves."""
+        end = time.monotonic() + READY
+        while "Serving on" not in self.said():
+            assert self.process.poll() is None and time.monotonic() < end, self.said()
+            time.sleep(0.05)
+
+    def get(self, path: str, end: float) -> str:
+        with urllib.request.urlopen(self.url + path, timeout=max(0.1, end - time.monotonic())) as answer:
+            return answer.read().decode()
+
+    def shows(self, what) -> BeautifulSoup:
+        """The chapter's article as soon as ``what`` holds of it: asked again at each reload, as a browser does."""
+        end = time.monotonic() + PATIENCE
+        try:
+            while True:
+                html = self.get(PAGE, end)
+                article = BeautifulSoup(html, "html.parser").article
+                if what(article):
+                    assert self.process.poll() is None, self.said()
+                    return article
+                epoch, request = re.search(r"livereload\((\d+), (\d+)\)", html).groups()
+                self.get(f"livereload/{epoch}/{request}", end)
+        except OSError as error:  # too late, or gone
+            pytest.fail(f"the page did not come to show it ({error}); the server said:\n{self.said()}")
+
+    @contextmanager
+    def changed(self, path: str, change):
+        before = self.copy.edit(path, change)
+        try:
+            yield
+        finally:
+            self.copy.edit(path, lambda text: before)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with (folder / "log").open("w+") as log:
+        serving = Server(Copy(folder / "copy"), log)
+        try:
+            serving.wait()
+            yield serving
+        finally:
+            serving.stop()
+
+
+def outputs(article, name: str) -> list[str]:
+    return [str(block) for block in article.find_all(attrs={"data-record": re.compile(f"^{name}:")})]
+
+
+def notices(article) -> str:
+    return " ".join(notice.get_text() for notice in article.find_all(class_="hb-notice"))
+
+
+def is_fresh(article) -> bool:
+    return "is stale" not in notices(article)
+
+
+def plot(article, name: str) -> str:
+    found = article.find(id=f"figure-{name}").find(class_="hb-plot")
+    return found.script.string if found else ""
+
+
+def needs(*names: str):
+    missing = [name for name in names if awaits(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"awaits its run: {', '.join(missing)}")
+
+
+@needs("three_matmuls", "sentence", "scaling")
+def test_a_changed_kernel_puts_notices_in_place_of_outputs_until_it_is_restored(server):
+    before = server.shows(is_fresh)
+    assert outputs(before, "three_matmuls") and plot(before, "score_grid")
+    with server.changed("kernels/reference.py", lambda text: f"{text}\n\nCHANGED = True\n"):
+        stale = server.shows(lambda article: "three_matmuls is stale: kernels.reference changed" in notices(article))
+        assert not outputs(stale, "three_matmuls") and not plot(stale, "score_grid")
+        assert stale.find(id="figure-score_grid").find(class_="hb-alternative").get_text(strip=True)
+        assert outputs(stale, "scaling") == outputs(before, "scaling") and plot(stale, "scaling")
+    after = server.shows(is_fresh)
+    assert str(after) == str(before)
+
+
+@needs("scaling")
+def test_a_changed_figure_is_drawn_anew(server):
+    with server.changed("scripts/figures/scaling.py", lambda text: text.replace('head dimension d"', 'width d"')):
+        server.shows(lambda article: '"width d"' in plot(article, "scaling"))
+    server.shows(lambda article: '"head dimension d"' in plot(article, "scaling"))
+
+
+@needs("scaling")
+def test_a_changed_cell_is_shown_with_a_notice_in_place_of_its_outputs(server):
+    with server.changed("snippets/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)):
+        stale = server.shows(lambda article: "scaling is stale: the snippet itself changed" in notices(article))
+        assert not outputs(stale, "scaling") and not plot(stale, "scaling")
+        assert "manual_seed(1)" in stale.find(attrs={"data-quote": "scaling:measure"}).get_text()
+    assert outputs(server.shows(is_fresh), "scaling")
