@@ -43,6 +43,8 @@ def awaits(name: str) -> bool:
         records.read(name)
     except records.Missing:
         return True
+    except records.Stale:
+        return False  # the build stops, and says why
     return False
 
 
