@@ -170,7 +170,6 @@ def environment(folder: str) -> dict[str, str]:
     return os.environ | {
         "PYTHONPATH": path,
         "IPYTHONDIR": folder,
-        "PLOTLY_RENDERER": "plotly_mimetype",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # a warning about frozen modules
     }
 

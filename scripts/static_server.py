@@ -1,6 +1,6 @@
 """A web server for a built site, as a static host serves it: below a path, texts compressed."""
 
-import gzip as gzip_module
+import gzip
 import mimetypes
 import sys
 import threading
@@ -19,7 +19,7 @@ TYPES.add_type("application/x-ipynb+json", ".ipynb")
 
 
 @contextmanager
-def serve(folder: Path, prefix: str = "/handbook/", gzip: bool = True) -> Iterator[str]:
+def serve(folder: Path, prefix: str = "/handbook/") -> Iterator[str]:
     """The address of the folder's index page, served on a free port until the block ends.
 
     A file is read when it is asked for, so the folder may be filled, or change, while it is served.
@@ -46,7 +46,7 @@ def serve(folder: Path, prefix: str = "/handbook/", gzip: bool = True) -> Iterat
         do_HEAD = do_GET
 
         def answer(self, status: int, file: Path) -> None:
-            compress = gzip and file.suffix in TEXTS and "gzip" in self.headers.get("Accept-Encoding", "")
+            compress = file.suffix in TEXTS and "gzip" in self.headers.get("Accept-Encoding", "")
             body = compressed(file, file.stat().st_mtime_ns) if compress else file.read_bytes()
             kind = TYPES.guess_type(file.name)[0] or "application/octet-stream"
             self.send_response(status)
@@ -98,4 +98,4 @@ def find(folder: Path, prefix: str, path: str) -> Path | None:
 @lru_cache(maxsize=256)
 def compressed(file: Path, modified: int) -> bytes:
     """The file's bytes, compressed; anew when it was modified."""
-    return gzip_module.compress(file.read_bytes(), compresslevel=6)
+    return gzip.compress(file.read_bytes(), compresslevel=6)
