@@ -8,9 +8,16 @@ MODULE_OF = {
     "attention": "reference",
     "weights": "reference",
     "oracle": "reference",
+    "AttentionHead": "multihead",
+    "LoopedMultiHeadAttention": "multihead",
+    "MultiHeadAttention": "multihead",
     "naive_softmax": "softmax",
     "safe_softmax": "softmax",
     "OnlineSoftmax": "softmax",
+    "strided_read": "coalescing",
+    "one_key_attention": "one_key",
+    "key_blocks_attention": "key_blocks",
+    "three_kernel_attention": "three_kernels",
     "flash_attention": "flash",
 }
 

@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_attention, check_flash, check_kernel
+from kernels.inputs import check_rung
 
 
 class Tiles(NamedTuple):
@@ -69,9 +69,7 @@ def flash_attention(
     Raises a ValueError or TypeError that names the argument, also for one that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    check_flash(q, v)
-    check_kernel(flash_kernel, on_cpu="kernels.reference.attention", query=q, key=k, value=v)
+    scale = check_rung(flash_kernel, q, k, v, scale=scale, enable_gqa=enable_gqa)
     # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
     if scale < 0:
         q, scale = -q, -scale

@@ -119,8 +119,23 @@ def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
 
 
-def check_flash(q: Tensor, v: Tensor) -> None:
-    """What Triton kernels ask beyond ``check_attention``: 4-D, head_dim up to 256."""
+def check_rung(
+    kernel,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    key_lengths: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    differentiable: bool = False,
+) -> float:
+    """``check_attention`` and what Triton kernels ask beyond it; the scale to use.
+
+    4-D tensors, head_dim up to 256 and the same in v, key_lengths that fit, a dtype and a
+    device that ``kernel`` runs on, and no gradient asked for unless it is ``differentiable``.
+    """
+    scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if q.ndim != 4:
         raise ValueError(
             f"query has {q.ndim} dimensions, [batch, heads, sequence, head_dim] is wanted"
@@ -133,6 +148,33 @@ def check_flash(q: Tensor, v: Tensor) -> None:
     if v.shape[-1] != q.shape[-1]:
         raise ValueError(
             f"value has head_dim {v.shape[-1]}, query has {q.shape[-1]}: they must match"
+        )
+    if key_lengths is not None:
+        check_key_lengths(q, key_lengths)
+    instead = "kernels.reference.attention"
+    check_kernel(kernel, on_cpu=instead, query=q, key=k, value=v)
+    if not differentiable:
+        check_no_gradient(instead=instead, query=q, key=k, value=v)
+    return scale
+
+
+def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
+    """[batch] whole numbers on q's device.  Their values are not read: that would wait for it.
+
+    Kernels take a length above N_k for N_k and one below 0 for 0.
+    """
+    if not isinstance(key_lengths, Tensor):
+        raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
+    if key_lengths.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"key_lengths is {key_lengths.dtype}, int32 or int64 is wanted")
+    if key_lengths.shape != q.shape[:1]:
+        raise ValueError(
+            f"key_lengths has shape {list(key_lengths.shape)}, "
+            f"query has {q.shape[0]} sequences: [{q.shape[0]}] is wanted"
+        )
+    if key_lengths.device != q.device:
+        raise ValueError(
+            f"key_lengths is on {key_lengths.device}, query is on {q.device}: they must match"
         )
 
 
@@ -158,8 +200,13 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
                 f"use {on_cpu}, or set TRITON_INTERPRET=1 before Python starts "
                 "to run the kernel on a CPU, slowly"
             )
+
+
+def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
+    """Refuses a tensor that asks for a gradient, for a kernel that computes none."""
+    for name, tensor in tensors.items():
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ValueError(
                 f"{name} requires a gradient, which this kernel does not compute: "
-                f"use torch.no_grad() or {on_cpu}"
+                f"use torch.no_grad() or {instead}"
             )

@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_kernel
+from kernels.inputs import check_kernel, check_no_gradient
 
 
 def naive_softmax(scores: Tensor) -> Tensor:
@@ -108,6 +108,7 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
     if block < 1 or block & (block - 1):
         raise ValueError(f"block is {block}: Triton blocks are powers of two")
     check_kernel(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)
+    check_no_gradient(instead="kernels.softmax.safe_softmax", scores=scores)
     rows, columns = scores.shape
     out = torch.empty_like(scores, memory_format=torch.contiguous_format)
     if scores.numel():
