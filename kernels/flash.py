@@ -60,27 +60,24 @@ class Tiles(NamedTuple):
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": self.registers}
 
 
-def tiles(kernel: Literal["forward", "dq", "dkdv"], head_dim: int, dtype: torch.dtype) -> Tiles:
-    """Tiles that were fast on an H100.
+# Tiles that were fast on an H100, for head_dim up to 64, 128 and 256.  A GPU with less shared
+# memory than its 227 KB a block may refuse them.
+TILES = {
+    # FP16 and BF16.  At 128 the forward pass keeps no stage in flight: of three programs on an
+    # SM one loads while two compute.
+    ("forward", 2): (Tiles(64, 128, 4, 2), Tiles(64, 128, 4, 1, 168), Tiles(128, 64, 8, 2)),
+    ("dq", 2): (Tiles(64, 64, 4, 2), Tiles(64, 64, 4, 2), Tiles(128, 32, 8, 2)),
+    ("dkdv", 2): (Tiles(128, 64, 4, 2), Tiles(64, 64, 4, 2), Tiles(32, 64, 8, 3)),
+    # FP32: products on plain lanes, unrolled into long code.
+    ("forward", 4): (Tiles(32, 32, 4, 1), Tiles(32, 64, 8, 1), Tiles(32, 32, 8, 1)),
+    ("dq", 4): (Tiles(32, 16, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 16, 1)),
+    ("dkdv", 4): (Tiles(32, 16, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 16, 1)),
+}
 
-    A GPU with less shared memory than its 227 KB a block may refuse them.
-    """
-    if dtype == torch.float32:  # products on plain FP32 lanes, unrolled into long code
-        block_q, block_k = (
-            (32, 32) if head_dim <= 64 else (16, 32) if head_dim <= 128 else (16, 16)
-        )
-        rows, warps = (32 if head_dim <= 64 else 16), (8 if head_dim <= 128 else 16)
-        backward = (rows, 16, warps, 1)
-        sizes = {"forward": (block_q, block_k, 8, 1), "dq": backward, "dkdv": backward}
-    elif head_dim <= 64:
-        sizes = {"forward": (64, 128, 4, 2), "dq": (64, 64, 4, 2), "dkdv": (128, 64, 4, 2)}
-    elif (
-        head_dim <= 128
-    ):  # one stage: three programs share an SM and wait for each other's loads
-        sizes = {"forward": (64, 128, 4, 1), "dq": (64, 64, 4, 2), "dkdv": (64, 64, 4, 2)}
-    else:
-        sizes = {"forward": (128, 64, 8, 2), "dq": (128, 32, 8, 2), "dkdv": (32, 64, 8, 2)}
-    return Tiles(*sizes[kernel])
+
+def tiles(kernel: Literal["forward", "dq", "dkdv"], head_dim: int, dtype: torch.dtype) -> Tiles:
+    """The tiles of one of the kernels."""
+    return TILES[kernel, dtype.itemsize][(head_dim > 64) + (head_dim > 128)]
 
 
 def flash_attention(
@@ -156,28 +153,30 @@ def flash_backward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of q, k and v, from two kernels; the first leaves delta to the second."""
+    """The gradients of q, k and v, from two kernels; one leaves the other two numbers a row."""
     batch, heads, seq_q, head_dim = q.shape
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
-    delta = torch.empty_like(lse)
+    of_dq, of_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
+    # Room for whole blocks of queries: the second kernel reads its rows without a mask.
+    padded_q = triton.cdiv(seq_q, block := max(of_dq.block_q, of_dkdv.block_q)) * block
+    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device)
     dlse = None if dlse is None else dlse.contiguous()
     shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
     with torch.cuda.device_of(q):
-        tile = tiles("dq", head_dim, q.dtype)
-        flash_dq_kernel[(triton.cdiv(seq_q, tile.block_q) * heads * batch,)](
+        tile = of_dq
+        flash_dq_kernel[(padded_q // tile.block_q * heads * batch,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            described(out, tile.block_q), described(dout, tile.block_q), lse, dlse, delta, dq,
-            key_lengths, scale, scale * LOG2_E, *sizes_of(q, k), **shared,
-            **tile.launch,
+            described(out, tile.block_q), described(dout, tile.block_q),
+            lse, dlse, shift, delta, dq, key_lengths,
+            scale, scale * LOG2_E, *sizes_of(q, k), padded_q, **shared, **tile.launch,
         )  # fmt: skip
-        tile = tiles("dkdv", head_dim, q.dtype)
+        tile = of_dkdv
         flash_dkdv_kernel[(triton.cdiv(k.shape[-2], tile.block_k) * k.shape[1] * batch,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            described(dout, tile.block_q), lse, delta, dk, dv,
-            key_lengths, scale, scale * LOG2_E, *sizes_of(q, k), **shared,
-            **tile.launch,
+            described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
+            scale, scale * LOG2_E, *sizes_of(q, k), padded_q, **shared, **tile.launch,
         )  # fmt: skip
     return dq, dk, dv
 
@@ -336,17 +335,17 @@ def flash_forward_kernel(
     )
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
+@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k", "padded_q"])
 def flash_dq_kernel(
-    q, k, v, out, dout, lse, dlse, delta, dq, key_lengths,
-    scale, scale_log2, heads, group, seq_q, seq_k,
+    q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths,
+    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One block of queries: reads its keys and values, writes its gradient, and delta."""
+    """One block of queries: reads its keys and values, writes its gradient, shift and delta."""
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    query_blocks = tl.cdiv(seq_q, BLOCK_Q)
+    query_blocks = padded_q // BLOCK_Q
     pair = tl.program_id(0) // query_blocks
     block = query_blocks - 1 - tl.program_id(0) % query_blocks
     first_query = block * BLOCK_Q
@@ -363,8 +362,12 @@ def flash_dq_kernel(
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:
         row_delta -= tl.load(dlse + row, query < seq_q, 0.0)
-    tl.store(delta + row, row_delta, query < seq_q)
-    row_lse = load_lse(lse + row, query < seq_q)
+    # shift: lse for exp2.  +inf makes every weight of a row 0 that saw nothing, or is none.
+    row_shift = tl.load(lse + row, query < seq_q, -float("inf")) * 1.4426950408889634
+    row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
+    padded_row = tl.cast(pair, tl.int64) * padded_q + query
+    tl.store(delta + padded_row, row_delta)
+    tl.store(shift + padded_row, row_shift)
 
     # The loops of the forward pass; the weights are final as soon as they are computed.
     dqueries = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
@@ -378,7 +381,7 @@ def flash_dq_kernel(
             if MASKED and key_lengths is not None:
                 keys = tl.where((key < seq_k)[:, None], keys, 0.0)
             scores = tl.dot(queries, keys.T, input_precision=PRECISION)
-            weights = tl.exp2(scores * scale_log2 - row_lse[:, None])
+            weights = tl.exp2(scores * scale_log2 - row_shift[:, None])
             dweights = tl.dot(douts, values.T, input_precision=PRECISION)
             dscores = weights * (dweights - row_delta[:, None])
             if MASKED:
@@ -397,10 +400,10 @@ def flash_dq_kernel(
     )
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
+@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k", "padded_q"])
 def flash_dkdv_kernel(
-    q, k, v, dout, lse, delta, dk, dv, key_lengths,
-    scale, scale_log2, heads, group, seq_q, seq_k,
+    q, k, v, dout, shift, delta, dk, dv, key_lengths,
+    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of keys: reads the queries that see it, of every head that shares it.
@@ -425,12 +428,12 @@ def flash_dkdv_kernel(
     dvalues = tl.zeros([BLOCK_K, PADDED_DIM], tl.float32)
 
     # Queries stream past: first those at the diagonal, which see some of these keys, then those
-    # that see all.  Queries beyond the last have zeros and an lse that makes their weights 0.
+    # that see all.  Rows beyond the last query have a shift that makes their weights 0.
     stop = seq_q if first_key < length else 0
     start = first_key // BLOCK_Q * BLOCK_Q if CAUSAL else 0
     whole = tl.cdiv(first_key + BLOCK_K - 1, BLOCK_Q) * BLOCK_Q if CAUSAL else 0
     for head in range(key_head * group, (key_head + 1) * group):
-        first_row = (tl.cast(batch, tl.int64) * heads + head) * seq_q
+        first_row = (tl.cast(batch, tl.int64) * heads + head) * padded_q
         for UNMASKED in tl.static_range(0 if CAUSAL else 1, 2):
             for first_query in range(
                 whole if UNMASKED else start,
@@ -439,9 +442,9 @@ def flash_dkdv_kernel(
             ):
                 query = first_query + tl.arange(0, BLOCK_Q)
                 queries = load_block(q, batch, head, first_query)
-                row_lse = load_lse(lse + first_row + query, query < seq_q)
+                row_shift = tl.load(shift + first_row + query)
                 scores = tl.dot(keys, queries.T, input_precision=PRECISION)
-                weights = tl.exp2(scores * scale_log2 - row_lse[None, :])
+                weights = tl.exp2(scores * scale_log2 - row_shift[None, :])
                 if not UNMASKED:
                     weights = tl.where(key[:, None] <= query[None, :], weights, 0.0)
 
@@ -450,7 +453,7 @@ def flash_dkdv_kernel(
                     weights.to(douts.dtype), douts, dvalues, input_precision=PRECISION
                 )
                 dweights = tl.dot(values, douts.T, input_precision=PRECISION)
-                row_delta = tl.load(delta + first_row + query, query < seq_q, 0.0)
+                row_delta = tl.load(delta + first_row + query)
                 dscores = (weights * (dweights - row_delta[None, :])).to(queries.dtype)
                 dkeys = tl.dot(dscores, queries, dkeys, input_precision=PRECISION)
 
@@ -462,10 +465,3 @@ def flash_dkdv_kernel(
     stored = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
     tl.store(dk + place, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
     tl.store(dv + place, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
-
-
-@triton.jit
-def load_lse(lse, real):
-    """lse times log2(e); +inf, which makes every weight 0, for a row that saw nothing."""
-    row_lse = tl.load(lse, real, float("inf")) * 1.4426950408889634
-    return tl.where(row_lse == -float("inf"), float("inf"), row_lse)
