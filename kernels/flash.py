@@ -137,11 +137,12 @@ def flash_forward(
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse.fill_(-torch.inf)
     tile = tiles("forward", head_dim, q.dtype)
-    programs = triton.cdiv(seq_q, tile.block_q) * heads * batch
+    pairs = batch * heads
     with torch.cuda.device_of(q):
-        flash_forward_kernel[(programs,)](
+        flash_forward_kernel[(triton.cdiv(seq_q, tile.block_q) * pairs,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            out, lse, key_lengths, scale * LOG2_E, *sizes_of(q, k),
+            out, lse, key_lengths, scale * LOG2_E,
+            pairs, together(pairs, q, k), *sizes_of(q, k),
             HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(),
             **tile.launch,
         )  # fmt: skip
@@ -165,18 +166,19 @@ def flash_backward(
     dlse = None if dlse is None else dlse.contiguous()
     shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
     with torch.cuda.device_of(q):
-        tile = of_dq
-        flash_dq_kernel[(padded_q // tile.block_q * heads * batch,)](
+        tile, pairs = of_dq, batch * heads
+        flash_dq_kernel[(padded_q // tile.block_q * pairs,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(out, tile.block_q), described(dout, tile.block_q),
-            lse, dlse, shift, delta, dq, key_lengths,
-            scale, scale * LOG2_E, *sizes_of(q, k), padded_q, **shared, **tile.launch,
+            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E,
+            pairs, together(pairs, q, k), *sizes_of(q, k), padded_q, **shared, **tile.launch,
         )  # fmt: skip
-        tile = of_dkdv
-        flash_dkdv_kernel[(triton.cdiv(k.shape[-2], tile.block_k) * k.shape[1] * batch,)](
+        tile, pairs = of_dkdv, batch * k.shape[1]
+        flash_dkdv_kernel[(triton.cdiv(k.shape[-2], tile.block_k) * pairs,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
-            scale, scale * LOG2_E, *sizes_of(q, k), padded_q, **shared, **tile.launch,
+            scale, scale * LOG2_E,
+            pairs, together(pairs, k, q), *sizes_of(q, k), padded_q, **shared, **tile.launch,
         )  # fmt: skip
     return dq, dk, dv
 
@@ -237,14 +239,24 @@ def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
     return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
 
 
+def together(pairs: int, stay: Tensor, stream: Tensor) -> int:
+    """How many heads are worked on at a time: what streams past takes 32 MiB of L2 at most.
+
+    stay, stream: queries and keys, or keys and queries
+    """
+    size = 2 * stream[:1].numel() * stream.element_size() / stay.shape[1]
+    return max(1, min(pairs, int(2**25 / max(size, 1))))
+
+
 def precision() -> str:
     """How FP32 is multiplied; tensor cores round it to TF32, which torch must have allowed."""
     return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 
 # The kernels.  q, k, v, dout: descriptors, see above; other tensors are pointers to contiguous
-# ones.  scale_log2 is scale · log2(e), so that exp2 can stand for exp.  Lengths and head counts
-# get no compilations of their own.
+# ones.  scale_log2 is scale · log2(e), so that exp2 can stand for exp.  Lengths and counts get
+# no compilations of their own.
+COUNTS = ["pairs", "together", "heads", "group", "seq_q", "seq_k", "padded_q"]
 
 
 @triton.jit
@@ -255,6 +267,19 @@ def load_block(tensor, batch, head, row):
 
 
 @triton.jit
+def share_of_work(blocks, pairs, together):
+    """Which pair of batch and head is this program's, and which of the blocks, 0 first.
+
+    The blocks 0 of ``together`` pairs come first, then their blocks 1, and so on.
+    """
+    program = tl.program_id(0)
+    first = program // (blocks * together) * together
+    here = tl.minimum(together, pairs - first)
+    rank = program - first * blocks
+    return first + rank % here, rank // here
+
+
+@triton.jit
 def length_of(key_lengths, batch, seq_k):
     """How many keys of this sequence are no padding."""
     if key_lengths is not None:
@@ -262,9 +287,9 @@ def length_of(key_lengths, batch, seq_k):
     return seq_k
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
+@triton.jit(do_not_specialize=COUNTS)
 def flash_forward_kernel(
-    q, k, v, out, lse, key_lengths, scale_log2, heads, group, seq_q, seq_k,
+    q, k, v, out, lse, key_lengths, scale_log2, pairs, together, heads, group, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of queries: reads its keys and values, writes its output and lse."""
@@ -272,9 +297,8 @@ def flash_forward_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
-    pair = tl.program_id(0) // query_blocks  # of batch and head
-    block = query_blocks - 1 - tl.program_id(0) % query_blocks  # the longest causal work first
-    first_query = block * BLOCK_Q
+    pair, rank = share_of_work(query_blocks, pairs, together)
+    first_query = (query_blocks - 1 - rank) * BLOCK_Q  # the longest causal work first
     batch, head = pair // heads, pair % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
@@ -335,10 +359,10 @@ def flash_forward_kernel(
     )
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k", "padded_q"])
+@triton.jit(do_not_specialize=COUNTS)
 def flash_dq_kernel(
     q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths,
-    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, pairs, together, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of queries: reads its keys and values, writes its gradient, shift and delta."""
@@ -346,9 +370,8 @@ def flash_dq_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = padded_q // BLOCK_Q
-    pair = tl.program_id(0) // query_blocks
-    block = query_blocks - 1 - tl.program_id(0) % query_blocks
-    first_query = block * BLOCK_Q
+    pair, rank = share_of_work(query_blocks, pairs, together)
+    first_query = (query_blocks - 1 - rank) * BLOCK_Q
     batch, head = pair // heads, pair % heads
     key_head = head // group
     seq_k = length_of(key_lengths, batch, seq_k)
@@ -400,10 +423,10 @@ def flash_dq_kernel(
     )
 
 
-@triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k", "padded_q"])
+@triton.jit(do_not_specialize=COUNTS)
 def flash_dkdv_kernel(
     q, k, v, dout, shift, delta, dk, dv, key_lengths,
-    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, pairs, together, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of keys: reads the queries that see it, of every head that shares it.
@@ -414,9 +437,8 @@ def flash_dkdv_kernel(
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    key_blocks = tl.cdiv(seq_k, BLOCK_K)
-    pair = tl.program_id(0) // key_blocks  # of batch and key head
-    first_key = tl.program_id(0) % key_blocks * BLOCK_K
+    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), pairs, together)  # of key heads
+    first_key = rank * BLOCK_K
     batch, key_head = pair // (heads // group), pair % (heads // group)
     key = first_key + tl.arange(0, BLOCK_K)
     length = length_of(key_lengths, batch, seq_k)
