@@ -70,8 +70,8 @@ TILES = {
     ("dkdv", 2): (Tiles(128, 64, 4, 2), Tiles(64, 64, 4, 2), Tiles(32, 64, 8, 3)),
     # FP32: products on plain lanes, unrolled into long code.
     ("forward", 4): (Tiles(32, 32, 4, 1), Tiles(32, 64, 8, 1), Tiles(32, 32, 8, 1)),
-    ("dq", 4): (Tiles(32, 16, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 16, 1)),
-    ("dkdv", 4): (Tiles(32, 16, 8, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 16, 1)),
+    ("dq", 4): (Tiles(16, 32, 4, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
+    ("dkdv", 4): (Tiles(16, 32, 4, 1), Tiles(16, 16, 4, 1), Tiles(16, 16, 8, 1)),
 }
 
 
@@ -137,12 +137,12 @@ def flash_forward(
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse.fill_(-torch.inf)
     tile = tiles("forward", head_dim, q.dtype)
-    pairs = batch * heads
+    pairs, blocks = batch * heads, triton.cdiv(seq_q, tile.block_q)
     with torch.cuda.device_of(q):
-        flash_forward_kernel[(triton.cdiv(seq_q, tile.block_q) * pairs,)](
+        flash_forward_kernel[(pairs * blocks,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             out, lse, key_lengths, scale * LOG2_E,
-            pairs, together(pairs, q, k), *sizes_of(q, k),
+            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k),
             HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(),
             **tile.launch,
         )  # fmt: skip
@@ -166,19 +166,25 @@ def flash_backward(
     dlse = None if dlse is None else dlse.contiguous()
     shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
     with torch.cuda.device_of(q):
-        tile, pairs = of_dq, batch * heads
-        flash_dq_kernel[(padded_q // tile.block_q * pairs,)](
+        tile, pairs, blocks = of_dq, batch * heads, padded_q // of_dq.block_q
+        flash_dq_kernel[(pairs * blocks,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(out, tile.block_q), described(dout, tile.block_q),
             lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E,
-            pairs, together(pairs, q, k), *sizes_of(q, k), padded_q, **shared, **tile.launch,
+            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k), padded_q,
+            **shared, **tile.launch,
         )  # fmt: skip
-        tile, pairs = of_dkdv, batch * k.shape[1]
-        flash_dkdv_kernel[(triton.cdiv(k.shape[-2], tile.block_k) * pairs,)](
+        tile, pairs, blocks = (
+            of_dkdv,
+            batch * k.shape[1],
+            triton.cdiv(k.shape[2], of_dkdv.block_k),
+        )
+        flash_dkdv_kernel[(pairs * blocks,)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
             scale, scale * LOG2_E,
-            pairs, together(pairs, k, q), *sizes_of(q, k), padded_q, **shared, **tile.launch,
+            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k), padded_q,
+            **shared, **tile.launch,
         )  # fmt: skip
     return dq, dk, dv
 
@@ -239,13 +245,12 @@ def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
     return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
 
 
-def together(pairs: int, stay: Tensor, stream: Tensor) -> int:
-    """How many heads are worked on at a time: what streams past takes 32 MiB of L2 at most.
+def together(is_causal: bool, pairs: int, blocks: int) -> int:
+    """How many of the last heads share the end: 1000 programs, twice what a GPU runs at once.
 
-    stay, stream: queries and keys, or keys and queries
+    Without a mask all programs take the same time, and in order they share what L2 holds.
     """
-    size = 2 * stream[:1].numel() * stream.element_size() / stay.shape[1]
-    return max(1, min(pairs, int(2**25 / max(size, 1))))
+    return min(pairs, triton.cdiv(1024, blocks)) if is_causal else 1
 
 
 def precision() -> str:
@@ -268,15 +273,21 @@ def load_block(tensor, batch, head, row):
 
 @triton.jit
 def share_of_work(blocks, pairs, together):
-    """Which pair of batch and head is this program's, and which of the blocks, 0 first.
+    """Which pair of batch and head is this program's, and which of its blocks, longest first.
 
-    The blocks 0 of ``together`` pairs come first, then their blocks 1, and so on.
+    One pair after the other; but of the last ``together`` first the longest block of each, then
+    the next, so that at the end only short work is left.
     """
     program = tl.program_id(0)
-    first = program // (blocks * together) * together
-    here = tl.minimum(together, pairs - first)
-    rank = program - first * blocks
-    return first + rank % here, rank // here
+    alone = (pairs - together) * blocks
+    if program < alone:
+        pair, rank = program // blocks, program % blocks
+    else:
+        pair, rank = (
+            pairs - together + (program - alone) % together,
+            (program - alone) // together,
+        )
+    return pair, rank
 
 
 @triton.jit
