@@ -37,7 +37,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernels.inputs import check_rung
+from kernels.inputs import REFERENCE, check_kernel, check_shapes
 
 LOG2_E = math.log2(math.e)
 
@@ -111,10 +111,8 @@ def flash_attention(
     Raises a ValueError or TypeError that names the argument, also for one on a CPU outside
     Triton's interpreter.
     """
-    scale = check_rung(
-        flash_forward_kernel, q, k, v,
-        key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa, differentiable=True,
-    )  # fmt: skip
+    scale = check_shapes(q, k, v, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa)
+    key_lengths = None if key_lengths is None else key_lengths.contiguous()
     # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
     if scale < 0:
         q, scale = -q, -scale
@@ -132,19 +130,19 @@ def flash_forward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
     """Output and lse, from one kernel."""
+    check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     batch, heads, seq_q, head_dim = q.shape
     out, lse = empty_outputs(q)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse.fill_(-torch.inf)
     tile = tiles("forward", head_dim, q.dtype)
-    pairs, blocks = batch * heads, triton.cdiv(seq_q, tile.block_q)
+    pairs = batch * heads
     with torch.cuda.device_of(q):
-        flash_forward_kernel[(pairs * blocks,)](
+        flash_forward_kernel[(pairs * triton.cdiv(seq_q, tile.block_q),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             out, lse, key_lengths, scale * LOG2_E,
-            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k),
-            HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(),
-            **tile.launch,
+            pairs, together(is_causal, pairs, seq_q), *sizes_of(q, k),
+            HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(), **tile.launch,
         )  # fmt: skip
     return out, lse
 
@@ -159,31 +157,27 @@ def flash_backward(
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
-    of_dq, of_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
+    to_dq, to_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
     # Room for whole blocks of queries: the second kernel reads its rows without a mask.
-    padded_q = triton.cdiv(seq_q, block := max(of_dq.block_q, of_dkdv.block_q)) * block
+    padded_q = triton.cdiv(seq_q, block := max(to_dq.block_q, to_dkdv.block_q)) * block
     shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device)
     dlse = None if dlse is None else dlse.contiguous()
     shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
     with torch.cuda.device_of(q):
-        tile, pairs, blocks = of_dq, batch * heads, padded_q // of_dq.block_q
-        flash_dq_kernel[(pairs * blocks,)](
+        tile, pairs = to_dq, batch * heads
+        flash_dq_kernel[(pairs * triton.cdiv(padded_q, tile.block_q),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(out, tile.block_q), described(dout, tile.block_q),
             lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E,
-            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k), padded_q,
+            pairs, together(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
             **shared, **tile.launch,
         )  # fmt: skip
-        tile, pairs, blocks = (
-            of_dkdv,
-            batch * k.shape[1],
-            triton.cdiv(k.shape[2], of_dkdv.block_k),
-        )
-        flash_dkdv_kernel[(pairs * blocks,)](
+        tile, pairs = to_dkdv, batch * k.shape[1]
+        flash_dkdv_kernel[(pairs * triton.cdiv(k.shape[2], tile.block_k),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
             scale, scale * LOG2_E,
-            pairs, together(is_causal, pairs, blocks), *sizes_of(q, k), padded_q,
+            pairs, together(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
             **shared, **tile.launch,
         )  # fmt: skip
     return dq, dk, dv
@@ -228,12 +222,9 @@ def empty_outputs(q: Tensor) -> tuple[Tensor, Tensor]:
 
 def described(x: Tensor, rows: int) -> TensorDescriptor:
     """Where blocks of ``rows`` rows of one head are: an address, four sizes, four strides."""
-    unit = 16 // x.element_size()
-    if (
-        x.stride(-1) != 1
-        or any(stride % unit for stride in x.stride()[:-1])
-        or x.data_ptr() % 16
-    ):
+    unit = 16 // x.element_size()  # the copy engine counts in 16 bytes
+    strides_fit = x.stride(-1) == 1 and all(stride % unit == 0 for stride in x.stride()[:-1])
+    if not strides_fit or x.data_ptr() % 16:
         width = triton.cdiv(x.shape[-1], unit) * unit
         x = x.new_empty(*x.shape[:-1], width)[..., : x.shape[-1]].copy_(x)
     columns = max(16, triton.next_power_of_2(x.shape[-1]))
@@ -245,12 +236,12 @@ def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
     return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
 
 
-def together(is_causal: bool, pairs: int, blocks: int) -> int:
-    """How many of the last heads share the end: 1000 programs, twice what a GPU runs at once.
+def together(is_causal: bool, pairs: int, rows: int) -> int:
+    """How many of the last heads share the end, given the rows of each: 2**15 rows in all.
 
     Without a mask all programs take the same time, and in order they share what L2 holds.
     """
-    return min(pairs, triton.cdiv(1024, blocks)) if is_causal else 1
+    return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
 
 
 def precision() -> str:

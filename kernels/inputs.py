@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
 
 
 def check_attention(
@@ -119,8 +120,16 @@ def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
 
 
-def check_rung(
-    kernel,
+def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
+    """``check_shapes`` with its options; then a dtype and a device that ``kernel`` runs on, and
+    no gradient asked for.  The scale to use."""
+    scale = check_shapes(q, k, v, **options)
+    check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
+    return scale
+
+
+def check_shapes(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -128,12 +137,10 @@ def check_rung(
     key_lengths: Tensor | None = None,
     scale: float | None = None,
     enable_gqa: bool = False,
-    differentiable: bool = False,
 ) -> float:
     """``check_attention`` and what Triton kernels ask beyond it; the scale to use.
 
-    4-D tensors, head_dim up to 256 and the same in v, key_lengths that fit, a dtype and a
-    device that ``kernel`` runs on, and no gradient asked for unless it is ``differentiable``.
+    4-D tensors, head_dim up to 256 and the same in v, key_lengths that fit.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if q.ndim != 4:
@@ -142,8 +149,7 @@ def check_rung(
         )
     if q.shape[-1] > 256:
         raise ValueError(
-            f"query has head_dim {q.shape[-1]}, at most 256 is wanted: "
-            "use kernels.reference.attention"
+            f"query has head_dim {q.shape[-1]}, at most 256 is wanted: use {REFERENCE}"
         )
     if v.shape[-1] != q.shape[-1]:
         raise ValueError(
@@ -151,10 +157,6 @@ def check_rung(
         )
     if key_lengths is not None:
         check_key_lengths(q, key_lengths)
-    instead = "kernels.reference.attention"
-    check_kernel(kernel, on_cpu=instead, query=q, key=k, value=v)
-    if not differentiable:
-        check_no_gradient(instead=instead, query=q, key=k, value=v)
     return scale
 
 
