@@ -4,7 +4,8 @@ Runs what is stale or missing, or the named ones, or all; each in a Jupyter kern
 is replaced whole, after the last cell: a snippet that raises or writes to stderr stops the command and changes nothing.
 Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network.
 
-``--check`` runs nothing and says what is stale or missing.  It needs jupytext alone.
+``--check`` runs nothing and says what is stale or missing, the outcome of the GPU suite (``scripts.suite``) included.
+It needs jupytext alone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from scripts.records import RecordError
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 UP_TO_DATE = "every record is up to date"
+SNIPPETS_UP_TO_DATE = "every snippet's record is up to date"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,12 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.check:
-            wrong = faults(options.names or records.names())
-            print("\n".join(wrong.values()) or UP_TO_DATE)
+            wrong = [*faults(options.names or records.names()).values()]
+            if not options.names and (fault := fault_of_suite()):
+                wrong.append(fault)
+            print("\n".join(wrong) or UP_TO_DATE)
             return int(bool(wrong))
         chosen = choose(options.names, options.all)
         if not chosen:
-            print(UP_TO_DATE)
+            print(SNIPPETS_UP_TO_DATE)
         for name in chosen:
             record(name)
     except RecordError as error:
@@ -76,6 +80,15 @@ def faults(names: list[str]) -> dict[str, str]:
     return found
 
 
+def fault_of_suite() -> str | None:
+    """What is wrong with the record of the GPU suite, if it is stale or missing."""
+    try:
+        records.read_suite()
+    except (records.Missing, records.Stale) as error:
+        return str(error)
+    return None
+
+
 def record(name: str) -> None:
     """Run one snippet and write its record.
 
@@ -83,8 +96,7 @@ def record(name: str) -> None:
         RecordError: without a GPU, in Triton's interpreter, or if the snippet raises, writes to stderr, shows an
             absolute path, or is edited while it runs.  The old record stays as it was.
     """
-    if watch.in_interpreter():
-        raise RecordError(f"{name} was not run: TRITON_INTERPRET is set, and a record is made on a GPU; unset it")
+    refuse_interpreter(name)
     before = records.digest(name)
     notebook = records.snippet(name)
     provenance = execute(name, notebook)
@@ -123,9 +135,7 @@ def execute(name: str, notebook: NotebookNode) -> dict:
             with client.setup_kernel(cleanup_kc=True, cwd=str(records.ROOT), env=environment(folder), stderr=log):
                 client.execute_cell(first, 0, store_history=False)
                 provenance = printed(first)
-                if not provenance["gpu"]:
-                    seen = f"torch {provenance['torch']}" if provenance["torch"] else f"no torch in {sys.executable}"
-                    raise RecordError(f"no GPU ({seen}): {name} was not run, nothing was written")
+                refuse_without_gpu(name, provenance)
                 refuse_stderr(name, "as torch was imported", stream(first, "stderr"))
                 print(f"{name} on {provenance['gpu']}", flush=True)
                 for number, cell in enumerate(cells, start=1):
@@ -193,6 +203,17 @@ def stream(cell: NotebookNode, stream: str) -> str:
 def printed(cell: NotebookNode) -> dict:
     """The JSON that a cell of ours printed."""
     return json.loads(stream(cell, "stdout"))
+
+
+def refuse_interpreter(name: str) -> None:
+    if watch.in_interpreter():
+        raise RecordError(f"{name} was not run: TRITON_INTERPRET is set, and a record is made on a GPU; unset it")
+
+
+def refuse_without_gpu(name: str, provenance: dict) -> None:
+    if not provenance["gpu"]:
+        seen = f"torch {provenance['torch']}" if provenance["torch"] else f"no torch in {sys.executable}"
+        raise RecordError(f"no GPU ({seen}): {name} was not run, nothing was written")
 
 
 def refuse_stderr(name: str, where: str, text: str) -> None:

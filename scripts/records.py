@@ -5,7 +5,11 @@
     write     snippet, executed notebook -> snippets/recorded/NAME.ipynb, whole or not at all
     compose   snippet -> notebook: today's cells with the recorded outputs
 
-Runs nothing and imports no room: ``python -m scripts.record`` makes the records, figures and pages read them.
+``suite_digest``, ``read_suite`` and ``write_suite`` do the same for the outcome of the GPU suite, the tests of kernels/
+run on a GPU.
+
+Runs nothing and imports no room: ``python -m scripts.record`` and ``python -m scripts.suite`` make the records, figures
+and pages read them.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +30,10 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[1]
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"
-PROVENANCE = frozenset(  # what every record states
-    ("gpu", "driver", "cuda", "torch", "triton", "python", "date", "interpreter", "executed", "digest", "checksum")
+SUITE_PROVENANCE = frozenset(  # what every record states
+    ("gpu", "driver", "cuda", "torch", "triton", "python", "date", "interpreter", "digest", "checksum")
 )
-
+PROVENANCE = SUITE_PROVENANCE | {"executed"}  # what the record of a snippet states
 
 tables_read: set[str] = set()  # the snippets that ``table`` was asked for: what a figure was drawn from
 
@@ -76,6 +80,22 @@ class Record:
             there = ", ".join(table["name"] for table in tables) or "none"
             raise RecordError(f"{self.name} holds {len(found)} tables named {name}, one is wanted; it holds: {there}")
         return found[0]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What became of the GPU suite.
+
+    provenance: where and when it ran, see ``SUITE_PROVENANCE``
+    files: test file -> {"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds": float}
+    """
+
+    provenance: dict
+    files: dict[str, dict]
+
+    @property
+    def name(self) -> str:
+        return "The GPU suite"
 
 
 def names() -> list[str]:
@@ -130,10 +150,23 @@ def digest(name: str) -> dict[str, str]:
             path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
             if not path.is_file():
                 raise RecordError(f"snippet {name} imports {module}, but there is no {path.relative_to(ROOT)}")
-            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            tree = _parsed(path)
             found[module] = _hash(tree)
             waiting.extend(_imports(module, tree))
     return found
+
+
+def suite_digest() -> dict[str, str]:
+    """What the outcome of the GPU suite depends on: a hash of each module of kernels/ and tests/kernels/, and of what
+    tests/ shares with them."""
+    rooms = [path for room in ("kernels", "tests/kernels") for path in (ROOT / room).rglob("*.py")]
+    shared = [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
+    modules = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in sorted(rooms + shared)
+        if path.name != "__init__.py"
+    }
+    return {module: _hash(_parsed(path)) for module, path in modules.items()}
 
 
 def read(name: str) -> Record:
@@ -144,29 +177,34 @@ def read(name: str) -> Record:
         Stale: if the source changed since, the record was edited or cut short, or was not made on a GPU.
     """
     today = digest(name)
-    path = _path(name)
     again = f"run it on a GPU with: python -m scripts.record {name}"
-    if not path.exists():
+    if not _path(name).exists():
         raise Missing(f"snippet {name} has not been run yet; {again}")
-    try:
-        notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
-        provenance = notebook.metadata[METADATA]
-        absent = PROVENANCE - provenance.keys()
-        intact = provenance.get("checksum") == _checksum(notebook)
-    except Exception as error:  # whatever a broken file makes the parsers raise
-        raise Stale(f"the record of {name} cannot be read ({type(error).__name__}); {again}") from error
-    if absent:
-        raise Stale(f"the record of {name} does not state its {', '.join(sorted(absent))}; {again}")
-    if not intact:
-        raise Stale(f"the record of {name} was changed after it was made: its checksum fails; {again}")
-    if not provenance.gpu or provenance.interpreter:
-        where = "in Triton's interpreter" if provenance.interpreter else "without a GPU"
-        raise Stale(f"the record of {name} was made {where}; {again}")
-    then = provenance.digest
-    if changed := sorted(key for key in today.keys() | then.keys() if today.get(key) != then.get(key)):
-        what = ["the snippet itself" if key == "snippet" else key for key in changed]
-        raise Stale(f"the record of {name} is stale: {', '.join(what)} changed since it was made; {again}")
-    return Record(name, provenance, _outputs(notebook))
+
+    def parse(text: str) -> tuple[dict, object]:
+        notebook = nbformat.reads(text, as_version=4)
+        return notebook.metadata[METADATA], _outputs(notebook)
+
+    return Record(name, *_checked(_path(name), parse, PROVENANCE, today, f"the record of {name}", again))
+
+
+def read_suite() -> Suite:
+    """The record of the GPU suite, checked against today's source.
+
+    Raises:
+        Missing: if it has not been run.
+        Stale: as ``read``.
+    """
+    today = suite_digest()
+    again = "run it on a GPU with: python -m scripts.suite"
+    if not _suite_path().exists():
+        raise Missing(f"the GPU suite has not been run yet; {again}")
+
+    def parse(text: str) -> tuple[dict, object]:
+        whole = json.loads(text)
+        return whole["provenance"], whole["files"]
+
+    return Suite(*_checked(_suite_path(), parse, SUITE_PROVENANCE, today, "the record of the GPU suite", again))
 
 
 def write(name: str, notebook: NotebookNode) -> None:
@@ -175,23 +213,16 @@ def write(name: str, notebook: NotebookNode) -> None:
     notebook: cells of ``snippet(name)`` with their outputs; its ``metadata[METADATA]`` states the provenance
     """
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)  # as it will be read
-    notebook.metadata[METADATA]["checksum"] = _checksum(notebook)
-    path = _path(name)
-    path.parent.mkdir(exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(nbformat.writes(notebook) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the renaming, too, is on disk
-    finally:
-        os.close(folder)
+    provenance = notebook.metadata[METADATA]
+    provenance["checksum"] = _checksum(provenance, _outputs(notebook))
+    _store(_path(name), nbformat.writes(notebook))
+
+
+def write_suite(suite: Suite) -> None:
+    """Store what became of the GPU suite as its record, whole or not at all."""
+    provenance = suite.provenance | {"checksum": _checksum(suite.provenance, suite.files)}
+    whole = {"provenance": provenance, "files": suite.files}
+    _store(_suite_path(), json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))
 
 
 def compose(name: str) -> NotebookNode:
@@ -225,6 +256,65 @@ def _path(name: str) -> Path:
     return ROOT / "snippets" / "recorded" / f"{name}.ipynb"
 
 
+def _suite_path() -> Path:
+    return ROOT / "tests" / "kernels" / "recorded" / "suite.json"
+
+
+def _checked(
+    path: Path,
+    parse: Callable[[str], tuple[dict, object]],
+    states: frozenset[str],
+    today: dict[str, str],
+    record: str,
+    again: str,
+) -> tuple[dict, object]:
+    """The provenance and the contents of a record, as ``parse`` finds them in its text.
+
+    states: what the provenance must state   today: the digest of today's source
+    record, again: what a message calls it, and how it is made anew
+
+    Raises:
+        Stale: if the record is not whole, not from a GPU or not of today's source.
+    """
+    try:
+        provenance, contents = parse(path.read_text(encoding="utf-8"))
+        absent = states - provenance.keys()
+        intact = provenance.get("checksum") == _checksum(provenance, contents)
+    except Exception as error:  # whatever a broken file makes the parsers raise
+        raise Stale(f"{record} cannot be read ({type(error).__name__}); {again}") from error
+    if absent:
+        raise Stale(f"{record} does not state its {', '.join(sorted(absent))}; {again}")
+    if not intact:
+        raise Stale(f"{record} was changed after it was made: its checksum fails; {again}")
+    if not provenance["gpu"] or provenance["interpreter"]:
+        where = "in Triton's interpreter" if provenance["interpreter"] else "without a GPU"
+        raise Stale(f"{record} was made {where}; {again}")
+    then = provenance["digest"]
+    if changed := sorted(key for key in today.keys() | then.keys() if today.get(key) != then.get(key)):
+        what = ["the snippet itself" if key == "snippet" else key for key in changed]
+        raise Stale(f"{record} is stale: {', '.join(what)} changed since it was made; {again}")
+    return provenance, contents
+
+
+def _store(path: Path, text: str) -> None:
+    """Write a file beside its place, sync it and rename it there."""
+    path.parent.mkdir(exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the renaming, too, is on disk
+    finally:
+        os.close(folder)
+
+
 def _tag(name: str, cell: NotebookNode) -> str:
     tags = cell.metadata.get("tags", [])
     if len(tags) != 1 or not re.fullmatch(r"[\w-]{1,64}", tags[0], re.ASCII):
@@ -241,6 +331,10 @@ def _tree(name: str, tag: str, source: str) -> ast.Module:
     if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in ast.walk(tree)):
         raise RecordError(f"snippet {name}: cell {tag} calls a magic, plain Python is wanted")
     return tree
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 def _imports(where: str, tree: ast.AST) -> Iterator[str]:
@@ -261,10 +355,10 @@ def _outputs(notebook: NotebookNode) -> dict[str, list[NotebookNode]]:
     return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
 
 
-def _checksum(notebook: NotebookNode) -> str:
-    """A hash of the outputs and of the provenance, but for itself."""
-    provenance = {key: value for key, value in notebook.metadata[METADATA].items() if key != "checksum"}
-    whole = json.dumps([provenance, _outputs(notebook)], sort_keys=True)
+def _checksum(provenance: dict, contents: object) -> str:
+    """A hash of what a record holds, but for the checksum itself."""
+    stated = {key: value for key, value in provenance.items() if key != "checksum"}
+    whole = json.dumps([stated, contents], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
 

@@ -5,7 +5,8 @@
 
 From Python 3.12 a function is watched once and then left alone (``sys.monitoring``), so that what a snippet measures is
 not disturbed.  On 3.11 a profile function (``sys.setprofile``) sees every call to the end: what a snippet measures on
-the CPU comes out higher.
+the CPU comes out higher.  It sees nothing in a thread that C++ started, as autograd does for the backward pass on a
+GPU: there the functions that launch a kernel are noted at the launch, with those that called them, and no others.
 """
 
 import dis
@@ -18,7 +19,9 @@ import sys
 import tempfile
 import threading
 from datetime import UTC, datetime
-from types import FunctionType
+from types import FrameType, FunctionType
+
+MONITORED = sys.version_info >= (3, 12)  # by sys.monitoring, which sees every thread
 
 called: set[str] = set()  # "module:qualname" of each function of ours
 launched: set[FunctionType] = set()  # the function inside each Triton kernel
@@ -65,7 +68,7 @@ def provenance() -> dict[str, str | None]:
 
 def watch_calls() -> None:
     """Note each function of ``kernels`` when it is first called."""
-    if sys.version_info >= (3, 12):
+    if MONITORED:
         monitoring = sys.monitoring
 
         def on_start(code, offset):
@@ -86,11 +89,17 @@ def watch_calls() -> None:
         sys.setprofile(on_event)
 
 
-def note(frame) -> None:
+def note(frame: FrameType) -> None:
     module, code = frame.f_globals.get("__name__") or "", frame.f_code
     is_function = code.co_flags & inspect.CO_OPTIMIZED  # the body of a module or of a class is none
     if module.startswith("kernels.") and is_function and "<" not in code.co_qualname:  # "<lambda>", "<locals>"
         called.add(f"{module}:{code.co_qualname}")
+
+
+def note_callers(frame: FrameType | None) -> None:
+    while frame:
+        note(frame)
+        frame = frame.f_back
 
 
 def watch_launches() -> None:
@@ -104,6 +113,8 @@ def watch_launches() -> None:
     def noting_run(kernel, *args, warmup, **kwargs):
         if not warmup:  # a warm-up compiles and launches nothing
             launched.add(kernel.fn)
+            if not MONITORED:
+                note_callers(sys._getframe(1))
         return run(kernel, *args, warmup=warmup, **kwargs)
 
     JITFunction.run = noting_run

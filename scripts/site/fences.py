@@ -1,10 +1,11 @@
-"""The three fences and the inline value: how code, output, figures and numbers get onto a page.
+"""The four fences and the inline value: how code, output, figures and numbers get onto a page.
 
 Each quotes something that a test runs; none accepts code that was typed on the page.
 
     source    the text of a symbol of kernels/
     run       a cell of a snippet, what it printed when it was recorded, and where that was
     figure    a Plotly figure drawn from records
+    suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
     value     one number of a record, in running text
 """
 
@@ -53,6 +54,7 @@ def options_of(*known: str):
 source_options = options_of("hl_lines")
 run_options = options_of()
 figure_options = options_of("caption")
+suite_options = options_of()
 
 
 @quotation
@@ -95,6 +97,16 @@ def figure(name, language, class_name, options, md, **kwargs) -> str:
         body = outputs.plot_html(drawing, found.alternative)
         body += "".join(outputs.provenance_html(record, ledger.current.url_of(record.name)) for record in drawn_from)
     return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+
+
+@quotation
+def suite(name, language, class_name, options, md, **kwargs) -> str:
+    if name != "tests/kernels":
+        raise ledger.current.fail(name, f"there is no suite {name}; there is: tests/kernels")
+    record = ledger.recorded_suite(name)
+    if isinstance(record, str):
+        return outputs.notice_html(record)
+    return f'<div class="hb-suite">{outputs.suite_html(record)}{outputs.provenance_html(record)}</div>'
 
 
 @quotation

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
@@ -12,6 +14,7 @@ from pymdownx.superfences import SuperFencesException
 
 from scripts import records
 
+Found = TypeVar("Found", records.Record, records.Suite)
 LINKED = re.compile(r"snippets/(\w+)\.ipynb")
 
 
@@ -75,11 +78,21 @@ def recorded(name: str, quotation: str) -> records.Record | str:
     Raises:
         FenceError: if it is stale and the site is being built to be published.
     """
+    how = f"To run it yourself: .venv/bin/python snippets/{name}.py; to record it: make record."
+    return read_or_say(lambda: records.read(name), name, how, quotation)
+
+
+def recorded_suite(quotation: str) -> records.Suite | str:
+    """The record of the GPU suite; otherwise as ``recorded``."""
+    how = "To run it: .venv/bin/python -m scripts.suite; make record does so, too."
+    return read_or_say(records.read_suite, "The GPU suite", how, quotation)
+
+
+def read_or_say(read: Callable[[], Found], name: str, how: str, quotation: str) -> Found | str:
     try:
-        return records.read(name)
+        return read()
     except records.Missing:
         awaiting.add(name)
-        how = f"To run it yourself: .venv/bin/python snippets/{name}.py; to record it: make record."
         return f"{name} awaits its run on a GPU. {how}"
     except records.Stale as error:
         if serving:

@@ -7,7 +7,8 @@ import re
 from datetime import date
 from html import escape
 
-from scripts.records import TABLE, Record, RecordError
+from scripts.records import TABLE, Record, RecordError, Suite
+from scripts.site import quotes
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -52,6 +53,33 @@ def table_html(table: dict, mark: str) -> str:
     )
 
 
+def suite_html(suite: Suite) -> str:
+    """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
+    rows, reasons, totals = [], [], [0, 0, 0.0]
+    for path, file in suite.files.items():
+        name = path.rpartition("/")[2]
+        skipped = [*file["skipped"].items()]
+        counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
+        totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        rows.append(suite_row(f"{escape(quotes.purpose(path))}<br><code>{name}</code>", counts))
+        reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
+    table = (
+        f'<table data-suite="tests/kernels"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+        f"<tfoot>{suite_row('Together', totals)}</tfoot></table>"
+    )
+    return table + (f"<p>Skipped, and why:</p><ul>{''.join(reasons)}</ul>" if reasons else "")
+
+
+def suite_row(first: str, counts: list[float]) -> str:
+    cells = "".join(f"<td>{count if isinstance(count, int) else format(count, '.1f')}</td>" for count in counts)
+    return f"<tr><td>{first}</td>{cells}</tr>"
+
+
+def names(tests: dict[str, int]) -> str:
+    return ", ".join(test if times == 1 else f"{test} ({times} times)" for test, times in tests.items())
+
+
 def number(value: float) -> str:
     """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
     if value == 0 or 1e-3 <= abs(value) < 1e4:
@@ -79,7 +107,7 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
-def provenance_html(record: Record, url: str | None = None) -> str:
+def provenance_html(record: Record | Suite, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])

@@ -1,4 +1,4 @@
-"""The text of a symbol of the library, read from its file without importing it."""
+"""The text of a symbol of the library, or what a file is for, read from the file without importing it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,21 @@ def quote(name: str) -> Quote:
         first, last = lines_of(ast.parse(source), symbol.split("."), name)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
     return Quote(path.relative_to(ROOT).as_posix(), first, last, text)
+
+
+def purpose(path: str) -> str:
+    """What a file says that it is for: the first line of its docstring.
+
+    Raises:
+        QuoteError: if there is no such file, or it does not say.
+    """
+    file = ROOT / path
+    if not file.is_file():
+        raise QuoteError(f"there is no {path}")
+    docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    if not docstring:
+        raise QuoteError(f"{path} has no docstring, of which the first line says what it is for")
+    return docstring.splitlines()[0]
 
 
 def lines_of(scope: ast.AST, symbol: list[str], name: str) -> tuple[int, int]:

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["house"]  # its tests are for the house
+
 HERE = Path(__file__).parent
 SCRIPTS = HERE.parents[1] / "scripts"
 
 
 class House:
-    """A root with kernels/, snippets/ and scripts/; torch, triton and the GPU are stand-ins."""
+    """A root with kernels/, snippets/, scripts/ and tests/; torch, triton and the GPU are stand-ins."""
 
     def __init__(self, root: Path):
         self.root = root
         shutil.copytree(HERE / "house", root, ignore=shutil.ignore_patterns("__pycache__"))
         (root / "scripts").mkdir()
-        for name in ("__init__.py", "record.py", "records.py", "watch.py"):
+        for name in ("__init__.py", "record.py", "records.py", "suite.py", "watch.py"):
             shutil.copy(SCRIPTS / name, root / "scripts")
 
     def edit(self, path: str, old: str, new: str) -> None:
@@ -33,6 +35,10 @@ class House:
     def path(self, name: str) -> Path:
         return self.root / "snippets" / "recorded" / f"{name}.ipynb"
 
+    @property
+    def suite_path(self) -> Path:
+        return self.root / "tests" / "kernels" / "recorded" / "suite.json"
+
     def environment(self, **more: str) -> dict[str, str]:
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
@@ -41,8 +47,15 @@ class House:
 
     def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         """``python -m scripts.record``, the real one."""
+        return self.module("scripts.record", *arguments, **environment)
+
+    def suite(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """``python -m scripts.suite``, the real one."""
+        return self.module("scripts.suite", *arguments, **environment)
+
+    def module(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [sys.executable, "-m", "scripts.record", *arguments],
+            [sys.executable, "-m", name, *arguments],
             cwd=self.root,
             env=self.environment(**environment),
             capture_output=True,

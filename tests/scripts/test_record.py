@@ -17,7 +17,7 @@ from tests.scripts.conftest import House
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A house in which every snippet has been run, though Jupyter knows another ``python3``."""
+    """A house in which every snippet and the suite have been run, though Jupyter knows another ``python3``."""
     root = tmp_path_factory.mktemp("recorded") / "house"
     house = House(root)
     decoy = root / "jupyter" / "kernels" / "python3" / "kernel.json"
@@ -25,6 +25,7 @@ def recorded(tmp_path_factory):
     decoy.write_text(json.dumps({"argv": ["false"], "display_name": "Not this one", "language": "python"}))
     house.run = house.command(JUPYTER_PATH=str(root / "jupyter"))
     assert house.run.returncode == 0, house.run.stderr
+    assert house.suite().returncode == 0
     return house
 
 
@@ -104,7 +105,7 @@ def test_running_again_gives_the_same_record(recorded, read):
 
 def test_what_is_up_to_date_is_not_run_again(recorded):
     run = recorded.command()
-    assert (run.returncode, run.stdout) == (0, "every record is up to date\n")
+    assert (run.returncode, run.stdout) == (0, "every snippet's record is up to date\n")
 
 
 def test_what_watches_sees_the_same_on_every_python(house, any_python):
@@ -122,6 +123,81 @@ def test_what_watches_sees_the_same_on_every_python(house, any_python):
     assert seen["kernel"] == [f"kernels.launch:{name}" for name in ("helper", "innermost", "kernel", "launch")]
 
 
+def test_a_launch_in_a_thread_that_python_did_not_start_is_seen(house, any_python):
+    """Python 3.11 sees of such a thread only who launches; from 3.12 every function is seen."""
+    script = "from scripts import watch; watch.start(); from kernels.threads import apart; apart(1); watch.report()"
+    environment = house.environment(PYTHONPATH=os.pathsep.join(map(str, (house.root, house.root / "stubs"))))
+    run = [any_python, "-c", script]
+    printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True, check=True)
+    seen = set(json.loads(printed.stdout.splitlines()[-1])["executed"])
+    least = {f"kernels.threads:{name}" for name in ("apart", "backward", "launch", "kernel")}
+    assert least <= seen <= least | {"kernels.threads:helper"}
+    ask = [any_python, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
+    assert ("kernels.threads:helper" in seen) == (subprocess.run(ask).returncode == 0)
+
+
+CUSTOM_OPERATOR = """
+import torch, triton
+from torch import Tensor
+
+
+@triton.jit
+def forward_kernel(x):
+    pass
+
+
+@triton.jit
+def backward_kernel(x):
+    pass
+
+
+@torch.library.custom_op("house::twice", mutates_args=())
+def twice(x: Tensor) -> Tensor:
+    forward_kernel[(1,)](x)
+    return 2 * x
+
+
+@torch.library.custom_op("house::twice_backward", mutates_args=())
+def twice_backward(gradient: Tensor) -> Tensor:
+    backward_kernel[(1,)](gradient)
+    return 2 * gradient
+
+
+def backward(context, gradient):
+    return twice_backward(gradient)
+
+
+twice.register_autograd(backward)
+"""
+
+RUN_CUSTOM_OPERATOR = """
+import _thread, torch
+from triton.runtime.jit import JITFunction
+from scripts import watch
+JITFunction.run = lambda *arguments, **options: None  # there is no GPU
+watch.start()
+from kernels.operator import twice
+x = torch.ones(3, requires_grad=True)
+y, over = twice(x), _thread.allocate_lock()
+over.acquire()
+_thread.start_new_thread(lambda: (y.sum().backward(), over.release()), ())
+over.acquire()
+assert x.grad.tolist() == [2, 2, 2]
+watch.report()
+"""
+
+
+def test_kernels_of_a_custom_operator_and_of_its_backward_pass_are_seen(house):
+    """With the real torch and the real Triton; the backward pass in another thread."""
+    (house.root / "kernels" / "operator.py").write_text(CUSTOM_OPERATOR)
+    environment = os.environ | {"PYTHONPATH": str(house.root), "TRITON_INTERPRET": "0"}
+    run = [sys.executable, "-c", RUN_CUSTOM_OPERATOR]
+    printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    names = ["backward", "backward_kernel", "forward_kernel", "twice", "twice_backward"]
+    assert json.loads(printed.stdout.splitlines()[-1])["executed"] == [f"kernels.operator:{name}" for name in names]
+
+
 def check_without_jupyter(house, *names):
     """``--check`` where Jupyter's packages and a GPU are not to be had."""
     script = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
@@ -133,14 +209,16 @@ def check_without_jupyter(house, *names):
 def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path):
     house = House(tmp_path / "house")
     shutil.copytree(recorded.path("chain").parent, house.path("chain").parent)
+    shutil.copytree(recorded.suite_path.parent, house.suite_path.parent)
     check = check_without_jupyter(house)
     assert (check.returncode, check.stdout) == (0, "every record is up to date\n"), check.stderr
     house.edit("kernels/launch.py", "def launch", "unused = 1\n\n\ndef launch")
     house.path("table").unlink()
     check = check_without_jupyter(house)
-    stale, missing = check.stdout.splitlines()
+    stale, missing, suite = check.stdout.splitlines()
     assert check.returncode == 1
     assert "kernel is stale: kernels.launch changed" in stale and "table has not been run yet" in missing
+    assert "the GPU suite is stale: kernels.launch changed" in suite
     assert check_without_jupyter(house, "chain").returncode == 0
     assert "there is no snippet chian" in check_without_jupyter(house, "chian").stderr
 

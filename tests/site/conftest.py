@@ -53,7 +53,7 @@ class Copy:
 
     def __init__(self, root: Path):
         self.root = root
-        for name in ("docs", "kernels", "scripts", "snippets"):
+        for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
         shutil.copy(ROOT / "mkdocs.yml", root)
         (root / "node_modules").symlink_to(ROOT / "node_modules")

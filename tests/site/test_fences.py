@@ -28,11 +28,20 @@ RAN = {
     "date": "2026-11-01",
 }
 
+SUITE = {
+    "tests/kernels/test_late.py": {
+        "passed": {},
+        "skipped": {"needs <another> GPU": {"test_a": 1, "test_b": 2}},
+        "seconds": 0.0,
+    },
+    "tests/kernels/test_state.py": {"passed": {"test_less": 4, "test_more": 1}, "skipped": {}, "seconds": 12.34},
+}
+
 
 @pytest.fixture(autouse=True)
 def house(tmp_path, monkeypatch):
     """A library of one module, a snippet of one cell, a figure, and a record."""
-    for folder in ("kernels", "snippets", "scripts/figures"):
+    for folder in ("kernels", "snippets", "scripts/figures", "tests/kernels"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "kernels/state.py").write_text(
         "import functools\n\n\nLIMIT = 3\n\n\n"
@@ -43,6 +52,8 @@ def house(tmp_path, monkeypatch):
         "import plotly.graph_objects as go\n\nfrom scripts import records\n\nALT = 'Two bars.'\n\n\n"
         'def figure():\n    return go.Figure(go.Bar(y=[row[\'time\'] for row in records.table("first", "times")]))\n'
     )
+    (tmp_path / "tests/kernels/test_state.py").write_text('"""1 < 2 <always>.\n\nMore.\n"""\n')
+    (tmp_path / "tests/kernels/test_late.py").write_text('"""Later."""\n')
     for name, body in {
         "raising": "return {}['nothing']",
         "no_table": "return records.table('first', 'nothing')",
@@ -58,6 +69,7 @@ def house(tmp_path, monkeypatch):
     executed = ["kernels.state:State.merge"]
     record = records.Record("first", {**RAN, "executed": executed}, {"show": [printed, shown]})
     monkeypatch.setattr(records, "read", lambda name: records.snippet(name) and record)
+    monkeypatch.setattr(records, "read_suite", lambda: records.Suite(RAN, SUITE))
     monkeypatch.setattr(ledger, "current", ledger.Page(url="chapters/one/", text="# One\n\nthe page"))
     monkeypatch.setattr(ledger, "awaiting", set())
     monkeypatch.setattr(ledger, "serving", False)
@@ -92,7 +104,7 @@ def refused(text: str) -> str:
 
 
 def raising(error):
-    def read(name):
+    def read(name=None):
         raise error
 
     return read
@@ -139,6 +151,8 @@ def test_a_line_past_the_fence_can_be_highlighted():
         ('``` figure {caption="c"}\nraising\n```', "raising: KeyError: 'nothing'"),
         ('``` figure {caption="c"}\nno_table\n```', "first holds 0 tables named nothing"),
         ('``` figure {caption="c"}\nmute\n```', "has no ALT"),
+        ("``` suite\ntests/site\n```", "there is no suite tests/site; there is: tests/kernels"),
+        ('``` suite {size="3"}\ntests/kernels\n```', "has no option size"),
     ],
 )
 def test_what_is_not_there_stops_the_build_and_is_named(text, words):
@@ -199,6 +213,45 @@ def test_a_figure_names_what_it_was_drawn_from_however_it_asked(house):
 def test_a_figure_without_its_record_shows_its_alternative(monkeypatch):
     monkeypatch.setattr(records, "read", raising(records.Missing("not yet")))
     assert fence("figure", "bars", '{caption="c"}').find(class_="hb-alternative").get_text() == "Two bars."
+
+
+def test_suite_shows_what_became_of_each_file_and_why_tests_were_skipped_and_where_it_ran():
+    page = fence("suite", "tests/kernels")
+    rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in page.find_all("tr")]
+    assert rows == [
+        ["What is tested", "Passed", "Skipped", "Seconds"],
+        ["Later. test_late.py", "0", "3", "0.0"],
+        ["1 < 2 <always>. test_state.py", "5", "0", "12.3"],
+        ["Together", "5", "3", "12.3"],
+    ]
+    assert [item.get_text() for item in page.find_all("li")] == [
+        "test_late.py, test_a, test_b (2 times): needs <another> GPU"
+    ]
+    assert "The GPU suite ran on NVIDIA H100, 1 November 2026" in page.find(class_="hb-provenance").get_text()
+
+
+def test_a_suite_that_skips_nothing_says_nothing_of_it(monkeypatch):
+    passing = {path: file for path, file in SUITE.items() if file["passed"]}
+    monkeypatch.setattr(records, "read_suite", lambda: records.Suite(RAN, passing))
+    assert "why" not in fence("suite", "tests/kernels").get_text()
+
+
+@pytest.mark.parametrize("text", ["", '"""   """', "x = 1"])
+def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(house, text):
+    (house / "tests/kernels/test_state.py").write_text(text)
+    assert "tests/kernels/test_state.py has no docstring" in refused("``` suite\ntests/kernels\n```")
+
+
+def test_a_missing_suite_is_said_and_a_stale_one_stops(monkeypatch):
+    text = "``` suite\ntests/kernels\n```"
+    monkeypatch.setattr(records, "read_suite", raising(records.Missing("not yet")))
+    notice = render(text).find(class_="hb-notice").get_text()
+    assert "The GPU suite awaits its run on a GPU" in notice and ".venv/bin/python -m scripts.suite" in notice
+    assert ledger.awaiting == {"The GPU suite"}
+    monkeypatch.setattr(records, "read_suite", raising(records.Stale("kernels.state changed")))
+    assert "kernels.state changed" in refused(text)
+    ledger.serving = True
+    assert "kernels.state changed" in render(text).find(class_="hb-notice").get_text()
 
 
 @pytest.mark.parametrize("text", ["``` run\nfirst:show\n```", '``` figure {caption="c"}\nbars\n```'])

@@ -59,8 +59,8 @@ def unprinted(number: str) -> str:
     return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda power: f"e{int(power[1].translate(plain)):+03d}", number)
 
 
-def says_where_and_when(line, name: str) -> bool:
-    ran = records.read(name).provenance
+def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
+    ran = ran or records.read(name).provenance
     day = date.fromisoformat(ran["date"])
     facts = [
         f"{name} ran on {ran['gpu']}",
@@ -151,6 +151,62 @@ def test_every_value_is_the_records(articles):
             answers = [format(row[column], specification) for row in rows]
             assert answers == [unprinted(value.get_text())], f"{page}: {quotation}"
     assert found
+
+
+def suite_rows(suite: records.Suite) -> list[tuple[str, ...]]:
+    """File, passed, skipped and seconds, as the table of the suite should have them; at last the sums."""
+    counts = [
+        (sum(file["passed"].values()), sum(sum(tests.values()) for tests in file["skipped"].values()), file["seconds"])
+        for file in suite.files.values()
+    ]
+    names = [*(path.removeprefix("tests/kernels/") for path in suite.files), "Together"]
+    counts.append(tuple(map(sum, zip(*counts, strict=True))))
+    return [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
+
+
+def check_suite(article, suite: records.Suite) -> None:
+    table = article.find("table", attrs={"data-suite": True})
+    rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
+    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == suite_rows(suite)
+    for path, (first, *_) in zip(suite.files, rows, strict=False):
+        assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
+    reasons = [reason for file in suite.files.values() for reason in file["skipped"]]
+    assert [item.get_text().partition(": ")[2] for item in article.select(".hb-suite li")] == reasons
+    (line,) = article.select(".hb-suite .hb-provenance")
+    assert says_where_and_when(line, "The GPU suite", suite.provenance)
+
+
+def test_the_outcome_of_the_suite_is_the_records(articles):
+    article = articles["tested/"]
+    try:
+        check_suite(article, records.read_suite())
+    except records.Missing:
+        (notice,) = article.find_all(class_="hb-notice")
+        assert "The GPU suite awaits its run" in notice.get_text() and "-m scripts.suite" in notice.get_text()
+
+
+def test_the_outcome_of_the_suite_is_shown_unless_it_is_stale_which_stops_the_build(copy, monkeypatch):
+    monkeypatch.setattr(records, "ROOT", copy.root)
+    stated = dict.fromkeys(records.SUITE_PROVENANCE, "0") | {"date": "2026-11-01", "interpreter": False}
+    files = {
+        "tests/kernels/test_flash.py": {"passed": {"test_a": 2}, "skipped": {"no tools": {"test_b": 3}}, "seconds": 1.5}
+    }
+    records.write_suite(records.Suite(stated | {"digest": records.suite_digest()}, files))
+    built = copy.build()
+    assert built.returncode == 0, built.stderr
+    page = BeautifulSoup((copy.root / "site/tested/index.html").read_text(), "html.parser")
+    check_suite(page.article, records.read_suite())
+    copy.edit("tests/kernels/test_softmax.py", lambda text: f"{text}\n\nCHANGED = True\n")
+    built = copy.build()
+    assert built.returncode != 0
+    assert "tested.md" in built.stderr and "the GPU suite is stale: tests.kernels.test_softmax changed" in built.stderr
+
+
+def test_a_missing_suite_is_said_at_the_end_of_the_build(copy):
+    (copy.root / "tests/kernels/recorded/suite.json").unlink(missing_ok=True)
+    built = copy.build()
+    assert built.returncode == 0, built.stderr
+    assert "The GPU suite awaits its run" in built.stderr.rpartition("Converting notebook")[2]
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
@@ -272,4 +328,4 @@ def test_every_figure_is_used_by_a_page(name):
 
 def test_no_code_is_typed_on_a_page():
     fences = re.findall(r"^\s*(?:```|~~~)[ {.]*(\w+)", DOCS, re.MULTILINE)
-    assert set(fences) <= {"source", "run", "figure"}
+    assert set(fences) <= {"source", "run", "figure", "suite"}
