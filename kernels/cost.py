@@ -44,7 +44,7 @@ def eager_traffic(
     """The three lines as PyTorch runs them: four kernels, six trips of the square.
 
     Written, read and written, read and written, read.  Were the scale folded into the matmul
-    there would be four trips, the textbook's count: ``kernels.three_kernels`` makes those.
+    there would be four trips, the textbook's count.
     """
     row = batch * heads * n * head_dim * element_bytes
     square = square_bytes(n, element_bytes, heads, batch)
@@ -64,12 +64,15 @@ def three_kernels_traffic(
     heads: int = 1,
     batch: int = 1,
 ) -> list[Traffic]:
-    """``kernels.three_kernels``: four trips of a square that may be of another type than Q."""
+    """``kernels.three_kernels``: five trips of a square that may be of another type than Q.
+
+    The softmax reads each row twice, first for its maximum and sum.
+    """
     row = batch * heads * n * head_dim * element_bytes
     square = square_bytes(n, square_element_bytes, heads, batch)
     return [
         Traffic("QKᵀ·scale", 2 * row, square),
-        Traffic("softmax", square, square),
+        Traffic("softmax", 2 * square, square),
         Traffic("PV", square + row, row),
     ]
 

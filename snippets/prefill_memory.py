@@ -7,6 +7,7 @@
 # query. This is the prediction.
 
 # %% tags=["predicted"]
+import warnings
 from functools import partial
 
 import torch
@@ -34,6 +35,9 @@ predicted.show()
 
 
 # %% tags=["measure"]
+warnings.simplefilter("ignore")  # the backward pass says that its thread opens CUDA by itself
+
+
 def training_step(form, q, k, v, dout):
     return torch.autograd.grad(form(q, k, v), (q, k, v), dout)
 
