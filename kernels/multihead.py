@@ -1,0 +1,172 @@
+"""Many heads: the same attention several times, each with projections of its own.
+
+Written twice.  As a loop over heads it reads like the idea; with one projection for all heads
+it gives the same numbers from far fewer launches.  ``from_loop`` and ``to_loop`` copy weights
+from one to the other.
+
+Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, section 3.2.2.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from kernels.reference import attention
+
+
+class AttentionHead(nn.Module):
+    """One head: every token asks, offers and hands over: [batch, sequence, head_dim].
+
+    width: numbers a token comes in with   head_dim: numbers a query, key and value have
+    """
+
+    def __init__(self, width: int, head_dim: int):
+        super().__init__()
+        self.query = nn.Linear(width, head_dim)
+        self.key = nn.Linear(width, head_dim)
+        self.value = nn.Linear(width, head_dim)
+
+    def forward(
+        self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:
+        """x: [batch, sequence, width].
+
+        attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part; a mask of
+        padding is [batch, 1, sequence].  A token that sees nothing gets 0.
+        """
+        check_tokens(x, self.query.in_features)
+        q = self.query(x)  # what I look for              [batch, sequence, head_dim]
+        k = self.key(x)  # what I offer                   [batch, sequence, head_dim]
+        v = self.value(x)  # what I hand over             [batch, sequence, head_dim]
+        # one blend of the values a token                 [batch, sequence, head_dim]
+        return attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
+
+
+class LoopedMultiHeadAttention(nn.Module):
+    """Heads one after the other, side by side in the end, mixed: [batch, sequence, width].
+
+    Eight heads launch 24 projections, and attention eight times.  Raises ValueError where
+    ``width`` is no multiple of ``heads``.
+    """
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        head_dim = head_dim_of(width, heads)
+        self.heads = nn.ModuleList(AttentionHead(width, head_dim) for _ in range(heads))
+        self.output = nn.Linear(width, width)
+
+    def forward(
+        self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:
+        """x: [batch, sequence, width].
+
+        attn_mask: as in MultiHeadAttention, one for every head or one a head
+        """
+        check_tokens(x, self.output.in_features)
+        masks = mask_of_each_head(attn_mask, len(self.heads))
+        blends = [
+            head(x, attn_mask=mask, is_causal=is_causal)  #  [batch, sequence, head_dim]
+            for head, mask in zip(self.heads, masks, strict=True)
+        ]
+        together = torch.cat(blends, -1)  #                  [batch, sequence, width]
+        return self.output(together)  #                      [batch, sequence, width]
+
+
+class MultiHeadAttention(nn.Module):
+    """All heads at once, the same numbers: [batch, sequence, width].
+
+    Three projections, attention once, one output projection.  Raises ValueError where
+    ``width`` is no multiple of ``heads``.
+    """
+
+    def __init__(self, width: int, heads: int):
+        super().__init__()
+        self.heads = heads
+        self.head_dim = head_dim_of(width, heads)
+        self.query = nn.Linear(width, width)  # every head's rows of weights, head by head
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def forward(
+        self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
+    ) -> Tensor:
+        """x: [batch, sequence, width].
+
+        attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part; a
+        mask of padding is [batch, 1, 1, sequence].  A head in which a token sees nothing gives
+        it 0, before the output projection.
+        """
+        check_tokens(x, self.output.in_features)
+        q = self.split(self.query(x))  #                    [batch, heads, sequence, head_dim]
+        k = self.split(self.key(x))  #                      [batch, heads, sequence, head_dim]
+        v = self.split(self.value(x))  #                    [batch, heads, sequence, head_dim]
+        # one blend of the values a token and head          [batch, heads, sequence, head_dim]
+        blends = attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
+        side_by_side = blends.transpose(1, 2)  #            [batch, sequence, heads, head_dim]
+        # transpose moved no number; contiguous writes them in the new order, heads of one
+        # token together, so that they can be viewed as one row of it
+        together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, width]
+        return self.output(together)  #                     [batch, sequence, width]
+
+    def split(self, x: Tensor) -> Tensor:
+        """[batch, sequence, width] seen as [batch, heads, sequence, head_dim]: a view."""
+        batch, sequence, _ = x.shape
+        return x.view(batch, sequence, self.heads, self.head_dim).transpose(1, 2)
+
+    @classmethod
+    def from_loop(cls, looped: LoopedMultiHeadAttention) -> MultiHeadAttention:
+        """The same attention, its weights copied: those of the heads one below the other."""
+        output = looped.output
+        vectorised = cls(output.in_features, len(looped.heads)).to(output.weight)
+        with torch.no_grad():
+            for name in ("query", "key", "value"):
+                ours = getattr(vectorised, name)
+                theirs = [getattr(head, name) for head in looped.heads]
+                ours.weight.copy_(torch.cat([linear.weight for linear in theirs]))
+                ours.bias.copy_(torch.cat([linear.bias for linear in theirs]))
+        vectorised.output.load_state_dict(output.state_dict())
+        return vectorised
+
+    def to_loop(self) -> LoopedMultiHeadAttention:
+        """The way back: each head gets its ``head_dim`` rows of each projection, copied."""
+        looped = LoopedMultiHeadAttention(self.output.in_features, self.heads)
+        looped.to(self.output.weight)
+        with torch.no_grad():
+            for name in ("query", "key", "value"):
+                ours = getattr(self, name)
+                weights, biases = ours.weight.chunk(self.heads), ours.bias.chunk(self.heads)
+                for head, weight, bias in zip(looped.heads, weights, biases, strict=True):
+                    getattr(head, name).weight.copy_(weight)
+                    getattr(head, name).bias.copy_(bias)
+        looped.output.load_state_dict(self.output.state_dict())
+        return looped
+
+
+def head_dim_of(width: int, heads: int) -> int:
+    """What each head gets of the width."""
+    if heads < 1 or width < 1 or width % heads:
+        raise ValueError(f"width is {width}, a multiple of heads = {heads} is wanted")
+    return width // heads
+
+
+def check_tokens(x: Tensor, width: int) -> None:
+    """[batch, sequence, width]."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
+    if x.ndim != 3 or x.shape[-1] != width:
+        raise ValueError(f"x has shape {list(x.shape)}, [batch, sequence, {width}] is wanted")
+
+
+def mask_of_each_head(attn_mask: Tensor | None, heads: int) -> list[Tensor | None]:
+    """A mask for each head, without the axis of heads, where [batch, heads, N, N] has one."""
+    if not isinstance(attn_mask, Tensor) or attn_mask.ndim < 3:
+        return [attn_mask] * heads
+    each = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask
+    if each.ndim != 4 or each.shape[1] not in (1, heads):
+        raise ValueError(
+            f"attn_mask has shape {list(attn_mask.shape)}, one that broadcasts to "
+            f"[batch, {heads}, sequence, sequence] is wanted"
+        )
+    return list(each.expand(-1, heads, -1, -1).unbind(1))
