@@ -6,7 +6,7 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
-.PHONY: help site test serve record lint budget lock clean
+.PHONY: help site test serve record sanitize lint budget lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -34,6 +34,10 @@ serve:  ## the site at http://localhost:8000, built again at every change
 record:  ## run the stale and missing snippets on this machine's GPU; ALL=1 runs every one
 	$(SETUP) record
 	$(RUN) scripts.record $(if $(ALL),--all)
+
+sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
+	$(SETUP) test
+	$(RUN) scripts.sanitize
 
 budget:  ## measure the site's speed against its budget
 	$(SETUP) budget

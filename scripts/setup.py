@@ -29,7 +29,7 @@ PIP = "26.3"  # the pip that Python 3.11 brings knows no --group
 
 GROUPS = {
     "site": ["site"],
-    "record": ["record", "library"],
+    "record": ["record", "library", "kernel-test"],
     "test": ["site", "library", "record", "test"],
     "budget": ["site", "test"],
     "lock": ["lock"],

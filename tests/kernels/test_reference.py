@@ -95,11 +95,20 @@ def test_the_oracle_is_fp64_and_the_reference_keeps_its_dtype(dtype):
     assert truth.equal(attention(q.double(), k.double(), v.double(), is_causal=True))
 
 
-def test_gradients_pass_also_through_a_fully_masked_row():
-    q, k, v = (x[:1, :2, :5].requires_grad_() for x in inputs())
-    mask = torch.ones(5, 5, dtype=torch.bool)
-    mask[3] = False
-    torch.autograd.gradcheck(lambda *x: attention(*x, attn_mask=mask), (q, k, v))
+@pytest.mark.parametrize("masked", [False, True], ids=["unmasked", "masked"])
+@pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("seq_q, seq_k, key_heads", [(4, 4, 2), (3, 5, 2), (5, 3, 1), (1, 3, 1)])
+@pytest.mark.parametrize("scale", [None, -0.7, 0])
+def test_gradients_are_those_of_finite_differences(scale, seq_q, seq_k, key_heads, is_causal, masked):
+    """Through a query that sees no key, too: there they are 0 and not NaN."""
+    q, k, v = (x.requires_grad_() for x in inputs(seq_q, seq_k, 3, batch=1, heads=2, key_heads=key_heads))
+    mask = torch.rand(seq_q, seq_k) < 0.7
+    mask[-1] = False
+    options = {"attn_mask": mask if masked else None, "is_causal": is_causal, "scale": scale, "enable_gqa": True}
+    torch.autograd.gradcheck(lambda *x: attention(*x, **options), (q, k, v))
+    if masked:
+        (dq,) = torch.autograd.grad(attention(q, k, v, **options).sum(), q)
+        assert dq[..., -1, :].eq(0).all()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""Every rung once on small shapes: with memory prefilled with NaN, and plainly, for NVIDIA's sanitizer to look on.
+
+Inputs come from the CPU and results go back there, so that nothing but the kernels under test runs on a GPU.
+"""
+
+from contextlib import nullcontext
+from functools import partial
+
+import pytest
+import torch
+
+from kernels.coalescing import strided_read
+from kernels.flash import flash_attention
+from kernels.key_blocks import key_blocks_attention
+from kernels.one_key import one_key_attention
+from kernels.reference import oracle
+from kernels.softmax import softmax
+from kernels.three_kernels import three_kernel_attention
+from tests.budget import gradients, visible
+from tests.kernels.prefilled import prefilled_with_nan
+
+MEMORY = pytest.mark.parametrize("memory", [nullcontext, prefilled_with_nan], ids=["plain", "prefilled"])
+RUNGS = pytest.mark.parametrize(
+    "attention, seq_q, seq_k",
+    [
+        (one_key_attention, 3, 21),
+        (key_blocks_attention, 3, 70),
+        (three_kernel_attention, 70, 130),
+        (flash_attention, 70, 130),
+        (flash_attention, 200, 140),
+    ],
+)
+HEAD_DIM = pytest.mark.parametrize("head_dim", [40, pytest.param(128, marks=pytest.mark.gpu)])
+OPTIONS = pytest.mark.parametrize(
+    "options", [{}, {"is_causal": True}, {"key_lengths": [0, 19]}], ids=["full", "causal", "padded"]
+)
+
+close = partial(torch.testing.assert_close, rtol=1e-2, atol=1e-2)
+
+
+def inputs(seq_q, seq_k, head_dim, options):
+    """On the CPU: query, key, value, the output's gradient, and the options with tensors for lists."""
+    q, dout = torch.randn(2, 2, 2, seq_q, head_dim, dtype=torch.float16)
+    k, v = torch.randn(2, 2, 1, seq_k, head_dim, dtype=torch.float16)
+    tensors = {name: torch.tensor(x) for name, x in options.items() if isinstance(x, list)}
+    return (q, k, v, dout), {"enable_gqa": True, **options, **tensors}
+
+
+def on(device, options):
+    return {name: x.to(device) if isinstance(x, torch.Tensor) else x for name, x in options.items()}
+
+
+def truth(q, k, v, *, enable_gqa, **options):
+    return oracle(q, k, v, enable_gqa=enable_gqa, attn_mask=visible(q, k, **options))
+
+
+@MEMORY
+@OPTIONS
+@HEAD_DIM
+@RUNGS
+def test_forward(attention, seq_q, seq_k, head_dim, options, memory, device):
+    (q, k, v, _), options = inputs(seq_q, seq_k, head_dim, options)
+    with memory():
+        out = attention(*(x.to(device) for x in (q, k, v)), **on(device, options))
+    close(out.cpu().double(), truth(q, k, v, **options))
+
+
+@MEMORY
+@OPTIONS
+@HEAD_DIM
+@pytest.mark.parametrize("seq_q, seq_k", [(70, 130), (130, 70)])
+def test_backward(seq_q, seq_k, head_dim, options, memory, device):
+    tensors, options = inputs(seq_q, seq_k, head_dim, options)
+    with memory():
+        results = gradients(partial(flash_attention, **on(device, options)), *(x.to(device) for x in tensors))
+    expected = gradients(partial(truth, **options), *(x.double() for x in tensors))
+    for result, wanted in zip(results, expected, strict=True):
+        close(result.cpu().double(), wanted, atol=5e-2)
+
+
+@MEMORY
+def test_softmax(memory, device):
+    scores = torch.randn(3, 100, dtype=torch.float16)
+    with memory():
+        shares = softmax(scores.to(device), block=64)
+    close(shares.cpu(), scores.softmax(-1))
+
+
+@MEMORY
+@pytest.mark.parametrize("stride", [1, 8])
+def test_strided_read(stride, memory, device):
+    x = torch.randn(4096)
+    with memory():
+        sums = strided_read(x.to(device), stride)
+    close(sums.cpu().sum(), x.sum())
+
+
+def test_what_was_never_written_is_nan_inside_and_nothing_changes_outside(device):
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    like = torch.zeros(3, device=device)
+    with prefilled_with_nan():
+        for never_written in (torch.empty(3, device=device), torch.empty_like(like), like.new_empty(3)):
+            assert never_written.isnan().all()
+        with pytest.raises(AssertionError, match="not close"):
+            close(torch.empty_like(like), like)  # what a kernel leaves that forgets to write
+    after = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    assert before == after

@@ -1,0 +1,112 @@
+"""The sanitizer is started as it should be, its findings stop, and a machine that cannot run it is told why."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import sanitize
+
+STUB = f"""#!{sys.executable}
+import os, sys
+arguments = sys.argv[1:]
+with open({{log!r}}, "a") as log:
+    print({{name!r}}, os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"), *arguments, file=log)
+sys.exit({{status}})
+"""
+
+
+class Machine:
+    def __init__(self, folder: Path):
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.log = folder / "log"
+
+    def has(self, name: str, status: str = "0") -> Path:
+        """A command that notes how it was called; ``status`` is Python and knows ``arguments``."""
+        path = self.bin / name
+        path.write_text(STUB.format(log=str(self.log), name=name, status=status))
+        path.chmod(0o755)
+        return path
+
+    @property
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine that has no commands yet; its Python is a command too."""
+    machine = Machine(tmp_path)
+    monkeypatch.setenv("PATH", str(machine.bin))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    monkeypatch.setattr(sanitize.sys, "executable", str(machine.has("python")))
+    return machine
+
+
+def whole(machine, status="0"):
+    machine.has("nvidia-smi")
+    machine.has("compute-sanitizer", status)
+
+
+def test_the_tests_run_once_without_and_then_under_each_tool(machine, capsys):
+    whole(machine)
+    assert sanitize.main() == 0
+    first, *others = machine.calls[1:]
+    assert first.startswith("python 1 -m pytest tests/kernels/test_small.py")
+    assert [call.split(" -m ")[0] for call in others] == [
+        f"compute-sanitizer 1 --tool {tool} --error-exitcode 9 {machine.bin / 'python'}"
+        for tool in ("memcheck", "racecheck", "initcheck")
+    ]
+    assert all(call.split(" -m ")[1] == first.split(" -m ")[1] for call in others)
+    assert "Clean: memcheck, racecheck, initcheck." in capsys.readouterr().out
+
+
+def test_a_finding_stops(machine, capsys):
+    whole(machine, "9 if 'racecheck' in arguments else 0")
+    assert sanitize.main() == 9
+    assert len(machine.calls) == 4  # nvidia-smi, the tests, memcheck, racecheck
+    assert "racecheck found something" in capsys.readouterr().err
+
+
+def test_a_test_that_fails_under_a_tool_is_no_finding(machine, capsys):
+    whole(machine, "1")
+    assert sanitize.main() == 1
+    assert "memcheck failed" in capsys.readouterr().err
+
+
+def test_tests_that_fail_anyway_stop_before(machine, capsys):
+    whole(machine)
+    machine.has("python", "1")
+    assert sanitize.main() == 1
+    assert len(machine.calls) == 2 and "mend that first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("status", [None, "1"], ids=["no driver", "a driver without a GPU"])
+def test_no_gpu(status, machine, capsys):
+    machine.has("compute-sanitizer")
+    if status:
+        machine.has("nvidia-smi", status)
+    assert sanitize.main() == 1
+    assert "No GPU here" in capsys.readouterr().err and not [x for x in machine.calls if "nvidia-smi" not in x]
+
+
+def test_no_sanitizer(machine, capsys):
+    machine.has("nvidia-smi")
+    assert sanitize.main() == 1
+    assert "compute-sanitizer is not on PATH. It comes with the CUDA toolkit" in capsys.readouterr().err
+
+
+def test_the_interpreter_would_run_nothing_on_the_gpu(machine, monkeypatch, capsys):
+    whole(machine)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert sanitize.main() == 1
+    assert "TRITON_INTERPRET is set" in capsys.readouterr().err
+
+
+def test_what_is_selected_is_the_half_without_nan(machine):
+    """-k takes a part of an id."""
+    whole(machine)
+    sanitize.main()
+    assert " -k plain " in machine.calls[1]
+    assert 'ids=["plain", "prefilled"]' in (sanitize.ROOT / sanitize.TESTS).read_text()
