@@ -104,7 +104,9 @@ def gradient_budget_used(
     exact = partial(oracle, attn_mask=mask, **_without_masks(options))
     truths = gradients(exact, *(x.double() for x in (q, k, v, dout)))[1:]
     actual = gradients(partial(attention, **options), q, k, v, dout)[1:]
-    sizes, roundings = squares.gradients(), squares.gradients(squares.rounding)
+    sizes = squares.gradients()
+    # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
+    roundings = squares.gradients(2 * squares.rounding)
     return {
         name: budget_used(actual[i], [x[i] for x in of_torch], truths[i], sizes[i], roundings[i])
         for i, name in enumerate(("dq", "dk", "dv"))
@@ -185,8 +187,8 @@ class Squares:
     the smallest normal number is known no better than that number.
 
     A score is known to 2⁻²³ of itself and of its sum's terms in FP32 at best, of which d added one after the other make
-    about √d/4 times more: its share's relative error (``rounding``, [..., N_q, 1], of the row's worst score).  The error
-    that this makes is a size too, each term times its rounding.
+    about √d/3 times more: its share's relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What
+    this does is a size too, each term times its rounding.
     """
 
     def __init__(self, q, k, v, mask, scale, dout=None):
@@ -200,7 +202,7 @@ class Squares:
         shares = weights(q.double(), k.double(), attn_mask=mask, scale=scale, **gqa)
         self.shares = shares.square() + self.floor
         self.output = self.shares @ self.v + (shares @ v.double().repeat_interleave(self.group, 1)).square()
-        one_after_the_other = max(1, q.shape[-1] / 16)
+        one_after_the_other = max(1, q.shape[-1] / 8)
         scores = _scores(q.double(), k.double(), scale).square()
         scores = scores + one_after_the_other * self.scale**2 * (self.q @ self.k.mT)
         scores = (scores * mask).sqrt()
