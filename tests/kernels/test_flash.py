@@ -386,7 +386,6 @@ def test_empty_gives_zeros(shape, is_causal, device):
     assert all(x.shape == leaf.shape and x.eq(0).all() for x, leaf in zip(gradients, leaves, strict=True))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_row_of_nothing_but_minus_infinity_gives_0(device, tiles):
     q, k, v = inputs(device, torch.float32, 40, 70, 16)
     q[:, :, 7] = -torch.inf
@@ -396,7 +395,6 @@ def test_a_row_of_nothing_but_minus_infinity_gives_0(device, tiles):
     assert torch.autograd.grad(out.sum(), q)[0][:, :, 7].eq(0).all()
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("value", [torch.inf, -torch.inf, torch.nan])
 @pytest.mark.parametrize("where", range(3), ids=["query", "key", "value"])
 def test_inf_and_nan_spread_as_in_torch(where, value, device, tiles):
@@ -407,7 +405,6 @@ def test_inf_and_nan_spread_as_in_torch(where, value, device, tiles):
     torch.testing.assert_close(flash_attention(*tensors), expected, equal_nan=True, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_key_that_a_query_may_not_see_cannot_reach_it(device, tiles):
     q, k, v = inputs(device, torch.float32, 70, 70, 16)
     expected = flash_attention(q, k, v, is_causal=True)
