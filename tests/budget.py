@@ -85,7 +85,9 @@ def attention_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, 
     squares = Squares(q, k, v, mask, options.get("scale"))
     of_torch = [outputs[0] for outputs in torch_results(q, k, v, None, mask, options)]
     truth = oracle(q, k, v, attn_mask=mask, **_without_masks(options))
-    return budget_used(attention(q, k, v, **options), of_torch, truth, squares.out(), squares.out(squares.rounding))
+    size = squares.out()
+    rounding = squares.out(squares.rounding) + size * arithmetic(k.shape[-2])
+    return budget_used(attention(q, k, v, **options), of_torch, truth, size, rounding)
 
 
 def gradient_budget_used(
@@ -107,10 +109,20 @@ def gradient_budget_used(
     sizes = squares.gradients()
     # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
     roundings = squares.gradients(2 * squares.rounding)
+    terms = (k.shape[-2], q.shape[-2] * squares.group, q.shape[-2] * squares.group)
     return {
-        name: budget_used(actual[i], [x[i] for x in of_torch], truths[i], sizes[i], roundings[i])
+        name: budget_used(
+            actual[i], [x[i] for x in of_torch], truths[i], sizes[i], roundings[i] + sizes[i] * arithmetic(terms[i])
+        )
         for i, name in enumerate(("dq", "dk", "dv"))
     }
+
+
+def arithmetic(terms: int) -> float:
+    """What FP32 inside a kernel does to a row, as a fraction of its size: exp2 of a GPU is off by two units in the last
+    place, and sums of n terms, one after the other, by about √n/4.
+    """
+    return 2 * torch.finfo(torch.float32).eps * max(1, terms**0.5 / 8)
 
 
 def lse_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
