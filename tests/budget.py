@@ -167,9 +167,16 @@ def torch_results(q, k, v, dout, mask, options) -> list[tuple[Tensor, ...]]:
     """What each of SDPA's backends says that accepts these inputs: its output, and with ``dout`` the three gradients.
 
     SDPA takes key_lengths as a mask alone, which it refuses beside is_causal.  On a query that sees no key its backends
-    disagree; here it gets every key and no gradient, and its output is not looked at.
+    disagree; here it gets every key and no gradient, and its output is not looked at.  Heads that are shared are
+    repeated, for most backends refuse them.
     """
-    arguments = {name: value for name, value in options.items() if name != "key_lengths"}
+    arguments = {name: value for name, value in options.items() if name in ("is_causal", "scale")}
+    group = q.shape[1] // max(1, k.shape[1])
+
+    def attention(q, k, v):
+        k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+        return scaled_dot_product_attention(q, k, v, **arguments)
+
     if options.get("key_lengths") is not None:
         no_key = ~mask.any(-1, keepdim=True)
         arguments |= {"attn_mask": mask | no_key, "is_causal": False}
@@ -180,9 +187,9 @@ def torch_results(q, k, v, dout, mask, options) -> list[tuple[Tensor, ...]]:
             warnings.simplefilter("ignore")  # each says why it does not accept these inputs
             try:
                 if dout is None:
-                    results.append((scaled_dot_product_attention(q, k, v, **arguments),))
+                    results.append((attention(q, k, v),))
                 else:
-                    results.append(gradients(partial(scaled_dot_product_attention, **arguments), q, k, v, dout))
+                    results.append(gradients(attention, q, k, v, dout))
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError:
