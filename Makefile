@@ -31,9 +31,10 @@ serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
 	PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
 
-record:  ## run the stale and missing snippets on this machine's GPU; ALL=1 runs every one
+record:  ## run on this machine's GPU the snippets and the suite whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
 	$(RUN) scripts.record $(if $(ALL),--all)
+	$(RUN) scripts.suite $(if $(ALL),--all)
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test
