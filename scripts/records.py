@@ -15,12 +15,14 @@ and pages read them.
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import json
 import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -112,7 +114,11 @@ def snippet(name: str) -> NotebookNode:
     """
     if name not in names():
         raise RecordError(f"there is no snippet {name}; there are: {', '.join(names())}")
-    text = (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")
+    return copy.deepcopy(_cells(name, (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")))
+
+
+@cache
+def _cells(name: str, text: str) -> NotebookNode:
     percent = {"extension": ".py", "format_name": "percent", "comment_magics": False}
     cells = []
     for cell in jupytext.reads(text, fmt=percent).cells:
@@ -150,9 +156,8 @@ def digest(name: str) -> dict[str, str]:
             path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
             if not path.is_file():
                 raise RecordError(f"snippet {name} imports {module}, but there is no {path.relative_to(ROOT)}")
-            tree = _parsed(path)
-            found[module] = _hash(tree)
-            waiting.extend(_imports(module, tree))
+            found[module], imported = _module(module, path.read_text(encoding="utf-8"))
+            waiting.extend(imported)
     return found
 
 
@@ -166,7 +171,7 @@ def suite_digest() -> dict[str, str]:
         for path in sorted(rooms + shared)
         if path.name != "__init__.py"
     }
-    return {module: _hash(_parsed(path)) for module, path in modules.items()}
+    return {module: _module(module, path.read_text(encoding="utf-8"))[0] for module, path in modules.items()}
 
 
 def read(name: str) -> Record:
@@ -333,8 +338,11 @@ def _tree(name: str, tag: str, source: str) -> ast.Module:
     return tree
 
 
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+@cache
+def _module(name: str, text: str) -> tuple[str, tuple[str, ...]]:
+    """The hash of a module and the ``kernels`` modules that it imports; of one text worked out once."""
+    tree = ast.parse(text, filename=name)
+    return _hash(tree), tuple(_imports(name, tree)) if name.startswith("kernels.") else ()
 
 
 def _imports(where: str, tree: ast.AST) -> Iterator[str]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 from html import unescape
 from pathlib import Path
 
 import mkdocs_jupyter.config
 import mkdocs_jupyter.convert
 import nbformat
+from jinja2 import Environment, FileSystemBytecodeCache
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File
+from nbconvert.exporters import templateexporter
 from nbconvert.exporters.templateexporter import default_filters
 
 from scripts import records
@@ -31,6 +34,10 @@ def set_template() -> None:
     shutil.copytree(OURS, templates, dirs_exist_ok=True)
     mkdocs_jupyter.config.settings.templates_dir = str(templates)
     default_filters["recorded"] = outputs.output_html
+    # nbconvert makes an environment for each notebook, and would compile the same templates again for each.
+    compiled = BUILD / "jinja"
+    compiled.mkdir(parents=True, exist_ok=True)
+    templateexporter.Environment = partial(Environment, bytecode_cache=FileSystemBytecodeCache(str(compiled)))
 
 
 def compose(config) -> list[File]:
