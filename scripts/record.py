@@ -1,7 +1,8 @@
 """Run snippets on this machine's GPU, keep what they print and draw: ``python -m scripts.record [--all] [NAME ...]``.
 
 Runs what is stale or missing, or the named ones, or all; each in a Jupyter kernel of its own, cell by cell.  A record
-is replaced whole, after the last cell: a snippet that raises or writes to stderr stops the command and changes nothing.
+is replaced whole, after the last cell: a snippet that raises or writes to stderr changes nothing.  The others are run
+all the same, and the exit status is 1.
 Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network.
 
 ``--check`` runs nothing and says what is stale or missing, the outcome of the GPU suite (``scripts.suite``) included.
@@ -31,6 +32,10 @@ UP_TO_DATE = "every record is up to date"
 SNIPPETS_UP_TO_DATE = "every snippet's record is up to date"
 
 
+class Unfit(RecordError):
+    """No record can be made here."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record", description="Run snippets on this machine's GPU.")
     which = parser.add_mutually_exclusive_group()
@@ -48,8 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = choose(options.names, options.all)
         if not chosen:
             print(SNIPPETS_UP_TO_DATE)
-        for name in chosen:
-            record(name)
+        return int(any([not recorded(name) for name in chosen]))
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
@@ -57,6 +61,22 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nstopped: interrupted; the record of the snippet that was running is as it was", file=sys.stderr)
         return 130
     return 0
+
+
+def recorded(name: str) -> bool:
+    """Whether a snippet was recorded; one that was not is told of, and does not keep the others from it.
+
+    Raises:
+        Unfit: if none can be, on this machine.
+    """
+    try:
+        record(name)
+    except Unfit:
+        raise
+    except RecordError as error:
+        print(f"\nnot recorded: {error}\n", file=sys.stderr)
+        return False
+    return True
 
 
 def choose(named: list[str], everything: bool) -> list[str]:
@@ -207,13 +227,13 @@ def printed(cell: NotebookNode) -> dict:
 
 def refuse_interpreter(name: str) -> None:
     if watch.in_interpreter():
-        raise RecordError(f"{name} was not run: TRITON_INTERPRET is set, and a record is made on a GPU; unset it")
+        raise Unfit(f"{name} was not run: TRITON_INTERPRET is set, and a record is made on a GPU; unset it")
 
 
 def refuse_without_gpu(name: str, provenance: dict) -> None:
     if not provenance["gpu"]:
         seen = f"torch {provenance['torch']}" if provenance["torch"] else f"no torch in {sys.executable}"
-        raise RecordError(f"no GPU ({seen}): {name} was not run, nothing was written")
+        raise Unfit(f"no GPU ({seen}): {name} was not run, nothing was written")
 
 
 def refuse_stderr(name: str, where: str, text: str) -> None:

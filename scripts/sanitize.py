@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts import watch
+
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests/kernels/test_small.py"
 TOOLS = ("memcheck", "racecheck", "initcheck")
@@ -27,7 +29,7 @@ def main() -> int:
     # Memory prefilled with NaN has been written to, so initcheck wants the plain half.
     tests = [sys.executable, "-m", "pytest", TESTS, "-q", "-k", "plain", "-p", "no:cacheprovider"]
     # Each tensor is an allocation of its own, whose end memcheck knows.
-    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "PYTEST_ADDOPTS": ""}
     print("Once without a sanitizer: it compiles the kernels.", flush=True)
     if subprocess.run(tests, cwd=ROOT, env=environment).returncode:
         print("The tests fail without a sanitizer: mend that first.", file=sys.stderr)
@@ -50,9 +52,9 @@ def unfit() -> str | None:
     if not shutil.which("compute-sanitizer"):
         return (
             "compute-sanitizer is not on PATH. It comes with the CUDA toolkit, in its bin/ "
-            "(PATH=$PATH:/usr/local/cuda/bin), or by itself: apt-get install cuda-sanitizer-13-0"
+            "(PATH=$PATH:/usr/local/cuda/bin), or by itself, from NVIDIA's apt source, as cuda-sanitizer-13-0"
         )
-    if os.environ.get("TRITON_INTERPRET", "0") != "0":
+    if watch.in_interpreter():
         return "TRITON_INTERPRET is set, so that no kernel would run on the GPU. Unset it."
     return None
 

@@ -2,9 +2,9 @@
 # # The same bytes, read side by side and read apart
 #
 # Every number of a long vector is read once, by programs whose neighbouring lanes read numbers
-# that are stride places apart. Memory comes in sectors of 32 bytes, 8 of these numbers: at
-# stride 1 all of a sector is used when it arrives, from stride 8 on an eighth of it. The sum
-# shows that the same numbers are read.
+# that are stride places apart. A warp asks for sectors of 32 bytes, 8 of these numbers: at
+# stride 1 all of a sector is used when it arrives, from stride 8 on an eighth of it. Sums that
+# agree but for rounding say that the same numbers are read.
 
 # %% tags=["same"]
 from functools import partial
@@ -25,7 +25,9 @@ for stride in strides:
 
 # %% [markdown]
 # How long one read takes, how many of the bytes that were wanted it brings in a second, and
-# that speed against stride 1, and against PyTorch's own sum of the same vector.
+# that speed against stride 1, and against PyTorch's own sum of the same vector. Sectors alone
+# would end the loss at stride 8. If stride 16 halves the speed once more, memory hands out its
+# sectors in pairs.
 
 # %% tags=["reads"]
 reads = {f"stride_{stride}": partial(strided_read, x, stride) for stride in strides}

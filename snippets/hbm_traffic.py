@@ -3,7 +3,8 @@
 #
 # One head of 128 numbers in FP16, and 8192 queries and keys; 1024 for the two rungs that ask
 # for each key once a query. First the prediction: no cache holds anything before a kernel
-# starts, and nothing has to be read from memory twice.
+# starts, and each reads its inputs once, but for the softmax of the three kernels, which goes
+# over every row twice.
 
 # %% tags=["predicted"]
 import torch
@@ -40,8 +41,10 @@ predicted.show()
 
 # %% [markdown]
 # Counted by the memory's own counters, kernel by kernel. Flushed: every cache is emptied before
-# each kernel. Kept: the caches stay as the kernel before left them, as in use; what that one
-# wrote can be read from there, and may reach memory only while a later kernel runs.
+# each kernel; what a kernel leaves in L2 at its end is counted for none, so that a small output
+# shows as nothing written. Kept: the caches stay as the kernel before left them, as in use;
+# what that one wrote can be read from there, and may reach memory only while a later kernel
+# runs. Time is that of the kernel alone, under the profiler.
 
 # %% tags=["counted"]
 units = {"kernel": "", "read": "MB", "written": "MB", "time": "ms"}
@@ -62,7 +65,7 @@ else:
 # %% [markdown]
 # All kernels of a form together. Requested is what those forms ask for that keep no square:
 # what is not counted of it, the caches answered. Times the least: the flushed count against Q,
-# K, V and the output, moved once.
+# K, V and the output, moved once; 0.75 is Q, K and V alone, with the output still in L2.
 
 # %% tags=["whole"]
 queries_a_program = {one_key_attention: 1, key_blocks_attention: 1}

@@ -2,9 +2,9 @@
 # # How much memory each form takes
 #
 # One head of 128 numbers in BF16, N queries and N keys; Q, K and V are counted nowhere. At
-# their peak the three lines hold two squares of scores and the output, and three kernels one
-# square in FP32, which is as much; FlashAttention holds the output, and one FP32 number a
-# query. This is the prediction.
+# their peak the three lines hold two squares, scores and shares, and the output; three kernels
+# hold one square in FP32, which is as much; FlashAttention holds the output, and one FP32
+# number a query. This is the prediction.
 
 # %% tags=["predicted"]
 import warnings
@@ -30,8 +30,9 @@ predicted.show()
 
 # %% [markdown]
 # Measured: N doubles until the three lines run out of memory. What runs out at one N is not
-# tried at the next. Ratio compares with the SDPA backend that takes least. Forward only, then
-# the forward and the backward pass together, as in training.
+# tried at the next. Against SDPA: how many times as much as the SDPA backend that takes least;
+# below 1 is less. Forward only, then forward and backward together, as in training, where dQ,
+# dK and dV count, and the gradient that arrives does not.
 
 
 # %% tags=["measure"]
@@ -48,7 +49,7 @@ fused |= {name: SDPA[name] for name in ("sdpa_flash", "sdpa_cudnn", "sdpa_effici
 cases = {"forward": unfused | fused, "training": {"attention": attention} | fused}
 
 units = {"form": "", "passes": "", "n": "", "expected": "MiB", "peak": "MiB"}
-units |= {"out_of_memory": "", "ratio": ""}
+units |= {"out_of_memory": "", "against_sdpa": ""}
 tables = {passes: Table(passes, **units) for passes in cases}
 for passes, forms in cases.items() if on_gpu else []:
     n, exhausted = 1024, set()

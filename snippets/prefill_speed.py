@@ -2,12 +2,11 @@
 # # How fast each form is, forward and backward
 #
 # 16384 tokens of 2048 numbers each, in BF16: as N doubles the batch is halved, and as a head
-# grows there are fewer of them, so that the work is the same for every size of head. Least is
-# what any form must move. A multiply-add counts as two, and causal as half.
+# grows there are fewer of them, so that the FLOPs are the same for every size of head. Least is
+# what any form must move, here for heads of 128. A multiply-add counts as two, causal as half.
 
 # %% tags=["work"]
 import warnings
-from contextlib import suppress
 from itertools import product
 
 import torch
@@ -33,12 +32,16 @@ work.show()
 
 # %% [markdown]
 # The forms: every rung of the ladder, and PyTorch's `scaled_dot_product_attention`, called SDPA
-# here, by each of its backends. Left out is what a backend refuses; what would fill more than
-# 30 GB with squares of scores; and a rung that would take more than 200 ms, were it four times
-# as slow as at half of N. At N = 512 every rung is there. Forward runs without autograd.
+# here, by each of its backends. Left out is what a backend refuses; what would fill more than a
+# third of the memory with squares of scores; and a rung that would take more than 200 ms, were
+# it four times as slow as at half of N, where twice is usual. At N = 512 every rung is there.
+# Forward runs without autograd.
 #
-# p20 and p80 are the times below which 20 and 80 of 100 calls stay. Ratio is the speed against
-# that of the fastest SDPA backend in the same setting: 1 is as fast, 0.5 takes twice as long.
+# p20 and p80 are the times below which 20 and 80 of 100 calls stay; they are equal where a call
+# takes so long that it is timed once. Speed is the work above by the time, whatever a form
+# computes: those that keep the square spare one of the five matmuls of the backward pass, and
+# causal they compute all of it. Ratio is the speed against that of the fastest SDPA backend in
+# the same setting: 1 is as fast, 0.5 takes twice as long.
 
 # %% tags=["measure"]
 warnings.simplefilter("ignore")  # a backend that refuses says why
@@ -48,22 +51,26 @@ held = {"attention": 6, "three_kernel_attention": 4, "sdpa_math": 12}  # bytes a
 
 units = dict.fromkeys(["form", "direction", "head_dim", "n", "causal"], "")
 units |= {"median": "ms", "p20": "ms", "p80": "ms", "speed": "TFLOP/s", "ratio": ""}
-tables, times = {}, {}
+tables, times, refused = {}, {}, set()
+room = torch.cuda.is_available() and torch.cuda.get_device_properties(0).total_memory / 3
 settings = product((False, True), (64, 128, 256), (False, True), lengths)
-for backward, head_dim, causal, n in settings if torch.cuda.is_available() else []:
+for backward, head_dim, causal, n in settings if room else []:
     heads, batch = width // head_dim, tokens // n
+    direction = "backward" if backward else "forward"
     # Query, key and value, and for the backward pass the gradient that arrives.
     inputs = torch.randn(3 + backward, batch, heads, n, head_dim, device="cuda").bfloat16()
     before, times = times, {}
     for name, form in forms.items():
         slow = name not in SDPA and (name not in before or 4 * before[name].median > 200)
         squares = (1 + backward) * held.get(name, 0) * heads * batch * n * n
-        if (slow and n > 512) or squares > 30e9 or (backward and form in forward_only):
+        if (slow and n > 512) or squares > room or (backward and form in forward_only):
             continue
-        with suppress(RuntimeError if name in SDPA else ()):  # a backend may refuse
+        try:
             times[name] = time_attention(form, *inputs, is_causal=causal, milliseconds=40)
+        except RuntimeError as error:  # a backend may refuse
+            assert name in SDPA and not isinstance(error, torch.OutOfMemoryError), name
+            refused.add((name, direction, head_dim))
 
-    direction = "backward" if backward else "forward"
     title = f"{direction}_{head_dim}"
     table = tables.setdefault(title, Table(title, **units))
     fastest = min(times[name].median for name in SDPA if name in times)
@@ -72,28 +79,28 @@ for backward, head_dim, causal, n in settings if torch.cuda.is_available() else 
         numbers = [*spent, flops / spent.median / 1e9, fastest / spent.median]
         row = [name, direction, head_dim, n, causal, *(float(f"{x:.4g}") for x in numbers)]
         table.add(**dict(zip(units, row, strict=True)))
-print(f"{len(tables)} tables" if tables else "No GPU here: a CPU's times say nothing of a GPU.")
+print(f"refused: {sorted(refused) or 'nothing'}" if tables else "No GPU here, so no times.")
 
 # %% [markdown]
 # Heads of 64, forward and then backward.
 
 # %% tags=["heads_of_64"]
-if tables:
-    tables["forward_64"].show()
-    tables["backward_64"].show()
+for title in ("forward_64", "backward_64") if tables else ():
+    tables[title].show()
 
 # %% [markdown]
 # Heads of 128, forward and then backward.
 
 # %% tags=["heads_of_128"]
-if tables:
-    tables["forward_128"].show()
-    tables["backward_128"].show()
+for title in ("forward_128", "backward_128") if tables else ():
+    tables[title].show()
 
 # %% [markdown]
-# Heads of 256, forward and then backward.
+# Heads of 256, forward and then backward. The backward pass of FlashAttention is at its worst
+# here: two accumulators of 256 columns fill the registers, so that its blocks are small and a
+# program has an SM to itself. The three lines, whose square goes through large matmuls, pass it
+# where that square fits into memory.
 
 # %% tags=["heads_of_256"]
-if tables:
-    tables["forward_256"].show()
-    tables["backward_256"].show()
+for title in ("forward_256", "backward_256") if tables else ():
+    tables[title].show()

@@ -234,18 +234,25 @@ def old(house, monkeypatch):
 
 
 def expect_stop(house, cell, *messages):
-    """The snippet with that cell added stops the command, by name, and leaves the record and the others alone."""
+    """The snippet with that cell added is named, and leaves its record and the others alone."""
     house.snippet("fails", f'# %% tags=["start"]\nprint("it ran")\n\n{cell}\n')
-    run = house.command("fails", "table")
+    run = house.command("fails")
     assert run.returncode == 1
-    assert "stopped: " in run.stderr and "fails" in run.stderr
+    assert "not recorded: " in run.stderr and "fails" in run.stderr
     for message in messages:
         assert message in run.stderr
     assert house.path("fails").read_bytes() == house.before
     assert os.listdir(house.path("fails").parent) == ["fails.ipynb"]
 
 
-def test_a_snippet_that_cannot_be_kept_stops_the_command_and_leaves_the_record(old):
+def test_the_others_are_run_when_one_fails(old):
+    old.snippet("fails", '# %% tags=["broken"]\n1 / 0\n')
+    run = old.command("fails", "table")
+    assert run.returncode == 1 and run.stderr.count("not recorded: ") == 1
+    assert records.read("table").name == "table" and old.path("fails").read_bytes() == old.before
+
+
+def test_a_snippet_that_cannot_be_kept_leaves_the_record(old):
     """One house for all: making one takes a run."""
     expect_stop(old, '# %% tags=["broken"]\n1 / 0', "fails failed", "ZeroDivisionError")
     expect_stop(old, '# %% tags=["raises-exception"]\n1 / 0', "ZeroDivisionError")
