@@ -6,7 +6,7 @@ blend of the values read so far.  A block of scores lives in registers from the 
 the second; when the maximum moves, all that was summed before is rescaled by the same factor.
 
 The backward pass reads no square either.  Of each row the forward pass leaves one number, the
-log-sum-exp ``lse``, and from it the weights are computed again, block by block, exact:
+log-sum-exp ``lse``, and from it the weights are computed again, block by block:
 
     weights  = exp(scores - lse)                  as they were in the forward pass
     dvalue   = weightsᵀ · dout
@@ -19,8 +19,8 @@ A program adds up only what it owns, so each sum has one order and two runs agre
 one kernel owns queries and streams keys, one owns keys and streams queries.  The price is to
 compute scores and dweights twice: seven matmuls instead of five.
 
-Blocks are read through tensor descriptors: on Hopper and later the copy engine (TMA) fetches a
-whole block, and fills up with zeros what lies outside the tensor.
+Blocks are read through tensor descriptors: on Hopper and later the Tensor Memory Accelerator
+(TMA) fetches a whole block, and fills up with zeros what lies outside the tensor.
 
 Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; loops in the order of
 FlashAttention-2, arXiv:2307.08691.
@@ -39,7 +39,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.inputs import REFERENCE, check_kernel, check_shapes
 
-LOG2_E = math.log2(math.e)
+LOG2_E = tl.constexpr(math.log2(math.e))
 
 
 class Tiles(NamedTuple):
@@ -56,7 +56,7 @@ class Tiles(NamedTuple):
 
     @property
     def launch(self) -> dict[str, int | None]:
-        """What is no part of the kernel, but of its launch."""
+        """The options of a launch: how many warps, stages and registers."""
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": self.registers}
 
 
@@ -91,27 +91,33 @@ def flash_attention(
     key_lengths: Tensor | None = None,
     return_lse: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """``reference.attention`` in O(N) memory: [batch, heads, N_q, head_dim], differentiable.
+    """``reference.attention`` in O(N) memory: [batch, heads, N_q, head_dim].
 
+    Differentiable, once: the gradients have none.
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are IEEE FP32, or TF32
     where ``torch.backends.cuda.matmul.fp32_precision`` says so.
     is_causal: aligned top-left, as in torch: query i sees keys 0 to i
-    scale: 1/√head_dim if None, any sign   enable_gqa: fewer heads in k and v than in q
+    scale: 1/√head_dim if None, any sign; what FP32 holds only as a subnormal counts as 0
+    enable_gqa: fewer heads in k and v than in q
     key_lengths: [batch]; in sequence b keys from key_lengths[b] on are padding, and not used
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
     in FP32; it has a gradient, too, so that partial results can be merged and trained through
     A query without any key gets 0, lse -inf and gradient 0; so does one whose every score is
     -inf, where the reference has NaN.  NaN or inf in v reaches the whole block of queries that
-    reads it: 0 · NaN = NaN.
+    reads it, 0 · NaN = NaN, and in k the gradient of that block.
     Asks for Q and the output once, and for K and V once a block of queries; causal, only for
-    those up to the diagonal.  A tensor whose rows are not contiguous, or whose strides are no
-    multiples of 16 bytes, is copied first: the copy engine cannot read it in place.
+    those up to the diagonal.  What TMA cannot read in place is copied first: a tensor whose
+    rows are not contiguous, or whose start or strides are no multiples of 16 bytes.
+    torch.autocast changes nothing.
 
     Raises a ValueError or TypeError that names the argument, also for one on a CPU outside
     Triton's interpreter.
     """
-    scale = check_shapes(q, k, v, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa)
+    scale = check_shapes(
+        q, k, v,
+        is_causal=is_causal, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa,
+    )  # fmt: skip
     key_lengths = None if key_lengths is None else key_lengths.contiguous()
     # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
     if scale < 0:
@@ -140,8 +146,8 @@ def flash_forward(
     with torch.cuda.device_of(q):
         flash_forward_kernel[(pairs * triton.cdiv(seq_q, tile.block_q),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            out, lse, key_lengths, scale * LOG2_E,
-            pairs, together(is_causal, pairs, seq_q), *sizes_of(q, k),
+            out, lse, key_lengths, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k),
             HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(), **tile.launch,
         )  # fmt: skip
     return out, lse
@@ -168,16 +174,16 @@ def flash_backward(
         flash_dq_kernel[(pairs * triton.cdiv(padded_q, tile.block_q),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(out, tile.block_q), described(dout, tile.block_q),
-            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E,
-            pairs, together(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
+            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
             **shared, **tile.launch,
         )  # fmt: skip
         tile, pairs = to_dkdv, batch * k.shape[1]
         flash_dkdv_kernel[(pairs * triton.cdiv(k.shape[2], tile.block_k),)](
             described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
             described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
-            scale, scale * LOG2_E,
-            pairs, together(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
+            scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
             **shared, **tile.launch,
         )  # fmt: skip
     return dq, dk, dv
@@ -222,7 +228,7 @@ def empty_outputs(q: Tensor) -> tuple[Tensor, Tensor]:
 
 def described(x: Tensor, rows: int) -> TensorDescriptor:
     """Where blocks of ``rows`` rows of one head are: an address, four sizes, four strides."""
-    unit = 16 // x.element_size()  # the copy engine counts in 16 bytes
+    unit = 16 // x.element_size()  # TMA counts in 16 bytes
     strides_fit = x.stride(-1) == 1 and all(stride % unit == 0 for stride in x.stride()[:-1])
     if not strides_fit or x.data_ptr() % 16:
         width = triton.cdiv(x.shape[-1], unit) * unit
@@ -232,14 +238,15 @@ def described(x: Tensor, rows: int) -> TensorDescriptor:
 
 
 def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
-    """Query heads, query heads that share one key head, N_q and N_k."""
+    """heads, group, seq_q, seq_k: group is how many query heads share one key head."""
     return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
 
 
-def together(is_causal: bool, pairs: int, rows: int) -> int:
-    """How many of the last heads share the end, given the rows of each: 2**15 rows in all.
+def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
+    """How many of the last pairs of batch and head are worked on at a time, causal: 2**15 rows.
 
-    Without a mask all programs take the same time, and in order they share what L2 holds.
+    That is about what runs on an H100 at once.  Without it the last long blocks run alone at
+    the end; all pairs interleaved would not share what L2 holds.  rows: of one pair
     """
     return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
 
@@ -249,10 +256,10 @@ def precision() -> str:
     return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
 
 
-# The kernels.  q, k, v, dout: descriptors, see above; other tensors are pointers to contiguous
-# ones.  scale_log2 is scale · log2(e), so that exp2 can stand for exp.  Lengths and counts get
-# no compilations of their own.
-COUNTS = ["pairs", "together", "heads", "group", "seq_q", "seq_k", "padded_q"]
+# The kernels.  What load_block reads is a descriptor, see above; other tensors are pointers to
+# contiguous ones.  scale_log2 is scale · log2(e), so that exp2 can stand for exp.  Lengths and
+# counts get no compilations of their own.
+COUNTS = ["pairs", "interleave", "heads", "group", "seq_q", "seq_k", "padded_q"]
 
 
 @triton.jit
@@ -263,21 +270,20 @@ def load_block(tensor, batch, head, row):
 
 
 @triton.jit
-def share_of_work(blocks, pairs, together):
+def share_of_work(blocks, pairs, interleave):
     """Which pair of batch and head is this program's, and which of its blocks, longest first.
 
-    One pair after the other; but of the last ``together`` first the longest block of each, then
-    the next, so that at the end only short work is left.
+    One pair after the other; but of the last ``interleave`` first the longest block of each,
+    then the next, so that at the end only short work is left.
     """
     program = tl.program_id(0)
-    alone = (pairs - together) * blocks
-    if program < alone:
-        pair, rank = program // blocks, program % blocks
+    in_order = (pairs - interleave) * blocks
+    if program < in_order:
+        pair = program // blocks
+        rank = program % blocks
     else:
-        pair, rank = (
-            pairs - together + (program - alone) % together,
-            (program - alone) // together,
-        )
+        pair = pairs - interleave + (program - in_order) % interleave
+        rank = (program - in_order) // interleave
     return pair, rank
 
 
@@ -291,7 +297,7 @@ def length_of(key_lengths, batch, seq_k):
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_forward_kernel(
-    q, k, v, out, lse, key_lengths, scale_log2, pairs, together, heads, group, seq_q, seq_k,
+    q, k, v, out, lse, key_lengths, scale_log2, pairs, interleave, heads, group, seq_q, seq_k,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of queries: reads its keys and values, writes its output and lse."""
@@ -299,7 +305,7 @@ def flash_forward_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = tl.cdiv(seq_q, BLOCK_Q)
-    pair, rank = share_of_work(query_blocks, pairs, together)
+    pair, rank = share_of_work(query_blocks, pairs, interleave)
     first_query = (query_blocks - 1 - rank) * BLOCK_Q  # the longest causal work first
     batch, head = pair // heads, pair % heads
     key_head = head // group
@@ -353,7 +359,7 @@ def flash_forward_kernel(
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
     row = tl.cast(pair, tl.int64) * seq_q + query  # 64 bits: offsets may pass 2**31
     column = tl.arange(0, PADDED_DIM)
-    tl.store(lse + row, (running_max + tl.log2(safe_sum)) / 1.4426950408889634, query < seq_q)
+    tl.store(lse + row, (running_max + tl.log2(safe_sum)) / LOG2_E, query < seq_q)
     tl.store(
         out + row[:, None] * HEAD_DIM + column[None, :],
         (accumulator / safe_sum[:, None]).to(out.dtype.element_ty),
@@ -364,7 +370,7 @@ def flash_forward_kernel(
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dq_kernel(
     q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths,
-    scale, scale_log2, pairs, together, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, pairs, interleave, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of queries: reads its keys and values, writes its gradient, shift and delta."""
@@ -372,7 +378,7 @@ def flash_dq_kernel(
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = padded_q // BLOCK_Q
-    pair, rank = share_of_work(query_blocks, pairs, together)
+    pair, rank = share_of_work(query_blocks, pairs, interleave)
     first_query = (query_blocks - 1 - rank) * BLOCK_Q
     batch, head = pair // heads, pair % heads
     key_head = head // group
@@ -388,7 +394,7 @@ def flash_dq_kernel(
     if dlse is not None:
         row_delta -= tl.load(dlse + row, query < seq_q, 0.0)
     # shift: lse for exp2.  +inf makes every weight of a row 0 that saw nothing, or is none.
-    row_shift = tl.load(lse + row, query < seq_q, -float("inf")) * 1.4426950408889634
+    row_shift = tl.load(lse + row, query < seq_q, -float("inf")) * LOG2_E
     row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
     padded_row = tl.cast(pair, tl.int64) * padded_q + query
     tl.store(delta + padded_row, row_delta)
@@ -428,7 +434,7 @@ def flash_dq_kernel(
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dkdv_kernel(
     q, k, v, dout, shift, delta, dk, dv, key_lengths,
-    scale, scale_log2, pairs, together, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, pairs, interleave, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """One block of keys: reads the queries that see it, of every head that shares it.
@@ -439,7 +445,7 @@ def flash_dkdv_kernel(
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), pairs, together)  # of key heads
+    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), pairs, interleave)  # of key heads
     first_key = rank * BLOCK_K
     batch, key_head = pair // (heads // group), pair % (heads // group)
     key = first_key + tl.arange(0, BLOCK_K)

@@ -134,6 +134,7 @@ def check_shapes(
     k: Tensor,
     v: Tensor,
     *,
+    is_causal: bool = False,
     key_lengths: Tensor | None = None,
     scale: float | None = None,
     enable_gqa: bool = False,
@@ -155,6 +156,8 @@ def check_shapes(
         raise ValueError(
             f"value has head_dim {v.shape[-1]}, query has {q.shape[-1]}: they must match"
         )
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"is_causal is {type(is_causal).__name__}, True or False is wanted")
     if key_lengths is not None:
         check_key_lengths(q, key_lengths)
     return scale
@@ -195,6 +198,11 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
             raise TypeError(
                 f"{name} is torch.bfloat16, which Triton's interpreter computes wrongly: "
                 f"use float16 or float32 there, or {on_cpu}"
+            )
+        if interpreted and tensor.device.type != "cpu":
+            raise ValueError(
+                f"{name} is on {tensor.device}, where Triton's interpreter cannot run: "
+                "move it to the CPU"
             )
         if not interpreted and tensor.device.type != "cuda":
             raise ValueError(

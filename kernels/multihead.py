@@ -117,7 +117,10 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_loop(cls, looped: LoopedMultiHeadAttention) -> MultiHeadAttention:
-        """The same attention, its weights copied: those of the heads one below the other."""
+        """The same attention, its weights copied: those of the heads one below the other.
+
+        Weights alone: whether they are trained, and in which mode, starts anew.
+        """
         output = looped.output
         vectorised = cls(output.in_features, len(looped.heads)).to(output.weight)
         with torch.no_grad():

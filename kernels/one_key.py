@@ -48,7 +48,8 @@ def one_key_attention(
     Raises a ValueError or TypeError that names the argument, also for an N_k above 16384, for
     a tensor that requires a gradient, and for one on a CPU outside Triton's interpreter.
     """
-    options = {"key_lengths": key_lengths, "scale": scale, "enable_gqa": enable_gqa}
+    options = {"is_causal": is_causal, "key_lengths": key_lengths}
+    options |= {"scale": scale, "enable_gqa": enable_gqa}
     scale = check_rung(one_key_kernel, q, k, v, **options)
     batch, heads, seq_q, head_dim = q.shape
     seq_k = k.shape[-2]

@@ -54,7 +54,8 @@ def three_kernel_attention(
     Raises a ValueError or TypeError that names the argument, also for one that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    options = {"key_lengths": key_lengths, "scale": scale, "enable_gqa": enable_gqa}
+    options = {"is_causal": is_causal, "key_lengths": key_lengths}
+    options |= {"scale": scale, "enable_gqa": enable_gqa}
     scale = check_rung(scores_kernel, q, k, v, **options)
     batch, heads, seq_q, head_dim = q.shape
     key_heads, seq_k = k.shape[1:3]

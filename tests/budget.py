@@ -50,7 +50,7 @@ def budget_used(
         useful = [x for x in errors if _is_useful(x, eps, rounding, size)]
         assert useful, "no baseline is of use: each is far from the truth itself, or not finite"
         worst = torch.stack(useful).amax(0)
-    allowed = FACTOR * ((worst + eps) * size + rounding)
+    allowed = FACTOR * (worst * size + rounding) + eps / 2 * size
     error = (actual.double() - truth).abs()
     used = (error / allowed).masked_fill(empty & (error == 0), 0)
     return used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
@@ -66,7 +66,7 @@ def worst_row(baseline: Tensor, actual: Tensor, truth: Tensor, size: Tensor) -> 
 def _is_useful(worst: Tensor, eps: float, rounding: Tensor | float, size: Tensor) -> bool:
     """Whether a baseline is as near to the truth as its precision promises, or nearly: it allows others its error."""
     unavoidable = torch.as_tensor(rounding / size).nan_to_num(nan=0.0)
-    return bool(worst.amax() < 64 * (eps + unavoidable.amax()))  # NaN compares false
+    return bool((worst < 16 * (eps + unavoidable.amax(-2, keepdim=True))).all())  # NaN compares false
 
 
 def smallest(dtype: torch.dtype) -> float:

@@ -89,7 +89,7 @@ def test_grouped_queries(key_heads, is_causal, device, tiles):
 
 
 @CAUSAL
-@pytest.mark.parametrize("scale", [0.01, 0.3, 2])
+@pytest.mark.parametrize("scale", [-1.5, 0.01, 0.3, 2])
 def test_any_scale(scale, is_causal, device, tiles):
     q, k, v = inputs(device, torch.float32, 37, 41, 16)
     assert used(q, k, v, is_causal=is_causal, scale=scale) <= 1
@@ -104,6 +104,13 @@ def test_a_scale_of_0_or_below(is_causal, device, tiles):
     for scale in (0, 1e-46):  # which FP32 cannot tell apart
         flat = flash_attention(q, k, v, is_causal=is_causal, scale=scale)
         assert flat.equal(flash_attention(0 * q, k, v, is_causal=is_causal))
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        results, expected = (
+            torch.autograd.grad(function(*leaves, is_causal=is_causal, scale=scale), leaves, torch.ones_like(q))
+            for function in (flash_attention, attention)
+        )
+        for result, wanted in zip(results, expected, strict=True):
+            torch.testing.assert_close(result, wanted, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(flat[..., -1, :], (v[..., :37, :] if is_causal else v).mean(-2))
 
 
@@ -193,10 +200,23 @@ def test_key_lengths(lengths, dtype, is_causal, device, tiles):
 
 
 @CAUSAL
-def test_lengths_may_be_int32_and_cover_everything(is_causal, device):
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_lengths_of_any_type_and_stride(dtype, is_causal, device):
+    tensors = inputs(device, torch.float32, 37, 70, 24)
+    tensors.append(torch.randn_like(tensors[0]))
+    lengths = torch.tensor([20, 70, 65, 3], device=device, dtype=dtype)
+    for laid_out in (lengths[::2], lengths[:1].expand(2), lengths[2:]):
+        results = with_gradients(*tensors, is_causal=is_causal, key_lengths=laid_out)
+        expected = with_gradients(*tensors, is_causal=is_causal, key_lengths=laid_out.clone().long())
+        assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
+        assert attention_budget_used(flash_attention, *tensors[:3], is_causal=is_causal, key_lengths=laid_out) <= 1
+
+
+@CAUSAL
+def test_lengths_may_cover_everything(is_causal, device):
     q, k, v = inputs(device, torch.float32, 37, 70, 24)
     expected = flash_attention(q, k, v, is_causal=is_causal)
-    lengths = torch.full((2,), 70, device=device, dtype=torch.int32)
+    lengths = torch.full((2,), 70, device=device)
     assert flash_attention(q, k, v, is_causal=is_causal, key_lengths=lengths).equal(expected)
 
 
@@ -241,7 +261,7 @@ def attention_and_lse(q, k, v, *, is_causal):
 def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
     """A row is measured by what a row of its head has on average: here no row is of another size."""
     tensors = inputs(device, torch.float32, 33, 70, 24)
-    douts = torch.randn_like(tensors[0]), torch.randn(tensors[0].shape[:-1], device=device)
+    douts = torch.randn_like(tensors[0]), torch.randn(2, 2, 1, device=device).expand(-1, -1, 33)
     chosen = {"out": [0], "lse": [1], "both": [0, 1]}[outputs]
     gradients = []
     for function, dtype in (
@@ -442,6 +462,7 @@ GOOD = dict.fromkeys("qkv", torch.zeros(2, 4, 8, 16))
         ({"q": [[1.0]]}, TypeError, "query is list"),
         ({"v": torch.zeros(2, 4, 8, 16, device="meta")}, ValueError, "value is on meta, query is on"),
         ({"scale": torch.tensor(1.0)}, TypeError, "scale is Tensor"),
+        ({"is_causal": "no"}, TypeError, "is_causal is str, True or False is wanted"),
         ({"key_lengths": [8, 8]}, TypeError, "key_lengths is list"),
         ({"key_lengths": torch.tensor([8.0, 8.0])}, TypeError, "key_lengths is torch.float32, int32 or int64"),
         ({"key_lengths": torch.tensor([8])}, ValueError, r"key_lengths has shape \[1\], query has 2 sequences: \[2\]"),

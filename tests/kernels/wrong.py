@@ -42,7 +42,7 @@ class Streamed(torch.autograd.Function):
 def forward(
     q, k, v, *, is_causal=False, scale=None, enable_gqa=False, key_lengths=None,
     shrink_sum=True, shrink_accumulator=True, mask_tail=True, causal_shift=0, scale_twice=False,
-    accumulate_in=torch.float32, nan_where_nothing_is_seen=False,
+    accumulate_in=torch.float32, nan_where_nothing_is_seen=False, weights_in=None, scores_in=torch.float32,
 ):  # fmt: skip
     """Output and lse.  Keys and values in blocks of BLOCK, online softmax, FP32 sums, weights in the inputs' dtype."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
@@ -53,7 +53,7 @@ def forward(
     running_sum = torch.zeros_like(running_max)
     accumulator = torch.zeros(q.shape, dtype=accumulate_in, device=q.device)
     for number, (key_block, value_block) in enumerate(zip(keys, values, strict=True)):
-        scores = q.float() @ key_block.mT * scale * (scale if scale_twice else 1)
+        scores = (q.float() @ key_block.mT * scale * (scale if scale_twice else 1)).to(scores_in).float()
         key = number * BLOCK + torch.arange(BLOCK, device=q.device)
         if mask_tail:
             scores = scores.masked_fill(key >= seq_k, -torch.inf)
@@ -68,7 +68,7 @@ def forward(
         running_max = new_max
         running_sum = running_sum * (shrink if shrink_sum else 1) + exponentials.sum(-1, keepdim=True)
         accumulator = accumulator * (shrink.to(accumulate_in) if shrink_accumulator else 1)
-        accumulator = accumulator + (exponentials.to(q.dtype).float() @ value_block).to(accumulate_in)
+        accumulator = accumulator + (exponentials.to(weights_in or q.dtype).float() @ value_block).to(accumulate_in)
     safe_sum = running_sum.masked_fill((running_sum == 0) & (not nan_where_nothing_is_seen), 1)
     return (accumulator / safe_sum).to(q.dtype), (running_max + safe_sum.log())[..., 0]
 
@@ -199,6 +199,8 @@ WRONG = {
     "padding not masked": ignores_key_lengths,
     "low precision": low_precision,
     "accumulator in half": partial(streamed, accumulate_in=torch.float16),
+    "weights in BF16": partial(streamed, weights_in=torch.bfloat16),
+    "scores in BF16": partial(streamed, scores_in=torch.bfloat16),
     "NaN in one place": nan_in_one_place,
     "NaN where a query sees no key": partial(streamed, nan_where_nothing_is_seen=True),
     "scaled twice": partial(streamed, scale_twice=True),
