@@ -1,4 +1,4 @@
-"""Every branch of every kernel is entered: each ``if`` goes both ways, each loop goes round more than once.
+"""Every branch of every kernel is entered: each condition goes both ways, each loop round more than once.
 
 A branch that no input can reach is dead code, and one that no test reaches is untested; blocks are made small here, so
 that small inputs have many.
