@@ -312,7 +312,8 @@ def test_a_stale_record_stops_the_build_and_names_snippet_and_module(copy):
     copy.edit("kernels/cost.py", lambda text: f"{text}\n\nCHANGED = True\n")
     built = copy.build()
     assert built.returncode != 0
-    assert "three_matmuls is stale: kernels.cost changed" in built.stderr
+    first = min(name for name in records.names() if "kernels.cost" in records.digest(name))
+    assert f"{first} is stale: kernels.cost changed" in built.stderr
     assert not (copy.root / "site" / CHAPTER).exists()
 
 
