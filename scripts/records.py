@@ -30,6 +30,7 @@ import nbformat
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
+WRITTEN = Path(__file__).stat().st_mtime_ns  # when this file was, as it was read
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"
 SUITE_PROVENANCE = frozenset(  # what every record states
