@@ -48,7 +48,7 @@ def table_html(table: dict, mark: str) -> str:
     rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
     caption = escape(table["name"].replace("_", " "))
     return (
-        f'<div class="hb-table" data-record="{mark}"><table><caption>{caption}</caption>'
+        f'<div class="hb-table" data-search-exclude data-record="{mark}"><table><caption>{caption}</caption>'
         f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
