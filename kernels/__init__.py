@@ -19,6 +19,10 @@ MODULE_OF = {
     "key_blocks_attention": "key_blocks",
     "three_kernel_attention": "three_kernels",
     "flash_attention": "flash",
+    "quantize": "block_scaling",
+    "dequantize": "block_scaling",
+    "KVCache": "kv_cache",
+    "decode_attention": "decode",
 }
 
 

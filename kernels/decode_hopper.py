@@ -1,0 +1,615 @@
+"""Decode on Hopper, in Gluon: what a thread reads is already its operand of the tensor cores.
+
+``kernels.decode`` says what is computed and how it is shared out.  There, numbers of 8 or 4
+bits are widened in one layout and multiplied in another, and the way from one to the other
+leads through shared memory.  Here every layout is written down, and chosen so that nothing
+moves.
+
+    tensor core, 16 x 8 x 16     lane 4g + t holds, of the left operand, rows g and g + 8, and
+                                 of each the places 2t, 2t + 1, 2t + 8 and 2t + 9
+    scores = keys · queryᵀ       keys are the left operand: rows are keys, places are dimensions
+    outputᵀ = valuesᵀ · weights  values are the left operand: rows are dimensions, places are
+                                 keys
+
+A sum does not care about the order of its terms.  So lane t may take any dimensions of a key,
+if the query is read in the same order, and lane g any dimensions of a value, if the output is
+written in that order: each takes up to 16 bytes side by side.
+
+A word is 32 bits: 2, 4 or 8 numbers.  ``widen`` takes two words, of neighbouring places, and
+makes pairs in 16 bits, the number i of both words in one register: as the tensor cores want
+them.  FP4 becomes FP16 by moving bits, since Hopper has no instruction for it.
+
+Each warp has keys of its own, and its own softmax; the warps of a program are merged at its
+end.  The Tensor Memory Accelerator (TMA) fetches the next tiles meanwhile.
+
+Layouts of mma.m16n8k16: NVIDIA PTX ISA, "Matrix Fragments for mma.m16n8k16".
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import mma_v2
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+HEAD_DIMS = (64, 128, 256)
+WARPS = 4
+KEYS_A_WARP = {"bf16": 16, "fp16": 16, "fp8": 16, "nvfp4": 32}
+SHARED_MEMORY = 227 * 2**10  # bytes of an SM that programs can share
+
+
+def tile_of(format: str) -> int:
+    """How many keys a program reads at a time."""
+    return WARPS * KEYS_A_WARP[format]
+
+
+def stages_of(cache) -> int:
+    """Tiles in use and in flight: two; three in 16 bits, where little else is to be done."""
+    return 3 if cache.keys.element_size() == 2 and cache.head_dim < 256 else 2
+
+
+def registers_of(rows: int, head_dim: int) -> int:
+    """The most that a thread may have: three programs on an SM, or two if they need more."""
+    return 168 if rows * head_dim <= 1024 else 255
+
+
+def programs_of(cache, rows: int) -> int:
+    """As many as run at once: what is shared out evenly should also start together."""
+    tile = tile_of(cache.format) * cache.bytes_per_token // cache.kv_heads
+    merged = WARPS * rows * cache.head_dim * 4  # the output of each warp, at the end
+    shared = stages_of(cache) * tile + merged + 2**10
+    by_registers = 2**16 // (32 * WARPS * registers_of(rows, cache.head_dim))
+    sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
+    return sms * max(1, min(by_registers, SHARED_MEMORY // shared))
+
+
+def decode_parts(
+    q: Tensor, cache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
+    score_scale: float, rows: int,
+) -> None:  # fmt: skip
+    """``kernels.decode.decode_kernel`` for Hopper: the same arguments, the same results."""
+    batch, heads, new, head_dim = q.shape
+    words = cache.keys.shape[-1] * cache.keys.element_size() // 4
+    piece = min(cache.page_size, tile_of(cache.format))
+    pages = [described(x, piece, words) for x in (cache.keys, cache.values)]
+    block_scales = [None, None]
+    if cache.format == "nvfp4":
+        scales = (cache.key_block_scales, cache.value_block_scales)
+        block_scales = [described(x, 1, piece * words // 8) for x in scales]
+    decode_hopper_kernel[(part_out.shape[0],)](
+        q, *pages, *block_scales, cache.page_table, cache.lengths,
+        out, lse, part_out, part_lse, score_scale, cache.value_scale,
+        batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
+        HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
+        BN=KEYS_A_WARP[cache.format], WARPS=WARPS, STAGES=stages_of(cache),
+        BATCH=1 << (batch - 1).bit_length(), num_warps=WARPS,
+        maxnreg=registers_of(rows, head_dim),
+    )  # fmt: skip
+
+
+def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
+    """Where TMA finds ``rows`` rows of ``words`` 32-bit words: the whole tensor is a table."""
+    table = x.view(torch.int32).view(-1, words)
+    swizzle = min(128, words * 4) if rows > 1 else 0
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=swizzle, element_bitwidth=32, rank=2)
+    return TensorDescriptor.from_tensor(table, [rows, words], layout)
+
+
+# Layouts.  A linear layout says what each bit of a register's number, a lane's and a warp's
+# adds to the place [row, word].  Rows are keys, BN of them a warp.
+
+
+@gluon.constexpr_function
+def log2(n):
+    return n.bit_length() - 1
+
+
+@gluon.constexpr_function
+def bits(first, end, axis):
+    """One basis for each power of two from ``first`` to below ``end``, along one axis."""
+    return [[0, 1 << i] if axis else [1 << i, 0] for i in range(log2(first), log2(end))]
+
+
+@gluon.constexpr_function
+def of_warps(registers, lanes, BN, WARPS, words):
+    warps = bits(BN, BN * WARPS, 0)
+    return gl.DistributedLinearLayout(registers, lanes, warps, [], [WARPS * BN, words])
+
+
+@gluon.constexpr_function
+def key_vector(words):
+    """How many words side by side a lane takes of a key: lanes t = 0 to 3 share its row."""
+    return min(4, words // 4)
+
+
+@gluon.constexpr_function
+def key_layout(BN, WARPS, words):
+    v = key_vector(words)
+    registers = bits(1, v, 1) + bits(4 * v, words, 1) + bits(8, BN, 0)
+    return of_warps(registers, bits(v, 4 * v, 1) + bits(1, 8, 0), BN, WARPS, words)
+
+
+@gluon.constexpr_function
+def value_vector(words):
+    """How many words side by side a lane takes of a value: lanes g = 0 to 7 share its row."""
+    return min(4, words // 8)
+
+
+@gluon.constexpr_function
+def value_layout(BN, WARPS, words):
+    v = value_vector(words)
+    registers = bits(1, v, 1) + bits(1, 2, 0) + bits(8 * v, words, 1) + bits(8, BN, 0)
+    return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
+
+
+@gluon.constexpr_function
+def pair_layout(BN, WARPS, words):
+    """``value_layout`` with the words of keys 2t and 2t + 1 side by side, for ``widen``."""
+    v = value_vector(words)
+    registers = bits(1, 2, 0) + bits(1, v, 1) + bits(8 * v, words, 1) + bits(8, BN, 0)
+    return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
+
+
+@gluon.constexpr_function
+def halved(layout):
+    """Where the block scales are that belong to a layout of words: one for two words."""
+
+    def half(bases):
+        return [[row, word // 2] for row, word in bases]
+
+    registers = half([base for base in layout.reg_bases if base != [0, 1]])
+    lanes, warps = half(layout.lane_bases), half(layout.warp_bases)
+    rows, words = layout.shape
+    return gl.DistributedLinearLayout(registers, lanes, warps, [], [rows, words // 2])
+
+
+# Two words to pairs in 16 bits.  prmt picks bytes: 0x5140 takes byte 0 of both words, then
+# byte 1 of both; 0x7362 bytes 2 and 3.
+#
+# FP4: of four bytes, each two codes, the low codes and the high codes become four bytes
+# s000eem0 each: the upper halves of FP16 numbers that are 2^-14 of what the code means.  The
+# last step sets each into its half of a register and multiplies by the block scale.
+WIDEN_FP4 = gl.constexpr(
+    "{ .reg .b32 x, low, high, t;\n"
+    + "".join(
+        f"""prmt.b32 x, $8, $9, {pick};
+        shl.b32 low, x, 4; and.b32 low, low, 0x80808080;
+        shl.b32 t, x, 1; lop3.b32 low, t, 0x0E0E0E0E, low, 0xEA;
+        and.b32 high, x, 0x80808080;
+        shr.b32 t, x, 3; lop3.b32 high, t, 0x0E0E0E0E, high, 0xEA;
+        prmt.b32 t, low, 0, 0x1404; mul.f16x2 ${i}, t, $10;
+        prmt.b32 t, high, 0, 0x1404; mul.f16x2 ${i + 1}, t, $10;
+        prmt.b32 t, low, 0, 0x3424; mul.f16x2 ${i + 2}, t, $10;
+        prmt.b32 t, high, 0, 0x3424; mul.f16x2 ${i + 3}, t, $10;
+        """
+        for i, pick in ((0, "0x5140"), (4, "0x7362"))
+    )
+    + "}"
+)
+WIDEN_FP8 = gl.constexpr("""{ .reg .b32 x; .reg .b16 a, b;
+    prmt.b32 x, $4, $5, 0x5140; mov.b32 {a, b}, x;
+    cvt.rn.f16x2.e4m3x2 $0, a; cvt.rn.f16x2.e4m3x2 $1, b;
+    prmt.b32 x, $4, $5, 0x7362; mov.b32 {a, b}, x;
+    cvt.rn.f16x2.e4m3x2 $2, a; cvt.rn.f16x2.e4m3x2 $3, b; }""")
+WIDEN_16 = gl.constexpr("prmt.b32 $0, $2, $3, 0x5410; prmt.b32 $1, $2, $3, 0x7632;")
+FP4_UNIT = gl.constexpr(2.0**7)  # by how much too small widened FP4 is: 2^-14 · 2^7
+
+
+@gluon.jit
+def widen(words, scales, FORMAT: gl.constexpr):
+    """[..., numbers of a word]: the numbers of each word in 16 bits, in a new last axis.
+
+    scales: FP16, 2^7 times the block scale of each word, for NVFP4
+    """
+    if FORMAT == "nvfp4":
+        a, b, c, d, e, f, g, h = gl.inline_asm_elementwise(
+            WIDEN_FP4, "=&r,=&r,=&r,=&r,=&r,=&r,=&r,=&r,r,r,r", [words, scales],
+            dtype=(gl.float16, gl.float16, gl.float16, gl.float16,
+                   gl.float16, gl.float16, gl.float16, gl.float16),
+            is_pure=True, pack=2,
+        )  # fmt: skip
+        # Numbers 0, 4, 2, 6 and 1, 5, 3, 7: each join adds an axis of two, the last one last.
+        return gl.join(
+            gl.join(gl.join(a, e), gl.join(c, g)), gl.join(gl.join(b, f), gl.join(d, h))
+        )
+    elif FORMAT == "fp8":
+        a, b, c, d = gl.inline_asm_elementwise(
+            WIDEN_FP8, "=&r,=&r,=&r,=&r,r,r", [words],
+            dtype=(gl.float16, gl.float16, gl.float16, gl.float16), is_pure=True, pack=2,
+        )  # fmt: skip
+        return gl.join(gl.join(a, c), gl.join(b, d))
+    elif FORMAT == "fp16":
+        a, b = gl.inline_asm_elementwise(
+            WIDEN_16, "=&r,=&r,r,r", [words],
+            dtype=(gl.float16, gl.float16), is_pure=True, pack=2,
+        )  # fmt: skip
+        return gl.join(a, b)
+    else:
+        a, b = gl.inline_asm_elementwise(
+            WIDEN_16, "=&r,=&r,r,r", [words],
+            dtype=(gl.bfloat16, gl.bfloat16), is_pure=True, pack=2,
+        )  # fmt: skip
+        return gl.join(a, b)
+
+
+@gluon.jit
+def scales_of_words(codes, layout: gl.constexpr):
+    """E4M3 block scales in FP16, times 2^7, one for each of two words."""
+    scales = codes.to(gl.float8e4nv, bitcast=True).to(gl.float16) * 128.0
+    rows: gl.constexpr = scales.shape[0]
+    words: gl.constexpr = 2 * scales.shape[1]
+    return gl.convert_layout(gl.join(scales, scales).reshape([rows, words]), layout)
+
+
+# Memory.
+
+
+@gluon.jit
+def fetch(
+    keys, values, key_scales, value_scales,
+    shared_keys, shared_values, shared_key_scales, shared_value_scales,
+    ready, stage, pages, first, length, kv_heads, head, wanted,
+    PAGE_SIZE: gl.constexpr, PIECES: gl.constexpr, FORMAT: gl.constexpr,
+):  # fmt: skip
+    """Has TMA fetch the tile from key ``first`` into a stage, if wanted.
+
+    A piece lies in one page.  For one that begins at or past ``length`` the last one stands in.
+    """
+    PIECE: gl.constexpr = keys.block_type.shape[0]
+    BYTES: gl.constexpr = 2 * PIECES * keys.block_type.nbytes
+    arrived = ready.index(stage)
+    if FORMAT == "nvfp4":
+        SCALE_BYTES: gl.constexpr = 2 * PIECES * key_scales.block_type.nbytes
+        mbarrier.expect(arrived, BYTES + SCALE_BYTES, pred=wanted)
+    else:
+        mbarrier.expect(arrived, BYTES, pred=wanted)
+    last_piece = (length - 1) // PIECE * PIECE
+    for i in gl.static_range(PIECES):
+        key = gl.minimum(first + i * PIECE, last_piece)
+        page = gl.load(pages + key // PAGE_SIZE)
+        row = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
+        place = stage * PIECES + i
+        tma.async_copy_global_to_shared(
+            keys, [row, 0], arrived, shared_keys.index(place), pred=wanted
+        )
+        if FORMAT == "nvfp4":
+            tma.async_copy_global_to_shared(
+                key_scales, [row // PIECE, 0], arrived,
+                shared_key_scales.index(place), pred=wanted,
+            )  # fmt: skip
+            tma.async_copy_global_to_shared(
+                value_scales, [row // PIECE, 0], arrived,
+                shared_value_scales.index(place), pred=wanted,
+            )  # fmt: skip
+        tma.async_copy_global_to_shared(
+            values, [row, 0], arrived, shared_values.index(place), pred=wanted
+        )
+
+
+@gluon.jit
+def read(tiles, place, layout: gl.constexpr, dtype: gl.constexpr, shared_layout: gl.constexpr):
+    """A whole tile out of shared memory, in a layout of our choice."""
+    return tiles.index(place)._reinterpret(dtype, layout.shape, shared_layout).load(layout)
+
+
+# Arithmetic.  The first axis of scores [WARPS, BN, ROWS], weights and output is the warp.
+
+
+@gluon.jit
+def scores_of(
+    words, scales, queries, BN: gl.constexpr, mma: gl.constexpr, FORMAT: gl.constexpr
+):
+    """keys · queryᵀ, from a tile of words: [WARPS, BN, ROWS]."""
+    WARPS: gl.constexpr = queries.shape[0]
+    HEAD_DIM: gl.constexpr = queries.shape[1]
+    ROWS: gl.constexpr = queries.shape[2]
+    WORDS: gl.constexpr = words.shape[1]
+    V: gl.constexpr = key_vector(WORDS)
+    # [warp, key, word: run, t, half, pair, number] to [warp, key, dimension in lane order]
+    keys = widen(words, scales, FORMAT).reshape(
+        [WARPS, BN, WORDS // (4 * V), 4, V // 2, 2, HEAD_DIM // WORDS]
+    )
+    keys = keys.permute([0, 1, 6, 2, 4, 3, 5]).reshape([WARPS, BN, HEAD_DIM])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
+    keys = gl.convert_layout(keys, LEFT, assert_trivial=True)
+    return mma_v2(keys, queries, gl.zeros([WARPS, BN, ROWS], gl.float32, mma))
+
+
+@gluon.jit
+def query_dimension(place, HEAD_DIM: gl.constexpr, WORDS: gl.constexpr):
+    """Which dimension stands at each place of a key, as ``scores_of`` orders them."""
+    V: gl.constexpr = key_vector(WORDS)
+    word = place % WORDS // (4 * V) * (4 * V)
+    word += place % 8 // 2 * V + place // 8 % (V // 2) * 2 + place % 2
+    return word * (HEAD_DIM // WORDS) + place // WORDS
+
+
+@gluon.jit
+def blended(accumulator, words, scales, weights, BN: gl.constexpr, FORMAT: gl.constexpr):
+    """accumulator + valuesᵀ · weights, from a tile of words: [WARPS, HEAD_DIM, ROWS]."""
+    WARPS: gl.constexpr = accumulator.shape[0]
+    HEAD_DIM: gl.constexpr = accumulator.shape[1]
+    WORDS: gl.constexpr = words.shape[1]
+    V: gl.constexpr = value_vector(WORDS)
+    # Pairs of neighbouring keys go last, for widen takes two neighbours.
+    pairs = words.reshape([WARPS * BN // 2, 2, WORDS]).permute([0, 2, 1])
+    if FORMAT == "nvfp4":
+        scales = scales.reshape([WARPS * BN // 2, 2, WORDS]).permute([0, 2, 1])
+    # [warp, two keys, word: run, g, place, which key, number] to [warp, dimension, key]
+    values = widen(pairs, scales, FORMAT).reshape(
+        [WARPS, BN // 2, WORDS // (8 * V), 8, V, 2, HEAD_DIM // WORDS]
+    )
+    values = values.permute([0, 6, 2, 4, 3, 1, 5]).reshape([WARPS, HEAD_DIM, BN])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, accumulator.type.layout, 2)
+    values = gl.convert_layout(values, LEFT, assert_trivial=True)
+    return mma_v2(values, weights, accumulator)
+
+
+@gluon.jit
+def output_dimension(place, HEAD_DIM: gl.constexpr, WORDS: gl.constexpr):
+    """Which dimension stands at each place of the output, as ``blended`` orders them."""
+    V: gl.constexpr = value_vector(WORDS)
+    word = place % WORDS // (8 * V) * (8 * V) + place % 8 * V + place // 8 % V
+    return word * (HEAD_DIM // WORDS) + place // WORDS
+
+
+@gluon.jit
+def load_queries(
+    q, sequence, head, first_row, score_scale, kv_heads, group, new,
+    WARPS: gl.constexpr, HEAD_DIM: gl.constexpr, ROWS: gl.constexpr, WORDS: gl.constexpr,
+    mma: gl.constexpr, FORMAT: gl.constexpr,
+):  # fmt: skip
+    """Rows of queries, as ``scores_of`` wants them, and what their scores are multiplied by.
+
+    Row r is token r // group of the query head r % group of this key head.
+    """
+    RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
+    BY_ROW: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, mma))
+    row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(0, RIGHT)))
+    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, gl.SliceLayout(0, RIGHT)))
+    query = (
+        (sequence.to(gl.int64) * kv_heads + head) * group + row % group
+    ) * new + row // group
+    at = query[None, :] * HEAD_DIM + query_dimension(place, HEAD_DIM, WORDS)[:, None]
+    queries = gl.load(q + at, (row < group * new)[None, :], 0.0)
+    sharpness = gl.full([ROWS], score_scale, gl.float32, BY_ROW)
+    if FORMAT == "fp8" or FORMAT == "nvfp4":
+        # FP16 holds a BF16 number exactly once its row is divided by a power of two.
+        largest = gl.max(gl.abs(queries.to(gl.float32)), 0).to(gl.int32, bitcast=True)
+        power = (largest & 0x7F800000).to(gl.float32, bitcast=True)
+        power = gl.where(power == 0.0, 1.0, power)
+        queries = (queries.to(gl.float32) / power[None, :]).to(gl.float16)
+        sharpness *= gl.convert_layout(power, BY_ROW)
+        if FORMAT == "nvfp4":
+            sharpness *= FP4_UNIT
+    return queries[None, :, :].broadcast_to([WARPS, HEAD_DIM, ROWS]), sharpness
+
+
+@gluon.jit
+def store_rows(
+    output, row_lse, out, lse, sequence, head, first_row, kv_heads, group, new,
+    WORDS: gl.constexpr,
+):  # fmt: skip
+    """Rows that have met all their keys, to where their queries came from."""
+    HEAD_DIM: gl.constexpr = output.shape[0]
+    ROWS: gl.constexpr = output.shape[1]
+    row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, output.type.layout))
+    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, output.type.layout))
+    query = (
+        (sequence.to(gl.int64) * kv_heads + head) * group + row % group
+    ) * new + row // group
+    real = row < group * new
+    at = query[None, :] * HEAD_DIM + output_dimension(place, HEAD_DIM, WORDS)[:, None]
+    real_places = real[None, :] & (place >= 0)[:, None]
+    gl.store(out + at, output.to(out.dtype.element_ty), real_places)
+    query = gl.convert_layout(query, row_lse.type.layout)
+    real = gl.convert_layout(real, row_lse.type.layout)
+    gl.store(lse + query, row_lse * 0.6931471805599453, real)  # ln 2: out of base 2
+
+
+@gluon.jit
+def store_part(output, row_lse, part_out, part_lse, slot, WORDS: gl.constexpr):
+    """Rows that have met some of their keys, to where the next kernel finds and merges them."""
+    HEAD_DIM: gl.constexpr = output.shape[0]
+    ROWS: gl.constexpr = output.shape[1]
+    row = slot * ROWS + gl.arange(0, ROWS, gl.SliceLayout(0, output.type.layout))
+    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, output.type.layout))
+    at = row[None, :] * HEAD_DIM + output_dimension(place, HEAD_DIM, WORDS)[:, None]
+    gl.store(part_out + at, output)
+    gl.store(part_lse + gl.convert_layout(row, row_lse.type.layout), row_lse)
+
+
+@gluon.jit
+def finite(maximum):
+    """A maximum that can be subtracted: of nothing but -inf it is -inf, and 0 will do."""
+    return gl.where(maximum == -float("inf"), 0.0, maximum)
+
+
+@gluon.jit
+def plus(a, b):
+    return a + b
+
+
+@gluon.jit
+def begin_of(program, programs, units):
+    """Where a program's share begins: units · program / programs, without passing 2^31."""
+    return units // programs * program + units % programs * program // programs
+
+
+@gluon.jit(
+    do_not_specialize=["batch", "pages_per_sequence", "kv_heads", "group", "new"],
+)
+def decode_hopper_kernel(
+    q, keys, values, key_scales, value_scales, page_table, lengths,
+    out, lse, part_out, part_lse, score_scale, value_scale,
+    batch, pages_per_sequence, kv_heads, group, new,
+    HEAD_DIM: gl.constexpr, PAGE_SIZE: gl.constexpr, FORMAT: gl.constexpr,
+    ROWS: gl.constexpr, BN: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
+    BATCH: gl.constexpr,
+):  # fmt: skip
+    """One program's share of all tiles: as ``kernels.decode.decode_kernel``, and ends as it.
+
+    keys to value_scales: tensor descriptors, of 32-bit words; the rest as there
+    """
+    TILE: gl.constexpr = WARPS * BN
+    WORDS: gl.constexpr = keys.block_type.shape[1]
+    PIECE: gl.constexpr = keys.block_type.shape[0]
+    PIECES: gl.constexpr = TILE // PIECE
+    DTYPE: gl.constexpr = gl.bfloat16 if FORMAT == "bf16" else gl.float16
+    UNIT: gl.constexpr = FP4_UNIT if FORMAT == "nvfp4" else 1.0
+    mma: gl.constexpr = gl.NVMMADistributedLayout(
+        version=[2, 0], warps_per_cta=[WARPS, 1, 1], instr_shape=[1, 16, 8]
+    )
+    RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
+    KEYS: gl.constexpr = key_layout(BN, WARPS, WORDS)
+    VALUES: gl.constexpr = value_layout(BN, WARPS, WORDS)
+    PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
+    KEY_SCALES: gl.constexpr = halved(KEYS)
+    VALUE_SCALES: gl.constexpr = halved(PAIRS)
+    SWIZZLED: gl.constexpr = keys.layout
+    BYTES: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+
+    # What may begin before all of this is done: the kernel that merges, up to where it waits.
+    gl.inline_asm_elementwise(
+        "griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
+        dtype=gl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
+
+    # My share, and which sequence it begins in.
+    row_tiles = gl.cdiv(group * new, ROWS)
+    readers = kv_heads * row_tiles
+    sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [WARPS], [0]))
+    tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
+    ends = gl.associative_scan(tiles * readers, 0, plus)
+    units = gl.max(ends, 0)
+    program = gl.program_id(0)
+    unit = begin_of(program, gl.num_programs(0), units)
+    stop = begin_of(program + 1, gl.num_programs(0), units)
+    first_unit = unit
+    before = gl.max(gl.where(ends <= unit, ends, 0), 0)
+    sequence = gl.sum((ends <= unit).to(gl.int32), 0)
+
+    # A ring of stages, each with a barrier that says when it is full.
+    shared_keys = gl.allocate_shared_memory(
+        gl.int32, [STAGES * PIECES, PIECE, WORDS], keys.layout
+    )
+    shared_values = gl.allocate_shared_memory(
+        gl.int32, [STAGES * PIECES, PIECE, WORDS], values.layout
+    )
+    shared_key_scales = 0
+    shared_value_scales = 0
+    if FORMAT == "nvfp4":
+        shared_key_scales = gl.allocate_shared_memory(
+            gl.int32, [STAGES * PIECES, 1, PIECE * WORDS // 8], key_scales.layout
+        )
+        shared_value_scales = gl.allocate_shared_memory(
+            gl.int32, [STAGES * PIECES, 1, PIECE * WORDS // 8], value_scales.layout
+        )
+    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(ready.index(i), count=1)
+    used = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
+
+    while unit < stop:
+        length = gl.load(lengths + sequence)
+        tiles_each = gl.cdiv(length, TILE)
+        if unit < before + tiles_each * readers:
+            # One reader's tiles, as far as they are in my share.
+            reader = (unit - before) // tiles_each
+            head = reader // row_tiles
+            tile = (unit - before) % tiles_each
+            count = gl.minimum(tiles_each - tile, stop - unit)
+            first = tile * TILE
+            end = first + count * TILE
+            pages = page_table + sequence.to(gl.int64) * pages_per_sequence
+            for i in gl.static_range(STAGES - 1):
+                fetch(
+                    keys, values, key_scales, value_scales,
+                    shared_keys, shared_values, shared_key_scales, shared_value_scales,
+                    ready, (used + i) % STAGES, pages, first + i * TILE, length,
+                    kv_heads, head, i < count, PAGE_SIZE, PIECES, FORMAT,
+                )  # fmt: skip
+
+            queries, sharpness = load_queries(
+                q, sequence, head, reader % row_tiles * ROWS, score_scale,
+                kv_heads, group, new, WARPS, HEAD_DIM, ROWS, WORDS, mma, FORMAT,
+            )  # fmt: skip
+
+            # Which keys each row sees: all, but the newest of those that come after it.
+            warp = gl.arange(0, WARPS, gl.SliceLayout(1, gl.SliceLayout(2, mma)))
+            key = gl.arange(0, BN, gl.SliceLayout(0, gl.SliceLayout(2, mma)))
+            key = warp[:, None] * BN + key[None, :]
+            row = gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(1, mma)))
+            seen = length - (new - 1) + (reader % row_tiles * ROWS + row) // group
+
+            running_max = gl.full(
+                [WARPS, ROWS], -float("inf"), gl.float32, gl.SliceLayout(1, mma)
+            )
+            running_sum = gl.zeros([WARPS, BN, ROWS], gl.float32, mma)  # each lane for itself
+            accumulator = gl.zeros([WARPS, HEAD_DIM, ROWS], gl.float32, mma)
+            for first_key in range(first, end, TILE):
+                # The stage that was read last time is free.
+                ahead = first_key + (STAGES - 1) * TILE
+                fetch(
+                    keys, values, key_scales, value_scales,
+                    shared_keys, shared_values, shared_key_scales, shared_value_scales,
+                    ready, (used + STAGES - 1) % STAGES, pages, ahead, length,
+                    kv_heads, head, ahead < end, PAGE_SIZE, PIECES, FORMAT,
+                )  # fmt: skip
+                mbarrier.wait(ready.index(used % STAGES), used // STAGES & 1)
+                stage = used % STAGES * PIECES
+                used += 1
+                key_words = read(shared_keys, stage, KEYS, gl.int32, SWIZZLED)
+                value_words = read(shared_values, stage, VALUES, gl.int32, SWIZZLED)
+                value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
+                key_factors = 0
+                value_factors = 0
+                if FORMAT == "nvfp4":
+                    codes = read(shared_key_scales, stage, KEY_SCALES, gl.uint8, BYTES)
+                    key_factors = scales_of_words(codes, KEYS)
+                    codes = read(shared_value_scales, stage, VALUE_SCALES, gl.uint8, BYTES)
+                    value_factors = scales_of_words(codes, PAIRS)
+                if first_key + TILE > length:  # 0 times what lies past the end must be 0
+                    real = gl.arange(0, TILE, gl.SliceLayout(1, PAIRS)) < length - first_key
+                    value_words = gl.where(real[:, None], value_words, 0)
+
+                scores = scores_of(key_words, key_factors, queries, BN, mma, FORMAT)
+                visible = (first_key + key)[:, :, None] < seen[None, None, :]
+                scores = gl.where(visible, scores * sharpness[None, None, :], -float("inf"))
+                new_max = gl.maximum(running_max, gl.max(scores, 1))
+                weights = gl.exp2(scores - finite(new_max)[:, None, :])
+                rescale = gl.exp2(running_max - finite(new_max))
+                running_max = new_max
+                running_sum = running_sum * rescale[:, None, :] + weights
+                weights = gl.convert_layout(weights.to(DTYPE), RIGHT)
+                accumulator = accumulator * rescale[:, None, :]
+                accumulator = blended(
+                    accumulator, value_words, value_factors, weights, BN, FORMAT
+                )
+
+            # The warps of this program become one, in base 2 as they are.
+            top = gl.max(running_max, 0)
+            rescale = gl.exp2(running_max - finite(top)[None, :])
+            total = gl.sum(gl.sum(running_sum, 1) * rescale, 0)
+            output = gl.sum(accumulator * rescale[:, None, :], 0)
+            total = gl.where(total == 0.0, 1.0, total)  # no key was seen
+            factor = UNIT * value_scale / total
+            factor = gl.convert_layout(factor, gl.SliceLayout(0, output.type.layout))
+            output = output * factor[None, :]
+            row_lse = top + gl.log2(total)
+
+            if count == tiles_each:
+                store_rows(
+                    output, row_lse, out, lse, sequence, head, reader % row_tiles * ROWS,
+                    kv_heads, group, new, WORDS,
+                )  # fmt: skip
+            else:
+                slot = 2 * program + (unit != first_unit).to(gl.int32)
+                store_part(output, row_lse, part_out, part_lse, slot, WORDS)
+            unit += count
+        if unit == before + tiles_each * readers:
+            before = unit
+            sequence += 1
