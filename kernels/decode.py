@@ -76,7 +76,7 @@ def decode_attention(
     score_scale = scale * cache.key_scale * math.log2(math.e)  # exp2 stands for exp
     group = heads // cache.kv_heads
     with torch.cuda.device_of(q):
-        if not portable and is_for_hopper(q):
+        if not portable and is_for_hopper(q, cache):
             from kernels import decode_hopper
 
             read, rows = decode_hopper.decode_parts, 8 if group * new <= 8 else 16
@@ -127,11 +127,13 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     return check_scale(q, scale)
 
 
-def is_for_hopper(q: Tensor) -> bool:
-    """Whether ``kernels.decode_hopper`` can do it: this GPU, this head_dim."""
-    return q.is_cuda and torch.cuda.get_device_capability() == (9, 0) and (
-        q.shape[-1] in (64, 128, 256)
-    )  # fmt: skip
+def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
+    """Whether ``kernels.decode_hopper`` can do it: this GPU, this head_dim, these pages."""
+    if not q.is_cuda or torch.cuda.get_device_capability(q.device) != (9, 0):
+        return False
+    # TMA writes to multiples of 128 bytes: a page's block scales must be that many.
+    small = cache.format == "nvfp4" and cache.page_size * cache.head_dim // 16 < 128
+    return cache.head_dim in (64, 128, 256) and not small
 
 
 def programs_of(q: Tensor) -> int:
@@ -175,14 +177,13 @@ def merge(
     programs, _, rows, _ = part_out.shape
     group = heads // cache.kv_heads
     readers = cache.kv_heads * triton.cdiv(group * new, rows)
-    columns = 512 if batch * readers > 128 else 128  # of rows · head_dim, a program
-    padded = triton.next_power_of_2(head_dim)
-    merge_kernel[(batch * readers, triton.cdiv(rows * padded, columns))](
+    merge_kernel[(batch * readers, min(rows, group * new))](
         cache.lengths, out, lse, part_out, part_lse,
         programs, batch, cache.kv_heads, group, new,
-        HEAD_DIM=head_dim, PADDED_DIM=padded, ROWS=rows, BLOCK_K=block_k,
-        COLUMNS=columns, PARTS=4096 // columns, BATCH=triton.next_power_of_2(batch),
-        EARLY=early, num_warps=4, **({"launch_pdl": True} if early else {}),
+        HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
+        BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,
+        BATCH=triton.next_power_of_2(batch), EARLY=early, num_warps=1,
+        **({"launch_pdl": True} if early else {}),
     )  # fmt: skip
 
 
@@ -192,8 +193,17 @@ COUNTS = ["batch", "pages_per_sequence", "kv_heads", "group", "new", "programs"]
 
 @triton.jit
 def begin_of(program, programs, blocks):
-    """Where a program's share begins: blocks · program / programs, without passing 2^31."""
-    return blocks // programs * program + blocks % programs * program // programs
+    """Where a program's share begins; the first ``blocks % programs`` have one more."""
+    return blocks // programs * program + tl.minimum(program, blocks % programs)
+
+
+@triton.jit
+def owner_of(block, programs, blocks):
+    """Whose share a block is in."""
+    share, larger = blocks // programs, blocks % programs
+    of_larger = block // (share + 1)
+    of_others = larger + (block - larger * (share + 1)) // tl.maximum(share, 1)
+    return tl.where(of_larger < larger, of_larger, of_others)
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -286,9 +296,9 @@ def decode_kernel(
             else:
                 slot = 2 * program + (block != first_block).to(tl.int32)
                 part = slot * ROWS + tl.arange(0, ROWS)
-                at = part[:, None] * HEAD_DIM + column[None, :]
-                tl.store(part_out + at, output, (column < HEAD_DIM)[None, :])
-                tl.store(part_lse + part, row_lse)
+                place = part[:, None] * HEAD_DIM + column[None, :]
+                tl.store(part_out + place, output, real)
+                tl.store(part_lse + part, row_lse, real_row)
             block += count
         if block == before + blocks_each * readers:
             before = block
@@ -336,63 +346,55 @@ def read_rows(
 def merge_kernel(
     lengths, out, lse, part_out, part_lse, programs, batch, kv_heads, group, new,
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
-    BLOCK_K: tl.constexpr, COLUMNS: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr,
-    EARLY: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """COLUMNS of one reader's output, [ROWS, PADDED_DIM] taken as one line, and its lse."""
-    # Which blocks are this reader's, and who had the first and the last of them?
+    """One row of one reader: its parts, PARTS at a time, become its output and lse."""
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
     sequence, reader = tl.program_id(0) // readers, tl.program_id(0) % readers
+    row = tl.program_id(1)
+    row_of_head = reader % row_tiles * ROWS + row
+
+    # Which blocks are this reader's, and who had the first and the last of them?
     sequences = tl.arange(0, BATCH)
     blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
     all_blocks = tl.sum(blocks, 0) * readers
     mine = tl.sum(tl.where(sequences == sequence, blocks, 0), 0)
     first = tl.sum(tl.where(sequences < sequence, blocks, 0), 0) * readers + reader * mine
-    most = tl.maximum(all_blocks, 1)
-    first_program = ((first.to(tl.int64) + 1) * programs - 1) // most
-    last_program = ((first + mine).to(tl.int64) * programs - 1) // most
+    first_program = owner_of(first, programs, all_blocks)
+    last_program = owner_of(first + mine - 1, programs, all_blocks)
 
-    if mine == 0 or first_program < last_program:  # else one program had it all, and wrote it
-        column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-        row, dimension = column // PADDED_DIM, column % PADDED_DIM
+    # One program that had all of them has written this row.  Without any, nobody has.
+    missing = mine == 0 or first_program < last_program
+    if missing and row_of_head < group * new:
         if EARLY:
             tl.extra.cuda.gdc_wait()
-        maximum = tl.full([COLUMNS], -float("inf"), tl.float32)
-        total = tl.zeros([COLUMNS], tl.float32)
-        output = tl.zeros([COLUMNS], tl.float32)
+        dimension = tl.arange(0, PADDED_DIM)
+        maximum = -float("inf")
+        total = 0.0
+        output = tl.zeros([PADDED_DIM], tl.float32)
         if mine > 0:
-            for first_part in range(
-                first_program.to(tl.int32), last_program.to(tl.int32) + 1, PARTS
-            ):
+            for first_part in range(first_program, last_program + 1, PARTS):
                 program = first_part + tl.arange(0, PARTS)
-                # A program's share may be empty, and may have begun in what is not mine.
-                begin = begin_of(program, programs, all_blocks)
-                there = (program <= last_program) & (
-                    begin < begin_of(program + 1, programs, all_blocks)
-                )
-                part = (2 * program + (begin < first).to(tl.int32))[:, None] * ROWS + row[
-                    None, :
-                ]
-                part_max = tl.load(part_lse + part, there[:, None], -float("inf"))
+                there = program <= last_program
+                # A share that began before my blocks did has them in its second part.
+                second = begin_of(program, programs, all_blocks) < first
+                part = (2 * program + second.to(tl.int32)) * ROWS + row
+                part_max = tl.load(part_lse + part, there, -float("inf"))
                 real = there[:, None] & (dimension < HEAD_DIM)[None, :]
-                outputs = tl.load(part_out + part * HEAD_DIM + dimension[None, :], real, 0.0)
+                at = part[:, None] * HEAD_DIM + dimension[None, :]
+                outputs = tl.load(part_out + at, real, 0.0)
                 new_max = tl.maximum(maximum, tl.max(part_max, 0))
                 safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
-                weights = tl.exp2(part_max - safe_max[None, :])
+                weights = tl.exp2(part_max - safe_max)
                 rescale = tl.exp2(maximum - safe_max)
                 maximum = new_max
                 total = total * rescale + tl.sum(weights, 0)
-                output = output * rescale + tl.sum(weights * outputs, 0)
+                output = output * rescale + tl.sum(weights[:, None] * outputs, 0)
 
-        row += reader % row_tiles * ROWS
-        query_head = (
-            sequence.to(tl.int64) * kv_heads + reader // row_tiles
-        ) * group + row % group
-        query = query_head * new + row // group
-        real = (row < group * new) & (dimension < HEAD_DIM)
-        total = tl.where(total == 0, 1.0, total)
-        tl.store(
-            out + query * HEAD_DIM + dimension, (output / total).to(out.dtype.element_ty), real
-        )
-        tl.store(lse + query, (maximum + tl.log2(total)) * LN_2, real & (dimension == 0))
+        total = tl.where(total == 0.0, 1.0, total)
+        query_head = (sequence * kv_heads + reader // row_tiles) * group + row_of_head % group
+        query = tl.cast(query_head * new + row_of_head // group, tl.int64)
+        output = (output / total).to(out.dtype.element_ty)
+        tl.store(out + query * HEAD_DIM + dimension, output, dimension < HEAD_DIM)
+        tl.store(lse + query, (maximum + tl.log2(total)) * LN_2)

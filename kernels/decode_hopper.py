@@ -35,7 +35,6 @@ from triton.experimental.gluon.language.nvidia.ampere import mma_v2
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-HEAD_DIMS = (64, 128, 256)
 WARPS = 4
 KEYS_A_WARP = {"bf16": 16, "fp16": 16, "fp8": 16, "nvfp4": 32}
 SHARED_MEMORY = 227 * 2**10  # bytes of an SM that programs can share
@@ -72,13 +71,13 @@ def decode_parts(
 ) -> None:  # fmt: skip
     """``kernels.decode.decode_kernel`` for Hopper: the same arguments, the same results."""
     batch, heads, new, head_dim = q.shape
-    words = cache.keys.shape[-1] * cache.keys.element_size() // 4
+    words = words_of(cache.format, head_dim)
     piece = min(cache.page_size, tile_of(cache.format))
     pages = [described(x, piece, words) for x in (cache.keys, cache.values)]
     block_scales = [None, None]
     if cache.format == "nvfp4":
         scales = (cache.key_block_scales, cache.value_block_scales)
-        block_scales = [described(x, 1, piece * words // 8) for x in scales]
+        block_scales = [described_scales(x, piece * words // 8) for x in scales]
     decode_hopper_kernel[(part_out.shape[0],)](
         q, *pages, *block_scales, cache.page_table, cache.lengths,
         out, lse, part_out, part_lse, score_scale, cache.value_scale,
@@ -91,15 +90,31 @@ def decode_parts(
 
 
 def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
-    """Where TMA finds ``rows`` rows of ``words`` 32-bit words: the whole tensor is a table."""
-    table = x.view(torch.int32).view(-1, words)
-    swizzle = min(128, words * 4) if rows > 1 else 0
-    layout = gl.NVMMASharedLayout(swizzle_byte_width=swizzle, element_bitwidth=32, rank=2)
-    return TensorDescriptor.from_tensor(table, [rows, words], layout)
+    """Where TMA finds ``rows`` rows of ``words`` 32-bit words: the whole tensor is a table.
+
+    Its lines are rows, or parts of rows, of at most 128 bytes: as wide as TMA swizzles, so that
+    lanes that read below each other meet in different banks of shared memory.
+    """
+    line = min(words, 32)
+    table = x.view(torch.int32).view(-1, line)
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=4 * line, element_bitwidth=32, rank=2)
+    return TensorDescriptor.from_tensor(table, [rows * words // line, line], layout)
+
+
+def described_scales(x: Tensor, words: int) -> TensorDescriptor:
+    """Where TMA finds the block scales of a piece, ``words`` 32-bit words side by side."""
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
+    return TensorDescriptor.from_tensor(x.view(torch.int32).view(-1, words), [1, words], layout)
 
 
 # Layouts.  A linear layout says what each bit of a register's number, a lane's and a warp's
 # adds to the place [row, word].  Rows are keys, BN of them a warp.
+
+
+@gluon.constexpr_function
+def words_of(format, head_dim):
+    """How many 32-bit words a row of the cache has."""
+    return head_dim // {"nvfp4": 8, "fp8": 4}.get(format, 2)
 
 
 @gluon.constexpr_function
@@ -151,6 +166,21 @@ def pair_layout(BN, WARPS, words):
     v = value_vector(words)
     registers = bits(1, 2, 0) + bits(1, v, 1) + bits(8 * v, words, 1) + bits(8, BN, 0)
     return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
+
+
+@gluon.constexpr_function
+def lined(layout, line):
+    """A layout of [rows, words] as one of lines, which are rows or parts of rows."""
+    rows, words = layout.shape
+    parts = words // line
+
+    def moved(bases):
+        return [[row * parts + word // line, word % line] for row, word in bases]
+
+    return gl.DistributedLinearLayout(
+        moved(layout.reg_bases), moved(layout.lane_bases), moved(layout.warp_bases),
+        [], [rows * parts, line],
+    )  # fmt: skip
 
 
 @gluon.constexpr_function
@@ -248,17 +278,25 @@ def scales_of_words(codes, layout: gl.constexpr):
 
 
 @gluon.jit
+def ring(tensor, PIECES: gl.constexpr):
+    """Room in shared memory for so many pieces of a tensor."""
+    LINES: gl.constexpr = tensor.block_type.shape[0]
+    LINE: gl.constexpr = tensor.block_type.shape[1]
+    return gl.allocate_shared_memory(gl.int32, [PIECES, LINES, LINE], tensor.layout)
+
+
+@gluon.jit
 def fetch(
     keys, values, key_scales, value_scales,
     shared_keys, shared_values, shared_key_scales, shared_value_scales,
     ready, stage, pages, first, length, kv_heads, head, wanted,
-    PAGE_SIZE: gl.constexpr, PIECES: gl.constexpr, FORMAT: gl.constexpr,
+    PAGE_SIZE: gl.constexpr, PIECE: gl.constexpr, PIECES: gl.constexpr, FORMAT: gl.constexpr,
 ):  # fmt: skip
     """Has TMA fetch the tile from key ``first`` into a stage, if wanted.
 
     A piece lies in one page.  For one that begins at or past ``length`` the last one stands in.
     """
-    PIECE: gl.constexpr = keys.block_type.shape[0]
+    LINES: gl.constexpr = keys.block_type.shape[0] // PIECE  # of a row
     BYTES: gl.constexpr = 2 * PIECES * keys.block_type.nbytes
     arrived = ready.index(stage)
     if FORMAT == "nvfp4":
@@ -273,7 +311,7 @@ def fetch(
         row = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
         place = stage * PIECES + i
         tma.async_copy_global_to_shared(
-            keys, [row, 0], arrived, shared_keys.index(place), pred=wanted
+            keys, [row * LINES, 0], arrived, shared_keys.index(place), pred=wanted
         )
         if FORMAT == "nvfp4":
             tma.async_copy_global_to_shared(
@@ -285,14 +323,25 @@ def fetch(
                 shared_value_scales.index(place), pred=wanted,
             )  # fmt: skip
         tma.async_copy_global_to_shared(
-            values, [row, 0], arrived, shared_values.index(place), pred=wanted
+            values, [row * LINES, 0], arrived, shared_values.index(place), pred=wanted
         )
 
 
 @gluon.jit
-def read(tiles, place, layout: gl.constexpr, dtype: gl.constexpr, shared_layout: gl.constexpr):
-    """A whole tile out of shared memory, in a layout of our choice."""
-    return tiles.index(place)._reinterpret(dtype, layout.shape, shared_layout).load(layout)
+def read(tiles, place, layout: gl.constexpr):
+    """A whole tile of words out of shared memory, in a layout of our choice."""
+    LINE: gl.constexpr = tiles.shape[2]
+    LINED: gl.constexpr = lined(layout, LINE)
+    SWIZZLED: gl.constexpr = tiles.layout
+    lines = tiles.index(place)._reinterpret(gl.int32, LINED.shape, SWIZZLED).load(LINED)
+    return gl.convert_layout(lines.reshape(layout.shape), layout, assert_trivial=True)
+
+
+@gluon.jit
+def read_scales(tiles, place, layout: gl.constexpr):
+    """The block scales of a tile, E4M3 codes, in a layout of our choice."""
+    BYTES: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
+    return tiles.index(place)._reinterpret(gl.uint8, layout.shape, BYTES).load(layout)
 
 
 # Arithmetic.  The first axis of scores [WARPS, BN, ROWS], weights and output is the warp.
@@ -349,11 +398,22 @@ def blended(accumulator, words, scales, weights, BN: gl.constexpr, FORMAT: gl.co
 
 
 @gluon.jit
-def output_dimension(place, HEAD_DIM: gl.constexpr, WORDS: gl.constexpr):
-    """Which dimension stands at each place of the output, as ``blended`` orders them."""
+def in_order(output, WORDS: gl.constexpr):
+    """The output as [ROWS, HEAD_DIM], its dimensions in the order that the cache has."""
+    HEAD_DIM: gl.constexpr = output.shape[0]
+    ROWS: gl.constexpr = output.shape[1]
     V: gl.constexpr = value_vector(WORDS)
-    word = place % WORDS // (8 * V) * (8 * V) + place % 8 * V + place // 8 % V
-    return word * (HEAD_DIM // WORDS) + place // WORDS
+    output = output.reshape([HEAD_DIM // WORDS, WORDS // (8 * V), V, 8, ROWS])
+    output = output.permute([4, 1, 3, 2, 0]).reshape([ROWS, HEAD_DIM])
+    return gl.convert_layout(
+        output, gl.BlockedLayout([1, 4], [1, 32], [gl.num_warps(), 1], [1, 0])
+    )
+
+
+@gluon.jit
+def finite(maximum):
+    """A maximum that can be subtracted: of nothing but -inf it is -inf, and 0 will do."""
+    return gl.where(maximum == -float("inf"), 0.0, maximum)
 
 
 @gluon.jit
@@ -389,43 +449,15 @@ def load_queries(
 
 
 @gluon.jit
-def store_rows(
-    output, row_lse, out, lse, sequence, head, first_row, kv_heads, group, new,
-    WORDS: gl.constexpr,
-):  # fmt: skip
-    """Rows that have met all their keys, to where their queries came from."""
-    HEAD_DIM: gl.constexpr = output.shape[0]
-    ROWS: gl.constexpr = output.shape[1]
-    row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, output.type.layout))
-    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, output.type.layout))
-    query = (
-        (sequence.to(gl.int64) * kv_heads + head) * group + row % group
-    ) * new + row // group
-    real = row < group * new
-    at = query[None, :] * HEAD_DIM + output_dimension(place, HEAD_DIM, WORDS)[:, None]
-    real_places = real[None, :] & (place >= 0)[:, None]
-    gl.store(out + at, output.to(out.dtype.element_ty), real_places)
-    query = gl.convert_layout(query, row_lse.type.layout)
-    real = gl.convert_layout(real, row_lse.type.layout)
-    gl.store(lse + query, row_lse * 0.6931471805599453, real)  # ln 2: out of base 2
-
-
-@gluon.jit
-def store_part(output, row_lse, part_out, part_lse, slot, WORDS: gl.constexpr):
-    """Rows that have met some of their keys, to where the next kernel finds and merges them."""
-    HEAD_DIM: gl.constexpr = output.shape[0]
-    ROWS: gl.constexpr = output.shape[1]
-    row = slot * ROWS + gl.arange(0, ROWS, gl.SliceLayout(0, output.type.layout))
-    place = gl.arange(0, HEAD_DIM, gl.SliceLayout(1, output.type.layout))
-    at = row[None, :] * HEAD_DIM + output_dimension(place, HEAD_DIM, WORDS)[:, None]
-    gl.store(part_out + at, output)
-    gl.store(part_lse + gl.convert_layout(row, row_lse.type.layout), row_lse)
-
-
-@gluon.jit
-def finite(maximum):
-    """A maximum that can be subtracted: of nothing but -inf it is -inf, and 0 will do."""
-    return gl.where(maximum == -float("inf"), 0.0, maximum)
+def store_rows(output, row_lse, out, lse, query, real):
+    """Rows, [ROWS, HEAD_DIM], and their lse to entry ``query`` of out and lse, where real."""
+    HEAD_DIM: gl.constexpr = output.shape[1]
+    dimension = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, output.type.layout))
+    at = query.to(gl.int64)[:, None] * HEAD_DIM + dimension[None, :]
+    gl.store(
+        out + at, output.to(out.dtype.element_ty), real[:, None] & (dimension >= 0)[None, :]
+    )
+    gl.store(lse + query, row_lse, real)
 
 
 @gluon.jit
@@ -435,8 +467,8 @@ def plus(a, b):
 
 @gluon.jit
 def begin_of(program, programs, units):
-    """Where a program's share begins: units · program / programs, without passing 2^31."""
-    return units // programs * program + units % programs * program // programs
+    """Where a program's share begins; the first ``units % programs`` have one more."""
+    return units // programs * program + gl.minimum(program, units % programs)
 
 
 @gluon.jit(
@@ -455,8 +487,8 @@ def decode_hopper_kernel(
     keys to value_scales: tensor descriptors, of 32-bit words; the rest as there
     """
     TILE: gl.constexpr = WARPS * BN
-    WORDS: gl.constexpr = keys.block_type.shape[1]
-    PIECE: gl.constexpr = keys.block_type.shape[0]
+    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
+    PIECE: gl.constexpr = keys.block_type.shape[0] * keys.block_type.shape[1] // WORDS
     PIECES: gl.constexpr = TILE // PIECE
     DTYPE: gl.constexpr = gl.bfloat16 if FORMAT == "bf16" else gl.float16
     UNIT: gl.constexpr = FP4_UNIT if FORMAT == "nvfp4" else 1.0
@@ -469,8 +501,6 @@ def decode_hopper_kernel(
     PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
     KEY_SCALES: gl.constexpr = halved(KEYS)
     VALUE_SCALES: gl.constexpr = halved(PAIRS)
-    SWIZZLED: gl.constexpr = keys.layout
-    BYTES: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
 
     # What may begin before all of this is done: the kernel that merges, up to where it waits.
     gl.inline_asm_elementwise(
@@ -493,21 +523,13 @@ def decode_hopper_kernel(
     sequence = gl.sum((ends <= unit).to(gl.int32), 0)
 
     # A ring of stages, each with a barrier that says when it is full.
-    shared_keys = gl.allocate_shared_memory(
-        gl.int32, [STAGES * PIECES, PIECE, WORDS], keys.layout
-    )
-    shared_values = gl.allocate_shared_memory(
-        gl.int32, [STAGES * PIECES, PIECE, WORDS], values.layout
-    )
+    shared_keys = ring(keys, STAGES * PIECES)
+    shared_values = ring(values, STAGES * PIECES)
     shared_key_scales = 0
     shared_value_scales = 0
     if FORMAT == "nvfp4":
-        shared_key_scales = gl.allocate_shared_memory(
-            gl.int32, [STAGES * PIECES, 1, PIECE * WORDS // 8], key_scales.layout
-        )
-        shared_value_scales = gl.allocate_shared_memory(
-            gl.int32, [STAGES * PIECES, 1, PIECE * WORDS // 8], value_scales.layout
-        )
+        shared_key_scales = ring(key_scales, STAGES * PIECES)
+        shared_value_scales = ring(value_scales, STAGES * PIECES)
     ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(STAGES):
         mbarrier.init(ready.index(i), count=1)
@@ -530,7 +552,7 @@ def decode_hopper_kernel(
                     keys, values, key_scales, value_scales,
                     shared_keys, shared_values, shared_key_scales, shared_value_scales,
                     ready, (used + i) % STAGES, pages, first + i * TILE, length,
-                    kv_heads, head, i < count, PAGE_SIZE, PIECES, FORMAT,
+                    kv_heads, head, i < count, PAGE_SIZE, PIECE, PIECES, FORMAT,
                 )  # fmt: skip
 
             queries, sharpness = load_queries(
@@ -557,20 +579,20 @@ def decode_hopper_kernel(
                     keys, values, key_scales, value_scales,
                     shared_keys, shared_values, shared_key_scales, shared_value_scales,
                     ready, (used + STAGES - 1) % STAGES, pages, ahead, length,
-                    kv_heads, head, ahead < end, PAGE_SIZE, PIECES, FORMAT,
+                    kv_heads, head, ahead < end, PAGE_SIZE, PIECE, PIECES, FORMAT,
                 )  # fmt: skip
                 mbarrier.wait(ready.index(used % STAGES), used // STAGES & 1)
                 stage = used % STAGES * PIECES
                 used += 1
-                key_words = read(shared_keys, stage, KEYS, gl.int32, SWIZZLED)
-                value_words = read(shared_values, stage, VALUES, gl.int32, SWIZZLED)
+                key_words = read(shared_keys, stage, KEYS)
+                value_words = read(shared_values, stage, VALUES)
                 value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
                 key_factors = 0
                 value_factors = 0
                 if FORMAT == "nvfp4":
-                    codes = read(shared_key_scales, stage, KEY_SCALES, gl.uint8, BYTES)
+                    codes = read_scales(shared_key_scales, stage, KEY_SCALES)
                     key_factors = scales_of_words(codes, KEYS)
-                    codes = read(shared_value_scales, stage, VALUE_SCALES, gl.uint8, BYTES)
+                    codes = read_scales(shared_value_scales, stage, VALUE_SCALES)
                     value_factors = scales_of_words(codes, PAIRS)
                 if first_key + TILE > length:  # 0 times what lies past the end must be 0
                     real = gl.arange(0, TILE, gl.SliceLayout(1, PAIRS)) < length - first_key
@@ -598,17 +620,21 @@ def decode_hopper_kernel(
             total = gl.where(total == 0.0, 1.0, total)  # no key was seen
             factor = UNIT * value_scale / total
             factor = gl.convert_layout(factor, gl.SliceLayout(0, output.type.layout))
-            output = output * factor[None, :]
-            row_lse = top + gl.log2(total)
+            output = in_order(output * factor[None, :], WORDS)
+            BY_OUTPUT_ROW: gl.constexpr = gl.SliceLayout(1, output.type.layout)
+            row_lse = gl.convert_layout(top + gl.log2(total), BY_OUTPUT_ROW)
 
+            # Whole, or a part that is to be merged.
+            row = gl.arange(0, ROWS, BY_OUTPUT_ROW)
+            of_reader = reader % row_tiles * ROWS + row
+            real = of_reader < group * new
             if count == tiles_each:
-                store_rows(
-                    output, row_lse, out, lse, sequence, head, reader % row_tiles * ROWS,
-                    kv_heads, group, new, WORDS,
-                )  # fmt: skip
+                query_head = (sequence * kv_heads + head) * group + of_reader % group
+                query = query_head * new + of_reader // group
+                store_rows(output, row_lse * 0.6931471805599453, out, lse, query, real)  # ln 2
             else:
                 slot = 2 * program + (unit != first_unit).to(gl.int32)
-                store_part(output, row_lse, part_out, part_lse, slot, WORDS)
+                store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, real)
             unit += count
         if unit == before + tiles_each * readers:
             before = unit

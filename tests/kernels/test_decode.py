@@ -1,0 +1,478 @@
+"""Decode is attention over what its cache holds, for each query within the error budget, however the work is shared
+out; and what the cache's format does to attention stays within bounds of its own.
+"""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels import decode
+from kernels.block_scaling import FP8, NVFP4, quantize
+from kernels.decode import decode_attention
+from kernels.kv_cache import KVCache
+from kernels.reference import oracle
+from tests.budget import arithmetic, budget_used, torch_results
+from tests.kernels.prefilled import prefilled_with_nan
+from tests.kernels.wrong_decode import WRONG, WRONG_LSE, in_parts
+
+# Rows that are masked may hold anything; what becomes of them may overflow, and is stored nowhere.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+GPU = pytest.mark.gpu
+FP16, BF16 = torch.float16, torch.bfloat16
+FORMATS = [("fp16", FP16), ("fp8", FP16), ("nvfp4", FP16)]
+FORMATS += [pytest.param(*x, marks=GPU) for x in (("bf16", BF16), ("fp8", BF16), ("nvfp4", BF16))]
+IDS = ["fp16", "fp8", "nvfp4", "bf16", "fp8 and bf16", "nvfp4 and bf16"]  # cache, and queries if they differ
+EACH_FORMAT = pytest.mark.parametrize("format, dtype", FORMATS, ids=IDS)
+SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
+SCALES = {"key_scale": 0.013, "value_scale": 0.75}  # neither a power of two
+
+
+class Kernel(NamedTuple):
+    attention: object
+    head_dim: int
+    programs: str  # how many there are says this function
+
+
+PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.decode.programs_of")
+HOPPER = Kernel(decode_attention, 128, "kernels.decode_hopper.programs_of")
+
+
+@pytest.fixture(params=["portable", pytest.param("hopper", marks=GPU)])
+def kernel(request):
+    """Either kernel, with a head_dim that it is for."""
+    if request.param == "hopper" and torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs a Hopper GPU")
+    return PORTABLE if request.param == "portable" else HOPPER
+
+
+# Caches.
+
+
+def new_cache(device, format, lengths, *, kv_heads=1, head_dim=16, page_size=16, rows=None, **options):
+    """Sequences of these lengths, of random rows or the given ones, in a random order of pages.
+
+    Everything else, unused rows of a page and pages of nobody, is NaN: codes 0x7F and 0xFF, or whatever a bit gives.
+    """
+    needed = [-(-length // page_size) for length in lengths]
+    pages = torch.randperm(sum(needed) + 2).tolist()
+    table = torch.full((len(lengths), max(needed, default=0) + 1), -1)
+    for row, count in zip(table, needed, strict=True):
+        row[:count] = torch.tensor([pages.pop() for _ in range(count)])
+    options = (SCALES if format in SCHEMES else {}) | options
+    sizes = {"kv_heads": kv_heads, "head_dim": head_dim, "page_size": page_size, "pages": sum(needed) + 2}
+    cache = KVCache(table, format=format, device=device, **sizes, **options)
+    fill_with_nan(cache, 0xFF)
+    for sequence, length in enumerate(lengths):
+        write(cache, sequence, *(random_rows(cache, length) if rows is None else rows[sequence]))
+    return cache
+
+
+def random_rows(cache, length):
+    """Keys and values of heads that differ in size, values with a mean: [2, kv_heads, length, head_dim]."""
+    k, v = torch.randn(2, cache.kv_heads, length, cache.head_dim, device=cache.device)
+    return k, (v + 1) * torch.logspace(-1, 1, cache.kv_heads, device=cache.device)[:, None, None]
+
+
+def write(cache, sequence, k, v):
+    """What ``append`` to an empty sequence does, in PyTorch: quick in a test, and there for long sequences."""
+    length = k.shape[1]
+    position = torch.arange(length, device=cache.device)
+    page, row = cache.page_table[sequence, position // cache.page_size].long(), position % cache.page_size
+    for rows, scale, paged, paged_scales in (
+        (k, cache.key_scale, cache.keys, cache.key_block_scales),
+        (v, cache.value_scale, cache.values, cache.value_block_scales),
+    ):
+        if cache.format in SCHEMES:
+            quantized = quantize(rows, SCHEMES[cache.format], tensor_scale=scale)
+            rows = quantized.codes
+            if paged_scales is not None:
+                paged_scales[page, :, row] = quantized.scales.transpose(0, 1)
+        paged[page, :, row] = rows.transpose(0, 1).to(paged.dtype)
+    cache.lengths[sequence] = cache.host_lengths[sequence] = length
+
+
+def paged(cache):
+    tensors = (cache.keys, cache.values, cache.key_block_scales, cache.value_block_scales)
+    return [x for x in tensors if x is not None]
+
+
+def fill_with_nan(cache, byte, unused=None):
+    """0xFF or 0x7F in every byte (of 16 bits: 0xFFFF or 0x7F7F, in FP16 NaN, in BF16 3·10³⁸), of unused rows if given."""
+    for x in paged(cache):
+        as_bytes = x.view(torch.uint8)
+        if unused is None:
+            as_bytes.fill_(byte)
+        else:
+            as_bytes.transpose(1, 2)[unused] = byte
+
+
+def queries(cache, dtype, *, group=2, new=1, size=1.0):
+    """Heads that make flat and sharp rows."""
+    heads = cache.kv_heads * group
+    q = torch.randn(cache.batch, heads, new, cache.head_dim, device=cache.device)
+    return (size * q * torch.linspace(0.3, 3, heads, device=cache.device)[:, None, None]).to(dtype)
+
+
+# The budget.
+
+
+class Budget:
+    """What decode may be off by, for each row of each head of each sequence, by its output and by its lse.
+
+    The truth is FP64 over what ``KVCache.gather`` gives.  The baseline is SDPA in the type of the queries, over the
+    codes, which 16 bits hold exactly; for lse it is FP32.
+    """
+
+    def __init__(self, q, cache, *, scale=None):
+        self.q, self.cache, self.options = q, cache, {"scale": scale}
+        scale = q.shape[-1] ** -0.5 if scale is None else scale
+        self.expected = [Expected(q[i], cache, i, scale) for i in range(cache.batch)]
+
+    def used(self, attention):
+        """How much of it a decode kernel uses, by its output and by its lse: at most 1 passes."""
+        with prefilled_with_nan():
+            out, lse = attention(self.q, self.cache, return_lse=True, **self.options)
+        q = self.q
+        assert (out.shape, out.dtype, out.device) == (q.shape, q.dtype, q.device)
+        assert (lse.shape, lse.dtype, lse.device) == (q.shape[:-1], torch.float32, q.device)
+        each = zip(self.expected, out, lse, strict=True)
+        used = [(expected.used_by_out(out), expected.used_by_lse(lse)) for expected, out, lse in each]
+        return tuple(map(max, zip((0.0, 0.0), *used, strict=True)))
+
+
+class Expected:
+    """Output and lse of one sequence in FP64, and what ``budget_used`` measures errors by."""
+
+    def __init__(self, q, cache, sequence, scale):
+        (heads, new, head_dim), group = q.shape, q.shape[0] // cache.kv_heads
+        k, v = (x.double() for x in cache.gather(sequence))
+        length = k.shape[1]
+        token = torch.arange(new, device=q.device)[:, None]
+        mask = torch.arange(length, device=q.device) <= length - new + token  # bottom-right: [new, length]
+
+        def product(left, right):
+            """Rows of queries of all heads that share a head of keys, by columns of that head: [heads, new, ...]."""
+            left = left.reshape(cache.kv_heads, group * new, left.shape[-1])
+            return (left @ right).unflatten(1, (group, new)).flatten(0, 1)
+
+        scores = (product(q.double(), k.mT) * scale).masked_fill(~mask, -torch.inf)
+        shares = scores.softmax(-1).masked_fill(~mask, 0)
+        self.out = product(shares, v)
+        self.size = (product(shares.square(), v.square()) + self.out.square()).amax(-1, keepdim=True).sqrt()
+        self.empty = ~mask.any(-1, keepdim=True).expand(heads, new, 1)
+        self.lse = scores.logsumexp(-1, keepdim=True)
+        in_fp32 = (product(q.float(), k.float().mT) * scale).masked_fill(~mask, -torch.inf)
+        self.lse_baseline = in_fp32.logsumexp(-1, keepdim=True)
+
+        # To what FP32 knows a score, as in the budget of the other kernels.
+        squares = max(1, head_dim / 8) * scale**2 * product(q.double().square(), k.mT.square())
+        squares = (squares + scores.square()).masked_fill(~mask, 0)
+        self.rounding = torch.zeros_like(self.size)
+        if length:
+            self.rounding = torch.finfo(torch.float32).eps * squares.amax(-1, keepdim=True).sqrt()
+
+        self.baselines = []
+        if length:
+            codes = [(x / s).to(q.dtype)[None] for x, s in ((k, cache.key_scale), (v, cache.value_scale))]
+            options = {"scale": scale * cache.key_scale} | ({} if mask.all() else {"key_lengths": length})
+            results = torch_results(q[None], *codes, None, mask[None, None], options)
+            self.baselines = [(out[0].double() * cache.value_scale).to(q.dtype) for (out,) in results]
+        self.arithmetic = arithmetic(length)
+
+    def used_by_out(self, actual):
+        rounding = self.size * (self.rounding + self.arithmetic)
+        return budget_used(actual, self.baselines, self.out, self.size, rounding)
+
+    def used_by_lse(self, actual):
+        """Of an absolute error: a score's rounding, and that of the sum, of exp2 and of the result."""
+        actual = actual[..., None]
+        if (actual[self.empty] != -torch.inf).any():
+            return math.inf
+        rounding = self.rounding + torch.finfo(torch.float32).eps * (2 + self.lse.abs())
+        actual, baseline, truth, rounding = (
+            x.masked_fill(self.empty, 0) for x in (actual, self.lse_baseline, self.lse, rounding)
+        )
+        return budget_used(actual, baseline, truth, (~self.empty).double(), rounding)
+
+
+def used(attention, q, cache, **options):
+    """The larger share of the budget: of the output's or of the lse's."""
+    return max(Budget(q, cache, **options).used(attention))
+
+
+# Shapes.
+
+
+@EACH_FORMAT
+@pytest.mark.parametrize("new", [1, 3])
+def test_any_lengths_in_one_batch(new, format, dtype, kernel, device):
+    """None, one, one short of a page and of a block, a page, one past it; with new = 3 also fewer keys than tokens."""
+    cache = new_cache(device, format, [0, 1, 15, 16, 17, 63, 64, 65, 0, 130, 2], head_dim=kernel.head_dim)
+    assert used(kernel.attention, queries(cache, dtype, new=new), cache) <= 1
+
+
+@EACH_FORMAT
+@pytest.mark.parametrize("page_size", [32, 64, 128, 256])
+def test_any_page_size(page_size, format, dtype, kernel, device):
+    if not torch.cuda.is_available() and format == "fp16" and page_size < 256:
+        pytest.skip("a GPU runs all; here one page size of FP16 will do")
+    lengths = [page_size - 1, page_size + 1] if page_size > 64 else [page_size - 1, 0, page_size, page_size + 1, 1]
+    cache = new_cache(device, format, lengths, head_dim=kernel.head_dim, page_size=page_size)
+    assert used(kernel.attention, queries(cache, dtype, new=2), cache) <= 1
+
+
+@pytest.mark.parametrize(
+    "format, head_dim",
+    [
+        *(("fp16", head_dim) for head_dim in (48, 256)),
+        *(("fp8", head_dim) for head_dim in (64, 80)),
+        *(("nvfp4", head_dim) for head_dim in (32, 80, 96, 128)),
+    ],
+)
+def test_any_head_dim(format, head_dim, device):
+    """Also those that are no power of two, for which tiles are padded."""
+    cache = new_cache(device, format, [70, 3], head_dim=head_dim)
+    assert used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
+
+
+@GPU
+@EACH_FORMAT
+@pytest.mark.parametrize("head_dim", range(16, 257, 16))
+def test_every_head_dim(head_dim, format, dtype, device):
+    cache = new_cache(device, format, [70, 3, 1000], head_dim=head_dim, kv_heads=2)
+    assert used(decode_attention, queries(cache, dtype, new=2), cache) <= 1
+
+
+@EACH_FORMAT
+@pytest.mark.parametrize("group, new", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 3)])
+def test_queries_that_share_keys(group, new, format, dtype, kernel, device):
+    """Half a tile of them, a whole one, several; the last one is not full.  Sequences shorter than ``new``."""
+    if not torch.cuda.is_available() and format == "fp16" and group in (1, 8, 16):
+        pytest.skip("a GPU runs all; here half of them will do for FP16")
+    cache = new_cache(device, format, [2, 66, 0], kv_heads=2, head_dim=kernel.head_dim)
+    assert used(kernel.attention, queries(cache, dtype, group=group, new=new), cache) <= 1
+
+
+@pytest.mark.parametrize("new", [0, 1, 3])
+@pytest.mark.parametrize("pages", [0, 4])
+def test_no_key_at_all(pages, new, kernel, device):
+    """Also of a cache that has no page yet."""
+    cache = KVCache(torch.full((2, 3), -1), kv_heads=1, head_dim=kernel.head_dim, pages=pages, format="fp8", device=device)
+    fill_with_nan(cache, 0x7F)
+    q = queries(cache, FP16, new=new)
+    out, lse = kernel.attention(q, cache, return_lse=True)
+    assert out.equal(torch.zeros_like(q)) and lse.equal(torch.full(q.shape[:-1], -torch.inf, device=device))
+
+
+def test_no_sequence_at_all(kernel, device):
+    cache = KVCache(torch.zeros(0, 0, dtype=torch.int32), kv_heads=2, head_dim=kernel.head_dim, format="fp16", device=device)
+    q = queries(cache, FP16)
+    out, lse = kernel.attention(q, cache, return_lse=True)
+    assert out.shape == q.shape == (0, 4, 1, kernel.head_dim) and lse.shape == (0, 4, 1)
+    assert kernel.attention(q, cache).shape == q.shape
+
+
+@settings(deadline=None, derandomize=True, max_examples=6)
+@given(st.data())
+def test_any_shape_whatever(data):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    size = partial(st.integers, 1)
+    lengths = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=4))
+    page_size = data.draw(st.sampled_from([16, 32]))
+    sizes = {"kv_heads": data.draw(size(2)), "head_dim": 16 * data.draw(size(3)), "page_size": page_size}
+    cache = new_cache(device, data.draw(st.sampled_from(["fp16", "fp8", "nvfp4"])), lengths, **sizes)
+    q = queries(cache, FP16, group=data.draw(size(9)), new=data.draw(size(4)))
+    assert used(decode_attention, q, cache) <= 1
+
+
+# Numbers.
+
+
+@EACH_FORMAT
+@pytest.mark.parametrize("scale", [-1.5, 0, 1e-46, 1e-3, 2])
+def test_any_scale(scale, format, dtype, kernel, device):
+    """FP32 cannot tell 1e-46 from 0: all keys count the same."""
+    cache = new_cache(device, format, [40, 65, 1], head_dim=kernel.head_dim)
+    q = queries(cache, dtype, new=2)
+    assert used(kernel.attention, q, cache, scale=scale) <= 1
+    if abs(scale) < 1e-45:
+        assert kernel.attention(q, cache, scale=scale).equal(kernel.attention(0 * q, cache))
+
+
+@pytest.mark.parametrize("format", ["fp8", pytest.param("nvfp4", marks=GPU)])
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (100.0, 1e-3), (2.0**-20, 1000.0)])
+def test_any_tensor_scale(scales, format, kernel, device):
+    key_scale, value_scale = scales
+    rows = [[s * x for s, x in zip(scales, torch.randn(2, 1, n, kernel.head_dim, device=device))] for n in (70, 3)]
+    options = {"key_scale": key_scale, "value_scale": value_scale, "rows": rows}
+    cache = new_cache(device, format, [70, 3], head_dim=kernel.head_dim, **options)
+    assert used(kernel.attention, queries(cache, FP16, size=1 / max(1, key_scale)), cache) <= 1
+    if key_scale < 1:  # scores that matter
+        assert used(kernel.attention, queries(cache, FP16), cache, scale=0.1 / key_scale) <= 1
+
+
+SIZES = [(FP16, 1e-4), (FP16, 1e4)] + [pytest.param(BF16, size, marks=GPU) for size in (1e-30, 1e5, 1e30)]
+
+
+@pytest.mark.parametrize("format", ["fp8", "nvfp4"])
+@pytest.mark.parametrize("dtype, size", SIZES, ids=["1e-4", "1e4", "1e-30", "1e5", "1e30"])
+def test_queries_of_any_size(dtype, size, format, kernel, device):
+    """FP16 subnormals, and BF16 that FP16 does not hold, beside a row of ordinary numbers and one of zeros."""
+    cache = new_cache(device, format, [40, 66], head_dim=kernel.head_dim)
+    q = queries(cache, torch.float32, group=4, new=2, size=0.2)
+    q[:, 0] *= size
+    q[:, 1] = 0
+    assert used(kernel.attention, q.to(dtype), cache, scale=1 / size) <= 1
+    if size > 1:  # one key takes it all
+        q = q[:, :1, -1:].to(dtype)
+        out, v = kernel.attention(q, cache, scale=1.0), [cache.gather(i)[1][0] for i in range(2)]
+        best = [(cache.gather(i)[0][0].double() @ q[i, 0, 0].double()).argmax() for i in range(2)]
+        expected = torch.stack([rows[key] for rows, key in zip(v, best, strict=True)])
+        torch.testing.assert_close(out[:, 0, 0].float(), expected, rtol=torch.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("format, dtype", [("fp16", FP16), ("fp8", FP16), pytest.param("bf16", BF16, marks=GPU)])
+@pytest.mark.parametrize("place", [5, 69], ids=["an old key", "the newest key"])
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+@pytest.mark.parametrize("which", [0, 1], ids=["key", "value"])
+def test_what_is_not_finite_goes_where_it_should(which, number, place, format, dtype, kernel, device):
+    """To the rows to which the FP64 reference takes it, and to no other head or sequence."""
+    if format == "fp8" and number == torch.inf:
+        number = torch.nan  # FP8 holds no infinity
+    rows = [torch.randn(2, 2, n, kernel.head_dim, device=device) / 4 for n in (40, 70)]
+    options = {"kv_heads": 2, "head_dim": kernel.head_dim, "rows": rows}
+    torch.manual_seed(1)
+    before = new_cache(device, format, [40, 70], **options)
+    rows[1][which, 0, place, 3] = number
+    torch.manual_seed(1)
+    after = new_cache(device, format, [40, 70], **options)
+    q = queries(after, dtype, group=2, new=2)
+    out, expected = kernel.attention(q, after), kernel.attention(q, before)
+    wanted = [x.out for x in Budget(q, after).expected]
+    assert out.isnan().equal(torch.stack(wanted).isnan()) and out.isinf().equal(torch.stack(wanted).isinf())
+    assert out[0].equal(expected[0]) and out[1, 2:].equal(expected[1, 2:])
+    assert not out[1, :2].equal(expected[1, :2])
+
+
+def test_a_query_that_is_not_finite_spoils_its_own_row_alone(kernel, device):
+    cache = new_cache(device, "fp8", [40, 70], head_dim=kernel.head_dim)
+    q = queries(cache, FP16, group=3, new=2)
+    expected = kernel.attention(q, cache)
+    q[1, 0, 0, 3], q[0, 2, 1, 4] = torch.nan, torch.inf
+    out = kernel.attention(q, cache)
+    spoiled = torch.zeros(2, 3, 2, dtype=torch.bool, device=device)
+    spoiled[1, 0, 0] = spoiled[0, 2, 1] = True
+    assert out[spoiled].isnan().all() and out[~spoiled].equal(expected[~spoiled])
+
+
+@EACH_FORMAT
+def test_what_is_not_used_does_not_matter(format, dtype, kernel, device):
+    """Not a bit of it: rows past the length, pages of nobody."""
+    cache = new_cache(device, format, [0, 1, 17, 70], kv_heads=2, head_dim=kernel.head_dim)
+    q = queries(cache, dtype, new=2)
+    unused = torch.ones(cache.pages, cache.page_size, dtype=torch.bool)
+    for pages, length in zip(cache.host_pages, cache.host_lengths, strict=True):
+        for position in range(length):
+            unused[pages[position // cache.page_size], position % cache.page_size] = False
+    results = []
+    for byte in (0x00, 0x7F, 0xFF, 0x3C):
+        fill_with_nan(cache, byte, unused.to(device))
+        with prefilled_with_nan():
+            results.append(kernel.attention(q, cache, return_lse=True))
+    assert used(kernel.attention, q, cache) <= 1
+    for out, lse in results:
+        assert out.equal(results[0][0]) and lse.equal(results[0][1])
+
+
+def test_strides_of_queries_change_nothing(kernel, device):
+    cache = new_cache(device, "fp16", [40, 3], head_dim=kernel.head_dim)
+    q = queries(cache, FP16, group=3, new=2)
+    strided = q.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+    assert kernel.attention(strided, cache).equal(kernel.attention(q, cache))
+
+
+# How the work is shared out.
+
+
+@EACH_FORMAT
+@pytest.mark.parametrize("programs", [1, 2, 5, 17, 100])
+def test_any_number_of_programs(programs, format, dtype, kernel, monkeypatch, device):
+    """One that has it all, parts of one sequence in several, several sequences in one, programs without work."""
+    if not torch.cuda.is_available() and format != "nvfp4" and programs in (2, 5):
+        pytest.skip("a GPU runs all; here one format will do")
+    monkeypatch.setattr(kernel.programs, lambda *_: programs)
+    cache = new_cache(device, format, [300, 0, 1, 130, 64], head_dim=kernel.head_dim)
+    q = queries(cache, dtype, new=3)
+    assert used(kernel.attention, q, cache) <= 1
+
+
+@pytest.mark.parametrize("programs", [2, 3])
+def test_many_readers(programs, kernel, monkeypatch, device):
+    """So many that the merge takes more columns at a time; two tiles of queries, of which one is split."""
+    monkeypatch.setattr(kernel.programs, lambda *_: programs)
+    cache = new_cache(device, "fp16", [64, 192] + 63 * [0], head_dim=kernel.head_dim)
+    assert used(kernel.attention, queries(cache, FP16, group=20), cache) <= 1
+
+
+def test_many_parts_of_one_sequence(kernel, monkeypatch, device):
+    """More than the merge reads at a time."""
+    monkeypatch.setattr(kernel.programs, lambda *_: 40)
+    cache = new_cache(device, "fp16", [40 * 64 - 3], head_dim=kernel.head_dim, page_size=256)
+    assert used(kernel.attention, queries(cache, FP16, group=3, new=2), cache) <= 1
+
+
+@EACH_FORMAT
+def test_the_same_again_bit_for_bit(format, dtype, kernel, device):
+    cache = new_cache(device, format, [130, 7], head_dim=kernel.head_dim)
+    q = queries(cache, dtype)
+    first, second = (kernel.attention(q, cache, return_lse=True) for _ in range(2))
+    assert first[0].equal(second[0]) and first[1].equal(second[1])
+    assert kernel.attention(q, cache).equal(first[0])
+
+
+# What is rejected.
+
+CASES = {
+    "fp16": ("fp16", FP16, [0, 1, 16, 70, 150], {}),
+    "one-hot rows": ("fp16", FP16, [40, 70], {"scale": 10.0}),
+    "many keys": ("fp16", FP16, [1000], {}),
+    "fp8": ("fp8", FP16, [0, 1, 16, 70, 150], {}),
+    "nvfp4": ("nvfp4", FP16, [0, 1, 16, 70, 150], {}),
+    "queries beyond FP16": ("fp8", BF16, [70, 2], {"size": 1e6, "scale": 2e-7}),
+}
+
+
+@pytest.fixture(scope="module")
+def budgets():
+    """The budget of each case."""
+    torch.manual_seed(0)
+    device, head_dim = ("cuda", HOPPER.head_dim) if torch.cuda.is_available() else ("cpu", 32)
+    budgets = {}
+    for name, (format, dtype, lengths, options) in CASES.items():
+        cache = new_cache(device, format, lengths, kv_heads=2, head_dim=head_dim)
+        q = queries(cache, dtype, group=3, new=3, size=options.get("size", 1.0))
+        budgets[name] = Budget(q, cache, scale=options.get("scale"))
+    return budgets
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_right_kernel_is_accepted(name, kernel, budgets):
+    assert max(budgets[name].used(in_parts)) <= 1
+    if CASES[name][1] == FP16 or torch.cuda.is_available():
+        assert max(budgets[name].used(kernel.attention)) <= 1
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_wrong_output_is_rejected(mistake, budgets):
+    assert any(budget.used(WRONG[mistake])[0] > 1 for budget in budgets.values())
+
+
+@pytest.mark.parametrize("mistake", WRONG_LSE)
+def test_a_wrong_lse_is_rejected(mistake, budgets):
+    assert any(budget.used(WRONG_LSE[mistake])[1] > 1 for budget in budgets.values())
