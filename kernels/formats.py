@@ -314,15 +314,16 @@ def encode_e2m1(x):
 
     The steps are 0.5 below 2, 1 below 4 and 2 above: the code is the lowest of three straight
     lines, rounded to an integer.  Beside 2^23 FP32 has only integers, so that each line rounds
-    as it is computed, once.
+    as it is computed, once.  Positive numbers have the order of their bits, and the least of
+    three integers is one instruction.
     """
     x = tl.where(x < 6.0, x, 6.0)  # NaN too
     magnitude = tl.minimum(tl.abs(x), 6.0)
-    to_2 = magnitude * 2.0 + 8388608.0
-    to_4 = magnitude + 8388610.0
-    to_6 = magnitude * 0.5 + 8388612.0
-    code = tl.minimum(tl.minimum(to_2, to_4), to_6).to(tl.uint32, bitcast=True)
-    sign = x.to(tl.uint32, bitcast=True) >> 28
+    to_2 = (magnitude * 2.0 + 8388608.0).to(tl.int32, bitcast=True)
+    to_4 = (magnitude + 8388610.0).to(tl.int32, bitcast=True)
+    to_6 = (magnitude * 0.5 + 8388612.0).to(tl.int32, bitcast=True)
+    code = tl.minimum(tl.minimum(to_2, to_4), to_6)
+    sign = x.to(tl.int32, bitcast=True) >> 28
     return (code | (sign & 8)).to(tl.uint8)  # of 2^23 + code, the low byte is the code
 
 

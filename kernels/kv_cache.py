@@ -204,6 +204,7 @@ class KVCache:
         to = _upload(sequences, self.device)
         most_rows = VALUES_A_PROGRAM // triton.next_power_of_2(self.head_dim)
         rows = min(triton.next_power_of_2(new), self.page_size, most_rows)
+        warps = triton.next_power_of_2(max(1, min(4, rows * self.head_dim // 1024)))
         programs = len(sequences) * self.kv_heads * triton.cdiv(new + rows - 1, rows)
         with torch.cuda.device_of(k):
             append_kernel[(programs, 2)](
@@ -212,7 +213,7 @@ class KVCache:
                 *k.stride()[:3], *v.stride()[:3],
                 self.key_scale, self.value_scale, self.kv_heads, new,
                 HEAD_DIM=self.head_dim, PAGE_SIZE=self.page_size, FORMAT=self.format,
-                ROWS=rows, num_warps=max(1, min(4, rows * self.head_dim // 1024)),
+                ROWS=rows, num_warps=warps,
             )  # fmt: skip
             self.lengths.index_add_(0, to, torch.full_like(to, new))
         for sequence in sequences:
