@@ -81,7 +81,7 @@ def decode_attention(
 
             read, rows = decode_hopper.decode_parts, 8 if group * new <= 8 else 16
             programs = decode_hopper.programs_of(cache, rows)
-            block_k = decode_hopper.tile_of(cache.format)
+            block_k = decode_hopper.tile_of(cache)
         else:
             read, rows, programs, block_k = decode_parts, ROWS, programs_of(q), BLOCK_K
         # A piece has at most two ends at which it does not hold all keys of a head.

@@ -36,33 +36,29 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 WARPS = 4
-KEYS_A_WARP = {"bf16": 16, "fp16": 16, "fp8": 16, "nvfp4": 32}
+# What was fastest on an H100: some 64 KB on their way to each SM, in few large pieces.
+PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
+STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
 SHARED_MEMORY = 227 * 2**10  # bytes of an SM that programs can share
 
 
-def tile_of(format: str) -> int:
+def keys_a_warp(head_dim: int) -> int:
+    """How many keys a warp reads at a time."""
+    return 32 if head_dim < 256 else 16
+
+
+def tile_of(cache) -> int:
     """How many keys a program reads at a time."""
-    return WARPS * KEYS_A_WARP[format]
-
-
-def stages_of(cache) -> int:
-    """Tiles in use and in flight: two; three in 16 bits, where little else is to be done."""
-    return 3 if cache.keys.element_size() == 2 and cache.head_dim < 256 else 2
-
-
-def registers_of(rows: int, head_dim: int) -> int:
-    """The most that a thread may have: three programs on an SM, or two if they need more."""
-    return 168 if rows * head_dim <= 1024 else 255
+    return WARPS * keys_a_warp(cache.head_dim)
 
 
 def programs_of(cache, rows: int) -> int:
     """As many as run at once: what is shared out evenly should also start together."""
-    tile = tile_of(cache.format) * cache.bytes_per_token // cache.kv_heads
+    tile = tile_of(cache) * cache.bytes_per_token // cache.kv_heads
     merged = WARPS * rows * cache.head_dim * 4  # the output of each warp, at the end
-    shared = stages_of(cache) * tile + merged + 2**10
-    by_registers = 2**16 // (32 * WARPS * registers_of(rows, cache.head_dim))
+    fit = SHARED_MEMORY // (STAGES[cache.format] * tile + merged + 2**10)
     sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
-    return sms * max(1, min(by_registers, SHARED_MEMORY // shared))
+    return sms * max(1, min(fit, PROGRAMS_AN_SM[cache.format]))
 
 
 def decode_parts(
@@ -72,7 +68,7 @@ def decode_parts(
     """``kernels.decode.decode_kernel`` for Hopper: the same arguments, the same results."""
     batch, heads, new, head_dim = q.shape
     words = words_of(cache.format, head_dim)
-    piece = min(cache.page_size, tile_of(cache.format))
+    piece = min(cache.page_size, tile_of(cache))
     pages = [described(x, piece, words) for x in (cache.keys, cache.values)]
     block_scales = [None, None]
     if cache.format == "nvfp4":
@@ -83,9 +79,8 @@ def decode_parts(
         out, lse, part_out, part_lse, score_scale, cache.value_scale,
         batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
         HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
-        BN=KEYS_A_WARP[cache.format], WARPS=WARPS, STAGES=stages_of(cache),
+        BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
         BATCH=1 << (batch - 1).bit_length(), num_warps=WARPS,
-        maxnreg=registers_of(rows, head_dim),
     )  # fmt: skip
 
 

@@ -219,6 +219,11 @@ class KVCache:
         for sequence in sequences:
             self.host_lengths[sequence] += new
 
+    def forget(self) -> None:
+        """All lengths become 0: pages stay where they are, and will be written over."""
+        self.host_lengths = [0] * self.batch
+        self.lengths.zero_()
+
     def gather(self, sequence: int) -> tuple[Tensor, Tensor]:
         """The keys and values of a sequence, [kv_heads, length, head_dim] each, FP32.
 

@@ -26,7 +26,8 @@ def in_parts(q, cache, *, scale=None, return_lse=False, portable=False, share=to
 
 def of_sequence(
     q, k, v, scale, *, part=24, shift=0, mask="bottom-right", read_q_in=torch.float32, scores_in=torch.float32,
-    weights_in=torch.float16, subtract_max=True, nan_where_nothing_is_seen=False, lost_part=None, weigh=True, sum_in=torch.float32,
+    weights_in=torch.float16, subtract_max=True, nan_where_nothing_is_seen=False, lost_part=None, weigh=True,
+    sum_in=torch.float32,
 ):  # fmt: skip
     """Output and lse.  All in FP32, but weights are rounded before they meet the values.
 
@@ -112,12 +113,21 @@ def heads_in_reverse(cache):
     return {"values": cache.values.flip(1)}
 
 
-def swapped(nibbles):
-    return nibbles >> 4 | nibbles << 4
+def changed_in_nvfp4(name, change):
+    return misread(lambda cache: {name: change(getattr(cache, name))} if cache.format == "nvfp4" else {})
 
 
-def _if_nvfp4(change):
-    return misread(lambda cache: change(cache) if cache.format == "nvfp4" else {})
+def swapped(packed):
+    """The two codes of each byte."""
+    return packed >> 4 | packed << 4
+
+
+def of_the_neighbour(block_scales):
+    return block_scales.roll(1, -1)
+
+
+def of_the_token_before(block_scales):
+    return block_scales.roll(1, -2)
 
 
 WRONG = {
@@ -145,27 +155,28 @@ WRONG = {
     "values of another head": misread(heads_in_reverse),
     "key scale forgotten": misread(lambda cache: {"key_scale": 1.0}),
     "value scale forgotten": misread(lambda cache: {"value_scale": 1.0}),
-    "nibbles of keys swapped": _if_nvfp4(lambda cache: {"keys": swapped(cache.keys)}),
-    "nibbles of values swapped": _if_nvfp4(lambda cache: {"values": swapped(cache.values)}),
-    "block scale of the neighbour, keys": _if_nvfp4(lambda cache: {"key_block_scales": cache.key_block_scales.roll(1, -1)}),
-    "block scale of the neighbour, values": _if_nvfp4(
-        lambda cache: {"value_block_scales": cache.value_block_scales.roll(1, -1)}
-    ),
-    "block scales of the token before": _if_nvfp4(
-        lambda cache: {"value_block_scales": cache.value_block_scales.roll(1, -2)}
-    ),
-    "block scales of keys for values": _if_nvfp4(lambda cache: {"value_block_scales": cache.key_block_scales}),
-}  # fmt: skip
+    "nibbles of keys swapped": changed_in_nvfp4("keys", swapped),
+    "nibbles of values swapped": changed_in_nvfp4("values", swapped),
+    "block scale of the neighbour, keys": changed_in_nvfp4("key_block_scales", of_the_neighbour),
+    "block scale of the neighbour, values": changed_in_nvfp4("value_block_scales", of_the_neighbour),
+    "block scale of the token before": changed_in_nvfp4("value_block_scales", of_the_token_before),
+    "block scales of keys for values": misread(lambda cache: {"value_block_scales": cache.key_block_scales}),
+}
+
+
+def _lse(change):
+    return changed(lambda out, lse, cache: (out, change(lse)))
+
 
 WRONG_LSE = {
     "zeros": zeros,
-    "in units of log 2": changed(lambda out, lse, cache: (out, lse / torch.tensor(2.0).log())),
-    "of the last part": partial(in_parts, lost_part=0),
-    "the parts not weighed": partial(in_parts, weigh=False),
-    "NaN where a query sees no key": partial(in_parts, nan_where_nothing_is_seen=True),
-    "+inf where a query sees no key": changed(lambda out, lse, cache: (out, lse.masked_fill(lse == -torch.inf, torch.inf))),
-    "0 where a query sees no key": changed(lambda out, lse, cache: (out, lse.masked_fill(lse == -torch.inf, 0))),
-    "in FP16": changed(lambda out, lse, cache: (out, lse.half().float())),
-    "without the key scale": misread(lambda cache: {"key_scale": 1.0}),
+    "in units of log 2": _lse(lambda lse: lse / torch.tensor(2.0).log()),
+    "in FP16": _lse(lambda lse: lse.half().float()),
+    "of the last parts alone": partial(in_parts, lost_part=0),
+    "parts not weighed": partial(in_parts, weigh=False),
+    "key scale forgotten": misread(lambda cache: {"key_scale": 1.0}),
     "newest key missing": partial(in_parts, shift=-1),
+    "NaN where a query sees no key": partial(in_parts, nan_where_nothing_is_seen=True),
+    "+inf where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, torch.inf)),
+    "0 where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, 0)),
 }
