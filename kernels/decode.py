@@ -77,11 +77,12 @@ def decode_attention(
     group = heads // cache.kv_heads
     with torch.cuda.device_of(q):
         if not portable and is_for_hopper(q, cache):
-            from kernels import decode_hopper
+            from kernels.decode_hopper import decode_parts as hopper_parts
+            from kernels.decode_hopper import programs_of as hopper_programs
+            from kernels.decode_hopper import tile_of
 
-            read, rows = decode_hopper.decode_parts, 8 if group * new <= 8 else 16
-            programs = decode_hopper.programs_of(cache, rows)
-            block_k = decode_hopper.tile_of(cache)
+            read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
+            programs = hopper_programs(cache, rows)
         else:
             read, rows, programs, block_k = decode_parts, ROWS, programs_of(q), BLOCK_K
         # A piece has at most two ends at which it does not hold all keys of a head.
@@ -349,6 +350,8 @@ def merge_kernel(
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One row of one reader: its parts, PARTS at a time, become its output and lse."""
+    if EARLY:  # so may the kernel that comes next
+        tl.extra.cuda.gdc_launch_dependents()
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
     sequence, reader = tl.program_id(0) // readers, tl.program_id(0) % readers

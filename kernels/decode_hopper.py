@@ -80,7 +80,7 @@ def decode_parts(
         batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
         HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
         BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
-        BATCH=1 << (batch - 1).bit_length(), num_warps=WARPS,
+        BATCH=1 << (batch - 1).bit_length(), num_warps=WARPS, launch_pdl=True,
     )  # fmt: skip
 
 
@@ -497,9 +497,21 @@ def decode_hopper_kernel(
     KEY_SCALES: gl.constexpr = halved(KEYS)
     VALUE_SCALES: gl.constexpr = halved(PAIRS)
 
-    # What may begin before all of this is done: the kernel that merges, up to where it waits.
+    # A ring of stages, each with a barrier that says when it is full.
+    shared_keys = ring(keys, STAGES * PIECES)
+    shared_values = ring(values, STAGES * PIECES)
+    shared_key_scales = 0
+    shared_value_scales = 0
+    if FORMAT == "nvfp4":
+        shared_key_scales = ring(key_scales, STAGES * PIECES)
+        shared_value_scales = ring(value_scales, STAGES * PIECES)
+    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(ready.index(i), count=1)
+    # So far nothing was read that the kernel before this one may have written, and it need not
+    # have ended.  Likewise the kernel that merges may begin now, up to where it waits.
     gl.inline_asm_elementwise(
-        "griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
+        "griddepcontrol.wait; griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
         dtype=gl.int32, is_pure=False, pack=1,
     )  # fmt: skip
 
@@ -517,17 +529,6 @@ def decode_hopper_kernel(
     before = gl.max(gl.where(ends <= unit, ends, 0), 0)
     sequence = gl.sum((ends <= unit).to(gl.int32), 0)
 
-    # A ring of stages, each with a barrier that says when it is full.
-    shared_keys = ring(keys, STAGES * PIECES)
-    shared_values = ring(values, STAGES * PIECES)
-    shared_key_scales = 0
-    shared_value_scales = 0
-    if FORMAT == "nvfp4":
-        shared_key_scales = ring(key_scales, STAGES * PIECES)
-        shared_value_scales = ring(value_scales, STAGES * PIECES)
-    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(ready.index(i), count=1)
     used = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
 
     while unit < stop:
