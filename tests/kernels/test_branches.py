@@ -103,11 +103,11 @@ def drive_decode():
     from kernels.decode import decode_attention
     from kernels.kv_cache import KVCache
 
-    pages = torch.tensor([[0, 1, 2, 3], [4, -1, -1, -1], [5, 6, -1, -1]])
+    pages = torch.tensor([[0, 1, 2, 3], [4, -1, -1, -1], [5, 6, 7, -1]])
     for format in ("fp16", "fp8", "nvfp4"):
         cache = KVCache(pages, kv_heads=2, head_dim=16, format=format)
         cache.append(*torch.randn(2, 1, 2, 200, 16), [0])
-        cache.append(*torch.randn(2, 1, 2, 70, 16), [2])  # a share goes from 0 over 1 to 2
+        cache.append(*torch.randn(2, 1, 2, 130, 16), [2])  # a share goes from 0 over 1 to 2
         decode_attention(torch.randn(3, 4, 5, 16).half(), cache)
     with pytest.MonkeyPatch.context() as patch:  # more parts than are merged at a time
         patch.setattr("kernels.decode.programs_of", lambda q: 40)
