@@ -109,6 +109,9 @@ def drive_decode():
         cache.append(*torch.randn(2, 1, 2, 200, 16), [0])
         cache.append(*torch.randn(2, 1, 2, 130, 16), [2])  # a share goes from 0 over 1 to 2
         decode_attention(torch.randn(3, 4, 5, 16).half(), cache)
+    cache = KVCache(torch.tensor([[0]]), kv_heads=1, head_dim=16, format="fp16")
+    cache.append(*torch.randn(2, 1, 1, 3, 16))
+    decode_attention(torch.randn(1, 1, 1, 16).half(), cache)  # one program has it all
     with pytest.MonkeyPatch.context() as patch:  # more parts than are merged at a time
         patch.setattr("kernels.decode.programs_of", lambda q: 40)
         cache = KVCache(torch.arange(50)[None], kv_heads=1, head_dim=16, format="fp16")

@@ -257,7 +257,7 @@ def test_every_head_dim(head_dim, format, dtype, device):
     assert used(decode_attention, queries(cache, dtype, new=2), cache) <= 1
 
 
-@each_format("fp8", "nvfp4")
+@each_format("nvfp4")
 @pytest.mark.parametrize(
     "group, new", [(1, 1), (3, 2), (4, 5), (8, 1), (16, 1), (20, 1), pytest.param(20, 7, marks=GPU)]
 )
@@ -288,7 +288,7 @@ def test_no_sequence_at_all(kernel, device):
     assert kernel.attention(q, cache).shape == q.shape
 
 
-@settings(deadline=None, derandomize=True, max_examples=6)
+@settings(deadline=None, derandomize=True, max_examples=4)
 @given(st.data())
 def test_any_shape_whatever(data):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

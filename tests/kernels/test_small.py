@@ -10,8 +10,10 @@ import pytest
 import torch
 
 from kernels.coalescing import strided_read
+from kernels.decode import decode_attention
 from kernels.flash import flash_attention
 from kernels.key_blocks import key_blocks_attention
+from kernels.kv_cache import KVCache
 from kernels.one_key import one_key_attention
 from kernels.reference import oracle
 from kernels.softmax import softmax
@@ -93,6 +95,25 @@ def test_strided_read(stride, memory, device):
     with memory():
         sums = strided_read(x.to(device), stride)
     close(sums.cpu().sum(), x.sum())
+
+
+@MEMORY
+@pytest.mark.parametrize("format", ["fp16", "fp8", "nvfp4"])
+@pytest.mark.parametrize("portable", [True, pytest.param(False, marks=pytest.mark.gpu)])
+def test_decode(portable, format, memory, device):
+    q, kv = torch.randn(3, 4, 2, 64).half(), torch.randn(2, 1, 2, 150, 64).half()
+    with memory():
+        pages = torch.tensor([[3, 0, 2], [4, -1, -1], [1, -1, -1]])
+        cache = KVCache(pages, kv_heads=2, head_dim=64, format=format, device=device)
+        cache.append(*kv.to(device), [0])
+        cache.append(*kv[:, :, :, :3].to(device), [2])
+        out = decode_attention(q.to(device), cache, portable=portable)
+    assert not out[1].any()
+    for sequence, length in ((0, 150), (2, 3)):
+        k, v = (x[None].cpu() for x in cache.gather(sequence))
+        seen = torch.arange(length) < torch.tensor([[length - 1], [length]])
+        expected = oracle(q[sequence][None], k.half(), v.half(), enable_gqa=True, attn_mask=seen)
+        close(out[sequence][None].cpu().double(), expected)
 
 
 def test_what_was_never_written_is_nan_inside_and_nothing_changes_outside(device):
