@@ -339,6 +339,13 @@ def read_scales(tiles, place, layout: gl.constexpr):
     return tiles.index(place)._reinterpret(gl.uint8, layout.shape, BYTES).load(layout)
 
 
+@gluon.jit
+def zero_from(rows, end):
+    """The rows before ``end``, and zeros."""
+    row = gl.arange(0, rows.shape[0], gl.SliceLayout(1, rows.type.layout))
+    return gl.where((row < end)[:, None], rows, gl.zeros_like(rows))
+
+
 # Arithmetic.  The first axis of scores [WARPS, BN, ROWS], weights and output is the warp.
 
 
@@ -583,16 +590,19 @@ def decode_hopper_kernel(
                 key_words = read(shared_keys, stage, KEYS)
                 value_words = read(shared_values, stage, VALUES)
                 value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
+                # Past the end lies anything, also NaN, and 0 times that must be 0.
+                past_end = first_key + TILE > length
                 key_factors = 0
                 value_factors = 0
                 if FORMAT == "nvfp4":
                     codes = read_scales(shared_key_scales, stage, KEY_SCALES)
                     key_factors = scales_of_words(codes, KEYS)
                     codes = read_scales(shared_value_scales, stage, VALUE_SCALES)
+                    if past_end:
+                        codes = zero_from(codes, length - first_key)
                     value_factors = scales_of_words(codes, PAIRS)
-                if first_key + TILE > length:  # 0 times what lies past the end must be 0
-                    real = gl.arange(0, TILE, gl.SliceLayout(1, PAIRS)) < length - first_key
-                    value_words = gl.where(real[:, None], value_words, 0)
+                elif past_end:
+                    value_words = zero_from(value_words, length - first_key)
 
                 scores = scores_of(key_words, key_factors, queries, BN, mma, FORMAT)
                 visible = (first_key + key)[:, :, None] < seen[None, None, :]
