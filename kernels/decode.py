@@ -31,7 +31,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.formats import decode_e2m1, decode_e4m3
-from kernels.inputs import check_kernel, check_no_gradient, check_scale
+from kernels.inputs import check_attention, check_kernel, check_no_gradient
 from kernels.kv_cache import KVCache
 
 LN_2 = tl.constexpr(math.log(2))
@@ -125,7 +125,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     reference = "KVCache.gather and kernels.reference.attention"
     check_kernel(decode_kernel, on_cpu=reference, query=q)
     check_no_gradient(instead=reference, query=q)
-    return check_scale(q, scale)
+    return check_attention(q, q, q, scale=scale)  # which says what the scale is
 
 
 def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
@@ -160,7 +160,8 @@ def decode_parts(
         cache.page_table, cache.lengths, out, lse, part_out, part_lse,
         score_scale, cache.value_scale,
         batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
-        HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim),
+        # Where bytes become FP16, triton 3.6 multiplies tiles narrower than 64 wrongly.
+        HEAD_DIM=head_dim, PADDED_DIM=max(64, triton.next_power_of_2(head_dim)),
         PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows, BLOCK_K=BLOCK_K,
         BATCH=triton.next_power_of_2(batch), num_warps=4, num_stages=2,
     )  # fmt: skip

@@ -53,11 +53,6 @@ def check_attention(
             f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match"
         )
     _check_heads(q, k, enable_gqa)
-    return check_scale(q, scale)
-
-
-def check_scale(q: Tensor, scale: float | None) -> float:
-    """The scale to use, 1/√d if None."""
     if scale is None:
         return 1 / math.sqrt(q.shape[-1])
     if not isinstance(scale, int | float):

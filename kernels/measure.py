@@ -2,7 +2,6 @@
 
     time             how long the GPU works on a call, its L2 cache cleared before
     time_attention   the same of attention: forward, or its backward pass alone
-    captured         the same launches again, without Python between them
     wall_time        how long a call takes from the outside, launches and waiting included
     peak_memory      by how much GPU memory grows
     launches         which kernels a call launches
@@ -120,24 +119,6 @@ def time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
     from triton.testing import do_bench
 
     return Time(*do_bench(function, rep=milliseconds, quantiles=[0.5, 0.2, 0.8]))
-
-
-def captured(function: Callable[[], object]) -> Callable[[], None]:
-    """A call that launches again what ``function`` launched, as one CUDA graph.
-
-    Where kernels are short, Python takes longer to launch them than they take to run; from a
-    graph the GPU starts each as soon as the one before it is done.  What ``function`` does
-    outside the GPU is not done again.  It runs twice, to warm up and to be captured.
-    Raises RuntimeError without a GPU.
-    """
-    if not torch.cuda.is_available():
-        raise RuntimeError("captured needs a GPU: without one no kernel is launched")
-    function()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        function()
-    return graph.replay
 
 
 def wall_time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:

@@ -18,7 +18,6 @@ from kernels.measure import (
     TABLE,
     DramTraffic,
     Table,
-    captured,
     dram_traffic,
     launch_cost,
     launches,
@@ -171,28 +170,6 @@ def test_on_a_gpu_do_bench_takes_the_time(monkeypatch):
     monkeypatch.setattr(triton.testing, "do_bench", lambda *call, **options: calls.append((call, options)) or [2, 1, 3])
     assert time(sleep, milliseconds=40) == (2, 1, 3)
     assert calls == [((sleep,), {"rep": 40, "quantiles": [0.5, 0.2, 0.8]})]
-
-
-@pytest.mark.gpu
-def test_what_is_captured_is_launched_again_without_python():
-    number = torch.zeros(1, device="cuda")
-    rounds = []
-
-    def add_one_and_count():
-        number.add_(1)
-        rounds.append(None)
-
-    again = captured(add_one_and_count)
-    assert len(rounds) == 2 and number.item() == 1  # while it is captured nothing runs
-    again()
-    again()
-    assert len(rounds) == 2 and number.item() == 3
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_without_a_gpu_nothing_can_be_captured():
-    with pytest.raises(RuntimeError, match="captured needs a GPU"):
-        captured(list)
 
 
 @pytest.mark.gpu
