@@ -38,7 +38,4 @@ for format in ("bf16", "fp8", "nvfp4") if device == "cuda" else ():
         *(float(f"{x:.4g}") for x in (*spent, moved, copied, moved / copied)),
     ]
     append.add(**dict(zip(append.columns, row, strict=True)))
-if device == "cuda":
-    append.show()
-else:
-    print("No GPU here, so no times.")
+append.show() if device == "cuda" else print("No GPU here, so no times.")

@@ -84,7 +84,4 @@ for batch, heads, kv_heads, n in settings if device == "cuda" else []:
             decode.add(**dict(zip(decode.columns, row, strict=True)))
             del graph, calls
     del q, layers, truth
-if device == "cuda":
-    decode.show()
-else:
-    print("No GPU here, so no times.")
+decode.show() if device == "cuda" else print("No GPU here, so no times.")
