@@ -117,7 +117,8 @@ def quantize(
 
     x: FP32, FP16 or BF16; all arithmetic in FP32, each step rounded once
     tensor_scale: a number between 2^-117 and 2^117, or an FP32 tensor of no dimension that
-    holds one (its value is not read); None: from the largest value, so that it is reached
+    holds one (its value is not read; the result of another is undefined); None: from the
+    largest value, so that it is reached, if need be above 2^117
 
         tensor scale  amax of the tensor / (448 · 6) for NVFP4, amax / 448 for FP8
         scale         amax / 6 / tensor scale, rounded to E4M3, for NVFP4
@@ -126,7 +127,7 @@ def quantize(
         code          x · (1 / tensor scale / scale), rounded to nearest, ties to even
 
     Divisions are FP32's own, correctly rounded.  A value meets a product instead, by its
-    block's reciprocal, as in torchao: a division costs ten times as much.  The reciprocal of a
+    block's reciprocal, as in torchao: a division is many instructions.  The reciprocal of a
     power of two is exact; another moves a quotient by less than 2^-22 of it, so that a value as
     near as that to the middle between two numbers may go to either: 18.75 in NVFP4 with scale
     15 and tensor scale 1 is a tie, 1.25, and becomes 1.5 and not 1.
@@ -282,7 +283,7 @@ def _check_and_scale(
                 f"none on {x.device} is wanted"
             )
         return tensor_scale.detach()
-    if not isinstance(tensor_scale, int | float):
+    if not isinstance(tensor_scale, int | float) or isinstance(tensor_scale, bool):
         raise TypeError(
             f"tensor_scale is {type(tensor_scale).__name__}, a number or a tensor is wanted"
         )

@@ -61,7 +61,8 @@ def decode_attention(
     Query i sees all keys but the newest new - 1 - i.  One that sees none gets 0, lse -inf.
     Reads the used part of the cache once, and once more for each further 16 rows of queries,
     heads that share a key head times new.  The lengths are read on the GPU: a CUDA graph of
-    this call may be replayed after the cache grew.
+    this call may be replayed after the cache grew.  Each program reads all lengths, which is
+    little for batches up to some thousand.
 
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
@@ -125,16 +126,17 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     reference = "KVCache.gather and kernels.reference.attention"
     check_kernel(decode_kernel, on_cpu=reference, query=q)
     check_no_gradient(instead=reference, query=q)
-    return check_attention(q, q, q, scale=scale)  # which says what the scale is
+    return check_attention(q, q, q, scale=scale)
 
 
 def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
     """Whether ``kernels.decode_hopper`` can do it: this GPU, this head_dim, these pages."""
     if not q.is_cuda or torch.cuda.get_device_capability(q.device) != (9, 0):
         return False
-    # TMA writes to multiples of 128 bytes: a page's block scales must be that many.
+    # TMA describes no tensor without rows, and writes to multiples of 128 bytes: the block
+    # scales of a page must be as many.
     small = cache.format == "nvfp4" and cache.page_size * cache.head_dim // 16 < 128
-    return cache.head_dim in (64, 128, 256) and not small
+    return cache.pages > 0 and cache.head_dim in (64, 128, 256) and not small
 
 
 def programs_of(q: Tensor) -> int:
@@ -160,7 +162,7 @@ def decode_parts(
         cache.page_table, cache.lengths, out, lse, part_out, part_lse,
         score_scale, cache.value_scale,
         batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
-        # Where bytes become FP16, triton 3.6 multiplies tiles narrower than 64 wrongly.
+        # At least 64: where bytes become FP16, triton 3.6 multiplies narrower tiles wrongly.
         HEAD_DIM=head_dim, PADDED_DIM=max(64, triton.next_power_of_2(head_dim)),
         PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows, BLOCK_K=BLOCK_K,
         BATCH=triton.next_power_of_2(batch), num_warps=4, num_stages=2,
@@ -183,7 +185,7 @@ def merge(
         cache.lengths, out, lse, part_out, part_lse,
         programs, batch, cache.kv_heads, group, new,
         HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
-        BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,
+        BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,  # few have many parts
         BATCH=triton.next_power_of_2(batch), EARLY=early, num_warps=1,
         **({"launch_pdl": True} if early else {}),
     )  # fmt: skip
@@ -351,7 +353,7 @@ def merge_kernel(
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One row of one reader: its parts, PARTS at a time, become its output and lse."""
-    if EARLY:  # so may the kernel that comes next
+    if EARLY:  # the kernel that comes next may begin, too, up to where it waits
         tl.extra.cuda.gdc_launch_dependents()
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
@@ -368,11 +370,13 @@ def merge_kernel(
     first_program = owner_of(first, programs, all_blocks)
     last_program = owner_of(first + mine - 1, programs, all_blocks)
 
-    # One program that had all of them has written this row.  Without any, nobody has.
+    # This kernel must not end before the one that it follows, also where it has nothing to do:
+    # the next one would take its end for that of both.
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
+    # One program that had all blocks has written this row.  Where there are none, nobody has.
     missing = mine == 0 or first_program < last_program
     if missing and row_of_head < group * new:
-        if EARLY:
-            tl.extra.cuda.gdc_wait()
         dimension = tl.arange(0, PADDED_DIM)
         maximum = -float("inf")
         total = 0.0

@@ -27,7 +27,10 @@ Layouts of mma.m16n8k16: NVIDIA PTX ISA, "Matrix Fragments for mma.m16n8k16".
 
 from __future__ import annotations
 
+import math
+
 import torch
+import triton
 from torch import Tensor
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -35,11 +38,15 @@ from triton.experimental.gluon.language.nvidia.ampere import mma_v2
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.hardware import H100
+from kernels.kv_cache import KVCache
+
 WARPS = 4
-# What was fastest on an H100: some 64 KB on their way to each SM, in few large pieces.
+# What was fastest on an H100 at head_dim 128: some 64 KB on their way to each SM, in few and
+# large pieces.
 PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
 STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
-SHARED_MEMORY = 227 * 2**10  # bytes of an SM that programs can share
+SHARED_MEMORY = int(H100["shared memory per SM"].value)  # a program takes 1 KB beside its own
 
 
 def keys_a_warp(head_dim: int) -> int:
@@ -47,12 +54,12 @@ def keys_a_warp(head_dim: int) -> int:
     return 32 if head_dim < 256 else 16
 
 
-def tile_of(cache) -> int:
+def tile_of(cache: KVCache) -> int:
     """How many keys a program reads at a time."""
     return WARPS * keys_a_warp(cache.head_dim)
 
 
-def programs_of(cache, rows: int) -> int:
+def programs_of(cache: KVCache, rows: int) -> int:
     """As many as run at once: what is shared out evenly should also start together."""
     tile = tile_of(cache) * cache.bytes_per_token // cache.kv_heads
     merged = WARPS * rows * cache.head_dim * 4  # the output of each warp, at the end
@@ -62,10 +69,10 @@ def programs_of(cache, rows: int) -> int:
 
 
 def decode_parts(
-    q: Tensor, cache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
+    q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
     score_scale: float, rows: int,
 ) -> None:  # fmt: skip
-    """``kernels.decode.decode_kernel`` for Hopper: the same arguments, the same results."""
+    """``kernels.decode.decode_parts`` for Hopper; a block of keys is a tile of ``tile_of``."""
     batch, heads, new, head_dim = q.shape
     words = words_of(cache.format, head_dim)
     piece = min(cache.page_size, tile_of(cache))
@@ -80,7 +87,7 @@ def decode_parts(
         batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
         HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
         BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
-        BATCH=1 << (batch - 1).bit_length(), num_warps=WARPS, launch_pdl=True,
+        BATCH=triton.next_power_of_2(batch), num_warps=WARPS, launch_pdl=True,
     )  # fmt: skip
 
 
@@ -220,6 +227,7 @@ WIDEN_FP8 = gl.constexpr("""{ .reg .b32 x; .reg .b16 a, b;
     prmt.b32 x, $4, $5, 0x7362; mov.b32 {a, b}, x;
     cvt.rn.f16x2.e4m3x2 $2, a; cvt.rn.f16x2.e4m3x2 $3, b; }""")
 WIDEN_16 = gl.constexpr("prmt.b32 $0, $2, $3, 0x5410; prmt.b32 $1, $2, $3, 0x7632;")
+LN_2 = gl.constexpr(math.log(2))
 FP4_UNIT = gl.constexpr(2.0**7)  # by how much too small widened FP4 is: 2^-14 · 2^7
 
 
@@ -290,6 +298,7 @@ def fetch(
     """Has TMA fetch the tile from key ``first`` into a stage, if wanted.
 
     A piece lies in one page.  For one that begins at or past ``length`` the last one stands in.
+    The warps meet at each piece: pages smaller than a tile are slower.
     """
     LINES: gl.constexpr = keys.block_type.shape[0] // PIECE  # of a row
     BYTES: gl.constexpr = 2 * PIECES * keys.block_type.nbytes
@@ -469,7 +478,7 @@ def plus(a, b):
 
 @gluon.jit
 def begin_of(program, programs, units):
-    """Where a program's share begins; the first ``units % programs`` have one more."""
+    """As in ``kernels.decode``, whose functions Gluon cannot call."""
     return units // programs * program + gl.minimum(program, units % programs)
 
 
@@ -515,8 +524,9 @@ def decode_hopper_kernel(
     ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(STAGES):
         mbarrier.init(ready.index(i), count=1)
-    # So far nothing was read that the kernel before this one may have written, and it need not
-    # have ended.  Likewise the kernel that merges may begin now, up to where it waits.
+    # Up to here nothing was read that an earlier kernel writes: this one may start while that
+    # one ends (programmatic dependent launch).  From here on it must have ended.  Likewise the
+    # kernel that merges may start now: before it reads parts it waits for this one.
     gl.inline_asm_elementwise(
         "griddepcontrol.wait; griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
         dtype=gl.int32, is_pure=False, pack=1,
@@ -576,7 +586,8 @@ def decode_hopper_kernel(
             running_sum = gl.zeros([WARPS, BN, ROWS], gl.float32, mma)  # each lane for itself
             accumulator = gl.zeros([WARPS, HEAD_DIM, ROWS], gl.float32, mma)
             for first_key in range(first, end, TILE):
-                # The stage that was read last time is free.
+                # The stage that was read last time is free: what was in it is in registers, and
+                # Gluon has all warps meet before something is written over it.
                 ahead = first_key + (STAGES - 1) * TILE
                 fetch(
                     keys, values, key_scales, value_scales,
@@ -637,7 +648,7 @@ def decode_hopper_kernel(
             if count == tiles_each:
                 query_head = (sequence * kv_heads + head) * group + of_reader % group
                 query = query_head * new + of_reader // group
-                store_rows(output, row_lse * 0.6931471805599453, out, lse, query, real)  # ln 2
+                store_rows(output, row_lse * LN_2, out, lse, query, real)
             else:
                 slot = 2 * program + (unit != first_unit).to(gl.int32)
                 store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, real)

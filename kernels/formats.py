@@ -244,6 +244,8 @@ def _power_of_two(exponent: Tensor) -> Tensor:
 def _check_format(format: Format) -> None:
     if not isinstance(format, Format):
         raise TypeError(f"format is {type(format).__name__}, one of this module is wanted")
+    if format.bits > 8:
+        raise ValueError(f"format {format.name} has {format.bits} bits, at most 8 is wanted")
 
 
 def _check_bytes(name: str, codes: Tensor) -> None:

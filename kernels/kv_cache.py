@@ -64,7 +64,8 @@ class KVCache:
     page_table int32, lengths [batch] int32: how many tokens each sequence has.  ``host_pages``
     and ``host_lengths`` are the same as lists, so that no check waits for a GPU.
 
-    Raises a ValueError or TypeError that names the argument.  What raises changes nothing.
+    Raises a ValueError or TypeError that names the argument, and RuntimeError where a change
+    would become part of a CUDA graph.  What raises changes nothing.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class KVCache:
         value_scale: float = 1.0,
         device: torch.device | str | None = None,
     ):
-        if format not in STORED_AS:
+        if not isinstance(format, str) or format not in STORED_AS:
             raise ValueError(f"format is {format!r}, one of {list(STORED_AS)} is wanted")
         _check_int("kv_heads", kv_heads, 1)
         _check_int("head_dim", head_dim, 16)
@@ -99,7 +100,7 @@ class KVCache:
         _check_int("pages", pages, 0)
         if pages < needed:
             raise ValueError(
-                f"page_table has page {needed - 1}, the cache has pages 0 to {pages - 1}"
+                f"page_table has page {needed - 1}, the cache has {pages} pages, from 0"
             )
 
         self.format, self.page_size = format, page_size
@@ -149,12 +150,13 @@ class KVCache:
         Raises ValueError for a page that is none, or is used already, and for a row of the page
         table that has no room for them.
         """
+        self._check_not_captured("assign")
         self._check_sequence(sequence)
         pages = _as_ints("pages", pages)
         used = {page for row in self.host_pages for page in row}
         for page in pages:
             if not 0 <= page < self.pages:
-                raise ValueError(f"pages has {page}, the cache has pages 0 to {self.pages - 1}")
+                raise ValueError(f"pages has {page}, the cache has {self.pages} pages, from 0")
             if page in used:
                 raise ValueError(f"pages has {page}, which is used already")
             used.add(page)
@@ -181,6 +183,7 @@ class KVCache:
         Raises a ValueError or TypeError that names the argument, called key or value, and a
         ValueError where a sequence's pages have no room.
         """
+        self._check_not_captured("append")
         if sequences is None:
             sequences = range(self.batch)
         sequences = _as_ints("sequences", sequences)
@@ -221,13 +224,14 @@ class KVCache:
 
     def forget(self) -> None:
         """All lengths become 0: pages stay where they are, and will be written over."""
+        self._check_not_captured("forget")
         self.host_lengths = [0] * self.batch
         self.lengths.zero_()
 
     def gather(self, sequence: int) -> tuple[Tensor, Tensor]:
         """The keys and values of a sequence, [kv_heads, length, head_dim] each, FP32.
 
-        Dequantised in PyTorch: what attention over this cache attends to.
+        As many as ``host_lengths`` says, dequantised in PyTorch: what attention attends to.
         """
         self._check_sequence(sequence)
         keys = self._gathered(sequence, self.keys, self.key_block_scales, self.key_scale)
@@ -253,6 +257,13 @@ class KVCache:
         return dequantize(
             Quantized(rows(paged), scales, tensor_scale, SCHEMES[self.format], shape)
         )
+
+    def _check_not_captured(self, what: str) -> None:
+        if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"{what} cannot be part of a CUDA graph, for the cache counts on the host: "
+                f"{what} first, then replay what reads the cache"
+            )
 
     def _check_sequence(self, sequence: int) -> None:
         _check_int("sequence", sequence, 0)

@@ -2,8 +2,8 @@
 # # How large a KV cache is
 #
 # Four sequences, 8 heads of keys and values with 128 numbers each, one layer. Every size is
-# counted from the tensors of a real cache, scales included; its page table and lengths count in
-# the last column.
+# counted from the tensors of a real cache, block scales included; its page table and lengths
+# count in the last column.
 
 # %% tags=["formats"]
 import torch
@@ -54,8 +54,9 @@ for tokens in (4096, 32 * 1024, 128 * 1024):
 model.show()
 
 # %% [markdown]
-# What pages cost: the last page of a sequence is not full. The mean is over all lengths from 1
-# to 4096; the table needs one number a page, here for a sequence of 128k tokens.
+# What pages cost: the last page of a sequence is not full. A page is in BF16, keys and values
+# of 8 heads of 128. The mean is over all lengths from 1 to 4096; the table needs one number a
+# page, here for a sequence of 128k tokens.
 
 # %% tags=["last_page"]
 lengths = torch.arange(1, 4097)

@@ -141,7 +141,8 @@ def lse_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **opti
         for pair in ((q.double(), k.double()), (q.float(), k.float()))
     )
     empty = truth == -torch.inf
-    actual = actual[..., None].masked_fill(empty & (actual[..., None] == -torch.inf), 0)
+    actual = actual[..., None]
+    actual = torch.where(empty, torch.where(actual == -torch.inf, 0.0, torch.inf), actual)
     baseline, truth = (x.masked_fill(empty, 0) for x in (baseline, truth))
     size = torch.ones_like(truth).masked_fill(empty, 0)
     return budget_used(actual, baseline, truth, size, squares.rounding.masked_fill(empty, 0))

@@ -498,6 +498,7 @@ def test_powers_of_two_pass_through(scheme, x, exponent):
         (torch.zeros(16), MXFP4._replace(tensor_scaled=True), {}, ValueError, "scheme MXFP4 has a tensor scale"),
         (torch.zeros(16), MXFP4, {"tensor_scale": 1.0}, ValueError, "tensor_scale is given, scheme MXFP4 has none"),
         (torch.zeros(16), NVFP4, {"tensor_scale": "1"}, TypeError, "tensor_scale is str"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": True}, TypeError, "tensor_scale is bool"),
         (torch.zeros(16), NVFP4, {"tensor_scale": 0.0}, ValueError, r"tensor_scale is 0\.0"),
         (torch.zeros(16), NVFP4, {"tensor_scale": -1}, ValueError, "tensor_scale is -1"),
         (torch.zeros(16), FP8, {"tensor_scale": math.nan}, ValueError, "tensor_scale is nan"),

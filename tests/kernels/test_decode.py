@@ -440,6 +440,14 @@ def test_one_tile_of_queries_is_split_and_its_neighbour_is_not(kernel, monkeypat
     assert used(kernel.attention, queries(cache, FP16, group=20), cache) <= 1
 
 
+@pytest.mark.parametrize("length", [4096, pytest.param(60000, marks=GPU)])
+def test_one_program_sums_up_many_keys(length, kernel, monkeypatch, device):
+    """In FP32: an accumulator that is rounded to 16 bits after each block is off by too much."""
+    monkeypatch.setattr(kernel.programs, lambda *_: 1)
+    cache = new_cache(device, "fp16", [length], head_dim=kernel.head_dim, page_size=256)
+    assert used(kernel.attention, queries(cache, FP16), cache) <= 1
+
+
 def test_parts_of_rows_that_see_nothing(kernel, monkeypatch, device):
     """More queries than keys, and the keys split: what is merged is nothing, twice."""
     monkeypatch.setattr(kernel.programs, lambda *_: 10)
@@ -560,6 +568,30 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
         q.copy_(queries(cache, dtype, group=4, new=2))
         assert used(replayed, q, cache) <= 1
     assert cache.host_lengths == [64, 150, 65]
+
+
+@GPU
+@each_format()
+def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kernel, device):
+    """No sequence is longer than a tile: the kernel that merges has nothing to do, and must not end first."""
+    lengths = [100 + i % 28 for i in range(64)]
+    caches = [new_cache(device, format, lengths, kv_heads=8, head_dim=kernel.head_dim, page_size=128) for _ in "ab"]
+    q = [queries(cache, dtype, group=4) for cache in caches]
+    expected = [kernel.attention(*x) for x in zip(q, caches, strict=True)]
+    copied = [torch.empty_like(x) for x in expected]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for x, cache, copy in zip(q, caches, copied, strict=True):
+            out = kernel.attention(x, cache)
+            copy.copy_(out)
+            out.fill_(torch.nan)
+            del out  # the next one may take its place
+    for _ in range(20):
+        for copy in copied:
+            copy.fill_(torch.nan)
+        graph.replay()
+        assert all(copy.equal(wanted) for copy, wanted in zip(copied, expected, strict=True))
 
 
 @GPU

@@ -382,7 +382,7 @@ def half_full(device):
     [
         (0, [2], ValueError, "pages has 1 pages, sequence 0 has 2: a row of the page table holds 2"),
         (2, [2, 4, 5], ValueError, "pages has 3 pages, sequence 2 has 0"),
-        (2, [7], ValueError, "pages has 7, the cache has pages 0 to 6"),
+        (2, [7], ValueError, "pages has 7, the cache has 7 pages, from 0"),
         (2, [-1], ValueError, "pages has -1"),
         (2, [2, 3], ValueError, "pages has 3, which is used already"),
         (2, [2, 2], ValueError, "pages has 2, which is used already"),
@@ -419,10 +419,11 @@ TABLE = torch.arange(4).view(2, 2)
         (TABLE - 2, {}, ValueError, "page_table has -2"),
         (TABLE - 1, {}, ValueError, "page_table has -1 before a page of sequence 0"),
         (TABLE % 3, {}, ValueError, "page_table has page 0 twice"),
-        (TABLE, {"pages": 3}, ValueError, "page_table has page 3, the cache has pages 0 to 2"),
+        (TABLE, {"pages": 3}, ValueError, "page_table has page 3, the cache has 3 pages, from 0"),
         (TABLE, {"pages": 4.0}, TypeError, "pages is float"),
         (TABLE, {"pages": -1}, ValueError, "pages is -1"),
         (TABLE, {"format": "fp4"}, ValueError, "format is 'fp4'"),
+        (TABLE, {"format": ["fp8"]}, ValueError, r"format is \['fp8'\]"),
         (TABLE, {"kv_heads": 0}, ValueError, "kv_heads is 0"),
         (TABLE, {"kv_heads": True}, TypeError, "kv_heads is bool"),
         (TABLE, {"head_dim": 40}, ValueError, "head_dim is 40"),
@@ -465,6 +466,29 @@ def test_nothing_waits_for_the_gpu(format, device):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert cache.lengths.tolist() == [15, 15, 15]
+
+
+@pytest.mark.gpu
+def test_what_the_host_counts_is_not_captured(device):
+    cache = new_cache(device, "bf16")
+    rows = new_rows(cache, 3, 5)
+    cache.append(*rows)
+    before = snapshot(cache)
+    changes = {"append": lambda: cache.append(*rows), "forget": cache.forget, "assign": lambda: cache.assign(0, [])}
+    for name, change in changes.items():
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            rows[0].neg()  # a graph of nothing would warn
+            with pytest.raises(RuntimeError, match=f"{name} cannot be part"):
+                change()
+    assert same(snapshot(cache), before)
+
+
+def test_what_is_forgotten_is_written_over(device):
+    cache = new_cache(device, "fp16")
+    cache.append(*new_rows(cache, 3, 20))
+    cache.forget()
+    assert cache.lengths.tolist() == cache.host_lengths == [0, 0, 0]
+    assert appends_as_specified(cache, *new_rows(cache, 3, 20))
 
 
 @pytest.mark.gpu

@@ -266,5 +266,6 @@ WRONG_LSE = {
     "the maximum alone": _lse(lambda lse: lse - 1),
     "NaN where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, torch.nan)),
     "+inf where a query sees no key": _lse(lambda lse: lse.abs()),
+    "0 where a query sees no key": _lse(lambda lse: lse.masked_fill(lse == -torch.inf, 0)),
     "low precision": _lse(lambda lse: lse.half().float()),
 }
