@@ -19,8 +19,9 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
+# A file a process at a time; but on one GPU processes would time each other's kernels.
 test: lint  ## lint, then test everything that this machine can run
-	$(RUN) pytest
+	$(RUN) pytest $(if $(shell command -v nvidia-smi),,-n logical --dist loadfile)
 
 lint:  ## check the code and its layout
 	$(SETUP) test
