@@ -3,7 +3,7 @@
 Runs the whole of tests/kernels, not only what is marked ``gpu``, unless its record is up to date.  The record is
 replaced whole, after the last test: a suite in which a test fails, of which a part is left out, or in which nothing
 passes changes nothing.
-Needs torch, triton, pytest, pytest-timeout and hypothesis; no network.
+Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network.
 """
 
 from __future__ import annotations
