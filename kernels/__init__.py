@@ -19,6 +19,8 @@ MODULE_OF = {
     "key_blocks_attention": "key_blocks",
     "three_kernel_attention": "three_kernels",
     "flash_attention": "flash",
+    "hopper_attention": "hopper",
+    "fastest_rung": "dispatch",
     "quantize": "block_scaling",
     "dequantize": "block_scaling",
     "KVCache": "kv_cache",

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import torch
 import triton
 from torch import Tensor
+from triton.compiler import CompiledKernel
 
 from kernels.flash import LOG2_E, empty_outputs
 from kernels.inputs import check_no_gradient, check_shapes
@@ -173,8 +174,8 @@ def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
 def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
     is_causal: bool, scale: float, plan: Plan | None,
-) -> None:  # fmt: skip
-    """Starts the kernel on what was checked."""
+) -> CompiledKernel:  # fmt: skip
+    """Starts the kernel on what was checked; also returns it, as it was compiled."""
     batch, heads, seq_q, head_dim = q.shape
     plan = plan or plan_for(head_dim, is_causal)
     blocks = triton.cdiv(seq_q, plan.block_q)
@@ -184,7 +185,7 @@ def launch(
     units = batch * heads * (triton.cdiv(blocks, 2) if paired else blocks)
     columns = next(size for size in (64, 128, 256) if head_dim <= size)
     with torch.cuda.device_of(q):
-        hopper_kernel[(min(units, sms) if plan.persistent else units,)](
+        return hopper_kernel[(min(units, sms) if plan.persistent else units,)](
             described(q, 64, columns), described(k, plan.block_k, columns),
             described(v, plan.block_k, columns),
             described(out.view(1, batch * heads, seq_q, head_dim), 64, columns),

@@ -12,6 +12,7 @@ import torch
 from kernels.coalescing import strided_read
 from kernels.decode import decode_attention
 from kernels.flash import flash_attention
+from kernels.hopper import hopper_attention
 from kernels.key_blocks import key_blocks_attention
 from kernels.kv_cache import KVCache
 from kernels.one_key import one_key_attention
@@ -64,6 +65,19 @@ def test_forward(attention, seq_q, seq_k, head_dim, options, memory, device):
     (q, k, v, _), options = inputs(seq_q, seq_k, head_dim, options)
     with memory():
         out = attention(*(x.to(device) for x in (q, k, v)), **on(device, options))
+    close(out.cpu().double(), truth(q, k, v, **options))
+
+
+@MEMORY
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}], ids=["full", "causal"])
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_hopper(head_dim, options, memory, device):
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs a Hopper GPU")
+    (q, k, v, _), options = inputs(200, 140, head_dim, options)
+    with memory():
+        out = hopper_attention(*(x.to(device) for x in (q, k, v)), **options)
     close(out.cpu().double(), truth(q, k, v, **options))
 
 

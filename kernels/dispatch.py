@@ -1,0 +1,152 @@
+"""Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
+
+    hopper_attention       a Hopper GPU, FP16 or BF16, and no gradient wanted
+    flash_attention        any GPU that Triton compiles for
+    reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
+
+Each is attention within the error budget, so that the choice is one of time and memory alone.
+What is faster where is a matter of measurement: ``snippets/fastest_rung.py`` takes the times,
+and the rule is the few lines of ``fastest_rung``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor
+
+from kernels.inputs import KERNEL_DTYPES, check_attention
+from kernels.reference import attention as three_lines
+
+try:
+    from triton import JITFunction
+
+    from kernels.flash import flash_attention, flash_forward_kernel
+
+    COMPILES = isinstance(flash_forward_kernel, JITFunction)  # what is interpreted is slow
+except ImportError:  # there is no Triton
+    COMPILES = False
+try:
+    from kernels.hopper import hopper_attention
+
+    GLUON = True
+except ImportError:  # there is no Gluon as it was written for
+    GLUON = False
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Each query's blend of the value rows, by ``fastest_rung``: [..., N_q, d_v].
+
+    q: [..., N_q, d]   k: [..., N_k, d]   v: [..., N_k, d_v]   ...: batch and heads, usually
+    is_causal: aligned top-left, as in torch: query i sees keys 0 to i
+    scale: 1/√d if None, any sign   enable_gqa: fewer heads in k and v than in q
+    Sums are in FP32, or FP64 if q is; torch.autocast changes nothing.  A query that sees no key
+    gets 0.  Differentiable, once.
+    What is not finite spreads as the rung has it: of scores that are all -inf the kernels make
+    0 and the reference NaN, and NaN or inf in v may reach a whole block of queries.
+
+    Raises the ValueError or TypeError of the rung, which names the argument.
+    """
+    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    return fastest_rung(q, k, v, **options)(q, k, v, **options)
+
+
+def fastest_rung(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Callable[..., Tensor]:
+    """The function that ``attention`` calls on these arguments; its ``__name__`` says which.
+
+    The choice depends on device, dtype and shape, and on whether a gradient is wanted.  No
+    number of the tensors is read.
+    """
+    check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    if hopper_takes(q, k, v):
+        return hopper_attention
+    # FP32 has no tensor cores: there large matmuls pass small blocks, and the square with them.
+    if flash_takes(q, k, v) and not (q.dtype == torch.float32 and square_is_small(q, k, v)):
+        return flash_attention
+    return reference_attention
+
+
+# What each rung can do, of arguments that fit each other.
+
+
+def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether ``hopper_attention`` can: 16 bits on a Hopper GPU, whole pieces of 16 bytes."""
+    return (
+        GLUON
+        and flash_takes(q, k, v)
+        and torch.cuda.get_device_capability(q.device) == (9, 0)
+        and q.dtype != torch.float32
+        and q.shape[-1] % 8 == 0
+        and not gradient_is_wanted(q, k, v)
+    )
+
+
+def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether ``flash_attention`` can: a GPU of compute capability 8.0 or more, as in Triton's
+    own list, [batch, heads, sequence, head_dim], and one head_dim up to 256."""
+    return (
+        COMPILES
+        and q.is_cuda
+        and torch.cuda.get_device_capability(q.device) >= (8, 0)
+        and q.dtype in KERNEL_DTYPES
+        and q.ndim == 4
+        and q.shape[-1] == v.shape[-1] <= 256
+    )
+
+
+def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether what ``reference_attention`` holds at once fits into a tenth of the GPU's memory.
+
+    At most that is three squares of FP32 scores, or six with those of the backward pass.
+    """
+    squares = 6 if gradient_is_wanted(q, k, v) else 3
+    scores = q.shape[:-1].numel() * k.shape[-2]
+    memory = torch.cuda.get_device_properties(q.device).total_memory
+    return squares * scores * 4 <= memory / 10
+
+
+def gradient_is_wanted(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def reference_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``reference.attention`` with FP32 or FP64 inside, whatever goes in: as exact as a kernel.
+
+    A score between 8 and 16 is off by up to 2⁻⁵ in BF16, and its share by 3 %; the kernels hold
+    scores in FP32.  On any device; raises what ``reference.attention`` does.
+    """
+    check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    device, inside = q.device.type, torch.float64 if q.dtype == torch.float64 else torch.float32
+    casts = torch.amp.is_autocast_available(device)  # autocast would have 16 bits again
+    with torch.autocast(device, enabled=False) if casts else nullcontext():
+        out = three_lines(
+            *(tensor.to(inside) for tensor in (q, k, v)),
+            is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,
+        )  # fmt: skip
+    return out.to(q.dtype)

@@ -1,0 +1,115 @@
+# %% [markdown]
+# # What each mechanism of the Hopper kernel gives
+#
+# The ladder. `flash_attention`: TMA fetches, and every warp does all the rest. Specialised: one
+# warp fetches, two or three warpgroups compute, and each block of queries has a program of its
+# own. Overlap: softmax may go on while the values before are multiplied. Persistent: as many
+# programs as SMs, each of which takes one block after the other. Paired, only where causal: the
+# longest work of a head goes with its shortest.
+#
+# Then the top of the ladder with a single change. Turns: warpgroups take turns in starting
+# products (ping-pong). Consumers: more or fewer warpgroups, and registers of a thread to match.
+# block_k: 64 keys a block instead of 128, in twice as many stages. Stages: one more or one
+# less, as far as shared memory has room; at heads of 128 one more fits only with a single stage
+# of queries. Three consumers are left out at heads of 256: accumulator, scores and weights
+# would take 128 + 32 + 16 registers of a thread, which has 160.
+#
+# Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
+# half. Each setting is measured in 5 rounds: all forms one after the other, some 10 ms each,
+# the L2 cache cleared before each call, the next round beginning with the next form. A round
+# gives a form its median; the median here is that of the rounds. Gain is over the step named
+# beside it, the one before or, of a change, the top of the ladder; ratio is over cuDNN. Above 1
+# is faster.
+#
+# Heads of 64.
+
+# %% tags=["heads_of_64"]
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+
+import torch
+
+from kernels.cost import attention_flops
+from kernels.flash import flash_attention
+from kernels.hopper import hopper_attention, launch, plan_for
+from kernels.measure import Table, time
+from kernels.peers import SDPA
+
+two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
+changes = {
+    64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 4}],
+    128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, {"stages": 3, "q_stages": 1}],
+    256: [{"stages": 1}],
+}
+units = {"speed": "TFLOP/s", "gain": "", "over": "", "ratio": "", "median": "ms"}
+report = {"at_launch": "registers", "consumer": "registers", "shared": "B", "spilled": "B"}
+compiled = Table("compiled", head_dim="", causal="", step="", **report)
+
+
+def add(table, *row):
+    table.add(**dict(zip(table.columns, row, strict=True)))
+
+
+def steps_of(head_dim, causal):
+    # Each step: its name, its form, the name of what its gain is over, and its plan.
+    yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn", None
+    yield "flash_attention", flash_attention, "sdpa_cudnn", None
+    plan = plan_for(head_dim, causal)._replace(overlap=False, persistent=False, paired=False)
+    yield "specialised", partial(hopper_attention, plan=plan), "flash_attention", plan
+    for over, top in pairwise(["specialised", "overlap", "persistent", "paired"][: 3 + causal]):
+        plan = plan._replace(**{top: True})
+        yield top, partial(hopper_attention, plan=plan), over, plan
+    for change in [{"turns": True}, *changes[head_dim]]:
+        if (changed := plan._replace(**change)) != plan:
+            name = " ".join(f"{field}={value}" for field, value in change.items())
+            yield name, partial(hopper_attention, plan=changed), top, changed
+
+
+def measured(head_dim):
+    table = Table(f"steps_{head_dim}", head_dim="", n="", causal="", step="", **units)
+    for n, causal in [(1024, False), (1024, True), (16384, False), (16384, True)]:
+        batch, heads, steps = 16384 // n, 2048 // head_dim, list(steps_of(head_dim, causal))
+        qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()
+        calls = {name: partial(form, *qkv, is_causal=causal) for name, form, *_ in steps}
+        calls["flash_attention"]()  # sets up Triton
+        with ThreadPoolExecutor() as pool:  # compiles all at the same time
+            list(pool.map(lambda call: call(), calls.values()))
+        names, rounds = list(calls), {name: [] for name in calls}
+        for name in [name for i in range(5) for name in names[i:] + names[:i]]:
+            rounds[name].append(time(calls[name], milliseconds=10).median)
+        ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
+        flops = attention_flops(n, head_dim, heads, batch, causal)
+        for name, _, over, plan in steps:
+            row = [flops / ms[name] / 1e9, ms[over] / ms[name], over]
+            add(table, head_dim, n, causal, name, *row, ms["sdpa_cudnn"] / ms[name], ms[name])
+            if plan and n == 1024:
+                kernel = launch(*qkv, torch.empty_like(qkv[0]), None, causal, 1.0, plan)
+                row = [kernel.n_regs, plan.registers, kernel.metadata.shared]
+                add(compiled, head_dim, causal, name, *row, 4 * kernel.n_spills)
+    return table
+
+
+on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+measured(64).show() if on_hopper else print("No Hopper GPU here, so no times.")
+
+# %% [markdown]
+# Heads of 128.
+
+# %% tags=["heads_of_128"]
+measured(128).show() if on_hopper else print("No Hopper GPU here, so no times.")
+
+# %% [markdown]
+# Heads of 256.
+
+# %% tags=["heads_of_256"]
+measured(256).show() if on_hopper else print("No Hopper GPU here, so no times.")
+
+# %% [markdown]
+# What the compiler says of each: registers of a thread at launch, and those that each thread of
+# a consumer has once the producer gave up its own; shared memory of a program; and the local
+# memory of a thread, which is where it spills. Persistent has the code of the step before, and
+# is only started otherwise.
+
+# %% tags=["compiled"]
+compiled.show() if on_hopper else print("No Hopper GPU here, so nothing is compiled.")
