@@ -113,14 +113,14 @@ def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 
 def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether what ``reference_attention`` holds at once fits into a tenth of the GPU's memory.
+    """Whether what ``reference_attention`` holds fits into a quarter of the GPU's memory.
 
-    At most that is three squares of FP32 scores, or six with those of the backward pass.
+    That is at most three squares of FP32 scores at once, six with the backward pass.
     """
     squares = 6 if gradient_is_wanted(q, k, v) else 3
     scores = q.shape[:-1].numel() * k.shape[-2]
     memory = torch.cuda.get_device_properties(q.device).total_memory
-    return squares * scores * 4 <= memory / 10
+    return squares * scores * 4 <= memory / 4
 
 
 def gradient_is_wanted(*tensors: Tensor) -> bool:
