@@ -1,6 +1,6 @@
 """Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
 
-    hopper_attention       a Hopper GPU, FP16 or BF16, and no gradient wanted
+    hopper_attention       a Hopper GPU, FP16 or BF16, no gradient wanted, and work for each SM
     flash_attention        any GPU that Triton compiles for
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
@@ -11,6 +11,7 @@ and the rule is the few lines of ``fastest_rung``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -29,7 +30,7 @@ try:
 except ImportError:  # there is no Triton
     COMPILES = False
 try:
-    from kernels.hopper import hopper_attention
+    from kernels.hopper import hopper_attention, plan_for
 
     GLUON = True
 except ImportError:  # there is no Gluon as it was written for
@@ -76,7 +77,7 @@ def fastest_rung(
     number of the tensors is read.
     """
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    if hopper_takes(q, k, v):
+    if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
         return hopper_attention
     # FP32 has no tensor cores: there large matmuls pass small blocks, and the square with them.
     if flash_takes(q, k, v) and not (q.dtype == torch.float32 and square_is_small(q, k, v)):
@@ -110,6 +111,17 @@ def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
         and q.ndim == 4
         and q.shape[-1] == v.shape[-1] <= 256
     )
+
+
+def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
+    """Whether heads up to 64 make fewer blocks for ``hopper_attention`` than the GPU has SMs.
+
+    A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
+    of the former to share out.  Larger heads take the loss for the faster kernel.
+    """
+    blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal).block_q)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    return q.shape[-1] <= 64 and q.shape[:-2].numel() * blocks < sms
 
 
 def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:

@@ -15,9 +15,9 @@
 # would take 128 + 32 + 16 registers of a thread, which has 160.
 #
 # Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
-# half. Each setting is measured in 5 rounds: all forms one after the other, some 10 ms each,
-# the L2 cache cleared before each call, the next round beginning with the next form. A round
-# gives a form its median; the median here is that of the rounds. Gain is over the step named
+# half. Each setting is measured in 5 rounds: all forms one after the other, in an order drawn
+# anew, some 10 ms each, the L2 cache cleared before each call. A round gives a form its median;
+# the median here is that of the rounds. Gain is over the step named
 # beside it, the one before or, of a change, the top of the ladder; ratio is over cuDNN. Above 1
 # is faster.
 #
@@ -27,6 +27,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from random import sample
 
 import torch
 
@@ -76,8 +77,8 @@ def measured(head_dim):
         # Compiles all at the same time; a thread first makes the GPU its own.
         with ThreadPoolExecutor(initializer=torch.cuda.synchronize) as pool:
             list(pool.map(lambda call: call(), calls.values()))
-        names, rounds = list(calls), {name: [] for name in calls}
-        for name in [name for i in range(5) for name in names[i:] + names[:i]]:
+        rounds = {name: [] for name in calls}
+        for name in [name for _ in range(5) for name in sample(list(calls), len(calls))]:
             rounds[name].append(time(calls[name], milliseconds=10).median)
         ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
         flops = attention_flops(n, head_dim, heads, batch, causal)

@@ -75,9 +75,10 @@ ONE_HEAD = (1, 1, 8192, 128)
     "rung, capability, dtype, shape",
     [
         (hopper_attention, HOPPER, BF16, ONE_HEAD),
-        (hopper_attention, HOPPER, FP16, (2, 3, 1, 8)),
+        (hopper_attention, HOPPER, FP16, (12, 11, 1, 8)),  # a block for each of 132 SMs
+        (flash_attention, HOPPER, FP16, (131, 1, 128, 64)),  # and one less
         (hopper_attention, HOPPER, BF16, (2, 3, 1, 256)),
-        (hopper_attention, HOPPER, BF16, (0, 3, 7, 64)),
+        (hopper_attention, HOPPER, BF16, (0, 3, 7, 72)),
         (flash_attention, HOPPER, BF16, (2, 3, 1, 4)),  # no multiple of 16 bytes
         (flash_attention, HOPPER, FP16, (2, 3, 70, 100)),
         (flash_attention, AMPERE, FP16, ONE_HEAD),
@@ -342,6 +343,7 @@ def test_an_error_of_a_rung_comes_through(mistake, monkeypatch, device):
 def test_options_reach_the_rung(monkeypatch):
     seen = []
     monkeypatch.setattr(dispatch, "hopper_takes", lambda *x: True)
+    monkeypatch.setattr(dispatch, "leaves_sms_idle", lambda *x: False)
     monkeypatch.setattr(dispatch, "hopper_attention", lambda *x, **options: seen.append((x, options)))
     q, k = torch.zeros(1, 4, 8, 16), torch.zeros(1, 2, 8, 16)
     options = {"is_causal": True, "scale": 0.3, "enable_gqa": True}
