@@ -30,7 +30,7 @@ try:
 except ImportError:  # there is no Triton
     COMPILES = False
 try:
-    from kernels.hopper import hopper_attention, plan_for
+    from kernels.hopper import hopper_attention, is_hopper, plan_for
 
     GLUON = True
 except ImportError:  # there is no Gluon as it was written for
@@ -79,7 +79,8 @@ def fastest_rung(
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
         return hopper_attention
-    # FP32 has no tensor cores: there large matmuls pass small blocks, and the square with them.
+    # In IEEE FP32, which tensor cores do not have, large matmuls are faster than small blocks,
+    # although the square is written and read.
     if flash_takes(q, k, v) and not (q.dtype == torch.float32 and square_is_small(q, k, v)):
         return flash_attention
     return reference_attention
@@ -89,11 +90,11 @@ def fastest_rung(
 
 
 def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether ``hopper_attention`` can: 16 bits on a Hopper GPU, whole pieces of 16 bytes."""
+    """Whether ``hopper_attention`` can: 16 bits on a Hopper GPU, in whole 16-byte pieces."""
     return (
         GLUON
         and flash_takes(q, k, v)
-        and torch.cuda.get_device_capability(q.device) == (9, 0)
+        and is_hopper(q.device)
         and q.dtype != torch.float32
         and q.shape[-1] % 8 == 0
         and not gradient_is_wanted(q, k, v)

@@ -18,6 +18,7 @@ import torch
 
 from kernels.dispatch import fastest_rung, hopper_takes, reference_attention
 from kernels.flash import flash_attention
+from kernels.graphs import replayed
 from kernels.hopper import hopper_attention
 from kernels.measure import Table, time
 from kernels.three_kernels import three_kernel_attention
@@ -35,18 +36,9 @@ sizes += [(2, 8192, 8192), (32, 1, 8192)]
 columns = ["head_dim", "pairs", "n_q", "n_k", "causal", "chosen", "fastest", "ratio"]
 
 
-def replayed(rung, inputs, causal):
-    """A call that is captured once as a CUDA graph and then replayed."""
-    rung(*inputs, is_causal=causal)  # which compiles it
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        rung(*inputs, is_causal=causal)
-    return graph.replay
-
-
-def gradients(rung, inputs, causal):
+def gradients(forward, inputs):
     """Forward and backward: the gradients of all inputs."""
-    return torch.autograd.grad(rung(*inputs, is_causal=causal), inputs, inputs[0])
+    return torch.autograd.grad(forward(), inputs, inputs[0])
 
 
 tables = []
@@ -64,8 +56,8 @@ for title, (dtype, rungs) in cases.items() if torch.cuda.is_available() else ():
         chosen, times = fastest_rung(*inputs, is_causal=causal), dict.fromkeys(rungs)
         for rung in rungs:
             if rung is not hopper_attention or hopper_takes(*inputs):
-                call = partial(gradients, rung, inputs, causal)
-                call = call if backward else replayed(rung, inputs, causal)
+                forward = partial(rung, *inputs, is_causal=causal)
+                call = partial(gradients, forward, inputs) if backward else replayed(forward)
                 times[rung] = float(f"{time(call, milliseconds=10).median:.4g}")
         fastest = min(filter(times.get, rungs), key=times.get)
         row = [head_dim, pairs, n_q, n_k, causal, name[chosen], name[fastest]]

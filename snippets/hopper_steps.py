@@ -3,9 +3,9 @@
 #
 # The ladder. `flash_attention`: TMA fetches, and every warp does all the rest. Specialised: one
 # warp fetches, two or three warpgroups compute, and each block of queries has a program of its
-# own. Overlap: softmax may go on while the values before are multiplied. Persistent: as many
-# programs as SMs, each of which takes one block after the other. Paired, only where causal: the
-# longest work of a head goes with its shortest.
+# own. Overlap: the maximum of each row is found while the values before are multiplied.
+# Persistent: as many programs as SMs, each of which takes one block after the other. Paired,
+# only where causal: a block that sees many keys goes with one that sees few.
 #
 # Then the top of the ladder with a single change. Turns: warpgroups take turns in starting
 # products (ping-pong). Consumers: more or fewer warpgroups, and registers of a thread to match.
@@ -15,11 +15,11 @@
 # would take 128 + 32 + 16 registers of a thread, which has 160.
 #
 # Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
-# half. Each setting is measured in 5 rounds: all forms one after the other, in an order drawn
-# anew, some 10 ms each, the L2 cache cleared before each call. A round gives a form its median;
-# the median here is that of the rounds. Gain is over the step named
-# beside it, the one before or, of a change, the top of the ladder; ratio is over cuDNN. Above 1
-# is faster.
+# half. Each form is captured as a CUDA graph. Each setting is measured in 5 rounds: all forms
+# one after the other, in an order drawn anew, some 10 ms each, the L2 cache cleared before each
+# call. A round gives a form its median; the median here is that of the rounds. Gain is over
+# the step named beside it, the one before or, of a change, the top of the ladder; ratio is over
+# cuDNN. Above 1 is faster.
 #
 # Heads of 64.
 
@@ -33,7 +33,8 @@ import torch
 
 from kernels.cost import attention_flops
 from kernels.flash import flash_attention
-from kernels.hopper import hopper_attention, launch, plan_for
+from kernels.graphs import replayed
+from kernels.hopper import hopper_attention, plan_for
 from kernels.measure import Table, time
 from kernels.peers import SDPA
 
@@ -44,27 +45,21 @@ changes = {
     256: [{"stages": 1}],
 }
 units = {"speed": "TFLOP/s", "gain": "", "over": "", "ratio": "", "median": "ms"}
-report = {"at_launch": "registers", "consumer": "registers", "shared": "B", "spilled": "B"}
-compiled = Table("compiled", head_dim="", causal="", step="", **report)
-
-
-def add(table, *row):
-    table.add(**dict(zip(table.columns, row, strict=True)))
 
 
 def steps_of(head_dim, causal):
-    # Each step: its name, its form, the name of what its gain is over, and its plan.
-    yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn", None
-    yield "flash_attention", flash_attention, "sdpa_cudnn", None
+    # Each step: its name, its form, and the name of what its gain is over.
+    yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
+    yield "flash_attention", flash_attention, "sdpa_cudnn"
     plan = plan_for(head_dim, causal)._replace(overlap=False, persistent=False, paired=False)
-    yield "specialised", partial(hopper_attention, plan=plan), "flash_attention", plan
+    yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
     for over, top in pairwise(["specialised", "overlap", "persistent", "paired"][: 3 + causal]):
         plan = plan._replace(**{top: True})
-        yield top, partial(hopper_attention, plan=plan), over, plan
+        yield top, partial(hopper_attention, plan=plan), over
     for change in [{"turns": True}, *changes[head_dim]]:
         if (changed := plan._replace(**change)) != plan:
             name = " ".join(f"{field}={value}" for field, value in change.items())
-            yield name, partial(hopper_attention, plan=changed), top, changed
+            yield name, partial(hopper_attention, plan=changed), top
 
 
 def measured(head_dim):
@@ -77,18 +72,18 @@ def measured(head_dim):
         # Compiles all at the same time; a thread first makes the GPU its own.
         with ThreadPoolExecutor(initializer=torch.cuda.synchronize) as pool:
             list(pool.map(lambda call: call(), calls.values()))
+        calls = {name: replayed(call) for name, call in calls.items()}
         rounds = {name: [] for name in calls}
         for name in [name for _ in range(5) for name in sample(list(calls), len(calls))]:
             rounds[name].append(time(calls[name], milliseconds=10).median)
         ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
         flops = attention_flops(n, head_dim, heads, batch, causal)
-        for name, _, over, plan in steps:
+        for name, _, over in steps:
             row = [flops / ms[name] / 1e9, ms[over] / ms[name], over]
-            add(table, head_dim, n, causal, name, *row, ms["sdpa_cudnn"] / ms[name], ms[name])
-            if plan and n == 1024:
-                kernel = launch(*qkv, torch.empty_like(qkv[0]), None, causal, 1.0, plan)
-                row = [kernel.n_regs, plan.registers, kernel.metadata.shared]
-                add(compiled, head_dim, causal, name, *row, 4 * kernel.n_spills)
+            row = [*row, ms["sdpa_cudnn"] / ms[name], ms[name]]
+            row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
+            row = [head_dim, n, causal, name, *row]
+            table.add(**dict(zip(table.columns, row, strict=True)))
     return table
 
 
@@ -106,12 +101,3 @@ measured(128).show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% tags=["heads_of_256"]
 measured(256).show() if on_hopper else print("No Hopper GPU here, so no times.")
-
-# %% [markdown]
-# What the compiler says of each: registers of a thread at launch, and those that each thread of
-# a consumer has once the producer gave up its own; shared memory of a program; and the local
-# memory of a thread, which is where it spills. Persistent has the code of the step before, and
-# is only started otherwise.
-
-# %% tags=["compiled"]
-compiled.show() if on_hopper else print("No Hopper GPU here, so nothing is compiled.")
