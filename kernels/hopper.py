@@ -32,6 +32,7 @@ Matrix Instructions", "mbarrier" and "cp.async.bulk.tensor".
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -238,18 +239,24 @@ def launch(
 
 
 def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
-    """Where TMA finds tiles of one head: an address, sizes, strides, and how a tile will lie.
-
-    In shared memory it is swizzled: the 16-byte pieces of a row are permuted, differently in
-    each of eight rows, so that reading one column of eight rows meets no bank twice.
-    """
+    """Where TMA finds tiles of one head: an address, sizes, strides, and how a tile will lie."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if not strides_fit or x.data_ptr() % 16:
         x = x.clone(memory_format=torch.contiguous_format)
-    dtype = gl.float16 if x.dtype == torch.float16 else gl.bfloat16
     tile = [1, 1, rows, columns]
-    layout = gl.NVMMASharedLayout.get_default_for(tile, dtype)
+    layout = layout_of(rows, columns, x.dtype)
     return TensorDescriptor(x, list(x.shape), list(x.stride()), tile, layout)
+
+
+@cache
+def layout_of(rows: int, columns: int, dtype: torch.dtype) -> gl.NVMMASharedLayout:
+    """How a tile lies in shared memory: swizzled, as wgmma reads it.
+
+    The 16-byte pieces of a row are permuted, differently in each of eight rows, so that reading
+    one column of eight rows meets no bank twice.
+    """
+    dtype = gl.float16 if dtype == torch.float16 else gl.bfloat16
+    return gl.NVMMASharedLayout.get_default_for([1, 1, rows, columns], dtype)
 
 
 # Rings: tiles in shared memory, used again and again.  Keys and values have a ring each: keys

@@ -161,7 +161,8 @@ def all_versions():
 def changed(mistake, path):
     """kernels/hopper.py with this mistake, as a module that is written to this path."""
     text = TEXT.replace(mistake.right, mistake.wrong) if mistake.right else TEXT
-    path.write_text(text.replace("attention_handbook::", f"{path.stem}_of_{abs(hash(mistake))}::"))  # its own operator
+    own = f"mistake_{path.stem}_{abs(hash(mistake))}::"  # for an operator cannot be there twice
+    path.write_text(text.replace("attention_handbook::", own))
     spec = spec_from_file_location(f"wrong_{path.stem}", path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
