@@ -239,7 +239,7 @@ def launch(
 
 
 def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
-    """Where TMA finds tiles of one head: an address, sizes, strides, and how a tile will lie."""
+    """Where TMA finds tiles of one head: address, sizes, strides, and how a tile will lie."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if not strides_fit or x.data_ptr() % 16:
         x = x.clone(memory_format=torch.contiguous_format)
