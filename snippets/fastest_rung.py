@@ -11,6 +11,7 @@
 # before them are far behind. What cannot run here is left out.
 
 # %% tags=["measure"]
+import warnings
 from functools import partial
 from itertools import product
 
@@ -23,6 +24,7 @@ from kernels.hopper import hopper_attention
 from kernels.measure import Table, time
 from kernels.three_kernels import three_kernel_attention
 
+warnings.simplefilter("ignore")  # cuBLAS sets itself up in the thread of a backward pass
 both = [reference_attention, flash_attention]  # of which each has a gradient
 cases = {
     "fp32_forward": (torch.float32, [three_kernel_attention, *both]),
