@@ -1,6 +1,7 @@
 """Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
 
-    hopper_attention       a Hopper GPU, FP16 or BF16, no gradient wanted, and work for each SM
+    hopper_attention       a Hopper GPU, FP16 or BF16, no gradient wanted; where heads have up
+                           to 64 numbers, also enough of them that no SM is left idle
     flash_attention        any GPU that Triton compiles for
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
@@ -118,7 +119,7 @@ def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
     """Whether heads up to 64 make fewer blocks for ``hopper_attention`` than the GPU has SMs.
 
     A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
-    of the former to share out.  Larger heads take the loss for the faster kernel.
+    of the former to share out.  With larger heads the faster kernel makes up for that.
     """
     blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count

@@ -337,7 +337,8 @@ def release(ring, use):
 
 
 # Sharing out.  A unit of work is a block of queries.  Causal, late blocks see many keys and
-# early ones few: there a unit is one of each, and all units are equally long (if N_q <= N_k).
+# early ones few: there a unit is one of each, and all units are equally long (if N_q <= N_k),
+# but for a block in the middle, which may be left over.
 
 
 @gluon.jit
