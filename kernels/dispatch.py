@@ -121,7 +121,7 @@ def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
     A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
     of the former to share out.  With larger heads the faster kernel makes up for that.
     """
-    blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal).block_q)
+    blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal, q.shape[-2]).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     return q.shape[-1] <= 64 and q.shape[:-2].numel() * blocks < sms
 

@@ -44,14 +44,14 @@ changes = {
     128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, {"stages": 3, "q_stages": 1}],
     256: [{"stages": 1}],
 }
-units = {"speed": "TFLOP/s", "gain": "", "over": "", "ratio": "", "median": "ms"}
+units = {"speed": "TFLOP/s", "gain": "", "ratio": "", "over": "", "median": "ms"}
 
 
-def steps_of(head_dim, causal):
+def steps_of(head_dim, causal, n):
     # Each step: its name, its form, and the name of what its gain is over.
     yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
     yield "flash_attention", flash_attention, "sdpa_cudnn"
-    plan = plan_for(head_dim, causal)._replace(overlap=False, persistent=False, paired=False)
+    plan = plan_for(head_dim, causal, n)._replace(overlap=False, persistent=False, paired=False)
     yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
     for over, top in pairwise(["specialised", "overlap", "persistent", "paired"][: 3 + causal]):
         plan = plan._replace(**{top: True})
@@ -65,7 +65,7 @@ def steps_of(head_dim, causal):
 def measured(head_dim):
     table = Table(f"steps_{head_dim}", head_dim="", n="", causal="", step="", **units)
     for n, causal in [(1024, False), (1024, True), (16384, False), (16384, True)]:
-        batch, heads, steps = 16384 // n, 2048 // head_dim, list(steps_of(head_dim, causal))
+        batch, heads, steps = 16384 // n, 2048 // head_dim, list(steps_of(head_dim, causal, n))
         qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()
         calls = {name: partial(form, *qkv, is_causal=causal) for name, form, *_ in steps}
         calls["flash_attention"]()  # sets up Triton
@@ -79,8 +79,8 @@ def measured(head_dim):
         ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
         flops = attention_flops(n, head_dim, heads, batch, causal)
         for name, _, over in steps:
-            row = [flops / ms[name] / 1e9, ms[over] / ms[name], over]
-            row = [*row, ms["sdpa_cudnn"] / ms[name], ms[name]]
+            row = [flops / ms[name] / 1e9, ms[over] / ms[name]]
+            row += [ms["sdpa_cudnn"] / ms[name], over, ms[name]]
             row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
             row = [head_dim, n, causal, name, *row]
             table.add(**dict(zip(table.columns, row, strict=True)))

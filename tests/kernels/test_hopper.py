@@ -73,9 +73,13 @@ class Mistake(NamedTuple):
 TEXT = Path(hopper.__file__).read_text()
 NO_MISTAKE = Mistake("", "")
 MISTAKES = {
-    "last block not masked": Mistake("visible = (key <= last)[None, :]", "visible = (key >= 0)[None, :]"),
+    "last block not masked": Mistake(
+        "gl.full([ROWS], seq_k - 1 - first_key,", "gl.full([ROWS], seq_k + 127 - first_key,"
+    ),
     "causal mask off by one": Mistake(
-        "query + (first_query - first_key)", "1 + query + (first_query - first_key)", is_causal=True
+        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key)",
+        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key + 1)",
+        is_causal=True,
     ),
     "diagonal masked in its last block alone": Mistake(
         "CAUSAL and BLOCK_K % BLOCK_Q != 0", "False", is_causal=True, plan=OTHER_PLANS["few keys a tile"][1]
@@ -345,17 +349,17 @@ class Observed:
 @on_hopper
 @pytest.mark.parametrize("return_lse", [False, True], ids=["out", "out and lse"])
 @pytest.mark.parametrize("pairs", ["few", "many"])
-@pytest.mark.parametrize("head_dim, is_causal", PLANS)
-def test_what_the_compiler_says(head_dim, is_causal, pairs, return_lse, device, monkeypatch):
+@pytest.mark.parametrize("head_dim, is_causal, seq_q", [*[(*x, 200) for x in PLANS], (64, True, hopper.LONG)])
+def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, device, monkeypatch):
     """Nothing is spilled, consumers get the registers of the plan, the rings take what they should."""
     observed = Observed(hopper.hopper_kernel)
     monkeypatch.setattr(hopper, "hopper_kernel", observed)
-    shape = (1, 1 if pairs == "few" else sms(device) + 1, 200, head_dim)
+    shape = (1, 1 if pairs == "few" else sms(device) + 1, seq_q, head_dim)
     q = torch.randn(shape, device=device, dtype=BF16)
     hopper_attention(q, q, q, is_causal=is_causal, return_lse=return_lse)
     (made,) = observed.made
     assert made.n_spills == 0
-    plan = PLANS[head_dim, is_causal]
+    plan = plan_for(head_dim, is_causal, seq_q)
     assert re.search(rf"setmaxnreg\.inc\S+\s+{plan.registers};", made.asm["ptx"])
     rows = plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k
     assert 2 * rows * head_dim < made.metadata.shared < 2 * rows * head_dim + 1024
@@ -373,7 +377,15 @@ def test_a_plan_fits_on_an_sm(head_dim, is_causal):
 def test_a_head_dim_between_has_the_plan_of_the_next():
     for is_causal in (False, True):
         for head_dim in range(8, 257, 8):
-            assert plan_for(head_dim, is_causal) == PLANS[min(x for x in (64, 128, 256) if x >= head_dim), is_causal]
+            next_size = min(x for x in (64, 128, 256) if x >= head_dim)
+            assert plan_for(head_dim, is_causal, 1) == PLANS[next_size, is_causal]
+
+
+def test_long_causal_heads_of_64_have_three_consumers():
+    assert plan_for(64, True, hopper.LONG - 1).consumers == 2
+    assert plan_for(64, True, hopper.LONG) == PLANS[64, False]
+    for head_dim in (72, 256):
+        assert plan_for(head_dim, True, hopper.LONG) == PLANS[128 if head_dim == 72 else 256, True]
 
 
 IN_PYTHON = SimpleNamespace(
@@ -525,7 +537,7 @@ def test_a_key_that_a_query_may_not_see_cannot_reach_it(head_dim, device):
 @pytest.mark.parametrize("value", [torch.inf, torch.nan])
 def test_a_value_reaches_only_blocks_that_read_it(value, head_dim, device):
     """In one column of one head, every query that sees it, and none of an earlier block."""
-    plan = plan_for(head_dim, True)
+    plan = plan_for(head_dim, True, 600)
     q, k, v = inputs(device, BF16, 600, 600, head_dim)
     expected = hopper_attention(q, k, v, is_causal=True)
     v[0, 1, 350, 3] = value
