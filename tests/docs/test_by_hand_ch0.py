@@ -1,0 +1,182 @@
+"""The primer and the 29-minute talk: every number worked by hand, or taken from the registry, is computed here."""
+
+import re
+from math import exp, log, log2
+from xml.etree import ElementTree
+
+import pytest
+
+from kernels.cost import attention_flops, gib, mb, mib, qkvo_bytes, square_bytes
+from kernels.hardware import H100, V100
+from scripts.figures import tile_reuse
+from tests.docs.test_by_hand import AT_THE_BOARD, ROOT, SHARES, K, Q, S, V, blend, dot, percent, softmax, vector, words
+
+CHAPTER = "chapters/primer.md"
+SHEET = "whiteboard/talk.md"
+DRAWING = "assets/drawings/gpu.svg"
+
+SMS, CLOCK, PEAK, HBM, SHARED = (
+    H100[name].value for name in ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
+)
+TENSOR, LANES = H100["bf16 tensor core"].value, H100["fp32 lanes"].value
+REGISTERS, SHARED_SIZE, L2 = (H100[name].value for name in ("registers per SM", "shared memory per SM", "l2"))
+HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
+SHARED_CLOCK = H100["shared memory per clock"].value
+REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
+RIDGE, SHARED_RIDGE = PEAK / HBM, PEAK / SHARED
+EDGE, SHARED_EDGE = 2 * RIDGE, 2 * SHARED_RIDGE
+
+LSE = log(sum(map(exp, S[0])))
+SQUARE, ROWS = square_bytes(8192, 2), qkvo_bytes(8192, 128, 2)
+SPENT, WORKED = 4 * SQUARE / HBM, attention_flops(8192, 128) / PEAK  # seconds
+MODEL = 64 * 80 * 4 * SQUARE
+
+
+def fetched(n, edge):
+    """Numbers fetched by a product of two square tables, in tiles."""
+    steps = n // edge
+    return steps * steps * steps * 2 * edge * edge
+
+
+def kib(count):
+    return f"{count / 2**10:.0f} KiB"
+
+
+A, B = [[1, 2], [3, 4]], [[1, 0], [1, 1]]
+PRODUCT = [[dot(row, column) for column in zip(*B, strict=True)] for row in A]
+
+TYPED = {
+    CHAPTER: [
+        f"[2, 1] · [3, \N{MINUS SIGN}4] = 6 \N{MINUS SIGN} 4 = {dot([2, 1], [3, -4])}",
+        f"$e^1 = {exp(1):.2f}$, $e^5 = {exp(5):.0f}$, $e^{{-5}} = {exp(-5):.4f}$",
+        f"the sum $e + 1 + e = {sum(map(exp, S[0])):.2f}$, and ln 6.44 = {LSE:.2f}",
+        f"$e^{{1 - {LSE:.2f}}}$ is {100 * exp(1 - LSE):.0f} %, $e^{{0 - {LSE:.2f}}}$ is {100 * exp(-LSE):.0f} %",
+        f"Since $e = 2^{{{log2(exp(1)):.4f}}}$",
+        " \\\\ ".join(" & ".join(map(str, row)) for row in A),
+        " \\\\ ".join(" & ".join(map(str, row)) for row in PRODUCT),
+        f"16 · 8 = {fetched(4, 1)} numbers",
+        f"4 · 2 · 8 = {fetched(4, 2)}",
+        f"16 + 16 = {fetched(4, 4)}, each number once",
+        f"16 · 8 = {2 * 4**3} FLOP",
+        "is good for {:.0f} FLOP, then {:.0f}, then {:.0f}".format(
+            *(2 * 4**3 / fetched(4, edge) for edge in (1, 2, 4))
+        ),
+        f" product: {fetched(4, 1)}, {fetched(4, 2)}, {fetched(4, 4)}",
+        # the registry
+        f"A kitchen has {SMS} stations",
+        f"The clock is {CLOCK / 1e9:.2f} GHz",
+        f"{LANES} FLOP a clock are {LANES // 2} multiply-adds, and each reads 3 numbers of 4 bytes",
+        f"| Registers | {kib(REGISTERS)} | {mib(SMS * REGISTERS):.0f} MiB "
+        f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_CLOCK * SMS * CLOCK / 1e12:.0f} TB/s |",
+        f"| Shared memory | {kib(SHARED_SIZE)} | {mib(SMS * SHARED_SIZE):.1f} MiB "
+        f"| {SHARED_CLOCK} | {SHARED / 1e12:.1f} TB/s |",
+        f"can have {H100['shared memory per block'].value / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
+        f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
+        f"| {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",
+        f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
+        f"{REGISTERS_CLOCK:.0f}, {SHARED_CLOCK} and {HBM_CLOCK:.0f} bytes a clock for each SM",
+        f"80 GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
+        f"an SM can do {TENSOR} FLOP on numbers of 16 bits",
+        f"{HBM / 1e12:.2f} TB/s ÷ {SMS} ÷ {CLOCK / 1e9:.2f} GHz = {HBM_CLOCK:.1f} bytes: {HBM_CLOCK / 2:.0f} numbers",
+        f"{TENSOR} ÷ {HBM_CLOCK:.1f} = {RIDGE:.0f} FLOP a byte",
+        f"{SMS} · {TENSOR} · {CLOCK / 1e9:.2f} GHz = {PEAK / 1e12:.0f} TFLOP/s, and 989 ÷ 3.35 = {RIDGE:.0f}",
+        f"{TENSOR} ÷ {SHARED_CLOCK} = {SHARED_RIDGE:.0f} FLOP a byte",
+        f"That number, {RIDGE:.0f}, is the *ridge*",
+        f"To reach {SHARED_RIDGE:.0f} takes an edge of {SHARED_EDGE:.0f}. "
+        f"To reach {RIDGE:.0f} takes an edge of {EDGE:.0f}",
+        f"an edge of {EDGE:.0f} fits no SM",
+        f"{EDGE:.0f}² · 4 bytes = {mb(round(EDGE) ** 2 * 4):.1f} MB, and the registers of an SM hold {kib(REGISTERS)}",
+        f"{PEAK * 1e-6 / 1e6:.0f} million FLOP in each of these microseconds",
+        f"its plain FP32 lanes {LANES}: {TENSOR // LANES} times",
+        f"{V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s beside {V100['fp32 peak'].value / 1e12:.1f}, "
+        f"{V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} times",
+        f"takes {H100['wgmma rows'].value} rows at a time",
+        f"{RIDGE:.0f} FLOP a byte, worked out in two ways",
+    ],
+    SHEET: [
+        f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
+        f"over {sum(map(exp, S[0])):.2f}, then a pie: {percent(SHARES[0], between=', ')}",
+        f"÷ √2: {percent(AT_THE_BOARD[0], between=', ')}",
+        f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} + 0.4 · {vector(V[2])} = {vector(blend(AT_THE_BOARD[0], V))}",
+        f"Value rows add up to {sum(V[0])}",
+        f"Under them {mib(ROWS / 4):.0f} MiB, {mib(SQUARE):.0f} MiB, {mib(ROWS / 4):.0f} MiB",
+        f"4N² / 4Nd = N/d = {8192 // 128}, circled",
+        f"{PEAK / 1e12:.0f} trillion operations a second, fed by {HBM / 1e12:.2f} TB/s. The cooks need "
+        f"{1e6 * WORKED:.0f} µs for the two matmuls. The hallway needs {1e6 * SPENT:.0f} µs",
+        f"Q = {', '.join(map(vector, Q))} · K = {', '.join(map(vector, K))} · V = {', '.join(map(vector, V))}",
+        *[
+            f"| row {i + 1} | {' '.join(map(str, S[i]))} | {percent(SHARES[i], between=' ')} "
+            f"| {percent(AT_THE_BOARD[i], between=' ')} | {vector(blend(AT_THE_BOARD[i], V))} |"
+            for i in range(3)
+        ],
+        f"{mib(ROWS / 4):.0f} MiB each, {mib(ROWS):.0f} MiB. The square: 8192² · 2 bytes = {mib(SQUARE):.0f} MiB "
+        f"= {mb(SQUARE):.1f} MB",
+        f"Four trips: {mib(4 * SQUARE):.0f} MiB = {mb(4 * SQUARE):.0f} MB, at 3.35 TB/s {1e6 * SPENT:.0f} µs",
+        f"4N²d = {attention_flops(8192, 128) / 1e9:.1f} GFLOP, at 989 TFLOP/s {1e6 * WORKED:.0f} µs",
+        f"{MODEL / 1e12:.2f} TB a forward pass, {MODEL / HBM:.2f} s in the hallway",
+        f"so reckoned, falls from {1e6 * SPENT:.0f} to {1e6 * WORKED:.0f} µs",
+        f"{mib(SQUARE):.0f} MiB is {mb(SQUARE):.1f} MB",
+    ],
+}
+
+
+@pytest.mark.parametrize("page, text", [(page, text) for page, texts in TYPED.items() for text in texts])
+def test_a_number_worked_by_hand_is_right(page, text):
+    assert text in words(page)
+
+
+def test_what_is_said_of_the_numbers():
+    assert 4 * SQUARE == 64 * ROWS
+    assert round(EDGE) ** 2 * 4 > REGISTERS  # no SM holds the sums of such a tile
+    assert [round(share, 2) for share in softmax(S[0])[:2]] == [0.42, 0.16]
+    assert 8 < SHARED_CLOCK / HBM_CLOCK < 13 and 8 < REGISTERS_CLOCK / SHARED_CLOCK < 13  # "about a factor of ten"
+    assert 0.9 * SMS * CLOCK * TENSOR < PEAK <= SMS * CLOCK * TENSOR
+    assert gib(SMS * REGISTERS) < 1
+
+
+def test_the_minutes_of_the_talk_are_those_of_the_plan():
+    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
+    assert minutes == [4, 6, 5, 4, 3, 5, 2]
+    assert f"# The {sum(minutes)}-minute talk" in words(SHEET) and f"{sum(minutes)} minutes" in words(SHEET)
+    assert f"in minute {sum(minutes[:4])}" in words(SHEET)
+
+
+def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
+    drawing = ElementTree.parse(ROOT / "docs" / DRAWING)
+    pipes = {rect.get("data-pipe"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-pipe")}
+    speeds = {"registers": REGISTERS_CLOCK, "shared memory": SHARED_CLOCK, "hbm": HBM_CLOCK}
+    assert pipes.keys() == speeds.keys()
+    for name, width in pipes.items():
+        assert width == pytest.approx(276 * speeds[name] / REGISTERS_CLOCK, rel=0.01), name
+    groups = {group.get("data-what"): list(group) for group in drawing.iter() if group.get("data-what")}
+    assert len(groups["sms"]) == SMS and len(groups["warps"]) % 32 == 0
+
+    shown = words(DRAWING)
+    for text in [
+        f"registers {kib(REGISTERS)}",
+        f"shared memory {kib(SHARED_SIZE)}",
+        f"L2 cache {mib(L2):.0f} MiB",
+        f"HBM 80 GB, {HBM / 1e12:.2f} TB/s",
+        f"{LANES} FLOP a clock",
+        f"{TENSOR} FLOP a clock",
+        f"lanes ask for {REGISTERS_CLOCK:.0f} B a clock",
+        f"{SHARED_CLOCK} B a clock",
+        f"{HBM_CLOCK:.1f} B a clock per SM",
+        f"{SMS} SMs",
+        "a pipe a twelfth as wide",
+    ]:
+        assert text in shown
+    assert round(REGISTERS_CLOCK / SHARED_CLOCK) == 12
+    alternative = words(CHAPTER)
+    assert f"plain lanes with {LANES} FLOP a clock and tensor cores with {TENSOR}" in alternative
+    assert f"HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for each SM" in alternative
+    assert f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock" in alternative
+    assert f"Shared memory, {kib(SHARED_SIZE)}, gives {SHARED_CLOCK} bytes a clock" in alternative
+
+
+def test_the_figure_levels_off_where_the_chapter_says():
+    peak = PEAK / 1e12
+    for trace, edge in zip(tile_reuse.figure().data, (SHARED_EDGE, EDGE), strict=True):
+        for x, y in zip(trace.x, trace.y, strict=True):
+            assert y == pytest.approx(min(1, x / edge) * peak)
+        assert any(x == pytest.approx(edge) for x in trace.x)
