@@ -1,0 +1,78 @@
+# ruff: noqa: RUF001  (multiplication signs, as the figure has them)
+"""The figures of chapter 3 draw what ``kernels.cost`` computes and what the record holds."""
+
+import pytest
+
+from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib, square_bytes
+from scripts import records
+from scripts.figures import balloon, memory
+
+
+def choose(figure, control, label):
+    """As Plotly's restyle does, each value to the trace at its place."""
+    choices = control.buttons if hasattr(control, "buttons") else control.steps
+    (choice,) = [choice for choice in choices if choice.label == label]
+    changes, traces = choice.args
+    for attribute, values in changes.items():
+        assert len(values) == len(traces)
+        for value, trace in zip(values, traces, strict=True):
+            figure.data[trace][attribute] = value
+
+
+def shown(figure):
+    """The four labels and, from the top, the four widths that can be seen."""
+    labels = [trace for trace in figure.data if trace.type == "scatter" and trace.visible and trace.opacity]
+    (label,) = labels
+    bars = [trace for trace in figure.data if trace.type == "bar" and trace.visible]
+    widths = {y: x for trace in bars for y, x in zip(trace.y, trace.x, strict=True)}
+    return list(label.text), [widths[place] for place in balloon.PLACES]
+
+
+def test_the_balloon_starts_as_the_chapter_has_it():
+    labels, widths = shown(balloon.figure())
+    assert labels == [
+        "Q, K, V, each: 1024 of 4096×64, <b>1 GiB</b>",
+        "scores: 1024 of 4096×4096, <b>64 GiB</b>",
+        "shares: 1024 of 4096×4096, <b>64 GiB</b>",
+        "output: 1024 of 4096×64, <b>1 GiB</b>",
+    ]
+    assert widths == [1 / 64, 1, 1, 1 / 64]
+
+
+@pytest.mark.parametrize("n", balloon.WORDS)
+@pytest.mark.parametrize("kind", balloon.TYPES)
+def test_a_balloon_is_of_the_size_that_was_chosen(n, kind):
+    figure = balloon.figure()
+    heads, types = figure.layout.updatemenus
+    (slider,) = figure.layout.sliders
+    for label, count in balloon.HEADS.items():  # in whatever order the three are chosen
+        choose(figure, slider, f"{n:,}")
+        choose(figure, heads, label)
+        choose(figure, types, kind)
+        labels, widths = shown(figure)
+        times = f"{count} of " if count > 1 else ""
+        size = balloon.binary(square_bytes(n, balloon.TYPES[kind], count))
+        assert labels[1] == f"scores: {times}{n}×{n}, <b>{size}</b>"
+        assert widths == [64 / n, 1, 1, 64 / n]
+
+
+@pytest.mark.parametrize(
+    "size, text", [(1, "1 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**36, "64 GiB"), (2**52, "4 PiB")]
+)
+def test_a_size_is_in_its_largest_unit(size, text):
+    assert balloon.binary(size) == text
+
+
+def test_memory_draws_the_prediction_the_record_and_the_end():
+    try:
+        rows = records.table("prefill_memory", "forward")
+    except records.Missing as error:
+        pytest.skip(str(error))
+    unfused, fused, lines, flash, library, failed = memory.figure().data
+    for trace, count in [(unfused, eager_peak_bytes), (fused, fused_peak_bytes)]:
+        assert list(trace.y) == [mib(count(n, 128, 2)) for n in trace.x]
+    for trace, form in [(lines, "attention"), (flash, "flash_attention"), (library, "sdpa_flash")]:
+        measured = {row["n"]: row["peak"] for row in rows if row["form"] == form and row["peak"]}
+        assert dict(zip(trace.x, trace.y, strict=True)) == measured
+    assert [row["n"] for row in rows if row["form"] == "attention" and row["out_of_memory"]] == list(failed.x)
+    assert failed.x[0] == 2 * max(lines.x) and failed.x[0] in flash.x
