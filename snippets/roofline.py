@@ -1,0 +1,59 @@
+# %% [markdown]
+# # How high the roof is over each kernel
+#
+# One head of 128 numbers in FP16, and 8192 queries and keys, on an H100. From FLOPs and bytes
+# follows what a kernel can reach at most: the peak of the tensor cores, or what memory feeds
+# them with, whichever is less. Scale counts as one FLOP a score, softmax as five. Nothing runs
+# here: the first four are the kernels of the three lines, then both matmuls fused into one
+# kernel, one query alone as in decode, and a large matmul for comparison.
+
+# %% tags=["roof"]
+import torch
+
+from kernels.cost import attainable, attention_flops, eager_traffic, fused_traffic, mb
+from kernels.hardware import H100
+from kernels.measure import Table, dram_traffic
+from kernels.reference import attention
+
+n, head_dim = 8192, 128
+peak, bandwidth = H100["bf16 peak"].value, H100["hbm bandwidth"].value
+matmul = attention_flops(n, head_dim) // 2
+flops = {"QKᵀ": matmul, "scale": n * n, "softmax": 5 * n * n, "PV": matmul}
+moved = {step: read + written for step, read, written in eager_traffic(n, head_dim, 2)}
+
+flops["fused"] = 2 * matmul
+moved["fused"] = sum(fused_traffic(n, head_dim, 2)[0][1:])
+flops["decode"] = 4 * n * head_dim
+moved["decode"] = 2 * n * head_dim * 2 + 2 * head_dim * 2  # K and V, one query, its output
+flops["large_matmul"] = 2 * n**3
+moved["large_matmul"] = 3 * n * n * 2
+
+units = {"work": "GFLOP", "moved": "MB", "intensity": "FLOP/B", "roof": "TFLOP/s"}
+roofs = Table("roofs", step="", **units)
+for step, work in flops.items():
+    intensity = work / moved[step]
+    roof = attainable(intensity, peak, bandwidth) / 1e12
+    row = [step, work / 1e9, mb(moved[step]), intensity, roof]
+    roofs.add(**dict(zip(roofs.columns, row, strict=True)))
+roofs.show()
+
+# %% [markdown]
+# How near the kernels of the three lines come to it. Bytes are counted by the memory's own
+# counters, every cache emptied before each kernel; time is that of the kernel alone. To the
+# roof: 1 is at the roof that these bytes leave. What is far below it waits for something else
+# than memory or arithmetic.
+
+# %% tags=["reached"]
+units = {"speed": "TB/s", "intensity": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
+reached = Table("reached", step="", **units, to_the_roof="")
+counted = dram_traffic(attention, 1, 1, n, head_dim) if torch.cuda.is_available() else []
+whole = sum(kernel.milliseconds for kernel in counted)
+for step, (_, read, written, spent) in zip(flops, counted, strict=False):
+    intensity, speed = flops[step] / (read + written), flops[step] / spent * 1e3
+    to_the_roof = speed / attainable(intensity, peak, bandwidth)
+    row = [step, (read + written) / spent / 1e9, intensity, speed / 1e12, 100 * spent / whole]
+    reached.add(**dict(zip(reached.columns, [*row, to_the_roof], strict=True)))
+if counted:
+    reached.show()
+else:
+    print("No GPU here, so nothing is counted.")

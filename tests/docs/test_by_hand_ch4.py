@@ -1,0 +1,231 @@
+"""Chapter 4: numbers worked by hand are computed, and what words say of the records is held against them."""
+
+import re
+from itertools import pairwise
+from math import isclose
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kernels.cost import (
+    attention_flops,
+    eager_traffic,
+    fused_traffic,
+    gb,
+    mb,
+    mib,
+    qkvo_bytes,
+    square_bytes,
+    three_kernels_traffic,
+)
+from kernels.hardware import H100, H200
+from scripts import records
+from tests.site.conftest import awaits
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTER = "chapters/traffic.md"
+SHEET = "whiteboard/traffic.md"
+KITCHEN = "assets/drawings/kitchen.svg"
+FIT = "assets/drawings/does-it-fit.svg"
+TRIPS = "assets/drawings/trips.svg"
+
+N, D = 8192, 128
+
+
+def value(name):
+    return H100[name].value
+
+
+def words(page):
+    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    if page.endswith(".svg"):
+        text = " ".join(ElementTree.fromstring(text).itertext())
+    return " ".join(text.replace("**", "").split())
+
+
+PEAK, BANDWIDTH = value("bf16 peak"), value("hbm bandwidth")
+RIDGE = PEAK / BANDWIDTH
+SQUARE, LEAST = square_bytes(N, 2), qkvo_bytes(N, D, 2)
+MOVED = sum(step.read + step.written for step in eager_traffic(N, D, 2))
+ON_CHIP = [mib(value("sms") * value(f"{what} per SM")) for what in ("registers", "shared memory")]
+ON_CHIP.append(mib(value("l2")))
+QK = eager_traffic(N, D, 2)[0]
+INTENSITY = attention_flops(N, D) / 2 / (QK.read + QK.written)
+HEADS = 80 * 64
+PASS = 4 * square_bytes(N, 2, heads=HEADS)
+FUSED = attention_flops(N, D) / sum(fused_traffic(N, D, 2)[0][1:])
+LANES = value("fp32 lanes") * value("sms") * value("tensor core clock")
+
+TYPED = {
+    CHAPTER: [
+        # the hallway
+        f"an H100's {value('sms')} *streaming multiprocessors*",
+        f"{PEAK / 1e12:.0f} TFLOP/s of 16-bit products",
+        f"the hallway moves at most {BANDWIDTH / 1e12:.2f} TB a second",
+        f"a copy reached {value('hbm copy') / 1e12:.2f} TB/s",
+        f"a large matmul {value('bf16 matmul') / 1e12:.0f} TFLOP/s",
+        f"The {value('shared memory bandwidth') / 1e12:.0f} TB/s are arithmetic: {value('sms')} SMs, "
+        f"{value('shared memory per clock')} bytes a clock each, {value('tensor core clock') / 1e9:.2f} GHz",
+        f"{PEAK / 1e12:.0f} TFLOP/s ÷ {BANDWIDTH / 1e12:.2f} TB/s = {RIDGE:.0f} FLOP per byte",
+        f"used in {2 * round(RIDGE)} operations, which is {RIDGE:.0f} multiply-adds",
+        f"2 · 8192³ FLOP on 3 · 8192² · 2 bytes, {2 * 8192**3 / (3 * 8192**2 * 2):.0f} FLOP per byte",
+        # where the square could live
+        f"The square of scores has 8192² cells of two bytes: {mib(SQUARE):.0f} MiB",
+        f"the output are {mib(LEAST) / 4:.0f} MiB each",
+        f"One SM's shared memory is {value('shared memory per SM') / 2**10:.0f} KiB",
+        f"*together* come to {sum(ON_CHIP):.0f} MiB",
+        f"A square of $N = 1024$ takes {mib(square_bytes(1024, 2)):.0f} MiB",
+        # trips
+        f"4N² ÷ 4Nd = N ÷ d = 8192 ÷ 128 = {N // D}. Circle it",
+        f"4 · {mib(SQUARE):.0f} MiB = {4 * mib(SQUARE):.0f} MiB against "
+        f"4 · {mib(LEAST) / 4:.0f} MiB = {mib(LEAST):.0f} MiB",
+        f"N = 8 and d = 2: {4 * 8**2} numbers against {4 * 8 * 2}",
+        f"80 · 64 = {HEADS} squares. Four trips each: {HEADS} · 4 · {mb(SQUARE):.1f} MB = {gb(PASS) / 1e3:.2f} TB",
+        f"At {BANDWIDTH / 1e12:.2f} TB/s that is {PASS / BANDWIDTH:.2f} s",
+        f"Six trips of {mb(SQUARE):.1f} MB and {mb(LEAST):.1f} MB of small tables make {mb(MOVED):.1f} MB, "
+        f"{MOVED / LEAST:.0f} times",
+        f"The output of PV, {mb(LEAST / 4):.1f} MB, all but vanishes",
+        f"The matmul makes a square of {mb(SQUARE):.1f} MB",
+        f"QKᵀ reads {mb(QK.read):.1f} MB in the prediction",
+        f"L2 holds {mib(value('l2')):.0f} MiB",
+        # the roofline
+        f"{D} ÷ {1 + 2 * D / N:.5f} = {INTENSITY:.0f} FLOP per byte",
+        f"{INTENSITY:.0f} · {BANDWIDTH / 1e12:.2f} = {INTENSITY * BANDWIDTH / 1e12:.0f} TFLOP/s, of {PEAK / 1e12:.0f}",
+        f"flat roof, {LANES / 1e12:.0f} TFLOP/s",
+        f"| 4N²d | 8Nd | N/2 = {FUSED:.0f} | arithmetic |",
+        f"one head, ridge {RIDGE:.0f}",
+        f"like an H200's with {H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
+        # questions
+        f"N ÷ d = 16,384 ÷ 128 = {16384 // 128}",
+        f"moves {MOVED / LEAST:.0f} times fewer bytes",
+    ],
+    SHEET: [
+        f"H100: {PEAK / 1e12:.0f} TFLOP/s, {BANDWIDTH / 1e12:.2f} TB/s",
+        f"{PEAK / 1e12:.0f} ÷ {BANDWIDTH / 1e12:.2f} = {RIDGE:.0f} FLOP per byte",
+        f"The square, {mib(SQUARE):.0f} MiB, beside {ON_CHIP[2]:.0f} (L2), {ON_CHIP[0]:.0f} (registers), "
+        f"{ON_CHIP[1]:.0f} (shared memory)",
+        f"All memory on the chip together is {sum(ON_CHIP):.0f} MiB",
+        f"N ÷ d = {N // D}. Circle it",
+        f"ridge at {RIDGE:.0f}; QKᵀ at {INTENSITY:.0f}",
+        f"| {mib(SQUARE):.0f} MiB = {mb(SQUARE):.1f} MB; {mib(LEAST):.0f} MiB = {mb(LEAST):.1f} MB |",
+        f"| 4 · {mib(SQUARE):.0f} MiB against {mib(LEAST):.0f} MiB | "
+        f"{4 * mib(SQUARE):.0f} to {mib(LEAST):.0f} = {4 * SQUARE // LEAST} = N ÷ d |",
+        f"| 6 · {mb(SQUARE):.1f} + {mb(LEAST):.1f} MB | {mb(MOVED):.1f} MB, {MOVED / LEAST:.0f} times the least |",
+        f"| N = 8, d = 2: 4 · {8**2} against 4 · {8 * 2} | {4 * 8**2} to {4 * 8 * 2} = {8 // 2} |",
+        f"| {PEAK / 1e12:.0f} ÷ {BANDWIDTH / 1e12:.2f} | {RIDGE:.0f} FLOP per byte |",
+        f"{D} ÷ {1 + 2 * D / N:.5f} | {INTENSITY:.0f}, so at most {INTENSITY * BANDWIDTH / 1e12:.0f} TFLOP/s |",
+        f"| N ÷ 2; 4Nd ÷ 4Nd | {FUSED:.0f}; 1 FLOP per byte |",
+        f"| 80 · 64 squares, four trips | {gb(PASS) / 1e3:.2f} TB, {PASS / BANDWIDTH:.2f} s of hallway |",
+    ],
+    KITCHEN: [
+        f"{value('sms')} SMs, each with",
+        f"{PEAK / 1e12:.0f} TFLOP/s",
+        f"registers {value('registers per SM') / 2**10:.0f} KiB",
+        f"shared mem. {value('shared memory per SM') / 2**10:.0f} KiB",
+        f"together: {value('shared memory bandwidth') / 1e12:.0f} TB/s",
+        f"one pantry for all {mib(value('l2')):.0f} MiB",
+        f"the hallway {BANDWIDTH / 1e12:.2f} TB/s",
+        "a ninth of 31",
+    ],
+    FIT: [
+        f"scores {mib(SQUARE):.0f} MiB",
+        f"on the chip: {sum(ON_CHIP):.0f} MiB",
+        f"registers {ON_CHIP[0]:.0f} MiB",
+        f"shared {ON_CHIP[1]:.0f} MiB",
+        f"L2 {ON_CHIP[2]:.0f} MiB",
+        f"Q, K, V, O {mib(LEAST):.0f} MiB",
+    ],
+}
+
+
+@pytest.mark.parametrize("page, text", [(page, text) for page, texts in TYPED.items() for text in texts])
+def test_a_number_worked_by_hand_is_right(page, text):
+    assert text in words(page)
+
+
+def test_the_minutes_of_the_sheet_add_up():
+    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
+    assert f"{sum(minutes)} minutes" in words(SHEET)
+
+
+def test_what_is_said_of_the_count():
+    assert 4 * SQUARE == 64 * LEAST and MOVED == 6 * SQUARE + LEAST
+    assert sum(ON_CHIP) < mib(SQUARE)  # it fits nowhere
+    assert round(value("shared memory bandwidth") / BANDWIDTH) == 9  # a ninth
+    by_n = [
+        attention_flops(n, D) / 2 / sum(eager_traffic(n, D, 2)[0][1:]) for n in (2**power for power in range(8, 24))
+    ]
+    assert all(before < after < D < RIDGE for before, after in pairwise(by_n))  # below d, however long
+    assert isclose(INTENSITY, D / (1 + 2 * D / N))
+    assert FUSED == N / 2 > RIDGE
+    assert 0 < 1 - BANDWIDTH / H200["hbm bandwidth"].value < 1 / 3  # less than a third
+    assert [round((t.read + t.written) / square_bytes(N, 4)) for t in three_kernels_traffic(N, D, 2, 4)] == [1, 3, 1]
+
+
+def test_the_drawn_areas_are_to_scale():
+    rects = ElementTree.fromstring((ROOT / "docs" / FIT).read_text()).iter("{http://www.w3.org/2000/svg}rect")
+    sides = [float(rect.get("width")) for rect in rects]
+    registers, shared, l2 = ON_CHIP
+    for side, size in zip(sides, [mib(SQUARE), l2, registers, shared, mib(LEAST)], strict=True):
+        assert abs((side / sides[0]) ** 2 - size / mib(SQUARE)) < 0.003
+
+
+def test_the_drawn_trips_are_counted():
+    assert [int(number) for number in re.findall(r"(?<= )\d(?= )", words(TRIPS).split("HBM")[-1])] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.skipif(awaits("hbm_traffic"), reason="awaits its run: hbm_traffic")
+def test_what_words_say_of_the_counters():
+    counted = records.table("hbm_traffic", "counted")
+    whole = {row["form"]: row for row in records.table("hbm_traffic", "whole")}
+
+    def rows(form, caches):
+        return [row for row in counted if (row["form"], row["caches"]) == (form, caches)]
+
+    def speed(row):
+        return 1e9 * (row["read"] + row["written"]) / row["time"]  # B/s: MB by ms
+
+    eager = whole["attention"]
+    assert f"{1e6 * eager['flushed'] / SQUARE:.1f} squares" in words(CHAPTER)
+    assert abs(eager["kept"] / eager["predicted"] - 1) < 1e-3  # to a thousandth
+    flushed, kept = rows("attention", "flushed"), rows("attention", "kept")
+    qk, scale, softmax, pv = flushed
+    assert (scale["time"] + softmax["time"]) / sum(row["time"] for row in flushed) > 0.75
+    assert all(value("bf16 matmul") / 2 > attention_flops(N, D) / 2 / (1e-3 * row["time"]) for row in (qk, pv))
+    for row in (qk, pv):  # bytes take longer than arithmetic
+        arithmetic = attention_flops(N, D) / 2 / value("bf16 matmul")
+        assert (row["read"] + row["written"]) * 1e6 / value("hbm copy") > arithmetic
+    assert 0.9 < speed(scale) / value("hbm copy") < 1
+    assert 0.28 < speed(softmax) / value("hbm copy") < 0.38  # about a third
+    ours = rows("three_kernel_attention", "flushed")[1]
+    assert 2.7 < (ours["read"] + ours["written"]) / (softmax["read"] + softmax["written"]) < 3.3
+    assert abs(ours["time"] / softmax["time"] - 1) < 0.05  # the same time
+    assert abs(1e6 * kept[1]["read"] / SQUARE - 1) < 0.01  # the scale finds nothing of the square in L2
+    late = [SQUARE - 1e6 * row["written"] for row in (qk, scale, softmax)]
+    assert 0 < max(late) < value("l2") / 2  # less than half of L2 holds late bytes
+    assert qk["read"] > 1.2 * mb(QK.read)  # read more than once
+    assert kept[3]["written"] / 2 > mb(LEAST / 4)  # most of what PV writes is not its output
+    assert f"{round(qk['written'])} MB of its {mb(SQUARE):.0f} MB output" in words(CHAPTER)
+
+
+@pytest.mark.skipif(awaits("prefill_speed"), reason="awaits its run: prefill_speed")
+def test_what_words_say_of_the_floors():
+    rows = records.table("prefill_speed", "forward_128")
+    times = {
+        row["n"]: row["median"] for row in rows if row["form"] == "attention" and not row["causal"] and row["median"]
+    }
+    above = {}
+    for n, median in times.items():
+        moved = sum(step.read + step.written for step in eager_traffic(n, D, 2, 16, 16384 // n))
+        memory = 1e3 * moved / value("hbm copy")
+        arithmetic = 1e3 * attention_flops(n, D, 16, 16384 // n) / value("bf16 matmul")
+        assert 5 < memory / arithmetic < 7
+        above[n] = median / memory - 1
+    assert all(above[n] < above[2 * n] for n in (512, 1024, 2048, 4096))  # the gap grows
+    assert abs(above[512] - 1 / 8) < 0.02 and abs(above[8192] - 2 / 3) < 0.03 and 0.1 < above[16384] < 1 / 6
+    assert 1 < times[16384] / times[8192] < 1.5
+    (fused,) = (row for row in rows if (row["form"], row["n"], row["causal"]) == ("flash_attention", 8192, False))
+    assert fused["speed"] > 0.75 * value("bf16 matmul") / 1e12 > INTENSITY * BANDWIDTH / 1e12
+    assert 7 < times[8192] / fused["median"] < 8
