@@ -1,0 +1,158 @@
+"""Every number worked by hand in the chapter on the first kernel is computed here, and looked for on its pages."""
+
+import re
+from math import ceil, exp
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kernels.cost import mb, qkvo_bytes, requested_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTER = "chapters/first-kernel.md"
+SHEET = "whiteboard/first-kernel.md"
+LANES = "assets/drawings/program_lanes.svg"
+SECTORS = "assets/drawings/sectors.svg"
+
+
+def words(page):
+    """The text of a page or drawing on one line, without bold."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    if page.endswith(".svg"):
+        text = " ".join(ElementTree.fromstring(text).itertext())
+    return " ".join(text.replace("**", "").split())
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def percent(shares):
+    return ", ".join(f"{100 * share:.0f} %" for share in shares)
+
+
+def power_of_two(length):
+    return 1 << (length - 1).bit_length()
+
+
+def sectors(stride):
+    """How many sectors of 32 bytes the 32 lanes of a warp touch, reading FP32 numbers that lie ``stride`` apart."""
+    return len({lane * stride * 4 // 32 for lane in range(32)})
+
+
+# The programs of 2 sentences, 2 heads, 3 words; d = 2.
+SENTENCES, HEADS, WORDS, D, PROGRAM = 2, 2, 3, 2, 7
+WORD, HEAD, SENTENCE = PROGRAM % WORDS, PROGRAM // WORDS % HEADS, PROGRAM // WORDS // HEADS
+ROW_STRIDE, HEAD_STRIDE, SENTENCE_STRIDE = D, WORDS * D, HEADS * WORDS * D
+OFFSET = SENTENCE * SENTENCE_STRIDE + HEAD * HEAD_STRIDE + WORD * ROW_STRIDE
+
+# The row of program 1 of the three words, in a row of 4.
+K, V = [[1, 0], [0, 1], [1, 1]], [[10, 0], [0, 10], [5, 5]]
+SCORES = [dot([1, 1], key) for key in K]
+PLACES = power_of_two(len(K))
+EXPONENTIALS = [exp(score - max(SCORES)) for score in SCORES] + [0.0] * (PLACES - len(K))
+DIFFERENCES = ", ".join(f"{x:.2f}" if x % 1 else f"{x:.0f}" for x in EXPONENTIALS)
+EMPTY = "\N{MINUS SIGN}∞"  # a place that no key takes
+WEIGHTS = [x / sum(EXPONENTIALS) for x in EXPONENTIALS]
+PADDED_WITH_0 = [exp(score) for score in [*SCORES, 0]]
+PADDED_WITH_0 = [x / sum(PADDED_WITH_0) for x in PADDED_WITH_0]
+OUTPUT = [dot(WEIGHTS[:3], column) for column in zip(*V, strict=True)]
+
+THREADS, REGISTERS, LONGEST = 4 * 32, 255, 16_384
+ROW = qkvo_bytes(1024, 128, 2) // 4
+REQUESTED = requested_bytes(1024, 128, 2, block_q=1)
+PROGRAMS = (16_384 // 512) * (2048 // 64) * 512
+MEETINGS = PROGRAMS * 512
+
+SHARES = [[exp(dot(query, key)) for key in K] for query in ([1, 0], [1, 1], [0, 1])]
+LOOP = [dot(row, column) / sum(row) for row in SHARES for column in zip(*V, strict=True)]
+LENGTH, BLOCK = 2500, 1024
+TAKEN = LENGTH - 2 * BLOCK  # by program 2
+
+TYPED = {
+    CHAPTER: [
+        "It prints [{:.2f}, {:.2f}], [{:.0f}, {:.0f}] and [{:.2f}, {:.2f}], a row".format(*LOOP),
+        f"A vector of {LENGTH} numbers, `BLOCK` = {BLOCK}",
+        f"rounded up, makes {ceil(LENGTH / BLOCK)} programs",
+        f"row 2 · 1024 = {2 * BLOCK}, and `row` is {2 * BLOCK}, …, {3 * BLOCK - 1}. The vector ends at {LENGTH - 1}",
+        f"True for {TAKEN} rows and False for {BLOCK - TAKEN}",
+        f"2 · 2 · 3 = {SENTENCES * HEADS * WORDS} programs, numbered 0 to {SENTENCES * HEADS * WORDS - 1}",
+        f"Who is program {PROGRAM}? Word: 7 mod 3 = {WORD}. Head: 7 div 3 = {7 // 3}, and 2 mod 2 = {HEAD}",
+        f"Sentence: 2 div 2 = {SENTENCE}",
+        f"(1 · 2 + 0) · 3 + 1 = {(SENTENCE * HEADS + HEAD) * WORDS + WORD}",
+        f"four warps of them, {THREADS}",
+        f"a row {ROW_STRIDE}, a head 3 · 2 = {HEAD_STRIDE}, a sentence 2 · 6 = {SENTENCE_STRIDE}",
+        f"1 · 12 + 0 · 6 + 1 · 2 = {OFFSET}. It reads numbers {OFFSET} and {OFFSET + 1}",
+        f"program times d is 7 · 2 = {PROGRAM * D}",
+        f"If d is 80, the row is {power_of_two(80)} long, and the last {power_of_two(80) - 80} addresses",
+        f"a row of {PLACES} places, for 3 is no power of two",
+        f"After key 0: [{SCORES[0]}, {EMPTY}, {EMPTY}, {EMPTY}]",
+        f"After key 1: [{SCORES[0]}, {SCORES[1]}, {EMPTY}, {EMPTY}]",
+        f"After key 2: [{', '.join(map(str, SCORES))}, {EMPTY}]",
+        f"The maximum is {max(SCORES)}. Exponentials of the differences: {DIFFERENCES}",
+        f"Together {sum(EXPONENTIALS):.2f}",
+        f"Weights: {percent(WEIGHTS)}",
+        f"with its values the output is [{OUTPUT[0]:.0f}, {OUTPUT[1]:.0f}]",
+        f"With [1, 1, 2, 0] the weights would be {percent(PADDED_WITH_0[:3])} and {percent(PADDED_WITH_0[3:])}",
+        f"and those {percent(PADDED_WITH_0[3:])} go to a word that does not exist",
+        f"16,384 scores over 128 threads are {LONGEST // THREADS} a thread",
+        f"32,768 would be {2 * LONGEST // THREADS} a thread, one more than there are",
+        f"32 · 4 = {32 * 4} bytes wanted",
+        f"128 / 32 = {sectors(1)} sectors, everything used",
+        f"{sectors(2)} sectors, half used. *Stride 4:* {sectors(4)} sectors, a quarter used",
+        f"{sectors(8)} sectors, {32 * sectors(8)} bytes for 128, an eighth used",
+        f"Still {sectors(16)} sectors",
+        f"64 of them in 16 bits are {64 * 2} bytes, {64 * 2 // 32} sectors",
+        f"K takes 1024 · 128 · 2 = {ROW:,} bytes",
+        f"2 · 1024 · 262,144 = {2 * 1024 * ROW:,} bytes. Q and the output come once, {2 * ROW:,}",
+        f"Together {mb(REQUESTED):.1f} MB, to use {mb(4 * ROW):.2f} MB",
+        f"32 sentences · 32 heads · 512 words = {PROGRAMS:,} programs. Each meets 512 keys: {MEETINGS:,} meetings",
+        f"That is {(512 + 512) // (64 + 64)} to 1 for the bookkeeping",
+        f"(b) {2 * 16 * 1000:,}",
+        f"(c) {2 * 16 * 1000 * THREADS:,}",
+        f"The numbers spread over 32 · 4 · 4 = {32 * 4 * 4} bytes, which is {sectors(4)} sectors",
+        f"20,000 / 128 is {ceil(20_000 / THREADS)} a thread, rounded up",
+        f"The row has {power_of_two(20_000):,} places, {power_of_two(20_000) // THREADS} a thread",
+        f"Q, K and V together are {mb(3 * ROW):.2f} MB",
+        f"The kernel asks for {mb(REQUESTED):.0f} MB",
+    ],
+    SHEET: [
+        f"2 sentences, 2 heads, 3 words: {SENTENCES * HEADS * WORDS} programs",
+        f"word {WORD}, head {HEAD}, sentence {SENTENCE}; with d = 2",
+        f"reads 1 · 12 + 0 · 6 + 1 · 2 = {OFFSET} and {OFFSET + 1}",
+        f"mark {OFFSET} and {OFFSET + 1}",
+        f"Memory as a line of {SENTENCES * HEADS * WORDS * D} numbers",
+        f"→ {DIFFERENCES}, together {sum(EXPONENTIALS):.2f} → {percent(WEIGHTS)} → [{OUTPUT[0]:.0f}, {OUTPUT[1]:.0f}]",
+        f"| {percent(PADDED_WITH_0[:3])} and {percent(PADDED_WITH_0[3:])} to nobody",
+        f"| {', '.join(str(sectors(stride)) for stride in (1, 2, 4, 8, 16))} of 32 bytes",
+        f"2 · 1024 · {ROW:,} + {2 * ROW:,} bytes = {mb(REQUESTED):.1f} MB",
+        f"32 · 32 · 512 · 512 = {MEETINGS:,}",
+        f"It is the meetings, {MEETINGS / 1e6:.0f} million",
+        f"16,384 / 128 = {LONGEST // THREADS}; 32,768 / 128 = {2 * LONGEST // THREADS} > {REGISTERS}",
+        f"{mb(REQUESTED):.1f} MB asked for",
+    ],
+    LANES: [f"{SCORES[0]} place 0 {SCORES[1]} place 1 {SCORES[2]} place 2 {EMPTY} place 3", f"a row of {PLACES}"],
+    SECTORS: [
+        f"{8 * 1 * 4 // 32} sector fetched, {8 * 4} bytes; all {8 * 4} are used",
+        f"8 sectors fetched, {8 * 32} bytes; {8 * 4} are used",
+    ],
+}
+
+
+@pytest.mark.parametrize("page, text", [(page, text) for page, texts in TYPED.items() for text in texts])
+def test_a_number_worked_by_hand_is_right(page, text):
+    assert text in words(page)
+
+
+def test_the_minutes_of_the_sheet_add_up():
+    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
+    assert f"{sum(minutes)} minutes" in words(SHEET)
+
+
+def test_what_is_said_of_the_limits():
+    kernel = (ROOT / "kernels" / "one_key.py").read_text(encoding="utf-8")
+    assert f"LONGEST_ROW = {LONGEST}" in kernel and f"at most {REGISTERS} registers" in kernel
+    assert LONGEST // THREADS <= REGISTERS < 2 * LONGEST // THREADS == REGISTERS + 1
+    assert [sectors(1) / sectors(stride) for stride in (1, 2, 4, 8, 16, 32)] == [1, 1 / 2, 1 / 4, 1 / 8, 1 / 8, 1 / 8]
+    assert exp(88.7) < (2 - 2**-23) * 2.0**127 < exp(88.73)  # above 88.7 FP32 overflows

@@ -1,0 +1,53 @@
+"""The figures of the chapter on the first kernel draw what was recorded, and their predictions are the sectors'."""
+
+from itertools import pairwise
+
+import pytest
+
+from scripts import records
+from scripts.figures import coalescing, first_kernel_times
+
+
+@pytest.fixture(autouse=True)
+def recorded():
+    for name in ("coalescing", "prefill_speed"):
+        try:
+            records.read(name)
+        except records.Missing as missing:
+            pytest.skip(str(missing))
+
+
+def test_the_bandwidths_are_the_records_and_the_predictions_follow_from_sectors():
+    speeds = {row["read"]: row["speed"] for row in records.table("coalescing", "reads")}
+    measured, one_by_one, in_pairs, torch_sum = coalescing.figure().data
+    assert list(measured.x) == [1, 2, 4, 8, 16, 32]
+    assert [speeds[f"stride_{stride}"] for stride in measured.x] == list(measured.y)
+    for predicted, sector in ((one_by_one, 32), (in_pairs, 64)):
+        fetched = [len({lane * stride * 4 // sector for lane in range(32)}) * sector for stride in predicted.x]
+        assert list(predicted.y) == pytest.approx([measured.y[0] * 128 / each for each in fetched])
+    assert list(torch_sum.y) == [speeds["torch_sum"]]
+
+
+def test_the_times_are_the_records():
+    one_key, three_lines, fastest = first_kernel_times.figure().data
+    for index, head_dim in enumerate([64, 128, 256]):
+        rows = [
+            row
+            for row in records.table("prefill_speed", f"forward_{head_dim}")
+            if (row["n"], row["causal"]) == (512, False)
+        ]
+        spent = {row["form"]: row["median"] for row in rows}
+        assert one_key.y[index] == spent["one_key_attention"] and three_lines.y[index] == spent["attention"]
+        assert fastest.y[index] == min(spent[form] for form in spent if form.startswith("sdpa"))
+        assert one_key.x[index] == f"{2048 // head_dim} heads<br>of {head_dim}"
+
+
+def test_what_the_chapter_says_of_the_times():
+    """In words, since a ratio of two rows is no row: they must stay true when the record changes."""
+    one_key = first_kernel_times.figure().data[0].y
+    assert all(0.45 < after / before < 0.55 for before, after in pairwise(one_key))  # halved
+    rows = [row for row in records.table("prefill_speed", "forward_256") if row["causal"]]
+    times = {row["n"]: row["median"] for row in rows if row["form"] == "one_key_attention"}
+    assert 2 < times[1024] / times[512] < times[2048] / times[1024]
+    reads = {row["read"]: row["to_stride_1"] for row in records.table("coalescing", "reads")}
+    assert 0.45 < reads["stride_16"] / reads["stride_8"] < 0.55
