@@ -1,0 +1,246 @@
+"""Chapter 6: what was worked by hand is computed, and what is said of records and of compiled code is looked up."""
+
+# ruff: noqa: RUF001  (a multiplication sign, as print has it)
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from math import exp, inf
+
+import pytest
+
+from kernels.cost import attention_flops, gib, mib, qkvo_bytes, requested_bytes
+from kernels.hardware import H100
+from scripts import records
+from tests.docs.test_by_hand import ROOT, K, Q, V, blend, dot, percent, softmax, vector, words
+
+CHAPTER = "chapters/blocks-of-keys.md"
+SHEET = "whiteboard/blocks-of-keys.md"
+STRIP = "assets/drawings/strip.svg"
+
+N, D, KEYS, QUERIES, THREADS, BYTES = 8192, 128, 32, 64, 128, 2
+STEPS = N // KEYS
+TILE = KEYS * D
+LOAD = 16  # bytes, the most that one instruction brings a thread
+LOADS = TILE * BYTES // THREADS // LOAD
+REGISTERS, SHARED = (int(H100[of].value) for of in ("registers per SM", "shared memory per SM"))
+ROW, SCORES = 4 * N, 4 * N * QUERIES  # bytes of FP32
+CACHE = 2 * N * D * BYTES  # K and V of one head
+
+FIRST, SECOND = ([[q * k for q, k in zip(Q[0], key, strict=True)] for key in block] for block in (K[:2], K[2:]))
+ABSENT = [*(dot(Q[0], key) for key in K), 0]  # a key that does not exist scores 0
+SHARES = [0.4, 0.2, 0.4]
+BLENDS = [blend(SHARES[:2], V[:2]), blend(SHARES[2:], V[2:])]
+OUTPUT = [sum(column) for column in zip(*BLENDS, strict=True)]
+
+TYPED = {
+    CHAPTER: [
+        f"One at a time the loop goes round {N} times",
+        f"{N} × {N} = {N * N:,} places for a single query",
+        f"{N} ÷ {KEYS} = {STEPS} times. Over {N} places each: {STEPS} × {N} = {STEPS * N:,}",
+        f"Both numbers are {KEYS} times smaller",
+        f"{KEYS} × {D} = {TILE} numbers, {TILE * BYTES} bytes",
+        f"For each of {THREADS} threads that is {TILE // THREADS} numbers, {TILE * BYTES // THREADS} bytes",
+        f"{LOAD} bytes, {LOAD // BYTES} of these numbers. So the block takes {LOADS} loads a thread",
+        f"At {LOAD // BYTES} numbers a thread they lie with {D // (LOAD // BYTES)} threads, half of one warp",
+        f"the same {KEYS} keys take {KEYS * D // THREADS} loads of {BYTES} bytes",
+        f"number by number: {vector(FIRST[0])} and {vector(FIRST[1])}",
+        f"Summed along each row: {vector(map(sum, FIRST))}",
+        f"a row that is not there: {vector(SECOND[0])} and nothing. Its scores are [{sum(SECOND[0])}, \N{MINUS SIGN}∞]",
+        f"the row is {vector(ABSENT)}: {exp(1):.2f} + 1 + {exp(1):.2f} + 1 = {sum(map(exp, ABSENT)):.2f}",
+        f"instead of {sum(map(exp, ABSENT[:3])):.2f}, and the shares are {percent(softmax(ABSENT))}",
+        f"A key that does not exist takes {100 * softmax(ABSENT)[3]:.0f} % of the attention",
+        f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} = {vector(BLENDS[0])}",
+        f"0.4 · {vector(V[2])} = {vector(BLENDS[1])}. Added up: {vector(OUTPUT)}",
+        f"{KEYS} × {D} numbers of FP32, {TILE // THREADS} of them for each of {THREADS} threads",
+        f"up to 16384 scores, which is {16384 // THREADS} numbers a thread",
+        f"That is {attention_flops(N, D) // (CACHE * N)} FLOP for each byte asked for",
+        f"meet {QUERIES} queries while it is here: {attention_flops(N, D) // (CACHE * N // QUERIES)} FLOPs a byte",
+        f"2 × {N} × {D} × {BYTES} bytes = {mib(CACHE):.0f} MiB",
+        f"{N} × {mib(CACHE):.0f} MiB = {gib(N * CACHE):.0f} GiB",
+        f"{N // QUERIES} × {mib(CACHE):.0f} MiB = {mib(N // QUERIES * CACHE):.0f} MiB",
+        f"{N} × 4 bytes = {ROW // 2**10} KiB. An SM has {REGISTERS // 2**10} KiB of registers. One row fits",
+        f"{QUERIES} × {N} × 4 bytes = {SCORES:,} bytes = {mib(SCORES):.0f} MiB",
+        f"The registers hold an eighth of that: {REGISTERS // ROW} rows",
+        f"The shared memory of an SM, {SHARED // 2**10} KiB, holds {SHARED // ROW}",
+        f"Its uppermost {REGISTERS // ROW} rows, {REGISTERS // 2**10} KiB, are all the registers of one SM",
+        "N = 61, blocks of 32. What must the last three scores",
+        f"Keys {61 + 1} to {2 * KEYS} do not exist",
+        f"{QUERIES} × {N} × 2 bytes = {mib(SCORES // 2):.0f} MiB",
+        f"No, it is still {['', 'one', 'two', 'three', 'four'][SCORES // 2 // REGISTERS]} times too large",
+        f"a strip of {2 * REGISTERS // ROW} queries",
+        f"{mib(SCORES):.0f} MiB against {REGISTERS // 2**10} KiB",
+    ],
+    SHEET: [
+        f"N = {N}: {N} steps, {N} places each",
+        f"{N * N:,} places for one query",
+        f"trays of {KEYS}: {STEPS} steps, {STEPS * N:,} places",
+        f"{LOADS} loads of {LOAD} bytes a thread for what took {KEYS} of {BYTES}",
+        f"a key that does not exist takes {100 * softmax(ABSENT)[3]:.0f} %",
+        f"{vector(BLENDS[0])} + {vector(BLENDS[1])} = {vector(OUTPUT)}",
+        f"q = {vector(Q[0])} · K = {', '.join(map(vector, K))} · V = {', '.join(map(vector, V))}",
+        f"| first | {vector(FIRST[0])}, {vector(FIRST[1])} | {', '.join(map(str, map(sum, FIRST)))} | 40 %, 20 % |",
+        f"| 0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} = {vector(BLENDS[0])} |",
+        f"| second | {vector(SECOND[0])}, none | {sum(SECOND[0])}, \N{MINUS SIGN}∞ | 40 %, 0 % |",
+        f"| 0.4 · {vector(V[2])} = {vector(BLENDS[1])} |",
+        f"{sum(map(exp, ABSENT)):.2f} instead of {sum(map(exp, ABSENT[:3])):.2f}; {percent(softmax(ABSENT))}",
+        f"{mib(CACHE):.0f} MiB; once a query {gib(N * CACHE):.0f} GiB, once for {QUERIES} queries "
+        f"{mib(N // QUERIES * CACHE):.0f} MiB",
+        f"One row: {N} × 4 bytes = {ROW // 2**10} KiB",
+        f"The strip: {QUERIES} × {N} × 4 bytes = {mib(SCORES):.0f} MiB",
+        f"{REGISTERS // 2**10} KiB, {REGISTERS // ROW} rows",
+        f"shared memory: {SHARED // 2**10} KiB, {SHARED // ROW} rows",
+    ],
+    STRIP: [
+        f"{REGISTERS // ROW} rows: {REGISTERS // 2**10} KiB",
+        f"{QUERIES} rows: {mib(SCORES):.0f} MiB",
+        f"{QUERIES} × {N} × 4 bytes",
+        f"one query: {ROW // 2**10} KiB",
+    ],
+}
+
+
+@pytest.mark.parametrize("page, text", [(page, text) for page, texts in TYPED.items() for text in texts])
+def test_a_number_worked_by_hand_is_right(page, text):
+    assert text in words(page)
+
+
+def test_what_is_said_of_the_small_example():
+    assert vector(OUTPUT) == "[6, 4]"
+    lines = [[*map(sum, FIRST)], [sum(SECOND[0]), -inf]]
+    assert percent(softmax([score for line in lines for score in line])) == "42 %, 16 %, 42 %, 0 %"
+    assert SCORES == 8 * REGISTERS  # an eighth
+    row_and_tile = 16384 // THREADS + TILE // THREADS
+    assert row_and_tile < 255 < 2 * 16384 // THREADS  # a row of twice the length would not fit by itself
+
+
+@pytest.mark.parametrize("queries, asked", [(1, N), (QUERIES, N // QUERIES)])
+def test_what_is_asked_for_is_what_the_library_counts(queries, asked):
+    assert requested_bytes(N, D, BYTES, queries) == asked * CACHE + qkvo_bytes(N, D, BYTES) // 2
+
+
+def test_the_strip_is_drawn_to_scale():
+    heights = [
+        float(height) for height in re.findall(r'<rect[^>]*height="([\d.]+)"', (ROOT / "docs" / STRIP).read_text())
+    ]
+    whole, registers, row = heights
+    assert whole / registers == SCORES / REGISTERS
+    assert whole / row == QUERIES
+
+
+def test_the_minutes_of_the_sheet_add_up():
+    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
+    assert f"{sum(minutes)} minutes" in words(SHEET)
+
+
+# What the chapter says in words of measurements.
+
+
+def median(form, head_dim, n=512):
+    rows = records.read("prefill_speed").table(f"forward_{head_dim}")
+    (row,) = [row for row in rows if (row["form"], row["n"], row["causal"]) == (form, n, False)]
+    return row["median"]
+
+
+def test_blocks_are_faster_and_the_square_faster_still():
+    assert 2 * median("key_blocks_attention", 128) < median("one_key_attention", 128)  # less than half
+    gains = [median("one_key_attention", d) / median("key_blocks_attention", d) for d in (64, 128, 256)]
+    assert gains == sorted(gains, reverse=True) and gains[-1] > 1  # most where a key is short
+    for head_dim in (64, 128, 256):
+        fused = min(median(f"sdpa_{backend}", head_dim) for backend in ("flash", "cudnn", "efficient", "math"))
+        rungs = ["one_key", "key_blocks", "three_kernel"]
+        ladder = [*(median(f"{rung}_attention", head_dim) for rung in rungs), median("attention", head_dim), fused]
+        assert ladder == sorted(ladder, reverse=True)
+        assert ladder[1] > 10 * ladder[2]  # an order of magnitude
+        assert fused == median("sdpa_cudnn", head_dim)
+
+
+def test_one_key_pays_by_the_step_and_a_block_by_the_number():
+    steps = [median("one_key_attention", d) * d for d in (64, 128, 256)]
+    assert max(steps) < 1.06 * min(steps)
+    numbers = [median("key_blocks_attention", d) for d in (64, 128, 256)]
+    assert max(numbers) < 1.15 * min(numbers)
+    grown = {
+        form: median(form, 256, 1024) / median(form, 256) for form in ("one_key_attention", "key_blocks_attention")
+    }
+    assert grown["one_key_attention"] > 2.4 and 1.9 < grown["key_blocks_attention"] < 2.1
+
+
+def test_hbm_delivers_the_inputs_once():
+    (row,) = [row for row in records.read("hbm_traffic").table("whole") if row["form"] == "key_blocks_attention"]
+    assert row["times_the_least"] == pytest.approx(0.75, rel=0.05)  # Q, K and V of Q, K, V and the output
+    assert row["requested"] > 500 * row["flushed"]
+
+
+# What the chapter says of compiled code: no GPU is needed to compile for one, but a process without the interpreter is.
+
+
+def widths_of_loads(rung):
+    """Bytes a thread of each load of global memory, as compiled for an H100: BF16, heads of 128, 512 keys."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    module = importlib.import_module(f"kernels.{rung}")
+    kernel = getattr(module, f"{rung}_kernel")
+    sizes = {"ROW": 512} if rung == "one_key" else {"BLOCK_K": module.BLOCK_K, "LINES": 512 // module.BLOCK_K}
+    fixed = {"HEAD_DIM": D, "PADDED_DIM": D, "CAUSAL": False, "key_lengths": None} | sizes
+    fixed |= dict.fromkeys(["q_column", "k_column", "v_column"], 1)  # as a launch does for a stride of 1
+    types = dict.fromkeys("qkv", "*bf16") | {"out": "*bf16", "scale": "fp32"}
+    names = [parameter.name for parameter in kernel.params]
+    signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
+    strides = ("_batch", "_head", "_row")
+    even = [name for name in names if name not in fixed and (signature[name] == "*bf16" or name.endswith(strides))]
+    source = triton.compiler.ASTSource(
+        fn=kernel,
+        signature=signature,
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in even},
+    )
+    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": THREADS // 32}).asm
+    if rung == "key_blocks":  # a warp holds two keys, 16 threads and 8 numbers a thread each
+        assert "sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1]" in code["ttgir"]
+    ptx = code["ptx"]
+    return [int(times or 1) * int(bits) // 8 for times, bits in re.findall(r"ld\.global(?:\.v(\d))?\.b(\d+)", ptx)]
+
+
+@pytest.mark.parametrize(
+    "rung, widths",
+    [  # the query; then the keys and values of one step
+        ("one_key", [BYTES, BYTES, BYTES]),
+        ("key_blocks", [BYTES, *[LOAD] * 2 * LOADS]),
+    ],
+)
+def test_how_wide_the_loads_of_keys_and_values_are(rung, widths):
+    pytest.importorskip("triton.backends.nvidia")
+    compiled = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    code = f"from tests.docs.test_by_hand_ch6 import widths_of_loads; print(widths_of_loads({rung!r}))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=compiled, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == str(widths)
+
+
+# The figures, drawn from the records themselves.
+
+
+def test_the_ladder_shows_the_records_times():
+    figure = importlib.import_module("scripts.figures.ladder_so_far").figure()
+    (menu,) = figure.layout.updatemenus
+    for index, head_dim in enumerate((64, 128, 256)):
+        trace, button = figure.data[index], menu.buttons[index]
+        forms = ["one_key_attention", "key_blocks_attention", "three_kernel_attention", "attention", "sdpa_cudnn"]
+        assert list(trace.x) == [median(form, head_dim) for form in forms]
+        assert button.label == str(head_dim)
+        assert button.args[0]["visible"] == [other == index for other in range(3)]
+    assert [trace.visible for trace in figure.data].index(True) == menu.active
+
+
+def test_the_steps_are_drawn_against_the_scores():
+    figure = importlib.import_module("scripts.figures.steps_and_numbers").figure()
+    scores = [2048 // head_dim * 16384 // 512 * 512**2 / 1e6 for head_dim in (256, 128, 64)]
+    for trace, form in zip(figure.data, ("one_key_attention", "key_blocks_attention"), strict=True):
+        assert list(trace.x) == scores
+        assert list(trace.y) == [median(form, head_dim) for head_dim in (256, 128, 64)]
