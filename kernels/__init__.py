@@ -15,6 +15,7 @@ MODULE_OF = {
     "safe_softmax": "softmax",
     "OnlineSoftmax": "softmax",
     "strided_read": "coalescing",
+    "repeated_read": "rereading",
     "one_key_attention": "one_key",
     "key_blocks_attention": "key_blocks",
     "three_kernel_attention": "three_kernels",
