@@ -11,6 +11,7 @@ MODULE_OF = {
     "AttentionHead": "multihead",
     "LoopedMultiHeadAttention": "multihead",
     "MultiHeadAttention": "multihead",
+    "launch_timeline": "timeline",
     "naive_softmax": "softmax",
     "safe_softmax": "softmax",
     "OnlineSoftmax": "softmax",
