@@ -7,21 +7,37 @@ from xml.etree import ElementTree
 import pytest
 
 from kernels.cost import attention_flops, gib, mb, mib, qkvo_bytes, square_bytes
-from kernels.hardware import H100, V100
+from kernels.hardware import V100
 from scripts.figures import tile_reuse
-from tests.docs.test_by_hand import AT_THE_BOARD, ROOT, SHARES, K, Q, S, V, blend, dot, percent, softmax, vector, words
+from tests.docs.by_hand import (
+    AT_THE_BOARD,
+    ROOT,
+    SHARES,
+    K,
+    Q,
+    S,
+    V,
+    blend,
+    dot,
+    minutes,
+    percent,
+    softmax,
+    value,
+    vector,
+    words,
+)
 
 CHAPTER = "chapters/primer.md"
 SHEET = "whiteboard/talk.md"
 DRAWING = "assets/drawings/gpu.svg"
 
-SMS, CLOCK, PEAK, HBM, SHARED = (
-    H100[name].value for name in ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
+SMS, CLOCK, PEAK, HBM, SHARED = map(
+    value, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
 )
-TENSOR, LANES = H100["bf16 tensor core"].value, H100["fp32 lanes"].value
-REGISTERS, SHARED_SIZE, L2 = (H100[name].value for name in ("registers per SM", "shared memory per SM", "l2"))
+TENSOR, LANES = value("bf16 tensor core"), value("fp32 lanes")
+REGISTERS, SHARED_SIZE, L2 = map(value, ("registers per SM", "shared memory per SM", "l2"))
 HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
-SHARED_CLOCK = H100["shared memory per clock"].value
+SHARED_CLOCK = value("shared memory per clock")
 REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
 RIDGE, SHARED_RIDGE = PEAK / HBM, PEAK / SHARED
 EDGE, SHARED_EDGE = 2 * RIDGE, 2 * SHARED_RIDGE
@@ -70,7 +86,7 @@ TYPED = {
         f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_CLOCK * SMS * CLOCK / 1e12:.0f} TB/s |",
         f"| Shared memory | {kib(SHARED_SIZE)} | {mib(SMS * SHARED_SIZE):.1f} MiB "
         f"| {SHARED_CLOCK} | {SHARED / 1e12:.1f} TB/s |",
-        f"can have {H100['shared memory per block'].value / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
+        f"can have {value('shared memory per block') / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
         f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
         f"| {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",
         f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
@@ -90,7 +106,7 @@ TYPED = {
         f"its plain FP32 lanes {LANES}: {TENSOR // LANES} times",
         f"{V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s beside {V100['fp32 peak'].value / 1e12:.1f}, "
         f"{V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} times",
-        f"takes {H100['wgmma rows'].value} rows at a time",
+        f"takes {value('wgmma rows')} rows at a time",
         f"{RIDGE:.0f} FLOP a byte, worked out in two ways",
     ],
     SHEET: [
@@ -135,10 +151,10 @@ def test_what_is_said_of_the_numbers():
 
 
 def test_the_minutes_of_the_talk_are_those_of_the_plan():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert minutes == [4, 6, 5, 4, 3, 5, 2]
-    assert f"# The {sum(minutes)}-minute talk" in words(SHEET) and f"{sum(minutes)} minutes" in words(SHEET)
-    assert f"in minute {sum(minutes[:4])}" in words(SHEET)
+    planned = minutes(SHEET)
+    assert planned == [4, 6, 5, 4, 3, 5, 2]
+    assert f"# The {sum(planned)}-minute talk" in words(SHEET) and f"{sum(planned)} minutes" in words(SHEET)
+    assert f"in minute {sum(planned[:4])}" in words(SHEET)
 
 
 def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():

@@ -1,58 +1,35 @@
-"""Every number worked by hand on a page is computed here, in plain Python, and looked for on the page."""
+"""Chapter 1 and its sheet: each number worked by hand is computed here, in plain Python, and looked for on the page."""
 
 import ast
 import re
 from math import exp, sqrt
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from kernels.cost import gib, mib, qkvo_bytes, square_bytes
+from tests.docs.by_hand import (
+    AT_THE_BOARD,
+    ROOT,
+    SHARES,
+    SHARES_DIVIDED,
+    K,
+    Q,
+    S,
+    V,
+    blend,
+    dot,
+    minutes,
+    percent,
+    softmax,
+    vector,
+    words,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "chapters/three-matmuls.md"
 SHEET = "whiteboard/three-matmuls.md"
 CARDS = "assets/drawings/cards.svg"
 
-Q = [[1, 0], [1, 1], [0, 1]]
-K = [[1, 0], [0, 1], [1, 1]]
-V = [[10, 0], [0, 10], [5, 5]]
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def softmax(scores):
-    return [exp(score) / sum(map(exp, scores)) for score in scores]
-
-
-def blend(shares, rows):
-    return [dot(shares, column) for column in zip(*rows, strict=True)]
-
-
-def vector(numbers, digits=0):
-    return "[" + ", ".join(f"{number:.{digits}f}" for number in numbers) + "]"
-
-
-def percent(shares, digits=0, between=" %, "):
-    return between.join(f"{100 * share:.{digits}f}" for share in shares) + " %"
-
-
-def words(page):
-    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    if page.endswith(".svg"):
-        text = " ".join(ElementTree.fromstring(text).itertext())
-    return " ".join(text.replace("**", "").split())
-
-
-S = [[dot(q, k) for k in K] for q in Q]
 DIVIDED = [[score / sqrt(2) for score in row] for row in S]
-SHARES = [softmax(row) for row in S]
-SHARES_DIVIDED = [softmax(row) for row in DIVIDED]
-AT_THE_BOARD = [[0.4, 0.2, 0.4], [0.25, 0.25, 0.5], [0.2, 0.4, 0.4]]
 OUTPUT = [blend(row, V) for row in SHARES]
 OUTPUT_DIVIDED = [blend(row, V) for row in SHARES_DIVIDED]
 OUTPUT_AT_THE_BOARD = [blend(row, V) for row in AT_THE_BOARD]
@@ -167,9 +144,9 @@ def test_the_key_on_the_sheet(row):
 
 
 def test_the_minutes_of_the_sheet_add_up():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert f"{sum(minutes)} minutes" in words(SHEET)
-    assert f"| {sum(minutes)} |" in words("whiteboard/index.md")
+    total = sum(minutes(SHEET))
+    assert f"{total} minutes" in words(SHEET)
+    assert f"| {total} |" in words("whiteboard/index.md")
 
 
 def test_what_is_said_of_the_small_example():
