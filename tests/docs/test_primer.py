@@ -1,12 +1,11 @@
 """The primer and the 29-minute talk: every number worked by hand, or taken from the registry, is computed here."""
 
-import re
 from math import exp, log, log2
 from xml.etree import ElementTree
 
 import pytest
 
-from kernels.cost import attention_flops, gib, mb, mib, qkvo_bytes, square_bytes
+from kernels.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
 from kernels.hardware import V100
 from scripts.figures import tile_reuse
 from tests.docs.by_hand import (
@@ -30,6 +29,7 @@ from tests.docs.by_hand import (
 CHAPTER = "chapters/primer.md"
 SHEET = "whiteboard/talk.md"
 DRAWING = "assets/drawings/gpu.svg"
+TILE = "assets/drawings/tile.svg"
 
 SMS, CLOCK, PEAK, HBM, SHARED = map(
     value, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
@@ -58,6 +58,9 @@ def kib(count):
     return f"{count / 2**10:.0f} KiB"
 
 
+LOWERED = softmax([0, -2, -2])
+FED = 64 / 2 * HBM  # FLOP/s, of a matmul whose tiles have an edge of 64 and come from HBM
+
 A, B = [[1, 2], [3, 4]], [[1, 0], [1, 1]]
 PRODUCT = [[dot(row, column) for column in zip(*B, strict=True)] for row in A]
 
@@ -66,21 +69,23 @@ TYPED = {
         f"[2, 1] · [3, \N{MINUS SIGN}4] = 6 \N{MINUS SIGN} 4 = {dot([2, 1], [3, -4])}",
         f"$e^1 = {exp(1):.2f}$, $e^5 = {exp(5):.0f}$, $e^{{-5}} = {exp(-5):.4f}$",
         f"the sum $e + 1 + e = {sum(map(exp, S[0])):.2f}$, and ln 6.44 = {LSE:.2f}",
-        f"$e^{{1 - {LSE:.2f}}}$ is {100 * exp(1 - LSE):.0f} %, $e^{{0 - {LSE:.2f}}}$ is {100 * exp(-LSE):.0f} %",
+        f"= e^{{1 - {LSE:.2f}}}$, which is {100 * exp(1 - LSE):.0f} %; "
+        f"that of the second is $e^{{0 - {LSE:.2f}}}$, which is {100 * exp(-LSE):.0f} %. This {LSE:.2f}",
         f"Since $e = 2^{{{log2(exp(1)):.4f}}}$",
         " \\\\ ".join(" & ".join(map(str, row)) for row in A),
         " \\\\ ".join(" & ".join(map(str, row)) for row in PRODUCT),
+        f"The {PRODUCT[1][0]} is row 2 with column 1: 3 · 1 + 4 · 1",
         f"16 · 8 = {fetched(4, 1)} numbers",
-        f"4 · 2 · 8 = {fetched(4, 2)}",
+        f"8 + 8 numbers. 4 · 16 = {fetched(4, 2)}",
         f"16 + 16 = {fetched(4, 4)}, each number once",
-        f"16 · 8 = {2 * 4**3} FLOP",
+        f"16 cells of 8 FLOP are {2 * 4**3} FLOP",
         "is good for {:.0f} FLOP, then {:.0f}, then {:.0f}".format(
             *(2 * 4**3 / fetched(4, edge) for edge in (1, 2, 4))
         ),
         f" product: {fetched(4, 1)}, {fetched(4, 2)}, {fetched(4, 4)}",
         # the registry
         f"A kitchen has {SMS} stations",
-        f"The clock is {CLOCK / 1e9:.2f} GHz",
+        f"The clock is the {CLOCK / 1e9:.2f} GHz",
         f"{LANES} FLOP a clock are {LANES // 2} multiply-adds, and each reads 3 numbers of 4 bytes",
         f"| Registers | {kib(REGISTERS)} | {mib(SMS * REGISTERS):.0f} MiB "
         f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_CLOCK * SMS * CLOCK / 1e12:.0f} TB/s |",
@@ -97,7 +102,7 @@ TYPED = {
         f"{TENSOR} ÷ {HBM_CLOCK:.1f} = {RIDGE:.0f} FLOP a byte",
         f"{SMS} · {TENSOR} · {CLOCK / 1e9:.2f} GHz = {PEAK / 1e12:.0f} TFLOP/s, and 989 ÷ 3.35 = {RIDGE:.0f}",
         f"{TENSOR} ÷ {SHARED_CLOCK} = {SHARED_RIDGE:.0f} FLOP a byte",
-        f"That number, {RIDGE:.0f}, is the *ridge*",
+        f"The {RIDGE:.0f} are called the *ridge*",
         f"To reach {SHARED_RIDGE:.0f} takes an edge of {SHARED_EDGE:.0f}. "
         f"To reach {RIDGE:.0f} takes an edge of {EDGE:.0f}",
         f"an edge of {EDGE:.0f} fits no SM",
@@ -108,6 +113,11 @@ TYPED = {
         f"{V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} times",
         f"takes {value('wgmma rows')} rows at a time",
         f"{RIDGE:.0f} FLOP a byte, worked out in two ways",
+        f"A KiB is {2**10} bytes, a MiB {2**20 // 2**10} KiB",
+        # questions
+        f"The shares stay {100 * LOWERED[0]:.0f} %, {100 * LOWERED[1]:.0f} % and {100 * LOWERED[2]:.0f} %",
+        f"(b) {FED / 1e12:.0f} TFLOP/s, about a ninth of that",
+        f"makes {64 // 2} FLOP a byte, and 32 · 3.35 TB/s = {FED / 1e12:.0f} TFLOP/s",
     ],
     SHEET: [
         f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
@@ -147,7 +157,8 @@ def test_what_is_said_of_the_numbers():
     assert [round(share, 2) for share in softmax(S[0])[:2]] == [0.42, 0.16]
     assert 8 < SHARED_CLOCK / HBM_CLOCK < 13 and 8 < REGISTERS_CLOCK / SHARED_CLOCK < 13  # "about a factor of ten"
     assert 0.9 * SMS * CLOCK * TENSOR < PEAK <= SMS * CLOCK * TENSOR
-    assert gib(SMS * REGISTERS) < 1
+    assert softmax([5, 3, 3]) == pytest.approx(LOWERED)
+    assert round(PEAK / FED) == round(SHARED / HBM) == 9  # a ninth
 
 
 def test_the_minutes_of_the_talk_are_those_of_the_plan():
@@ -188,6 +199,17 @@ def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
     assert f"HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for each SM" in alternative
     assert f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock" in alternative
     assert f"Shared memory, {kib(SHARED_SIZE)}, gives {SHARED_CLOCK} bytes a clock" in alternative
+
+
+def test_the_drawn_tile_is_fed_by_two_rows_and_two_columns():
+    drawing = ElementTree.parse(ROOT / "docs" / TILE)
+    marked = {
+        grid.get("data-what"): sum("data-marked" in cell.attrib for cell in grid)
+        for grid in drawing.iter()
+        if grid.get("data-what")
+    }
+    assert marked == {"first": 8, "second": 8, "product": 4}
+    assert fetched(4, 2) == 4 * (marked["first"] + marked["second"])
 
 
 def test_the_figure_levels_off_where_the_chapter_says():
