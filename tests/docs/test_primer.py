@@ -102,7 +102,7 @@ TYPED = {
         f"{TENSOR} ÷ {HBM_CLOCK:.1f} = {RIDGE:.0f} FLOP a byte",
         f"{SMS} · {TENSOR} · {CLOCK / 1e9:.2f} GHz = {PEAK / 1e12:.0f} TFLOP/s, and 989 ÷ 3.35 = {RIDGE:.0f}",
         f"{TENSOR} ÷ {SHARED_CLOCK} = {SHARED_RIDGE:.0f} FLOP a byte",
-        f"The {RIDGE:.0f} are called the *ridge*",
+        f"The {RIDGE:.0f} FLOP a byte are called the *ridge*",
         f"To reach {SHARED_RIDGE:.0f} takes an edge of {SHARED_EDGE:.0f}. "
         f"To reach {RIDGE:.0f} takes an edge of {EDGE:.0f}",
         f"an edge of {EDGE:.0f} fits no SM",

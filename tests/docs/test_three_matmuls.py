@@ -20,6 +20,7 @@ from tests.docs.by_hand import (
     dot,
     minutes,
     percent,
+    row,
     softmax,
     vector,
     words,
@@ -159,6 +160,22 @@ def test_what_is_said_of_the_small_example():
     assert ONE_SET[0] < 2**-25  # FP16 stores it as zero
     assert 16 * qkvo_bytes(8192, 128, 2) == SQUARE  # a sixteenth
     assert exp(89) > (2 - 2**-23) * 2.0**127  # too large for FP32
+
+
+def test_what_is_said_of_the_first_run():
+    ours, three_lines = (row("flash_first", "errors", form=form) for form in ("flash_attention", "attention"))
+    assert ours["largest"] < three_lines["largest"] and ours["mean"] < three_lines["mean"]
+
+
+def test_the_mean_of_the_gradients_would_hide_that_most_vanish():
+    torch = pytest.importorskip("torch")
+    query, key = torch.randn(2, 64, 64)  # d = 64
+    products = (query @ key.T).requires_grad_()
+    (gradient,) = torch.autograd.grad(products.softmax(-1), products, torch.randn_like(products))
+    size = gradient.abs()
+    assert size.median() < 1e-6 < 1e-3 < size.mean()
+    by_row = size.sum(-1).sort(descending=True).values
+    assert by_row[:16].sum() > 0.6 * by_row.sum()  # a few rows
 
 
 def test_the_drawn_spreadsheet():
