@@ -35,10 +35,11 @@ SMS, CLOCK, PEAK, HBM, SHARED = map(
     value, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
 )
 TENSOR, LANES = value("bf16 tensor core"), value("fp32 lanes")
-REGISTERS, SHARED_SIZE, L2 = map(value, ("registers per SM", "shared memory per SM", "l2"))
+REGISTERS, SHARED_SIZE, L2, HBM_SIZE = map(value, ("registers per SM", "shared memory per SM", "l2", "hbm"))
 HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
 SHARED_CLOCK = value("shared memory per clock")
 REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
+REGISTERS_SPEED = value("register bandwidth")
 RIDGE, SHARED_RIDGE = PEAK / HBM, PEAK / SHARED
 EDGE, SHARED_EDGE = 2 * RIDGE, 2 * SHARED_RIDGE
 
@@ -85,18 +86,26 @@ TYPED = {
         f" product: {fetched(4, 1)}, {fetched(4, 2)}, {fetched(4, 4)}",
         # the registry
         f"A kitchen has {SMS} stations",
+        f"plain lanes with {LANES} FLOP a clock and tensor cores with {TENSOR}. The lanes ask the registers, "
+        f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock. Shared memory, {kib(SHARED_SIZE)}, gives "
+        f"{SHARED_CLOCK} bytes a clock. It is one of {SMS} SMs, which share {mib(L2):.0f} MiB of L2 cache and "
+        f"{HBM_SIZE / 1e9:.0f} GB of HBM. HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for "
+        "each SM",
+        f'the "{HBM_SIZE / 1e9:.0f} GB" of the GPU\'s name',
+        f"| HBM | – | {HBM_SIZE / 1e9:.0f} GB, by its name | {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",  # noqa: RUF001
+        f"the tensor cores of one SM do {TENSOR} FLOP a clock on 16-bit numbers, and its plain FP32 lanes {LANES}: "
+        f"{TENSOR // LANES} times",
         f"The clock is the {CLOCK / 1e9:.2f} GHz",
         f"{LANES} FLOP a clock are {LANES // 2} multiply-adds, and each reads 3 numbers of 4 bytes",
         f"| Registers | {kib(REGISTERS)} | {mib(SMS * REGISTERS):.0f} MiB "
-        f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_CLOCK * SMS * CLOCK / 1e12:.0f} TB/s |",
+        f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_SPEED / 1e12:.0f} TB/s |",
         f"| Shared memory | {kib(SHARED_SIZE)} | {mib(SMS * SHARED_SIZE):.1f} MiB "
         f"| {SHARED_CLOCK} | {SHARED / 1e12:.1f} TB/s |",
         f"can have {value('shared memory per block') / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
         f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
-        f"| {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",
         f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
         f"{REGISTERS_CLOCK:.0f}, {SHARED_CLOCK} and {HBM_CLOCK:.0f} bytes a clock for each SM",
-        f"80 GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
+        f"a GPU that holds {HBM_SIZE / 1e9:.0f} GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
         f"an SM can do {TENSOR} FLOP on numbers of 16 bits",
         f"{HBM / 1e12:.2f} TB/s ÷ {SMS} ÷ {CLOCK / 1e9:.2f} GHz = {HBM_CLOCK:.1f} bytes: {HBM_CLOCK / 2:.0f} numbers",
         f"{TENSOR} ÷ {HBM_CLOCK:.1f} = {RIDGE:.0f} FLOP a byte",
@@ -108,7 +117,6 @@ TYPED = {
         f"an edge of {EDGE:.0f} fits no SM",
         f"{EDGE:.0f}² · 4 bytes = {mb(round(EDGE) ** 2 * 4):.1f} MB, and the registers of an SM hold {kib(REGISTERS)}",
         f"{PEAK * 1e-6 / 1e6:.0f} million FLOP in each of these microseconds",
-        f"its plain FP32 lanes {LANES}: {TENSOR // LANES} times",
         f"{V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s beside {V100['fp32 peak'].value / 1e12:.1f}, "
         f"{V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} times",
         f"takes {value('wgmma rows')} rows at a time",
@@ -116,6 +124,8 @@ TYPED = {
         f"A KiB is {2**10} bytes, a MiB {2**20 // 2**10} KiB",
         # questions
         f"The shares stay {100 * LOWERED[0]:.0f} %, {100 * LOWERED[1]:.0f} % and {100 * LOWERED[2]:.0f} %",
+        f"(a) {PEAK / 1e12:.0f} TFLOP/s: an edge of {SHARED_EDGE:.0f} is enough",
+        f"(c) {HBM / 1e12:.2f} TFLOP/s, one operation for each byte",
         f"(b) {FED / 1e12:.0f} TFLOP/s, about a ninth of that",
         f"makes {64 // 2} FLOP a byte, and 32 · 3.35 TB/s = {FED / 1e12:.0f} TFLOP/s",
     ],
@@ -156,6 +166,7 @@ def test_what_is_said_of_the_numbers():
     assert round(EDGE) ** 2 * 4 > REGISTERS  # no SM holds the sums of such a tile
     assert [round(share, 2) for share in softmax(S[0])[:2]] == [0.42, 0.16]
     assert 8 < SHARED_CLOCK / HBM_CLOCK < 13 and 8 < REGISTERS_CLOCK / SHARED_CLOCK < 13  # "about a factor of ten"
+    assert REGISTERS_CLOCK * SMS * CLOCK == pytest.approx(REGISTERS_SPEED)
     assert 0.9 * SMS * CLOCK * TENSOR < PEAK <= SMS * CLOCK * TENSOR
     assert softmax([5, 3, 3]) == pytest.approx(LOWERED)
     assert round(PEAK / FED) == round(SHARED / HBM) == 9  # a ninth
@@ -183,7 +194,7 @@ def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
         f"registers {kib(REGISTERS)}",
         f"shared memory {kib(SHARED_SIZE)}",
         f"L2 cache {mib(L2):.0f} MiB",
-        f"HBM 80 GB, {HBM / 1e12:.2f} TB/s",
+        f"HBM {HBM_SIZE / 1e9:.0f} GB, {HBM / 1e12:.2f} TB/s",
         f"{LANES} FLOP a clock",
         f"{TENSOR} FLOP a clock",
         f"lanes ask for {REGISTERS_CLOCK:.0f} B a clock",
@@ -194,11 +205,6 @@ def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
     ]:
         assert text in shown
     assert round(REGISTERS_CLOCK / SHARED_CLOCK) == 12
-    alternative = words(CHAPTER)
-    assert f"plain lanes with {LANES} FLOP a clock and tensor cores with {TENSOR}" in alternative
-    assert f"HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for each SM" in alternative
-    assert f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock" in alternative
-    assert f"Shared memory, {kib(SHARED_SIZE)}, gives {SHARED_CLOCK} bytes a clock" in alternative
 
 
 def test_the_drawn_tile_is_fed_by_two_rows_and_two_columns():
