@@ -21,6 +21,7 @@ from tests.docs.by_hand import (
     minutes,
     percent,
     softmax,
+    table,
     value,
     vector,
     words,
@@ -103,6 +104,9 @@ TYPED = {
         f"| {SHARED_CLOCK} | {SHARED / 1e12:.1f} TB/s |",
         f"can have {value('shared memory per block') / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
         f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
+        f"Far beyond {mib(L2):.0f} MiB it is the speed of HBM",
+        f"The row of 16 MiB is the one quoted above. Divide it by {SMS} SMs and {CLOCK / 1e9:.2f} GHz: the bytes a clock lie "
+        f"between shared memory's {SHARED_CLOCK} and HBM's {HBM_CLOCK:.1f}",
         f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
         f"{REGISTERS_CLOCK:.0f}, {SHARED_CLOCK} and {HBM_CLOCK:.0f} bytes a clock for each SM",
         f"a GPU that holds {HBM_SIZE / 1e9:.0f} GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
@@ -166,10 +170,16 @@ def test_what_is_said_of_the_numbers():
     assert round(EDGE) ** 2 * 4 > REGISTERS  # no SM holds the sums of such a tile
     assert [round(share, 2) for share in softmax(S[0])[:2]] == [0.42, 0.16]
     assert 8 < SHARED_CLOCK / HBM_CLOCK < 13 and 8 < REGISTERS_CLOCK / SHARED_CLOCK < 13  # "about a factor of ten"
-    assert REGISTERS_CLOCK * SMS * CLOCK == pytest.approx(REGISTERS_SPEED)
+    assert pytest.approx(REGISTERS_SPEED) == REGISTERS_CLOCK * SMS * CLOCK
     assert 0.9 * SMS * CLOCK * TENSOR < PEAK <= SMS * CLOCK * TENSOR
     assert softmax([5, 3, 3]) == pytest.approx(LOWERED)
     assert round(PEAK / FED) == round(SHARED / HBM) == 9  # a ninth
+
+
+def test_what_is_said_of_the_speed_of_l2():
+    speeds = {each["size"]: 1e12 * each["speed"] for each in table("l2_speed", "sizes")}
+    assert HBM_CLOCK < speeds[16] / SMS / CLOCK < SHARED_CLOCK
+    assert speeds[256] < 1.3 * HBM  # a fifth of such a tensor may lie in L2 at any time
 
 
 def test_the_minutes_of_the_talk_are_those_of_the_plan():
