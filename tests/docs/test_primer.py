@@ -105,8 +105,8 @@ TYPED = {
         f"can have {value('shared memory per block') / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
         f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
         f"Far beyond {mib(L2):.0f} MiB it is the speed of HBM",
-        f"The row of 16 MiB is the one quoted above. Divide it by {SMS} SMs and {CLOCK / 1e9:.2f} GHz: the bytes a clock "
-        f"lie between shared memory's {SHARED_CLOCK} and HBM's {HBM_CLOCK:.1f}",
+        f"The row of 16 MiB is the one quoted above. Divide it by {SMS} SMs and {CLOCK / 1e9:.2f} GHz: the bytes a "
+        f"clock lie between shared memory's {SHARED_CLOCK} and HBM's {HBM_CLOCK:.1f}",
         f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
         f"{REGISTERS_CLOCK:.0f}, {SHARED_CLOCK} and {HBM_CLOCK:.0f} bytes a clock for each SM",
         f"a GPU that holds {HBM_SIZE / 1e9:.0f} GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
