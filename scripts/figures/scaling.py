@@ -51,7 +51,7 @@ def figure() -> go.Figure:
         )
     fig.update_yaxes(fixedrange=True)
     fig.update_xaxes(type="log", tickvals=d, ticktext=d, fixedrange=True)
-    fig.update_xaxes(title="d, the numbers in a query and in a key", row=len(PANELS), col=1)
+    fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
     fig.update_layout(
         template=None,
         height=420,
