@@ -7,6 +7,7 @@ import pytest
 
 from kernels.cost import mb, qkvo_bytes, requested_bytes
 from tests.docs.by_hand import ROOT, K, Q, V, dot, minutes, percent, row, softmax, table, words
+from tests.docs.compiled import elsewhere
 
 CHAPTER = "chapters/first-kernel.md"
 SHEET = "whiteboard/first-kernel.md"
@@ -185,3 +186,21 @@ def test_the_verdict_is_as_the_chapter_reads_it():
     assert used["pytorch"] == pytest.approx(2 / 3)
     assert verdicts == {"pytorch": "passes", "one_key": "passes", "one_head_of_zeros": "REJECTED"}
     assert used["one_key"] <= 1 < used["one_head_of_zeros"]
+    mean = {row["form"]: row["mean"] for row in table("first_kernel", "errors")}
+    assert mean["one_key"] < mean["pytorch"] < mean["one_head_of_zeros"] < 0.01  # looks small
+
+
+def test_bookkeeping_of_n_cubed_shows():
+    rows = {row["n"]: row for row in table("first_kernel", "growth")}
+    cost = {n: row["one_meeting"] for n, row in rows.items()}
+    assert cost[512] == pytest.approx(cost[256], rel=0.03)  # level up to 512
+    assert cost[512] < cost[1024] < cost[2048] < cost[4096]
+    assert cost[8192] / cost[4096] == pytest.approx(2, rel=0.06)  # doubles with N
+    assert cost[4096] > 2.2 * cost[2048]  # the step that the walk alone does not explain
+    assert 9.5 < cost[8192] / cost[512] < 10  # almost ten times
+    assert rows[8192]["meetings"] == 16 * rows[512]["meetings"]
+
+
+def test_a_longer_row_takes_more_registers():
+    short, long = (int(elsewhere(f"*registers('one_key', {seq_k}, 64)").split()[0]) for seq_k in (512, 8192))
+    assert 4.5 < long / short < 5.7  # about five times
