@@ -5,9 +5,9 @@ import plotly.graph_objects as go
 from scripts import records
 
 ALT = (
-    "Picoseconds a meeting against N from two hundred and fifty-six to eight thousand, both axes logarithmic. One key "
-    "at a time lies above key blocks at every N, and its line rises, slowly at first and then in step with N. The line "
-    "of key blocks stays far below it."
+    "Picoseconds a meeting against N, from two hundred and fifty-six to eight thousand, both axes logarithmic. One key "
+    "at a time is level up to five hundred and twelve, then rises, and in the end doubles with N. Key blocks lie far "
+    "below it, nearly level up to four thousand, and rise at the last point."
 )
 FORMS = {"one_key_attention": ("one key", "accent", "dot"), "key_blocks_attention": ("key blocks", "query", "solid")}
 

@@ -1,4 +1,4 @@
-"""What a rung of the first kernels is compiled to for an H100: no GPU is needed, but a process without the interpreter."""
+"""What a rung of the first kernels is compiled to for an H100: without a GPU, but also without the interpreter."""
 
 import importlib
 import os

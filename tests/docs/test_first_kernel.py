@@ -204,3 +204,8 @@ def test_bookkeeping_of_n_cubed_shows():
 def test_a_longer_row_takes_more_registers():
     short, long = (int(elsewhere(f"*registers('one_key', {seq_k}, 64)").split()[0]) for seq_k in (512, 8192))
     assert 4.5 < long / short < 5.7  # about five times
+
+
+def test_the_longest_row_stays_in_registers():
+    used, spilled = elsewhere("*registers('one_key', 16384, 128)").split()
+    assert int(used) <= REGISTERS and int(spilled) < LONGEST // THREADS  # bytes: at most a few numbers, not the row
