@@ -185,7 +185,7 @@ def test_the_verdict_is_as_the_chapter_reads_it():
     verdicts = {row["form"]: row["verdict"] for row in table("first_kernel", "errors")}
     assert used["pytorch"] == pytest.approx(2 / 3)
     assert verdicts == {"pytorch": "passes", "one_key": "passes", "one_head_of_zeros": "REJECTED"}
-    assert used["one_key"] <= 1 < used["one_head_of_zeros"]
+    assert used["one_key"] < 1.01 * used["pytorch"] < 1 < used["one_head_of_zeros"]  # ours is no worse
     mean = {row["form"]: row["mean"] for row in table("first_kernel", "errors")}
     assert mean["one_key"] < mean["pytorch"] < mean["one_head_of_zeros"] < 0.01  # looks small
 
