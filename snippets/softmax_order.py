@@ -73,8 +73,7 @@ triples.show()
 
 # %% tags=["ways"]
 scores = 3 * torch.randn(64, 2**16, device=device)
-blocks = list(map(OnlineSoftmax.empty().update, scores.split(64, -1)))
-tree = blocks
+tree = blocks = list(map(OnlineSoftmax.empty().update, scores.split(64, -1)))
 while len(tree) > 1:
     tree = [left.merge(right) for left, right in zip(tree[::2], tree[1::2], strict=True)]
 readers = [reduce(OnlineSoftmax.merge, blocks[i::8]) for i in range(8)]
