@@ -43,9 +43,10 @@ for blocks in (2, 4, 8, 16, 32, 64, 128, 256):
 moves.show()
 
 # %% [markdown]
-# To the result, only as rounding goes. Three random states are merged in two ways, 262,144
-# times over. Differ says how many of the sums differ, largest by how many steps of the last
-# bit.
+# To the result, only as rounding goes. Three random states a, b and c, 262,144 times over.
+# Swapped compares a·b with b·a, regrouped (a·b)·c with a·(b·c); the last two lines compare each
+# of these with the same merges in FP64. Differ says how many of the sums differ, largest by how
+# many steps of the last bit.
 
 # %% tags=["triples"]
 a, b, c = map(OnlineSoftmax.empty().update, 3 * torch.randn(3, 2**18, 16, device=device))
@@ -53,10 +54,10 @@ one, other = a.merge(b).merge(c), a.merge(b.merge(c))
 wide = [OnlineSoftmax(*(part.double() for part in state)) for state in (a, b, c)]
 truth = OnlineSoftmax(*(part.float() for part in reduce(OnlineSoftmax.merge, wide)))
 pairs = {
-    "a b and b a": (a.merge(b), b.merge(a)),
-    "(a b) c and a (b c)": (one, other),
-    "(a b) c and FP64": (one, truth),
-    "a (b c) and FP64": (other, truth),
+    "swapped": (a.merge(b), b.merge(a)),
+    "regrouped": (one, other),
+    "left_first": (one, truth),
+    "right_first": (other, truth),
 }
 triples = Table("triples", compared="", differ="%", largest="steps")
 for compared, (left, right) in pairs.items():
@@ -78,11 +79,11 @@ while len(tree) > 1:
     tree = [left.merge(right) for left, right in zip(tree[::2], tree[1::2], strict=True)]
 readers = [reduce(OnlineSoftmax.merge, blocks[i::8]) for i in range(8)]
 merged = {
-    "first to last": reduce(OnlineSoftmax.merge, blocks),
-    "last to first": reduce(OnlineSoftmax.merge, blocks[::-1]),
-    "eight readers": reduce(OnlineSoftmax.merge, readers),
-    "a tree": tree[0],
-    "all at once": OnlineSoftmax.empty().update(scores),
+    "first_to_last": reduce(OnlineSoftmax.merge, blocks),
+    "last_to_first": reduce(OnlineSoftmax.merge, blocks[::-1]),
+    "eight_readers": reduce(OnlineSoftmax.merge, readers),
+    "a_tree": tree[0],
+    "all_at_once": OnlineSoftmax.empty().update(scores),
 }
 true_sum = (scores.double() - scores.double().amax(-1, keepdim=True)).exp().sum(-1)
 ways = Table("ways", way="", mean="", largest="")
