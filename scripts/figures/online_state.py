@@ -18,7 +18,7 @@ NOTHING = 0.0
 def figure() -> go.Figure:
     blocks = records.table("online_softmax", "arrivals")
     top = max(block["sum"] for block in blocks)
-    fig = make_subplots(rows=2, cols=1, row_heights=[0.58, 0.42], vertical_spacing=0.2)
+    fig = make_subplots(rows=2, cols=1, row_heights=[0.62, 0.38], vertical_spacing=0.06)
     start = 3
     shown = drawn(blocks, start)
     for trace, (name, role, options) in zip(
@@ -54,7 +54,7 @@ def figure() -> go.Figure:
         template=None,
         height=420,
         barmode="stack",
-        margin={"l": 55, "r": 10, "t": 50, "b": 60},
+        margin={"l": 55, "r": 10, "t": 30, "b": 50},
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
         sliders=[
             {

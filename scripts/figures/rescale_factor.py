@@ -6,24 +6,22 @@ from scripts import records
 
 ALT = (
     "The rescale factor of each block against the number of the block, for one row in three orders. Sorted falling, "
-    "every factor is one. In random order nearly all factors are one, and a few lie below. Sorted rising, every "
-    "factor lies below one: lowest at both ends of the row, where scores lie far apart, and around three quarters "
-    "in the middle."
+    "every factor is one. In random order nearly all are one. Sorted rising, every factor lies below one: lowest at "
+    "both ends of the row, where scores lie far apart, and around three quarters in the middle."
 )
-ORDERS = {"random": ("accent", "circle", 8), "rising": ("query", "diamond", 6), "falling": ("soft", "line-ew-open", 10)}
+ORDERS = {"falling": ("soft", "square-open", 10), "rising": ("query", "diamond", 7), "random": ("accent", "circle", 6)}
 
 
 def figure() -> go.Figure:
     rows = records.table("softmax_order", "factors")[1:]  # the first block finds nothing to rescale
     fig = go.Figure()
-    for order in ("falling", "rising", "random"):
-        role, symbol, size = ORDERS[order]
+    for order, (role, symbol, size) in ORDERS.items():
         fig.add_scatter(
             x=[row["block"] for row in rows],
             y=[row[order] for row in rows],
             name=order,
             mode="markers",
-            marker={"symbol": symbol, "size": size, "line": {"width": 2}},
+            marker={"symbol": symbol, "size": size},
             meta={"role": role},
             hovertemplate=f"{order}, block %{{x}}: %{{y:.3g}}<extra></extra>",
         )
