@@ -54,7 +54,7 @@ def figure() -> go.Figure:
         template=None,
         height=420,
         barmode="stack",
-        margin={"l": 55, "r": 10, "t": 30, "b": 50},
+        margin={"l": 55, "r": 10, "t": 30, "b": 65},
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
         sliders=[
             {
@@ -109,8 +109,8 @@ def drawn(blocks: list[dict], read: int) -> list[dict]:
 
 def said(blocks: list[dict], read: int) -> str:
     if not read:
-        return "nothing read: maximum \N{MINUS SIGN}∞, sum 0"
+        return "maximum \N{MINUS SIGN}∞<br>sum 0, nothing read"
     block = blocks[read - 1]
     old = kept(blocks, read - 1)
-    first = "" if read == 1 else f"{block['kept']:.3g} · {blocks[read - 2]['sum']:.3g} + {block['sum'] - old:.3g} = "
-    return f"maximum {block['max']:g}, sum {first}{block['sum']:.3g}"
+    first = f"{block['kept']:.4g} · {blocks[read - 2]['sum']:.3f} + {block['sum'] - old:.3f} = " if read > 1 else ""
+    return f"maximum {block['max']:g}<br>sum {first}{block['sum']:.3f}"

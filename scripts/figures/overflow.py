@@ -9,7 +9,7 @@ ALT = (
     "infinite, for four types. The bar of the sixteen-bit type FP is by far the shortest; those of BF and of "
     "single precision nearly agree; that of double precision leaves the chart on both sides. A menu chooses how many "
     "keys share the score: the more there are, the sooner each bar ends. Two more bars show random dot products: as "
-    "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie well inside."
+    "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
 )
 D, SPREADS, EDGE = 64, 3, 125
 DOTS = {"spread_raw": f"q·k, d = {D}", "spread": "q·k / √d"}
@@ -68,10 +68,7 @@ def figure() -> go.Figure:
                         "label": f"{keys:,}",
                         "method": "restyle",
                         "args": [
-                            {
-                                key: [lengths(gone, ends[keys])[key], labels(ends[keys])[key]]
-                                for key in ("x", "text")
-                            },
+                            {key: [lengths(gone, ends[keys])[key], labels(ends[keys])[key]] for key in ("x", "text")},
                             [0, 2],
                         ],
                     }
