@@ -105,7 +105,8 @@ TYPED = {
         f"its square of FP32 has {mb(square_bytes(8192, 4)):.0f} MB",
         f"A row is only {8192 * 4 // 2**10} KiB",
         # questions
-        f"$e^{{11}}$ = {exp(11):,.0f} and $e^{{10}}$ = {exp(10):,.0f} both fit, but they add up to {round(exp(11)) + round(exp(10)):,}",
+        f"$e^{{11}}$ = {exp(11):,.0f} and $e^{{10}}$ = {exp(10):,.0f} both fit",
+        f"but they add up to {round(exp(11)) + round(exp(10)):,}, more than {FP16:.0f}",
         f"about {power_of_ten(exp(-100), 0)}",
         f"maxima that are {log(2):.2f} apart",
         "the ends of exp: 11 in FP16, 88 in BF16 and FP32",
@@ -210,6 +211,12 @@ def test_the_row_of_the_figure_moves_its_maximum_often():
 def test_both_readings_of_the_row_kernel_came_from_memory():
     counted = row("hbm_traffic", "counted", form="three_kernel_attention", caches="flushed", kernel="softmax_kernel")
     assert isclose(counted["read"], 2 * mb(square_bytes(8192, 4)), rel_tol=0.01)
+
+
+def test_the_kernels_errors_are_of_the_size_of_pytorchs():
+    errors = table("online_softmax", "errors")[1:]
+    assert all(1 / 3 < found["kernel"] / found["torch"] < 3 for found in errors)
+    assert {found["kernel"] > found["torch"] for found in errors} == {True, False}  # here above, there below
 
 
 # The figures.
