@@ -59,6 +59,8 @@ FORGOT_SUM = sum(total for _, total, _ in BLOCKS)
 FORGOT = [sum(blend[i] for _, _, blend in BLOCKS) for i in range(2)]
 HALF_FORGOT = [part / SUMS[2] for part in FORGOT]
 SO_FAR = [[part / total for part in blend] for _, total, blend in STATES]
+READERS = [SO_FAR[0], [part / SECOND[1] for part in SECOND[2]]]  # their outputs, and their shares of the sum
+READ = [E1 * SUMS[0] / WHOLE[1], SECOND[1] / WHOLE[1]]
 MOVES = sum(1 / k for k in range(1, 5))
 
 TYPED = {
@@ -100,6 +102,11 @@ TYPED = {
         f"the scores 2, 1, 0 and 2 give maximum 2, sum {SECOND[1]:.3f}",
         f"Merged, with the factors {E1:.3f} and 1: maximum 2, sum {WHOLE[1]:.3f}",
         f"here 2 + ln {WHOLE[1]:.3f} = {WHOLE[0] + log(WHOLE[1]):.3f}",
+        f"the outputs {vector(READERS[0])} and {vector(READERS[1], 1)}",
+        f"{E1 * SUMS[0]:.3f} and {SECOND[1]:.3f} of {WHOLE[1]:.3f}, so their shares are",
+        f"{100 * READ[0]:.1f} % and {100 * READ[1]:.1f} %",
+        f"{READ[0]:.3f} · {vector(READERS[0])} + {READ[1]:.3f} · {vector(READERS[1], 1)}",
+        f"[{READ[0] * READERS[0][0]:.2f} + {READ[1] * READERS[1][0]:.2f}, 0 + {READ[1] * READERS[1][1]:.2f}] = [5, 5]",
         f"1 + 1/2 + 1/3 + 1/4 = {MOVES:.2f} moves",
         # the kernel
         f"its square of FP32 has {mb(square_bytes(8192, 4)):.0f} MB",
@@ -170,6 +177,8 @@ def test_the_minutes_of_the_sheet_add_up():
 def test_what_is_said_of_the_small_example():
     for merged, parts in [(STATES[2], WHOLE), (merge(BLOCKS[0], SECOND), WHOLE), (merge(HALF, HALF), WHOLE)]:
         assert merged[0] == parts[0] and isclose(merged[1], parts[1])
+    merged = [READ[0] * one + READ[1] * other for one, other in zip(*READERS, strict=True)]
+    assert merged == pytest.approx([5, 5])
     assert all(isclose(sum(blend), 10 * total) for _, total, blend in STATES)
     assert isclose(sum(FORGOT) / FORGOT_SUM, 10)  # a forgotten rescale passes the check
     assert exp(11) < FP16 < exp(12) and exp(88) < FP32 < exp(89)
