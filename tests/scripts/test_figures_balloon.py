@@ -1,9 +1,9 @@
 # ruff: noqa: RUF001  (multiplication signs, as the figure has them)
-"""The figures of chapter 3 draw what ``kernels.cost`` computes and what the record holds."""
+"""The figures of *The balloon*, shape and memory, draw what ``kernels.cost`` computes and what the record holds."""
 
 import pytest
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib, square_bytes
+from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib
 from scripts import records
 from scripts.figures import balloon, memory
 
@@ -21,10 +21,13 @@ def choose(figure, control, label):
 
 def shown(figure):
     """The four labels and, from the top, the four widths that can be seen."""
-    labels = [trace for trace in figure.data if trace.type == "scatter" and trace.visible and trace.opacity]
+    labels = [t for t in figure.data if t.type == "scatter" and t.visible and t.opacity and not any(t.x)]
     (label,) = labels
     bars = [trace for trace in figure.data if trace.type == "bar" and trace.visible]
-    widths = {y: x for trace in bars for y, x in zip(trace.y, trace.x, strict=True)}
+    widths = dict.fromkeys(balloon.PLACES, 0)
+    for trace in bars:
+        for y, x in zip(trace.y, trace.x, strict=True):
+            widths[y] += abs(x)
     return list(label.text), [widths[place] for place in balloon.PLACES]
 
 
@@ -40,20 +43,24 @@ def test_the_balloon_starts_as_the_chapter_has_it():
 
 
 @pytest.mark.parametrize("n", balloon.WORDS)
-@pytest.mark.parametrize("kind", balloon.TYPES)
-def test_a_balloon_is_of_the_size_that_was_chosen(n, kind):
+@pytest.mark.parametrize("head_dim", balloon.HEAD_DIMS)
+def test_a_balloon_is_of_the_size_that_was_chosen(n, head_dim):
     figure = balloon.figure()
-    heads, types = figure.layout.updatemenus
+    dims, heads, types = figure.layout.updatemenus
     (slider,) = figure.layout.sliders
-    for label, count in balloon.HEADS.items():  # in whatever order the three are chosen
-        choose(figure, slider, f"{n:,}")
-        choose(figure, heads, label)
-        choose(figure, types, kind)
-        labels, widths = shown(figure)
-        times = f"{count} of " if count > 1 else ""
-        size = balloon.binary(square_bytes(n, balloon.TYPES[kind], count))
-        assert labels[1] == f"scores: {times}{n}×{n}, <b>{size}</b>"
-        assert widths == [64 / n, 1, 1, 64 / n]
+    for label, count in balloon.HEADS.items():  # in whatever order the four are chosen
+        for kind, element_bytes in balloon.TYPES.items():
+            choose(figure, slider, f"{n:,}")
+            choose(figure, heads, label)
+            choose(figure, dims, str(head_dim))
+            choose(figure, types, kind)
+            labels, widths = shown(figure)
+            times = f"{count} of " if count > 1 else ""
+            row, square = (balloon.binary(size * element_bytes * count) for size in (n * head_dim, n * n))
+            assert labels[0] == f"Q, K, V, each: {times}{n}×{head_dim}, <b>{row}</b>"
+            assert labels[1] == f"scores: {times}{n}×{n}, <b>{square}</b>"
+            widest = max(n, head_dim)
+            assert widths == [head_dim / widest, n / widest, n / widest, head_dim / widest]
 
 
 @pytest.mark.parametrize(
