@@ -42,9 +42,9 @@ roofs.show()
 
 # %% [markdown]
 # How near the kernels of the three lines come to it. Bytes are counted by the memory's own
-# counters, every cache emptied before each kernel; time is that of the kernel alone. Share is of
-# the time of all four. To the roof: 1 is at the roof that these bytes leave. What is far below it
-# waits for something else than memory or arithmetic.
+# counters, every cache emptied before each kernel; time is that of the kernel alone, and share
+# its share of all four. To the roof: 1 is at the roof that these bytes leave. What is far below
+# it waits for something else than memory or arithmetic.
 
 # %% tags=["reached"]
 units = {"speed": "TB/s", "flop_a_byte": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
