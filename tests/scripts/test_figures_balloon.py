@@ -70,16 +70,21 @@ def test_a_size_is_in_its_largest_unit(size, text):
     assert balloon.binary(size) == text
 
 
-def test_memory_draws_the_prediction_the_record_and_the_end():
+def test_memory_draws_the_prediction_the_records_and_the_end():
     try:
-        rows = records.table("prefill_memory", "forward")
+        rows, tried = records.table("prefill_memory", "forward"), records.table("balloon", "limit")
     except records.Missing as error:
         pytest.skip(str(error))
     unfused, fused, lines, flash, library, failed = memory.figure().data
     for trace, count in [(unfused, eager_peak_bytes), (fused, fused_peak_bytes)]:
         assert list(trace.y) == [mib(count(n, 128, 2)) for n in trace.x]
-    for trace, form in [(lines, "attention"), (flash, "flash_attention"), (library, "sdpa_flash")]:
+    fits, fails = max(row["n"] for row in tried if row["peak"]), min(row["n"] for row in tried if not row["peak"])
+    for trace, form, column in [
+        (lines, "attention", "peak"),
+        (flash, "flash_attention", "fused"),
+        (library, "sdpa_flash", ""),
+    ]:
         measured = {row["n"]: row["peak"] for row in rows if row["form"] == form and row["peak"]}
-        assert dict(zip(trace.x, trace.y, strict=True)) == measured
-    assert [row["n"] for row in rows if row["form"] == "attention" and row["out_of_memory"]] == list(failed.x)
-    assert failed.x[0] == 2 * max(lines.x) and failed.x[0] in flash.x
+        measured |= {row["n"]: row[column] for row in tried if column and row["n"] in (fits, fails) and row[column]}
+        assert dict(zip(trace.x, trace.y, strict=True)) == measured and list(trace.x) == sorted(trace.x)
+    assert max(lines.x) == fits and list(failed.x) == [fails] and fails in flash.x
