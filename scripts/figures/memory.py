@@ -9,8 +9,8 @@ ALT = (
     "Peak memory of one head against the number of words, both axes logarithmic. Two predicted lines: that of the "
     "three lines of code rises fourfold at each doubling of the words, that of FlashAttention twofold. The measured "
     "points of both forms lie on their lines. Close beyond the last point of the three lines of code stands a cross: "
-    "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. PyTorch's "
-    "flash backend lies above the line of FlashAttention while the words are few, and joins it later."
+    "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. "
+    "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # of the snippet
 WORDS = [1024 * 2**doubled for doubled in range(11)]
