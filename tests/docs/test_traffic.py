@@ -202,6 +202,27 @@ def test_what_words_say_of_the_counters():
     assert f"{round(qk['written'])} MB of its {mb(SQUARE):.0f} MB output" in words(CHAPTER)
 
 
+def test_what_words_say_of_the_softmax():
+    rows = {row["row"]: row for row in table("roofline", "softmax")}
+    copy = rows.pop(None)
+    kernels = {length: row["kernel"] for length, row in rows.items()}
+    assert len(set(kernels.values())) == 4
+    assert kernels[8192].endswith("Reg") and kernels[16384].endswith("Smem")
+    for other in (rows[16384]["time"], rows[8192]["ours"]):
+        assert abs(other / rows[8192]["time"] - 0.5) < 0.03  # in half the time
+    assert 0.9 < rows[2048]["our_speed"] / copy["speed"] < 1  # within a tenth
+    assert 8192 / 1024 <= 9 < 16384 / 1024  # up to nine numbers a thread, 1024 threads a row
+    assert value("registers per SM") / 4 / 32 == 2 * 1024  # with 32 registers a thread, two blocks of 1024
+
+
+def test_what_words_say_of_the_roofline():
+    reached = {row["step"]: row for row in table("roofline", "reached")}
+    assert reached["softmax"]["to_the_roof"] < 1 / 3  # well below
+    assert all(reached[step]["to_the_roof"] > 0.8 for step in ("scale", "PV"))  # close below
+    assert reached["PV"]["to_the_roof"] > reached["QKᵀ"]["to_the_roof"] > 2 * reached["softmax"]["to_the_roof"]
+    assert reached["QKᵀ"]["flop_a_byte"] > D
+
+
 def test_what_words_say_of_the_floors():
     rows = table("prefill_speed", "forward_128")
     times = {
