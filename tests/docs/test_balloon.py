@@ -17,6 +17,7 @@ DRAWING = "assets/drawings/balloon.svg"
 N, D, FP32, SLICES = 4096, 64, 4, 32 * 32
 ROW, SQUARE = qkvo_bytes(N, D, FP32) // 4, square_bytes(N, FP32)
 ROWS, SQUARES = SLICES * ROW, SLICES * SQUARE
+CARD = value("hbm")
 LLAMA = {"n": 131_072, "element_bytes": 2, "heads": 32}
 BLOCK_OF_QUERIES, BLOCK_OF_KEYS = 64, 128  # of PyTorch's flash backend, as its rule counts them, head_dim 128
 
@@ -52,16 +53,17 @@ TYPED = {
         f"| scores | 32×32×4096×4096 | {SLICES * N * N:,} | {gib(SQUARES):.0f} | {gb(SQUARES):.1f} |",
         f"| shares | 32×32×4096×4096 | {SLICES * N * N:,} | {gib(SQUARES):.0f} | {gb(SQUARES):.1f} |",
         f"That makes {gib(2 * SQUARES):.0f} GiB, or {gb(2 * SQUARES):.1f} GB",
-        f"takes in {gib(3 * ROWS):.0f} GiB and hands out {gib(ROWS):.0f}",
+        f"takes in {gib(3 * ROWS):.0f} GiB and hands out {gib(ROWS):.0f}. A card with {gb(CARD):.0f} GB cannot do it",
         f"the square is as large as {64 * D // D} tables like Q",
         f"{2**20:,} words, about a million. One square of one head in FP32 takes {square_bytes(2**20, 4) >> 40} TiB",
         # peaks
         f"2¹³ · 2¹³ · 2 = 2²⁷ bytes = {mib(square_bytes(8192, 2)):.0f} MiB",
         f"2¹³ · 2⁷ · 2 = 2²¹ bytes = {mib(8192 * 128 * 2):.0f} MiB",
         f"Two squares and one output: {mib(eager_peak_bytes(8192, 128, 2)):.0f} MiB",
+        f"FlashAttention: {mib(8192 * 128 * 2):.0f} MiB for the output, and "
         f"8192 · 4 bytes = {8192 * 4 // 1024} KiB for the log-sum-exp: {mib(fused_peak_bytes(8192, 128, 2)):.2f} MiB. "
         f"{eager_peak_bytes(8192, 128, 2) / fused_peak_bytes(8192, 128, 2):.0f} times less",
-        "a card that calls itself one of 80 GB. (It has 79.2 GiB, which is "
+        f"a card that calls itself one of {gb(CARD):.0f} GB. (It has 79.2 GiB, which is "
         f"{gb(79.2 * 2**30):.1f} GB, and two squares in BF16 take 4N² bytes: arithmetic says "
         f"{round(sqrt(79.2 * 2**30 / 4), -3):,.0f} words",
         # the flash backend
@@ -77,11 +79,15 @@ TYPED = {
         f"four squares of {mib(square_bytes(65536, 2)):.0f} MiB and two tables of {mib(65536 * 128 * 2):.0f} MiB",
         f"one square is {gib(square_bytes(131_072, 2)):.0f} GiB",
         f"the 32 squares of one layer are {square_bytes(**LLAMA) >> 40} TiB",
-        f"would take {ceil(2 * square_bytes(**LLAMA) / 80e9)} cards of 80 GB",
+        f"would take {ceil(2 * square_bytes(**LLAMA) / CARD)} cards of {gb(CARD):.0f} GB",
         f"FlashAttention holds {mib(fused_peak_bytes(head_dim=128, **LLAMA)):.0f} MiB",
         f"where 4096 words fitted, {4096 * sqrt(2):.0f} do",
         f"√32 = {sqrt(32):.1f} in N",
-        # questions
+        "at every N the same amount, less than 2 KiB",  # as the record says, below
+        # the teaching note, what one can teach now, questions
+        f"2¹² · 2¹² · 2², hold it until somebody says {mib(SQUARE):.0f} MiB",
+        f"in powers of two: {mib(ROW):.0f} MiB against {mib(SQUARE):.0f} MiB, "
+        f"{gib(ROWS):.0f} GiB against {gib(SQUARES):.0f} GiB",
         f"4² = {4**2}",
         f"32 · 64 = {32 * 64}",
         f"about {sqrt(2):.1f} N",
@@ -97,6 +103,7 @@ TYPED = {
         f"N = 8192 takes {mib(eager_peak_bytes(8192, 128, 2)):.0f} MiB, "
         f"FlashAttention {mib(fused_peak_bytes(8192, 128, 2)):.2f} MiB",
         f"one square: {square_bytes(2**20, 2) >> 40} TiB in BF16, {square_bytes(2**20, 4) >> 40} TiB in FP32",
+        "how long a sentence a card of 8, 16, 24 or 80 GB can hold",
         f'√2 = {sqrt(2):.2f} times the words. "One head at a time." √32 = {sqrt(32):.1f} times',
     ],
 }
@@ -139,6 +146,10 @@ def test_what_is_said_of_the_record_to_the_byte(forward):
             assert row["peak"] == row["expected"]
     assert forward["attention", 131_072]["peak"] and forward["attention", 262_144]["out_of_memory"]
     assert forward["three_kernel_attention", 262_144]["out_of_memory"]
+
+
+def test_the_cards_of_the_demo_are_those_of_the_snippet():
+    assert list(dict.fromkeys(row["card"] for row in table("balloon", "cards"))) == [8, 16, 24, 80]
 
 
 def test_what_is_said_of_the_sentences():

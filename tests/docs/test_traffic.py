@@ -57,7 +57,15 @@ TYPED = {
         f"used in {2 * round(RIDGE)} operations, which is {RIDGE:.0f} multiply-adds",
         "2 · 8192³ FLOP on 3 · 8192² · 2 bytes",
         f"That is {2 * 8192**3 / (3 * 8192**2 * 2):.0f} FLOP per byte",
+        f"{value('sms')} SMs, each with {value('registers per SM') / 2**10:.0f} KiB of registers and "
+        f"{value('shared memory per SM') / 2**10:.0f} KiB of shared memory, which together deliver "
+        f"{value('shared memory bandwidth') / 1e12:.0f} TB/s to the arithmetic; the L2 cache of "
+        f"{mib(value('l2')):.0f} MiB that all SMs share; the hallway, {BANDWIDTH / 1e12:.2f} TB/s; "
+        f"and at the bottom HBM, {gb(value('hbm')):.0f} GB",
         # where the square could live
+        f"the scores of one head, {mib(SQUARE):.0f} MiB; L2, {ON_CHIP[2]:.0f} MiB; "
+        f"all registers, {ON_CHIP[0]:.0f} MiB; all shared memory, {ON_CHIP[1]:.0f} MiB; "
+        f"and Q, K, V and the output together, {mib(LEAST):.0f} MiB",
         f"The square of scores has 8192² cells of two bytes: {mib(SQUARE):.0f} MiB",
         f"the output are {mib(LEAST) / 4:.0f} MiB each",
         f"One SM's shared memory is {value('shared memory per SM') / 2**10:.0f} KiB",
@@ -73,6 +81,8 @@ TYPED = {
         f"Six trips of {mb(SQUARE):.1f} MB and {mb(LEAST):.1f} MB of small tables make {mb(MOVED):.1f} MB, "
         f"{MOVED / LEAST:.0f} times",
         f"The output of PV, {mb(LEAST / 4):.1f} MB, all but vanishes",
+        f"it makes an output of {mb(LEAST / 4):.1f} MB",
+        "a matmul wrote 112 MB of its 134 MB output",  # as the record says, below
         f"The first matmul makes a square of {mb(SQUARE):.1f} MB",
         f"QKᵀ reads {mb(QK.read):.1f} MB in the prediction",
         f"L2 holds {mib(value('l2')):.0f} MiB",
@@ -94,6 +104,7 @@ TYPED = {
         f"The square, {mib(SQUARE):.0f} MiB, beside {ON_CHIP[2]:.0f} (L2), {ON_CHIP[0]:.0f} (registers), "
         f"{ON_CHIP[1]:.0f} (shared memory)",
         f"All memory on the chip together is {sum(ON_CHIP):.0f} MiB",
+        f"the storeroom; {BANDWIDTH / 1e12:.2f} TB/s at the hallway",
         f"N ÷ d = {N // D}. Circle it",
         f"ridge at {RIDGE:.0f}; QKᵀ at {INTENSITY:.0f}",
         f"| {mib(SQUARE):.0f} MiB = {mb(SQUARE):.1f} MB; {mib(LEAST):.0f} MiB = {mb(LEAST):.1f} MB |",
