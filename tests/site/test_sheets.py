@@ -1,11 +1,13 @@
-"""The sheet of the talk is one printed page, on A4 and on Letter."""
+"""Every whiteboard sheet is one printed page, on A4 and on Letter."""
 
 import io
 
 import pypdf
 import pytest
 
-SHEETS = ["talk"]
+from scripts.records import ROOT
+
+SHEETS = sorted(path.stem for path in (ROOT / "docs" / "whiteboard").glob("*.md") if path.stem != "index")
 
 
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
