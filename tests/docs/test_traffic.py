@@ -92,7 +92,7 @@ TYPED = {
         f"Choose *predicted*, and it stands at {INTENSITY:.0f}",
         f"flat roof, {LANES / 1e12:.0f} TFLOP/s",
         f"| 4N²d | 8Nd | N/2 = {FUSED:.0f} | arithmetic |",
-        f"one head, ridge {RIDGE:.0f}",
+        f"one head in FP16, where the ridge is {RIDGE:.0f}",
         f"like an H200's with {H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
         # questions
         f"N ÷ d = 16,384 ÷ 128 = {16384 // 128}",
