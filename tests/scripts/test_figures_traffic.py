@@ -1,4 +1,4 @@
-"""The figures of *64x traffic*, bytes, times, roofline and floors, draw the records; their text alternatives are true."""
+"""The figures of *64x traffic*, bytes, times, roofline and floors, draw the records; their alternatives are true."""
 
 import pytest
 
