@@ -1,9 +1,9 @@
 # %% [markdown]
 # # How fast L2 is
 #
-# Eight programs for each SM read the same tensor again and again, each all of it and from a
-# place of its own on. A small tensor stays in the L2 cache, and this is the speed of L2. A
-# large one is gone from it before it is wanted again, and this is the speed of memory.
+# Eight programs for each SM read the same tensor again and again, each all of it and in an
+# order of its own. A small tensor stays in the L2 cache, and this is the speed of L2. A large
+# one is gone from it before it is wanted again, and this is the speed of memory.
 
 # %% tags=["same"]
 from functools import partial
@@ -24,7 +24,7 @@ print(f"{programs} programs, sums {sums.min():.4f} to {sums.max():.4f}; torch: {
 
 # %% tags=["sizes"]
 table = Table("sizes", size="MiB", median="ms", p20="ms", p80="ms", speed="TB/s")
-for size in (4, 8, 16, 24, 32, 40, 48, 64, 96, 128, 256) if on_gpu else ():
+for size in (2, 4, 8, 16, 32, 64, 128, 256) if on_gpu else ():
     x = torch.randn(size * 2**18, device=device)
     spent = time(partial(repeated_read, x, programs), milliseconds=30)
     speed = programs * size * 2**20 / spent.median / 1e9
