@@ -50,7 +50,8 @@ def figure() -> go.Figure:
         buttons.append({"label": label, "method": "restyle", "args": args})
     fig.update_xaxes(fixedrange=True)
     fig.update_layout(
-        height=440,
+        template=None,
+        height=420,
         barmode="group",
         margin={"l": 70, "r": 10, "t": 40, "b": 40},
         updatemenus=[{"name": "Form", "buttons": buttons}],

@@ -15,7 +15,7 @@ ALT = (
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 ROOFS = [("the maker's figures", "soft", "dash", "bf16 peak", "hbm bandwidth")]
-ROOFS += [("reached on an H100", "ink", "solid", "bf16 matmul", "hbm copy")]
+ROOFS += [("reached on an H100", "key", "solid", "bf16 matmul", "hbm copy")]
 LABELS = {"QKᵀ": "bottom right", "scale": "bottom right", "softmax": "bottom right", "PV": "top left"}
 LABELS["all four"] = "bottom right"
 BYTES = {"flushed": "counted, caches flushed", "kept": "counted, caches kept", "predicted": "predicted"}
@@ -72,7 +72,8 @@ def figure() -> go.Figure:
     ]
     ticks = {"x": [0.1, 1, 10, 100, 1000], "y": [0.1, 1, 10, 100, 1000]}
     fig.update_layout(
-        height=440,
+        template=None,
+        height=420,
         margin={"l": 60, "r": 10, "t": 40, "b": 50},
         updatemenus=[{"name": "Bytes", "buttons": buttons}],
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},

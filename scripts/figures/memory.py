@@ -8,9 +8,9 @@ from scripts import records
 ALT = (
     "Peak memory of one head against the number of words, both axes logarithmic. Two predicted lines: that of the "
     "three lines of code rises fourfold at each doubling of the words, that of FlashAttention twofold. The measured "
-    "points of both forms lie on their lines. The last point of the three lines of code is a cross, where they ran out "
-    "of memory; FlashAttention ran at the same length and is far below. PyTorch's flash backend lies above the line of "
-    "FlashAttention while the words are few, and joins it later."
+    "points of both forms lie on their lines. Close beyond the last point of the three lines of code stands a cross: "
+    "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. "
+    "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # of the snippet
 WORDS = [1024 * 2**doubled for doubled in range(11)]
@@ -20,6 +20,9 @@ LIBRARY = ("sdpa_flash", "PyTorch's flash backend", "value", "diamond-open")
 
 def figure() -> go.Figure:
     rows = records.table("prefill_memory", "forward")
+    tried = records.table("balloon", "limit")
+    longest = tried[-1]["longest"]
+    at_the_limit = {row["n"]: row for row in tried if row["n"] in (longest, longest + tried[-1]["gap"])}
     fig = go.Figure()
     for count, name, role in [
         (eager_peak_bytes, "three lines, predicted", "accent"),
@@ -35,20 +38,22 @@ def figure() -> go.Figure:
             hovertemplate="N = %{x:,}, predicted: %{y:,.4g} MiB<extra></extra>",
         )
     for form, name, role, symbol in [*MEASURED, LIBRARY]:
-        measured = [row for row in rows if row["form"] == form and not row["out_of_memory"]]
+        measured = {row["n"]: row["peak"] for row in rows if row["form"] == form}
+        column = {"attention": "peak", "flash_attention": "fused"}.get(form)
+        measured |= {n: row[column] for n, row in at_the_limit.items() if column}
         fig.add_scatter(
-            x=[row["n"] for row in measured],
-            y=[row["peak"] for row in measured],
+            x=[n for n in sorted(measured) if measured[n]],
+            y=[measured[n] for n in sorted(measured) if measured[n]],
             name=f"{name}, measured",
             mode="markers",
             marker={"symbol": symbol, "size": 9},
             meta={"role": role},
             hovertemplate=f"N = %{{x:,}}, {name}: %{{y:,.4g}} MiB<extra></extra>",
         )
-    failed = [row for row in rows if row["form"] == "attention" and row["out_of_memory"]]
+    failed = at_the_limit[max(at_the_limit)]
     fig.add_scatter(
-        x=[row["n"] for row in failed],
-        y=[row["expected"] for row in failed],
+        x=[failed["n"]],
+        y=[failed["expected"]],
         name="three lines, out of memory",
         mode="markers",
         marker={"symbol": "x", "size": 13},

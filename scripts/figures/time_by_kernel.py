@@ -45,11 +45,12 @@ def figure() -> go.Figure:
             hovertemplate=f"%{{x}}, {name}: %{{y:.0f}} µs<extra></extra>",
         )
     fig.update_layout(
+        template=None,
         height=380,
         barmode="group",
         margin={"l": 60, "r": 10, "t": 60, "b": 40},
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         xaxis={"fixedrange": True},
-        yaxis={"title": "µs", "rangemode": "tozero", "fixedrange": True},
+        yaxis={"title": "time, µs", "rangemode": "tozero", "fixedrange": True},
     )
     return fig

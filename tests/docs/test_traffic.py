@@ -1,9 +1,8 @@
-"""Chapter 4: numbers worked by hand are computed, and what words say of the records is held against them."""
+"""*64x traffic* and its sheet: every number worked by hand is right, and so is all that words say of the records."""
 
 import re
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isclose
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -19,11 +18,9 @@ from kernels.cost import (
     square_bytes,
     three_kernels_traffic,
 )
-from kernels.hardware import H100, H200
-from scripts import records
-from tests.site.conftest import awaits
+from kernels.hardware import H200
+from tests.docs.by_hand import ROOT, minutes, table, value, words
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "chapters/traffic.md"
 SHEET = "whiteboard/traffic.md"
 KITCHEN = "assets/drawings/kitchen.svg"
@@ -31,18 +28,6 @@ FIT = "assets/drawings/does-it-fit.svg"
 TRIPS = "assets/drawings/trips.svg"
 
 N, D = 8192, 128
-
-
-def value(name):
-    return H100[name].value
-
-
-def words(page):
-    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    if page.endswith(".svg"):
-        text = " ".join(ElementTree.fromstring(text).itertext())
-    return " ".join(text.replace("**", "").split())
 
 
 PEAK, BANDWIDTH = value("bf16 peak"), value("hbm bandwidth")
@@ -63,15 +48,24 @@ TYPED = {
         # the hallway
         f"an H100's {value('sms')} *streaming multiprocessors*",
         f"{PEAK / 1e12:.0f} TFLOP/s of 16-bit products",
-        f"the hallway moves at most {BANDWIDTH / 1e12:.2f} TB a second",
-        f"a copy reached {value('hbm copy') / 1e12:.2f} TB/s",
-        f"a large matmul {value('bf16 matmul') / 1e12:.0f} TFLOP/s",
-        f"The {value('shared memory bandwidth') / 1e12:.0f} TB/s are arithmetic: {value('sms')} SMs, "
+        f"and moves at most {BANDWIDTH / 1e12:.2f} TB a second",
+        f"a large matmul reached {value('bf16 matmul') / 1e12:.0f} TFLOP/s, "
+        f"and a copy {value('hbm copy') / 1e12:.2f} TB/s",
+        f"The {value('shared memory bandwidth') / 1e12:.0f} TB/s of shared memory are arithmetic: {value('sms')} SMs, "
         f"{value('shared memory per clock')} bytes a clock each, {value('tensor core clock') / 1e9:.2f} GHz",
         f"{PEAK / 1e12:.0f} TFLOP/s ÷ {BANDWIDTH / 1e12:.2f} TB/s = {RIDGE:.0f} FLOP per byte",
         f"used in {2 * round(RIDGE)} operations, which is {RIDGE:.0f} multiply-adds",
-        f"2 · 8192³ FLOP on 3 · 8192² · 2 bytes, {2 * 8192**3 / (3 * 8192**2 * 2):.0f} FLOP per byte",
+        "2 · 8192³ FLOP on 3 · 8192² · 2 bytes",
+        f"That is {2 * 8192**3 / (3 * 8192**2 * 2):.0f} FLOP per byte",
+        f"{value('sms')} SMs, each with {value('registers per SM') / 2**10:.0f} KiB of registers and "
+        f"{value('shared memory per SM') / 2**10:.0f} KiB of shared memory, which together deliver "
+        f"{value('shared memory bandwidth') / 1e12:.0f} TB/s to the arithmetic; the L2 cache of "
+        f"{mib(value('l2')):.0f} MiB that all SMs share; the hallway, {BANDWIDTH / 1e12:.2f} TB/s; "
+        f"and at the bottom HBM, {gb(value('hbm')):.0f} GB",
         # where the square could live
+        f"the scores of one head, {mib(SQUARE):.0f} MiB; L2, {ON_CHIP[2]:.0f} MiB; "
+        f"all registers, {ON_CHIP[0]:.0f} MiB; all shared memory, {ON_CHIP[1]:.0f} MiB; "
+        f"and Q, K, V and the output together, {mib(LEAST):.0f} MiB",
         f"The square of scores has 8192² cells of two bytes: {mib(SQUARE):.0f} MiB",
         f"the output are {mib(LEAST) / 4:.0f} MiB each",
         f"One SM's shared memory is {value('shared memory per SM') / 2**10:.0f} KiB",
@@ -87,15 +81,18 @@ TYPED = {
         f"Six trips of {mb(SQUARE):.1f} MB and {mb(LEAST):.1f} MB of small tables make {mb(MOVED):.1f} MB, "
         f"{MOVED / LEAST:.0f} times",
         f"The output of PV, {mb(LEAST / 4):.1f} MB, all but vanishes",
-        f"The matmul makes a square of {mb(SQUARE):.1f} MB",
+        f"it makes an output of {mb(LEAST / 4):.1f} MB",
+        "a matmul wrote 112 MB of its 134 MB output",  # as the record says, below
+        f"The first matmul makes a square of {mb(SQUARE):.1f} MB",
         f"QKᵀ reads {mb(QK.read):.1f} MB in the prediction",
         f"L2 holds {mib(value('l2')):.0f} MiB",
         # the roofline
         f"{D} ÷ {1 + 2 * D / N:.5f} = {INTENSITY:.0f} FLOP per byte",
         f"{INTENSITY:.0f} · {BANDWIDTH / 1e12:.2f} = {INTENSITY * BANDWIDTH / 1e12:.0f} TFLOP/s, of {PEAK / 1e12:.0f}",
+        f"Choose *predicted*, and it stands at {INTENSITY:.0f}",
         f"flat roof, {LANES / 1e12:.0f} TFLOP/s",
         f"| 4N²d | 8Nd | N/2 = {FUSED:.0f} | arithmetic |",
-        f"one head, ridge {RIDGE:.0f}",
+        f"one head in FP16, where the ridge is {RIDGE:.0f}",
         f"like an H200's with {H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
         # questions
         f"N ÷ d = 16,384 ÷ 128 = {16384 // 128}",
@@ -107,6 +104,7 @@ TYPED = {
         f"The square, {mib(SQUARE):.0f} MiB, beside {ON_CHIP[2]:.0f} (L2), {ON_CHIP[0]:.0f} (registers), "
         f"{ON_CHIP[1]:.0f} (shared memory)",
         f"All memory on the chip together is {sum(ON_CHIP):.0f} MiB",
+        f"the storeroom; {BANDWIDTH / 1e12:.2f} TB/s at the hallway",
         f"N ÷ d = {N // D}. Circle it",
         f"ridge at {RIDGE:.0f}; QKᵀ at {INTENSITY:.0f}",
         f"| {mib(SQUARE):.0f} MiB = {mb(SQUARE):.1f} MB; {mib(LEAST):.0f} MiB = {mb(LEAST):.1f} MB |",
@@ -146,8 +144,7 @@ def test_a_number_worked_by_hand_is_right(page, text):
 
 
 def test_the_minutes_of_the_sheet_add_up():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert f"{sum(minutes)} minutes" in words(SHEET)
+    assert f"{sum(minutes(SHEET))} minutes" in words(SHEET)
 
 
 def test_what_is_said_of_the_count():
@@ -176,10 +173,9 @@ def test_the_drawn_trips_are_counted():
     assert [int(number) for number in re.findall(r"(?<= )\d(?= )", words(TRIPS).split("HBM")[-1])] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.skipif(awaits("hbm_traffic"), reason="awaits its run: hbm_traffic")
 def test_what_words_say_of_the_counters():
-    counted = records.table("hbm_traffic", "counted")
-    whole = {row["form"]: row for row in records.table("hbm_traffic", "whole")}
+    counted = table("hbm_traffic", "counted")
+    whole = {row["form"]: row for row in table("hbm_traffic", "whole")}
 
     def rows(form, caches):
         return [row for row in counted if (row["form"], row["caches"]) == (form, caches)]
@@ -188,7 +184,8 @@ def test_what_words_say_of_the_counters():
         return 1e9 * (row["read"] + row["written"]) / row["time"]  # B/s: MB by ms
 
     eager = whole["attention"]
-    assert f"{1e6 * eager['flushed'] / SQUARE:.1f} squares" in words(CHAPTER)
+    assert f"{1e6 * eager['flushed'] / SQUARE:.1f} squares. That is neither" in words(CHAPTER)
+    assert f"{1e6 * eager['kept'] / SQUARE:.2f} squares, and agrees" in words(CHAPTER)
     assert abs(eager["kept"] / eager["predicted"] - 1) < 1e-3  # to a thousandth
     flushed, kept = rows("attention", "flushed"), rows("attention", "kept")
     qk, scale, softmax, pv = flushed
@@ -207,12 +204,38 @@ def test_what_words_say_of_the_counters():
     assert 0 < max(late) < value("l2") / 2  # less than half of L2 holds late bytes
     assert qk["read"] > 1.2 * mb(QK.read)  # read more than once
     assert kept[3]["written"] / 2 > mb(LEAST / 4)  # most of what PV writes is not its output
+    made = [SQUARE, SQUARE, SQUARE, LEAST / 4]
+    short = list(accumulate(size - 1e6 * row["written"] for size, row in zip(made, kept, strict=True)))
+    assert all(0 < late < value("l2") / 2 for late in short[:3]) and abs(short[3]) < LEAST / 4  # the account
+    for row in (qk, kept[0]):  # with counted bytes, to the right of d
+        assert attention_flops(N, D) / 2 / (1e6 * (row["read"] + row["written"])) > D
+    assert 1 / 5 < qk["time"] / (1e3 * (QK.read + QK.written) / value("hbm copy")) - 1 < 1 / 4
     assert f"{round(qk['written'])} MB of its {mb(SQUARE):.0f} MB output" in words(CHAPTER)
 
 
-@pytest.mark.skipif(awaits("prefill_speed"), reason="awaits its run: prefill_speed")
+def test_what_words_say_of_the_softmax():
+    rows = {row["row"]: row for row in table("roofline", "softmax")}
+    copy = rows.pop(None)
+    kernels = {length: row["kernel"] for length, row in rows.items()}
+    assert len(set(kernels.values())) == 4
+    assert kernels[8192].endswith("Reg") and kernels[16384].endswith("Smem")
+    for other in (rows[16384]["time"], rows[8192]["ours"]):
+        assert abs(other / rows[8192]["time"] - 0.5) < 0.03  # in half the time
+    assert 0.9 < rows[2048]["our_speed"] / copy["speed"] < 1  # within a tenth
+    assert 8192 / 1024 <= 9 < 16384 / 1024  # up to nine numbers a thread, 1024 threads a row
+    assert value("registers per SM") / 4 / 32 == 2 * 1024  # with 32 registers a thread, two blocks of 1024
+
+
+def test_what_words_say_of_the_roofline():
+    reached = {row["step"]: row for row in table("roofline", "reached")}
+    assert reached["softmax"]["to_the_roof"] < 1 / 3  # well below
+    assert all(reached[step]["to_the_roof"] > 0.8 for step in ("scale", "PV"))  # close below
+    assert reached["PV"]["to_the_roof"] > reached["QKᵀ"]["to_the_roof"] > 2 * reached["softmax"]["to_the_roof"]
+    assert reached["QKᵀ"]["flop_a_byte"] > D
+
+
 def test_what_words_say_of_the_floors():
-    rows = records.table("prefill_speed", "forward_128")
+    rows = table("prefill_speed", "forward_128")
     times = {
         row["n"]: row["median"] for row in rows if row["form"] == "attention" and not row["causal"] and row["median"]
     }
