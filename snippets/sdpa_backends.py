@@ -6,7 +6,7 @@
 # it launched, and the name of the last: that is how to tell which one ran. Default is the call
 # with nothing around it. A CPU launches no kernels: there it only says which backends it has.
 
-# %% tags=["asked"]
+# %% tags=["setup"]
 import re
 import warnings
 from functools import partial
@@ -35,6 +35,10 @@ def refusal(call, backend):
             return str(error).splitlines()[0]
 
 
+# %% [markdown]
+# Batch 2, 16 heads of 128, 1024 queries and keys, in BF16 on a GPU.
+
+# %% tags=["asked"]
 asked = Table("asked", backend="", runs="", launched="", last="")
 place = {"device": "cuda", "dtype": torch.bfloat16} if on_gpu else {}
 q, k, v = torch.randn(3, 2, 16, 1024, 128, **place)
@@ -47,8 +51,8 @@ for name, attention in backends.items():
 asked.show()
 
 # %% [markdown]
-# That was batch 2, 16 heads of 128, 1024 queries and keys, in BF16. Now cases less plain: who
-# refuses, and why? Of several reasons a backend names the first.
+# That was a plain case. In others, who refuses, and why? Of several reasons a backend names the
+# first.
 
 # %% tags=["refused"]
 causal = {"is_causal": True}

@@ -16,7 +16,7 @@ FORMS = {  # form -> name, role, dash, marker
     "sdpa_efficient": ("SDPA efficient", "value", "dot", "triangle-up"),
     "sdpa_flash": ("SDPA flash", "value", "dash", "diamond"),
     "sdpa_cudnn": ("SDPA cuDNN", "key", "solid", "diamond-open"),
-    "flash_attention": ("FlashAttention, ours", "query", "solid", "circle"),
+    "flash_attention": ("FlashAttention", "query", "solid", "circle"),
 }
 PASSES = {"forward": "forward only", "training": "forward and backward"}
 

@@ -16,7 +16,7 @@ FORMS = {  # form -> name, role, dash, marker
     "key_blocks_attention": ("key blocks", "soft", "dash", "square-open"),
     "three_kernel_attention": ("three kernels", "accent", "dash", "square"),
     "attention": ("three lines", "accent", "solid", "circle"),
-    "flash_attention": ("FlashAttention, ours", "query", "solid", "circle"),
+    "flash_attention": ("FlashAttention", "query", "solid", "circle"),
     "sdpa_math": ("SDPA math", "key", "dot", "diamond-open"),
     "sdpa_efficient": ("SDPA efficient", "value", "dot", "triangle-up"),
     "sdpa_flash": ("SDPA flash", "value", "dash", "diamond"),

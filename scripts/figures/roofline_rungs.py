@@ -18,7 +18,7 @@ ROOFS = [("the maker's figures", "soft", "dash", "bf16 peak", "hbm bandwidth")]
 ROOFS += [("reached on an H100", "soft", "solid", "bf16 matmul", "hbm copy")]
 HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
 FORMS = {  # form -> name, role, marker, where its name stands
-    "attention": ("three lines", "accent", "circle", "top center"),
+    "attention": ("three lines", "accent", "circle", "middle right"),
     "three_kernel_attention": ("three kernels", "accent", "square", "bottom center"),
     "one_key_attention": ("one key", "soft", "circle-open", "bottom center"),
     "key_blocks_attention": ("key blocks", "soft", "square-open", "bottom center"),
