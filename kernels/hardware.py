@@ -27,6 +27,7 @@ _TUNING = "NVIDIA CUDA documentation, Hopper Tuning Guide"
 _PTX = "NVIDIA PTX ISA, wgmma.mma_async"
 _HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
 _QUOTED = "as secondary pages quote it"
+_ASKED = "which is what the FP32 lanes ask for; arithmetic at the tensor cores' clock"
 _DERIVED = "arithmetic on the rows above, at the tensor cores' clock"
 
 H100 = {
@@ -36,6 +37,7 @@ H100 = {
     "fp32 lanes": Constant(256, "FLOP/clk/SM", _WHITEPAPER, "specified"),
     "bf16 peak": Constant(132 * 4096 * 1.83e9, "FLOP/s", _WHITEPAPER, "specified"),
     "bf16 matmul": Constant(724e12, "FLOP/s", f"8192³ on random data, {_HERE}", "measured"),
+    "hbm": Constant(80e9, "B", f"the size in the name of the product, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         3.35e12, "B/s", f"NVIDIA's figure for H100 SXM, {_QUOTED}", "secondary"
     ),
@@ -45,6 +47,12 @@ H100 = {
     "hbm read": Constant(3.09e12, "B/s", f"bytes read by sum, {_HERE}", "measured"),
     "l2": Constant(50 * 2**20, "B", f"as CUDA reports it, {_HERE}", "measured"),
     "registers per SM": Constant(256 * 2**10, "B", f"NVIDIA's figure, {_QUOTED}", "secondary"),
+    "register bandwidth": Constant(
+        132 * 128 * 3 * 4 * 1.83e9,
+        "B/s",
+        f"3 numbers of 4 B a multiply-add, {_ASKED}",
+        "secondary",
+    ),
     "shared memory per SM": Constant(228 * 2**10, "B", _TUNING, "specified"),
     "shared memory per block": Constant(227 * 2**10, "B", _TUNING, "specified"),
     "shared memory per clock": Constant(

@@ -8,7 +8,7 @@
 # On a GPU the kernels run compiled; on a laptop, smaller, in Triton's interpreter, if
 # `TRITON_INTERPRET=1` is set.
 
-# %% tags=["setup"]
+# %% tags=["correct"]
 import warnings
 from functools import partial
 
@@ -26,8 +26,6 @@ on_gpu = torch.cuda.is_available()
 place = {"device": "cuda" if on_gpu else "cpu", "dtype": torch.float16}
 shape = (2, 8, 1021, 128) if on_gpu else (1, 2, 61, 16)
 q, k, v, dout = (torch.randn(shape, **place, requires_grad=True) for _ in range(4))
-
-# %% tags=["correct"]
 
 
 def worst(x, truth):

@@ -5,7 +5,7 @@
 # each tile a query knows a maximum, a sum and a blend of values, and the tile is forgotten. Out
 # is the blend by the sum, as if no more keys came.
 
-# %% tags=["setup"]
+# %% tags=["by_hand"]
 from math import sqrt
 
 import torch
@@ -19,7 +19,6 @@ q = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 v = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
 
-# %% tags=["by_hand"]
 columns = ["query", "keys_seen", "maximum", "sum", "rescale", "blend", "out"]
 tiles = Table("tiles", **dict.fromkeys(columns, ""))
 for queries in (q[:2], q[2:]):  # a block of queries stays

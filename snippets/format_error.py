@@ -38,9 +38,9 @@ for name, values in distributions.items():
 
 # %% [markdown]
 # Error is the root mean square of what a value is off by, as a share of the root mean square of
-# the values; SNR is the same in decibels, 20 dB for an error of 10 %. Of spread: the same error
-# as a share of how far the values spread around the mean of their channel, which is what tells
-# one token from another. Bits a value are counted from the tensors, scales included.
+# the values; SNR is the same in decibels, 20 dB for an error of a tenth. Of spread: the same
+# error as a share of how far the values spread around the mean of their channel, which is what
+# tells one token from another. Bits a value are counted from the tensors, scales included.
 
 
 # %% tags=["schemes"]

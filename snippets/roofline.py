@@ -8,12 +8,15 @@
 # kernel, one query alone as in decode, and a large matmul for comparison.
 
 # %% tags=["roof"]
+from functools import partial
+
 import torch
 
 from kernels.cost import attainable, attention_flops, eager_traffic, fused_traffic, mb
 from kernels.hardware import H100
-from kernels.measure import Table, dram_traffic
+from kernels.measure import Table, dram_traffic, launches, time
 from kernels.reference import attention
+from kernels.softmax import softmax
 
 n, head_dim = 8192, 128
 peak, bandwidth = H100["bf16 peak"].value, H100["hbm bandwidth"].value
@@ -39,12 +42,12 @@ roofs.show()
 
 # %% [markdown]
 # How near the kernels of the three lines come to it. Bytes are counted by the memory's own
-# counters, every cache emptied before each kernel; time is that of the kernel alone. To the
-# roof: 1 is at the roof that these bytes leave. What is far below it waits for something else
-# than memory or arithmetic.
+# counters, every cache emptied before each kernel; time is that of the kernel alone, and share
+# its share of all four. To the roof: 1 is at the roof that these bytes leave. What is far below
+# it waits for something else than memory or arithmetic.
 
 # %% tags=["reached"]
-units = {"speed": "TB/s", "intensity": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
+units = {"speed": "TB/s", "flop_a_byte": "FLOP/B", "reached": "TFLOP/s", "share": "%"}
 reached = Table("reached", step="", **units, to_the_roof="")
 counted = dram_traffic(attention, 1, 1, n, head_dim) if torch.cuda.is_available() else []
 whole = sum(kernel.milliseconds for kernel in counted)
@@ -57,3 +60,26 @@ if counted:
     reached.show()
 else:
     print("No GPU here, so nothing is counted.")
+
+# %% [markdown]
+# The softmax by itself, in rows of different length: always 2²⁶ numbers in FP16, as many as a
+# square of 8192 rows has. Which kernel PyTorch takes, the time that it needs and that our own
+# softmax needs, and how fast that is if each number is read once and written once. Last, a copy
+# of the same numbers.
+
+# %% tags=["softmax"]
+units = {"time": "ms", "speed": "TB/s", "ours": "ms", "our_speed": "TB/s"}
+by_row = Table("softmax", row="", kernel="", **units)
+x = torch.empty(2**26, dtype=torch.float16, device="cuda").normal_() if counted else None
+for row in [512 * 2**doubled for doubled in range(8)] if counted else []:
+    theirs, ours = (partial(form, x.view(-1, row)) for form in (torch.nn.Softmax(-1), softmax))
+    kernel = launches(theirs)[0].replace("(anonymous namespace)::", "").split("<")[0]
+    spent = [time(form).median for form in (theirs, ours)]
+    speeds = [2 * x.nbytes / each / 1e9 for each in spent]
+    cells = [row, kernel.split("::")[-1].split()[-1], spent[0], speeds[0], spent[1], speeds[1]]
+    by_row.add(**dict(zip(by_row.columns, cells, strict=True)))
+if counted:
+    spent = time(x.clone).median
+    cells = [None, "copy", spent, 2 * x.nbytes / spent / 1e9, None, None]
+    by_row.add(**dict(zip(by_row.columns, cells, strict=True)))
+    by_row.show()

@@ -1,10 +1,11 @@
-"""The four fences and the inline value: how code, output, figures and numbers get onto a page.
+"""The fences and the inline value: how code, output, figures and numbers get onto a page.
 
 Each quotes something that a test runs; none accepts code that was typed on the page.
 
     source    the text of a symbol of kernels/
     run       a cell of a snippet, what it printed when it was recorded, and where that was
     figure    a Plotly figure drawn from records
+    record    every table that a snippet left when it was recorded, where that was, and the command
     suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
     value     one number of a record, in running text
 """
@@ -54,6 +55,7 @@ def options_of(*known: str):
 source_options = options_of("hl_lines")
 run_options = options_of()
 figure_options = options_of("caption")
+record_options = options_of()
 suite_options = options_of()
 
 
@@ -62,7 +64,11 @@ def source(name, language, class_name, options, md, **kwargs) -> str:
     quote = quotes.quote(name)
     ledger.current.quoted.append(name)
     options = {**options, "linenums": str(quote.first), "title": quote.title}
-    return f'<div class="hb-source" data-quote="{name}">{highlighted(quote.text, md, options)}</div>'
+    code = highlighted(quote.text, md, options)
+    if quote.documented:
+        title = f'<a href="{ledger.current.url_to("api/")}#{quote.name}">{quote.title}</a>'
+        code = code.replace(quote.title, title, 1)
+    return f'<div class="hb-source" data-quote="{name}">{code}</div>'
 
 
 @quotation
@@ -97,6 +103,18 @@ def figure(name, language, class_name, options, md, **kwargs) -> str:
         body = outputs.plot_html(drawing, found.alternative)
         body += "".join(outputs.provenance_html(record, ledger.current.url_of(record.name)) for record in drawn_from)
     return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+
+
+@quotation
+def record(name, language, class_name, options, md, **kwargs) -> str:
+    ledger.current.shown.add(name)
+    found = ledger.recorded(name, name)
+    if isinstance(found, str):
+        return outputs.notice_html(found)
+    ran = outputs.provenance_html(found, ledger.current.url_of(name))
+    command = f"<p>The command: <code>.venv/bin/python -m scripts.record {name}</code></p>"
+    tables = "".join(map(outputs.folded_table_html, found.tables()))
+    return f'<div class="hb-record">{ran}{command}{tables or "<p>It prints text alone.</p>"}</div>'
 
 
 @quotation

@@ -32,8 +32,11 @@ class Page:
     shown: set[str] = field(default_factory=set)  # records with a line that says where and when they ran
     valued: set[str] = field(default_factory=set)  # records of which a number stands in the text
 
+    def url_to(self, address: str) -> str:
+        return get_relative_url(address, self.url)
+
     def url_of(self, snippet: str) -> str:
-        return get_relative_url(f"snippets/{snippet}/", self.url)
+        return self.url_to(f"snippets/{snippet}/")
 
     def line_of(self, quotation: str) -> str:
         """Where ``quotation`` stands on the page, for a message: Markdown tells a fence neither page nor line."""

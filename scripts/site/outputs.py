@@ -32,7 +32,7 @@ def text_html(text: str, mark: str) -> str:
     return f'<pre class="hb-output" data-record="{mark}"><samp>{escape(ANSI.sub("", text).rstrip())}</samp></pre>'
 
 
-def table_html(table: dict, mark: str) -> str:
+def table_html(table: dict, mark: str | None = None) -> str:
     def head(column: dict) -> str:
         unit = f' <span class="hb-unit">{escape(column["unit"])}</span>' if column["unit"] else ""
         return f'<th scope="col">{escape(column["name"].replace("_", " "))}{unit}</th>'
@@ -47,9 +47,20 @@ def table_html(table: dict, mark: str) -> str:
     names = [column["name"] for column in table["columns"]]
     rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
     caption = escape(table["name"].replace("_", " "))
+    marked = f' data-record="{mark}"' if mark else ""
     return (
-        f'<div class="hb-table" data-search-exclude data-record="{mark}"><table><caption>{caption}</caption>'
+        f'<div class="hb-table" data-search-exclude{marked}><table><caption>{caption}</caption>'
         f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def folded_table_html(table: dict) -> str:
+    """A table behind a line that names it, how long it is and what it holds."""
+    columns = ", ".join(column["name"].replace("_", " ") for column in table["columns"])
+    title = f"{table['name'].replace('_', ' ')}: {len(table['rows'])} rows"
+    return (
+        f'<details class="hb-folded"><summary>{escape(title)} <span class="hb-unit">{escape(columns)}</span></summary>'
+        f"{table_html(table)}</details>"
     )
 
 

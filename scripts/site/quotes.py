@@ -15,12 +15,18 @@ class QuoteError(Exception):
 
 @dataclass(frozen=True)
 class Quote:
-    """Lines ``first`` to ``last`` of ``path``, both counted from 1, without their common indentation."""
+    """Lines ``first`` to ``last`` of ``path``, both counted from 1, without their common indentation.
 
+    name: ``package.module.Symbol.attribute``, as the API page names it
+    documented: whether that page has it
+    """
+
+    name: str
     path: str
     first: int
     last: int
     text: str
+    documented: bool
 
     @property
     def title(self) -> str:
@@ -38,11 +44,14 @@ def quote(name: str) -> Quote:
     if not module.startswith("kernels.") or not path.is_file():
         raise QuoteError(f"{name}: kernels/ has no module {module}")
     source = path.read_text(encoding="utf-8")
-    first, last = 1, source.count("\n")
+    first, last, scopes = 1, source.count("\n"), [ast.parse(source)]
     if symbol:
-        first, last = lines_of(ast.parse(source), symbol.split("."), name)
+        scopes += statements_of(scopes[0], symbol.split("."), name)
+        decorators = getattr(scopes[-1], "decorator_list", [])
+        first, last = min(item.lineno for item in [scopes[-1], *decorators]), scopes[-1].end_lineno
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
-    return Quote(path.relative_to(ROOT).as_posix(), first, last, text)
+    documented = "._" not in name.replace(":", ".") and all(map(has_docstring, scopes))
+    return Quote(name.replace(":", "."), path.relative_to(ROOT).as_posix(), first, last, text, documented)
 
 
 def purpose(path: str) -> str:
@@ -60,13 +69,16 @@ def purpose(path: str) -> str:
     return docstring.splitlines()[0]
 
 
-def lines_of(scope: ast.AST, symbol: list[str], name: str) -> tuple[int, int]:
+def has_docstring(node: ast.AST) -> bool:
+    scope = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+    return scope and ast.get_docstring(node) is not None
+
+
+def statements_of(scope: ast.AST, symbol: list[str], name: str) -> list[ast.stmt]:
+    """The statements that bind ``Symbol`` and, in it, ``attribute``."""
     for node in scope.body:
         if symbol[0] in names_bound_by(node):
-            if symbol[1:]:
-                return lines_of(node, symbol[1:], name)
-            decorators = getattr(node, "decorator_list", [])
-            return min(item.lineno for item in [node, *decorators]), node.end_lineno
+            return [node, *(statements_of(node, symbol[1:], name) if symbol[1:] else [])]
     raise QuoteError(f"{name}: there is no {symbol[0]} in {name.partition(':')[0]}")
 
 

@@ -32,6 +32,12 @@ def drive_coalescing():
     strided_read(torch.randn(4096), 2)
 
 
+def drive_rereading():
+    from kernels.rereading import repeated_read
+
+    repeated_read(torch.randn(8192), 2)
+
+
 def drive_attention(attention, length, gradient=False):
     """Causal and not, padded and not, heads grouped; ``length`` is more than a block, and no whole number of blocks."""
     for is_causal, key_lengths in product((False, True), (None, torch.tensor([length - 2, 0]))):
@@ -128,6 +134,7 @@ DRIVERS = {
     "key_blocks": drive_key_blocks,
     "kv_cache": drive_kv_cache,
     "one_key": drive_one_key,
+    "rereading": drive_rereading,
     "softmax": drive_softmax,
     "three_kernels": drive_three_kernels,
 }
