@@ -1,9 +1,9 @@
 # %% [markdown]
 # # How fast L2 is
 #
-# Eight programs for each SM read the same tensor again and again, each all of it and in an order
-# of its own. A small tensor stays in the L2 cache, and this is the speed of L2. A large one is
-# gone from it before it is wanted again, and this is the speed of memory.
+# Eight programs for each SM read the same tensor again and again, each all of it and in an
+# order of its own. A small tensor stays in the L2 cache, and this is the speed of L2. A large
+# one is gone from it before it is wanted again, and this is the speed of memory.
 
 # %% tags=["same"]
 from functools import partial

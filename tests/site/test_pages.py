@@ -16,11 +16,12 @@ from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.site import quotes
+from scripts.site import glossary, quotes
 from tests.site.conftest import awaits
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
+LIBRARY = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").glob("*.py")))
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
 
 
@@ -90,6 +91,9 @@ def test_every_pre_is_a_quotation(articles):
                     output.get("text") or output.data["text/plain"] for output in records.read(name).outputs[tag]
                 ]
                 assert block.get_text() in [text.rstrip() for text in printed], where
+                continue
+            if block.find_parent(class_="doc-contents"):  # a drawing within a docstring
+                assert all(line.strip() in LIBRARY for line in block.get_text().splitlines()), where
                 continue
             quoted = block.find_parent(attrs={"data-quote": True})
             assert quoted, f"{where} was typed on the page"
@@ -315,6 +319,40 @@ def test_a_stale_record_stops_the_build_and_names_snippet_and_module(copy):
     first = min(name for name in records.names() if "kernels.cost" in records.digest(name))
     assert f"{first} is stale: kernels.cost changed" in built.stderr
     assert not (copy.root / "site" / CHAPTER).exists()
+
+
+def test_every_table_of_every_record_stands_under_measurements(articles):
+    sections = articles["measurements/"].find_all("h2")
+    found = [heading.find_next(class_=["hb-record", "hb-notice"]) for heading in sections]
+    for name, section in zip(records.names(), found, strict=True):
+        if awaits(name):
+            assert says_how_to_run(section, name)
+            continue
+        tables = records.read(name).tables()
+        assert says_where_and_when(section.find(class_="hb-provenance"), name)
+        assert f"python -m scripts.record {name}" in section.get_text()
+        captions = [caption.get_text() for caption in section.find_all("caption")]
+        assert captions == [table["name"].replace("_", " ") for table in tables], name
+        for table, shown in zip(tables, section.find_all("table"), strict=True):
+            assert len(shown.tbody.find_all("tr")) == len(table["rows"]), name
+
+
+def test_the_api_has_every_module_and_every_documented_symbol_links_to_it(articles):
+    modules = {f"kernels.{path.stem}" for path in (ROOT / "kernels").glob("*.py") if path.stem != "__init__"}
+    assert {heading["id"] for heading in articles["api/"].find_all("h2")} == modules
+    quoted = [box for article in articles.values() for box in article.select(".hb-source")]
+    linked = {box["data-quote"].replace(":", "."): box.find("a", href=re.compile(r"api/#")) for box in quoted}
+    documented = {name for name in linked if articles["api/"].find(id=name)}
+    assert documented
+    assert {name: link["href"].partition("#")[2] for name, link in linked.items() if link} == {n: n for n in documented}
+
+
+def test_terms_are_explained_where_they_are_used(articles):
+    terms = glossary.terms()
+    assert len(terms) > 40 and all(said.endswith(".") for said in terms.values())
+    explained = [tag for page in articles if page.startswith("chapters/") for tag in articles[page].find_all("abbr")]
+    assert {tag["title"] for tag in explained} <= set(terms.values())
+    assert {"HBM", "warps", "Shared memory"} <= {tag.get_text() for tag in explained}
 
 
 @pytest.mark.parametrize("name", records.names())
