@@ -98,7 +98,7 @@ TYPED = {
         f"{mb(sum(read + written for _, read, written in eager_traffic(N, D, BYTES))):.0f}",
         f"It holds {mib(value('l2')):.0f} MiB. On {value('sms')} SMs with three programs each, {PROGRAMS} programs",
         f"{PROGRAMS} ÷ {BLOCKS} = {PROGRAMS / BLOCKS:.1f} heads, whose K and V are some {3 * mib(CACHE):.0f} MiB",
-        "read one tensor of 16 MiB again and again",
+        "A tensor of 16 MiB comes at",
         f"{BLOCKS} programs where {PROGRAMS} would fit",
         f"{mib(BLOCKS * CACHE):.0f} MiB asked for, 6 MB through HBM",
         # lse
