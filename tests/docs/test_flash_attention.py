@@ -105,8 +105,8 @@ TYPED = {
         f"lse = 2 + log₂ 2 = {LSE[1]:g}",
         f"{percent(AT_THE_BOARD[1])}. Any one",
         f"lse = 1 + log₂ 2.5 = {LSE[0]:.2f}",
-        f"$2^{{-{LSE[0] - 1:.2f}}}$ = {100 * 2 ** (1 - LSE[0]):.0f} %, $2^{{-{LSE[0]:.2f}}}$ = {100 * 2 ** -LSE[0]:.0f} %, "
-        f"{100 * 2 ** (1 - LSE[0]):.0f} %",
+        f"$2^{{-{LSE[0] - 1:.2f}}}$ = {100 * 2 ** (1 - LSE[0]):.0f} %, "
+        f"$2^{{-{LSE[0]:.2f}}}$ = {100 * 2 ** -LSE[0]:.0f} %, {100 * 2 ** (1 - LSE[0]):.0f} %",
         # backward
         f"Let $dO$ be {', '.join(map(bracketed, DOUT))}",
         f"dP = [1, 0] · each value = {bracketed(DP[0])}. D = [1, 0] · [6, 4] = {DELTA[0]:g}. So dP − D = "
