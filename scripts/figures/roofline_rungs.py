@@ -19,13 +19,13 @@ ROOFS += [("reached on an H100", "soft", "solid", "bf16 matmul", "hbm copy")]
 HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
 FORMS = {  # form -> name, role, marker, where its name stands
     "attention": ("three lines", "accent", "circle", "middle right"),
-    "three_kernel_attention": ("three kernels", "accent", "square", "bottom center"),
+    "three_kernel_attention": ("three kernels", "accent", "square", "bottom right"),
     "one_key_attention": ("one key", "soft", "circle-open", "bottom center"),
     "key_blocks_attention": ("key blocks", "soft", "square-open", "bottom center"),
     "flash_attention": ("ours", "query", "circle", "middle left"),
     "sdpa_efficient": ("efficient", "value", "triangle-up", "bottom center"),
     "sdpa_flash": ("flash", "value", "diamond", "middle right"),
-    "sdpa_cudnn": ("cuDNN", "key", "diamond", "top right"),
+    "sdpa_cudnn": ("cuDNN", "key", "diamond", "middle right"),
 }
 Points = dict[str, tuple[float, float]]  # form -> FLOP per byte, TFLOP/s
 

@@ -59,6 +59,7 @@ def bracketed(numbers):
 
 
 CAUSAL_TILES = 64 * 65 // 2
+EAGER = sum(read + written for _, read, written in eager_traffic(N, D, BYTES))
 
 TYPED = {
     CHAPTER: [
@@ -91,11 +92,9 @@ TYPED = {
         f"K and V are {mib(CACHE):.0f} MiB. In blocks of {BLOCK_Q} there are {N} ÷ {BLOCK_Q} = {BLOCKS} blocks",
         f"{BLOCKS} × {mib(CACHE):.0f} MiB = {mib(BLOCKS * CACHE):.0f} MiB asked for. Q and the output are "
         f"{mib(2 * N * D * BYTES):.0f} MiB more, once: {mib(ASKED):.0f} MiB = {mb(ASKED):.1f} MB",
-        f"moved {mb(sum(read + written for _, read, written in eager_traffic(N, D, BYTES))):.1f} MB through HBM. "
-        f"The least is {mb(qkvo_bytes(N, D, BYTES)):.1f} MB",
+        f"move {mb(EAGER):.1f} MB through HBM (chapter 4). The least is {mb(qkvo_bytes(N, D, BYTES)):.1f} MB",
         f"4 · {N}² · {D} FLOP ÷ {mb(ASKED):.1f} MB = {attention_flops(N, D) / ASKED:.1f} FLOP, nearly the {BLOCK_Q}",
-        f"{mb(ASKED):.0f} MB is not so much less than "
-        f"{mb(sum(read + written for _, read, written in eager_traffic(N, D, BYTES))):.0f}",
+        f"{mb(ASKED):.0f} MB is not so much less than {mb(EAGER):.0f}",
         f"It holds {mib(value('l2')):.0f} MiB. On {value('sms')} SMs with three programs each, {PROGRAMS} programs",
         f"{PROGRAMS} ÷ {BLOCKS} = {PROGRAMS / BLOCKS:.1f} heads, whose K and V are some {3 * mib(CACHE):.0f} MiB",
         "A tensor of 16 MiB comes at",
