@@ -253,7 +253,7 @@ def test_what_words_say_of_memory():
 
 def test_what_words_say_of_the_errors():
     errors = table("flash_attention", "errors")
-    assert len(errors) == 8 and all(row["verdict"] == "within the budget" for row in errors)
+    assert len(errors) == 8 and all(row["flash"] <= row["three_lines"] for row in errors)
     lines, flash = (row("flash_first", "errors", form=form) for form in ("attention", "flash_attention"))
     assert flash["largest"] < lines["largest"] and flash["mean"] < lines["mean"]
 
