@@ -1,17 +1,31 @@
-"""Chapter 2: numbers worked by hand, and what is said in words of the record, computed and looked for on the page."""
+"""What chapter 2 and its sheet work out by hand is right, the library gives it too, and what they say of a record in
+words holds there."""
 
 import re
 from itertools import pairwise
 from math import exp, log2, sqrt
-from pathlib import Path
 
 import pytest
 
-from kernels.hardware import H100, V100
+from kernels.hardware import V100
 from scripts import records
-from tests.docs.test_by_hand import SHARES_DIVIDED, K, Q, S, V, blend, dot, percent, softmax, vector, words
+from tests.docs.by_hand import (
+    SHARES_DIVIDED,
+    K,
+    Q,
+    S,
+    V,
+    blend,
+    dot,
+    minutes,
+    percent,
+    row,
+    softmax,
+    value,
+    vector,
+    words,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "chapters/many-heads.md"
 SHEET = "whiteboard/many-heads.md"
 
@@ -19,7 +33,7 @@ X = [[1, 0, 1, 2], [1, 1, 0, 0], [0, 1, 1, 1]]
 ASKS, OFFERS = [[1, 0, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 1, 0, 0]]  # a row for each number that comes out
 HANDS_OVER = [[0, 0, 0, 5], [5, 5, 5, -5]]
 ONE, TWO = [[6, 4], [5, 5], [4, 6]], [[5, 5], [4, 6], [3.75, 6.25]]  # outputs of the heads, at the board
-AT_THE_BOARD = [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.25, 0.5, 0.25]]
+SHARES_2_AT_THE_BOARD = [[0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.25, 0.5, 0.25]]
 TOKENS, WIDTH, HEADS = 128, 512, 8
 
 
@@ -72,7 +86,7 @@ TYPED = {
         f"For $D = {WIDTH}$ and {HEADS} heads these are {WIDTH // HEADS}",
         f"For {TOKENS} words and {HEADS} heads these are {HEADS * TOKENS**2:,} scores",
         f"rows {vector(SCORES_2[0])}, {vector(SCORES_2[1])} and {vector(SCORES_2[2])}",
-        "; then ".join(percent(row) for row in AT_THE_BOARD),
+        "; then ".join(percent(row) for row in SHARES_2_AT_THE_BOARD),
         f"0.4 · {vector(V[0])} + 0.4 · {vector(V[1])} + 0.2 · {vector(V[2])} = {vector(TWO[0])}",
         f"The second row is {plain(TWO[1])}, the third {plain(TWO[2])}",
         f"Both heads side by side: {', '.join(map(plain, BOTH_AT_THE_BOARD))}",
@@ -91,17 +105,18 @@ TYPED = {
         f"{6 * HEADS} + {HEADS + 2} = {launched(HEADS)}, and 6 + 3 = {6 + 3}",
         f"7 · 4 + 2 = {launched(4)}",
         f"In tiles of 64\N{MULTIPLICATION SIGN}64, for example, these are {TOKENS * 64 // 64**2} tiles",
-        f"for the {H100['sms'].value} SMs of an H100; all heads together make {TOKENS * WIDTH // 64**2}",
+        f"for the {value('sms')} SMs of an H100; all heads together make {TOKENS * WIDTH // 64**2}",
         f"| V100 (2017) | {V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s "
         f"| {V100['fp32 peak'].value / 1e12:.1f} TFLOP/s "
         f"| {V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} |",
-        f"| H100 (2022) | {H100['bf16 tensor core'].value} FLOP a clock and SM | {H100['fp32 lanes'].value} FLOP "
-        f"a clock and SM | {H100['bf16 tensor core'].value / H100['fp32 lanes'].value:.0f} |",
+        f"| H100 (2022) | {value('bf16 tensor core')} FLOP a clock and SM | {value('fp32 lanes')} FLOP "
+        f"a clock and SM | {value('bf16 tensor core') / value('fp32 lanes'):.0f} |",
     ],
     SHEET: [
         f"x = {', '.join(map(vector, X))}",
         f"{', '.join(map(plain, ONE))}",
-        f"Causal, both heads: {vector(CAUSAL[0][0] + CAUSAL[1][0])}, {plain(CAUSAL_SECOND)}",
+        f"$e^{{1/\\sqrt 2}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{\\sqrt 2}}$ = {exp(sqrt(2)):.2f}",
+        f"Causal, both heads side by side: {vector(CAUSAL[0][0] + CAUSAL[1][0])}, {plain(CAUSAL_SECOND)}",
         f"{WIDTH} by {HEADS} heads is {WIDTH // HEADS} numbers each",
         "circle {}, {}, {}, {}".format(*CELLS[:4]),
         f"{6 * HEADS} and 6, then {launched(HEADS)} and 9",
@@ -120,7 +135,7 @@ def test_the_key_on_the_sheet(row):
         f"row {row + 1}",
         scores(SCORES_2[row]),
         percent(SHARES_2[row], 1, " "),
-        percent(AT_THE_BOARD[row], between=" "),
+        percent(SHARES_2_AT_THE_BOARD[row], between=" "),
         plain(TWO[row]),
         plain(BOTH[row]),
     ]
@@ -128,19 +143,43 @@ def test_the_key_on_the_sheet(row):
 
 
 def test_the_minutes_of_the_sheet_add_up():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert f"{sum(minutes)} minutes" in words(SHEET)
+    assert f"{sum(minutes(SHEET))} minutes" in words(SHEET)
 
 
 def test_the_projections_make_chapter_1():
     assert (project(ASKS), project(OFFERS), project(HANDS_OVER)) == (Q, K, V)
     assert [list(column) for column in zip(*S, strict=True)] == SCORES_2  # on its side
-    for exact, rounded, output in zip(SHARES_2, AT_THE_BOARD, TWO, strict=True):
+    for exact, rounded, output in zip(SHARES_2, SHARES_2_AT_THE_BOARD, TWO, strict=True):
         assert max(abs(a - b) for a, b in zip(exact, rounded, strict=True)) < 0.005
         assert blend(rounded, V) == pytest.approx(output)
-    for row in [*BOTH, *BOTH_AT_THE_BOARD]:
-        assert sum(row[:2]) == pytest.approx(10) and sum(row[2:]) == pytest.approx(10)
+    for output in [*BOTH, *BOTH_AT_THE_BOARD]:
+        assert sum(output[:2]) == pytest.approx(10) and sum(output[2:]) == pytest.approx(10)
     assert CAUSAL[0][2] == pytest.approx(BOTH[2][:2]) and CAUSAL[1][2] == pytest.approx(BOTH[2][2:])
+
+
+def test_the_library_gives_what_was_worked_out_by_hand():
+    """In both forms: without a mask, causal, with word 3 as padding, with a word that sees nothing."""
+    torch = pytest.importorskip("torch")
+    from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
+
+    with torch.no_grad():
+        loop = LoopedMultiHeadAttention(4, 2).double()
+        for parameter in loop.parameters():
+            parameter.zero_()
+        loop.output.weight.copy_(torch.eye(4))
+        for one, projections in zip(loop.heads, [(ASKS, OFFERS, HANDS_OVER), (OFFERS, ASKS, HANDS_OVER)], strict=True):
+            for name, rows in zip(("query", "key", "value"), projections, strict=True):
+                getattr(one, name).weight.copy_(torch.tensor(rows))
+        x = torch.tensor(X).double()[None]
+        blind = torch.ones(3, 3, dtype=torch.bool)
+        blind[2] = False
+        for form in (loop, MultiHeadAttention.from_loop(loop)):
+            causal = [one + two for one, two in zip(*CAUSAL, strict=True)]
+            padded = form(x, attn_mask=torch.tensor([True, True, False]))[0]
+            torch.testing.assert_close(form(x)[0], torch.tensor(BOTH).double())
+            torch.testing.assert_close(form(x, is_causal=True)[0], torch.tensor(causal).double())
+            assert padded[0, :2].tolist() == pytest.approx(blend(PADDED, V[:2]))
+            assert form(x, attn_mask=blind)[0, 2].tolist() == [0, 0, 0, 0]
 
 
 def test_strides_are_as_said():
@@ -168,25 +207,22 @@ def test_more_than_one_sequence_takes_three_more_copies(batch, copies):
     assert sum(event.name == "aten::clone" for event in profiler.events()) == copies
 
 
-def row(table, **wanted):
-    rows = [row for row in records.table("kernel_launches", table) if wanted.items() <= row.items()]
-    assert len(rows) == 1
-    return rows[0]
-
-
 def test_the_record_counts_what_was_counted_by_hand():
-    every = {form: row("by_kind", form=form, kind="all")["launches"] for form in ("loop", "at_once")}
+    every = {form: row("kernel_launches", "by_kind", form=form, kind="all")["launches"] for form in ("loop", "at_once")}
     assert every == {"loop": launched(HEADS), "at_once": 9}
-    assert row("by_kind", form="loop", kind="elementwise")["launches"] == HEADS  # scaling
-    assert row("by_kind", form="at_once", kind="elementwise")["launches"] == 2  # scaling, the copy
-    assert {form: row("by_kind", form=form, kind="matmul")["launches"] for form in every} == {"loop": 41, "at_once": 6}
+    assert row("kernel_launches", "by_kind", form="loop", kind="elementwise")["launches"] == HEADS  # scaling
+    assert row("kernel_launches", "by_kind", form="at_once", kind="elementwise")["launches"] == 2  # scaling, the copy
+    assert {form: row("kernel_launches", "by_kind", form=form, kind="matmul")["launches"] for form in every} == {
+        "loop": 41,
+        "at_once": 6,
+    }
 
 
 def test_what_is_said_of_the_times_in_words():
     (loop, once), (long_loop, long_once) = [
-        [row("times", form=form, n=n) for form in ("loop", "at_once")] for n in (128, 2048)
+        [row("kernel_launches", "times", form=form, n=n) for form in ("loop", "at_once")] for n in (128, 2048)
     ]
-    host, device = (row("one_launch", side=side)["median"] for side in ("host", "device"))
+    host, device = (row("kernel_launches", "one_launch", side=side)["median"] for side in ("host", "device"))
     assert 5 < loop["wall"] / once["wall"] < 6  # more than five times as long
     assert 6 < launched(HEADS) / 9 < 7  # more than six times as many launches
     assert 3 < 1e3 * loop["wall"] / launched(HEADS) / host < 4  # more than three times as long
