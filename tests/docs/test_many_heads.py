@@ -114,7 +114,10 @@ TYPED = {
     ],
     SHEET: [
         f"x = {', '.join(map(vector, X))}",
-        f"{', '.join(map(plain, ONE))}",
+        "grid, rows {}, {} and {}, and its output: {}".format(*map(scores, S), ", ".join(map(plain, ONE))),
+        f"q: {', '.join(map(vector, project(ASKS)))}. k: {', '.join(map(vector, project(OFFERS)))}. v: "
+        f"{', '.join(map(vector, project(HANDS_OVER)))}.",
+        f"in one multiplication: {', '.join(map(vector, project(ASKS + OFFERS)))};",
         f"$e^{{1/\\sqrt 2}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{\\sqrt 2}}$ = {exp(sqrt(2)):.2f}",
         f"Causal, both heads side by side: {vector(CAUSAL[0][0] + CAUSAL[1][0])}, {plain(CAUSAL_SECOND)}",
         f"{WIDTH} by {HEADS} heads is {WIDTH // HEADS} numbers each",
