@@ -11,8 +11,8 @@ ALT = (
     "Two timelines on one scale, a loop over heads above and all heads at once below, each with a lane for the host "
     "and one for the GPU. For the short input the host hands over one launch after the other. The GPU's lane is nearly "
     "empty: each kernel is a thin bar just after its launch. All heads at once are done while the loop still has most "
-    "of its launches to make. For the long input the kernels fill the GPU's lane, one after the other, and the host "
-    "has handed over the last of them before the GPU is done."
+    "of its launches to make. For the long input there are gaps at first, then the kernels fill the GPU's lane, one "
+    "after the other, and the host has handed over the last of them before the GPU is done."
 )
 FORMS = {"loop": "a loop over heads", "at_once": "all heads at once"}
 LANES = {"host": ("host", "key", "launch"), "device": ("GPU", "query", "kernel")}
