@@ -136,7 +136,7 @@ TYPED = {
         f"q: {', '.join(map(vector, project(ASKS)))}. k: {', '.join(map(vector, project(OFFERS)))}. v: "
         f"{', '.join(map(vector, project(HANDS_OVER)))}.",
         f"in one multiplication: {', '.join(map(vector, project(ASKS + OFFERS)))};",
-        f"$e^{{1/\\sqrt 2}}$ = {exp(1 / sqrt(2)):.2f}, $e^{{\\sqrt 2}}$ = {exp(sqrt(2)):.2f}",
+        f"e to 1/√2 is {exp(1 / sqrt(2)):.2f}, to √2 it is {exp(sqrt(2)):.2f}",
         f"Causal, both heads side by side: {vector(CAUSAL[0][0] + CAUSAL[1][0])}, {plain(CAUSAL_SECOND)}",
         f"{WIDTH} by {HEADS} heads is {WIDTH // HEADS} numbers each",
         "circle {}, {}, {}, {}".format(*CELLS[:4]),
