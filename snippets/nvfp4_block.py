@@ -11,7 +11,7 @@ import os
 import torch
 
 from kernels.block_scaling import FP8, NVFP4, dequantize, quantize, quantize_blocks
-from kernels.formats import E2M1, E4M3, decode, unpack_e2m1
+from kernels.formats import E2M1, E4M3, decode, unpack_e2m1, values
 from kernels.measure import Table
 
 on_gpu = torch.cuda.is_available()
@@ -68,12 +68,30 @@ loud = x.clone()
 loud[0] *= 10
 table = Table("outlier", scheme="", largest="", off="", lost="")
 for scheme in (NVFP4, FP8):
-    for values in (x, loud):
-        given = tensor_scale if scheme is NVFP4 else None
-        back = dequantize(quantize(values, scheme, tensor_scale=given))
-        off = (back - values)[1:].square().mean().sqrt().item()
-        lost = int((back == 0).sum() - (values == 0).sum())
-        table.add(scheme=scheme.name, largest=values[0].item(), off=off, lost=lost)
-        if values is loud:
+    for given in (x, loud):
+        whole = tensor_scale if scheme is NVFP4 else None
+        back = dequantize(quantize(given, scheme, tensor_scale=whole))
+        off = (back - given)[1:].square().mean().sqrt().item()
+        lost = int((back == 0).sum() - (given == 0).sum())
+        table.add(scheme=scheme.name, largest=given[0].item(), off=off, lost=lost)
+        if given is loud:
             print(scheme.name, *(f"{value:.3g}" for value in back))
 table.show()
+
+# %% [markdown]
+# And many blocks, of a million Gaussian numbers, with the scale of the tensor from the largest
+# of them: how many land on each number of E2M1, whatever their sign, and by how much all are
+# off, root mean square over root mean square.
+
+# %% tags=["gaussian"]
+many = torch.randn(2**20, generator=torch.Generator().manual_seed(0))
+quantized = quantize(many, NVFP4)
+magnitudes = unpack_e2m1(quantized.codes) & 7
+table = Table("used", magnitude="", share="%")
+for magnitude, count in zip(values(E2M1)[:8], magnitudes.bincount(minlength=8), strict=True):
+    table.add(magnitude=magnitude.item(), share=100 * count.item() / many.numel())
+table.show()
+off = Table("gaussian", bits_a_value="", error="%")
+error = 100 * ((dequantize(quantized) - many).norm() / many.norm()).item()
+off.add(bits_a_value=quantized.bits_per_value, error=error)
+off.show()
