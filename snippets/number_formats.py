@@ -19,7 +19,7 @@ columns = ["bits", "exponent", "mantissa", "bias", "max", "normal", "smallest", 
 formats = Table("formats", format="", **dict.fromkeys(columns, ""))
 for each in six:
     sizes = [each.bits, each.exponent_bits, each.mantissa_bits, each.bias]
-    reach = [each.max, each.smallest_normal, each.smallest, each.largest]
+    reach = [f"{each.max:.6g}", each.smallest_normal, each.smallest, each.largest]
     formats.add(**dict(zip(formats.columns, [each.name, *sizes, *reach], strict=True)))
 formats.show()
 

@@ -26,6 +26,7 @@ NUMBERS = {
     "uniform": ("uniform", "error"),
 }
 SIZES = [8, 16, 32, 64, 128]
+ALL = 512  # where the whole tensor is drawn
 
 
 def figure() -> go.Figure:
@@ -42,13 +43,14 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for (name, (_, _, role, dash)), drawn in zip(LINES.items(), first, strict=True):
         fig.add_scatter(
-            x=[*map(str, SIZES), "all"],
+            x=[*SIZES, ALL],
+            text=[*map(str, SIZES), "all"],
             y=drawn,
             name=name,
             mode="lines+markers",
             line_dash=dash,
             meta={"role": role},
-            hovertemplate=f"{name}, %{{x}} numbers a scale: %{{y:.3g}} %<extra></extra>",
+            hovertemplate=f"{name}, %{{text}} numbers a scale: %{{y:.3g}} %<extra></extra>",
         )
     ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
     fig.update_layout(
@@ -56,7 +58,13 @@ def figure() -> go.Figure:
         height=420,
         margin={"l": 60, "r": 10, "t": 80, "b": 50},
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": "numbers that share a scale", "type": "category", "fixedrange": True},
+        xaxis={
+            "title": "numbers that share a scale",
+            "type": "log",
+            "tickvals": [*SIZES, ALL],
+            "ticktext": [*SIZES, "all"],
+            "fixedrange": True,
+        },
         yaxis={
             "title": "error, %",
             "type": "log",

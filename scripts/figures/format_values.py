@@ -58,7 +58,7 @@ def figure() -> go.Figure:
         height=330,
         margin={"l": 60, "r": 10, "t": 10, "b": 50},
         hovermode="closest",
-        xaxis={**first, "fixedrange": True, "zeroline": False},
+        xaxis={**first, "fixedrange": True, "showgrid": False, "zeroline": False},
         yaxis={
             "range": [-0.6, 2.6],
             "tickvals": list(HEIGHTS.values()),

@@ -23,7 +23,7 @@ def figure() -> go.Figure:
     cells = {
         "hexadecimal": [[row["code"] for row in pair] for pair in pairs] + [list(scale["stored"])],
         "bits": [[row["bits"] for row in pair] for pair in pairs] + [[bits[:4], bits[4:]]],
-        "the number as it was": [[number(row["number"]) for row in pair] for pair in pairs] + [["", ""]],
+        "the number as it was": [[number(float(row["number"])) for row in pair] for pair in pairs] + [["", ""]],
         "the number as it comes back": [[number(row["back"]) for row in pair] for pair in pairs] + [[worth, ""]],
         "what it is off by": [[number(row["off"]) for row in pair] for pair in pairs] + [["", ""]],
     }
@@ -33,7 +33,7 @@ def figure() -> go.Figure:
     fig.add_heatmap(
         x=HALVES,
         y=[f"byte {byte}" for byte in range(len(pairs))] + ["scale"],
-        z=[[0.32, 0.12]] * len(pairs) + [[0.6, 0.6]],
+        z=[[0.32, 0.12]] * len(pairs) + [[0.5, 0.5]],
         zmin=0,
         zmax=1,
         text=cells["hexadecimal"],
