@@ -72,7 +72,7 @@ def told(row: dict, unit: float) -> str:
     """A number on its way in and out again."""
     worth = number(row["back"] / unit)
     return (
-        f"place {row['place']}: {number(row['number'])}<br>"
+        f"place {row['place']}: {number(float(row['number']))}<br>"
         f"over {unit:g} is {number(row['quotient'])}<br>"
         f"taken: {worth}, bits {row['bits']}<br>"
         f"comes back as {number(row['back'])}"
