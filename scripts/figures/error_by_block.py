@@ -6,11 +6,11 @@ from scripts import records
 
 ALT = (
     "Error in per cent, on a logarithmic axis, against how many numbers share a scale, up to the whole tensor; a "
-    "menu chooses the numbers. For Gaussian numbers the lines of the four-bit formats lie close together near ten "
-    "per cent, the one with finer scales rising with the block and the one with powers of two falling a little, and "
-    "eight bits lie four times lower. With outlier channels, against the spread of the channels, the four-bit lines "
-    "climb to more than half and the one with powers of two lies highest; eight bits stay below one tenth. With the "
-    "mean subtracted all lines are back where they were for Gaussian numbers."
+    "menu chooses the numbers. For Gaussian numbers the two lines of four-bit elements lie close together near ten "
+    "per cent, the one with finer scales rising with the block and the one with powers of two falling a little; the "
+    "two lines of eight-bit elements lie well below. With outlier channels, measured against the spread of the "
+    "channels, both four-bit lines climb to more than half, the one with powers of two highest, while eight bits stay "
+    "near a tenth or below it. With the mean subtracted all lines are back where they were for Gaussian numbers."
 )
 LINES = {  # what is drawn: its scheme in blocks, its scheme of one scale for all, role, dash
     "E2M1, scales in E4M3": ("NVFP4", "E2M1", "accent", "solid"),
