@@ -119,6 +119,9 @@ TYPED = {
         arrows(", ", False),
         f"E4M3 {worst(E4M3)}, E5M2 {worst(E5M2)}, E2M1 {worst(E2M1)}",
         f"4 is {6:03b}, 6 is {7:03b}",
+        f"Largest: E4M3 {E4M3.max:.0f}, E5M2 {E5M2.max:,.0f}, E2M1 {E2M1.max:.0f}",
+        f"amax ÷ (448 · 6) = amax ÷ {448 * 6}",
+        "the scores 1, 0, 1 become ⅓, \N{MINUS SIGN}⅔, ⅓",
     ],
 }
 
@@ -277,11 +280,24 @@ def test_what_is_said_of_the_outlier_in_the_boards_block():
     assert sum(value == 0 for value in back) - BOARD.count(0) == 9
 
 
+def test_the_mean_key_changes_no_share():
+    assert CENTRED == [Fraction(1, 3), Fraction(-2, 3), Fraction(1, 3)]
+
+
+def test_the_error_of_a_score_is_that_of_the_keys_over_its_spread():
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(64, 128, generator=generator), torch.randn(4096, 128, generator=generator)
+    off = (dequantize(quantize(k, NVFP4)) - k).norm() / k.norm()
+    scores, rounded_scores = q @ k.T, q @ dequantize(quantize(k, NVFP4)).T
+    assert ((rounded_scores - scores).norm() / scores.norm()).item() == pytest.approx(off.item(), rel=0.05)
+
+
 def test_a_million_gaussian_numbers():
     shares = {found["magnitude"]: found["share"] for found in table("nvfp4_block", "used")}
     assert min(shares.values()) > 5 and shares[6] > 100 / 16
     assert row("nvfp4_block", "gaussian")["error"] == pytest.approx(of("gaussian", "NVFP4", 16), rel=0.01)
-    assert "off by 9.5 %" in words(SHEET) and round(row("nvfp4_block", "gaussian")["error"], 1) == 9.5
+    assert "value off by 9.5 %" in words(SHEET) and "Nine and a half per cent" in words(CHAPTER)
+    assert round(row("nvfp4_block", "gaussian")["error"], 1) == 9.5
 
 
 # The figures, drawn from the records themselves, and the snippet's block, which is the tests' own.
