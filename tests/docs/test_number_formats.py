@@ -281,7 +281,7 @@ def test_what_is_said_of_the_outlier_in_the_boards_block():
 
 
 def test_the_mean_key_changes_no_share():
-    assert CENTRED == [Fraction(1, 3), Fraction(-2, 3), Fraction(1, 3)]
+    assert [Fraction(1, 3), Fraction(-2, 3), Fraction(1, 3)] == CENTRED
 
 
 def test_the_error_of_a_score_is_that_of_the_keys_over_its_spread():
