@@ -195,6 +195,35 @@ def test_pytorchs_own_cast_saturates_in_the_pinned_version():
     assert torch.tensor([448.0, 465.0, 500.0]).to(torch.float8_e4m3fn).float().tolist() == [448, 448, 448]
 
 
+def drawing(name):
+    return (ROOT / "docs" / "assets" / "drawings" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_the_drawn_bits():
+    widths = {"FP32": (8, 23), "BF16": (8, 7), "FP16": (5, 10)}
+    widths |= {format.name: (format.exponent_bits, format.mantissa_bits) for format in (E5M2, E4M3, E2M1)}
+    assert drawing("bit-fields").count("<rect") == sum(1 + sum(pair) for pair in widths.values())
+    shown = words("assets/drawings/bit-fields.svg")
+    assert all(f"{name} 1, {e}, {m}" in shown for name, (e, m) in widths.items() if name != "FP32")
+
+
+def test_the_drawn_ruler():
+    shown = words("assets/drawings/ruler.svg")
+    assert " ".join(number(tie, False) for tie in TIES) in shown
+    marks = [f"{number(mark, False)} {code:03b}" for code, mark in enumerate(values(E2M1)[:8].tolist())]
+    assert " ".join(marks) in shown
+
+
+def test_the_drawn_marks():
+    source = drawing("moved-marks")
+    dots = sorted(float(x) for x in re.findall(r'<circle cx="([\d.]+)"', source))
+    assert dots == pytest.approx(sorted(16 + 61 * abs(value) for value in BOARD), abs=0.1)
+    marks = [float(x) for x in re.findall(r'<line x1="([\d.]+)" y1="\d+" x2="\1"', source)]
+    wanted = [mark * scale for scale in (1, 0.75, 7.5) for mark in values(E2M1)[:8].tolist() if mark * scale <= 6]
+    assert marks == pytest.approx([16 + 61 * mark for mark in wanted], abs=0.1)
+    assert decode(quantize(torch.tensor([45.0] * 16), NVFP4, tensor_scale=WHOLE).scales, E4M3).item() * WHOLE == 7.5
+
+
 # What the chapter says of errors in words.
 
 
