@@ -307,6 +307,7 @@ def test_what_is_said_of_the_outlier_in_the_boards_block():
     back = dequantize(quantize(loud, NVFP4, tensor_scale=WHOLE)).tolist()[1:]
     assert {abs(value) for value in back} == {0, 3.75}
     assert sum(value == 0 for value in back) - BOARD.count(0) == 9
+    assert (len(back), len(back) - BOARD.count(0), sum(value != 0 for value in back)) == (15, 14, 5)
 
 
 def test_the_mean_key_changes_no_share():
