@@ -2,13 +2,8 @@
 # # Every number of the small formats
 #
 # A floating-point number is a sign, an exponent and a mantissa: how many bits each of six
-<<<<<<< HEAD
-# formats gives to either, and what that buys. Normal is the smallest number with a leading 1,
-# smallest the smallest above 0, count how many positive numbers there are.
-=======
 # formats gives to the last two, and what that buys. Normal is the smallest number with a
 # leading 1, smallest the smallest above 0, count how many positive numbers there are.
->>>>>>> refs/w/H
 
 # %% tags=["formats"]
 import torch
@@ -20,19 +15,11 @@ fp32 = Format("FP32", 32, 8, 23, bias=127, largest=0x7F7FFFFF, infinity=0x7F8000
 bf16 = Format("BF16", 16, 8, 7, bias=127, largest=0x7F7F, infinity=0x7F80, nan=None)
 fp16 = Format("FP16", 16, 5, 10, bias=15, largest=0x7BFF, infinity=0x7C00, nan=None)
 six = [fp32, bf16, fp16, E5M2, E4M3, E2M1]
-<<<<<<< HEAD
 columns = ["bits", "exponent", "mantissa", "bias", "max", "normal", "smallest", "count"]
 formats = Table("formats", format="", **dict.fromkeys(columns, ""))
 for each in six:
     sizes = [each.bits, each.exponent_bits, each.mantissa_bits, each.bias]
     reach = [each.max, each.smallest_normal, each.smallest, each.largest]
-=======
-columns = ["exponent", "mantissa", "bias", "max", "normal", "smallest", "count"]
-formats = Table("formats", format="", **dict.fromkeys(columns, ""))
-for each in six:
-    sizes = [each.exponent_bits, each.mantissa_bits, each.bias]
-    reach = [f"{each.max:.6g}", each.smallest_normal, each.smallest, each.largest]
->>>>>>> refs/w/H
     formats.add(**dict(zip(formats.columns, [each.name, *sizes, *reach], strict=True)))
 formats.show()
 

@@ -95,7 +95,7 @@ def number(value: float) -> str:
     """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
     if value == 0 or 1e-3 <= abs(value) < 1e4:
         return f"{value:.4g}"
-    return f"{value:.0f}" if abs(value) >= 1e4 else power_of_ten(f"{value:.3e}")
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else power_of_ten(f"{value:.3e}")
 
 
 def power_of_ten(text: str) -> str:
