@@ -14,8 +14,9 @@ ALT = (
 PANELS = {  # column of the table -> title and ticks of its axis
     "spread": ("spread", [1, 4, 16, 64]),
     "largest": ("largest, %", [10, 25, 50, 100]),
-    "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1e-3]),
+    "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1]),
 }
+NAMES = {1e-30: "10⁻³⁰", 1e-20: "10⁻²⁰", 1e-10: "10⁻¹⁰"}
 
 
 def figure() -> go.Figure:
@@ -24,7 +25,7 @@ def figure() -> go.Figure:
     fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.06)
     for panel, (quantity, (title, ticks)) in enumerate(PANELS.items(), start=1):
         for suffix, name, role, dash in [
-            ("_raw", "as they are", "accent", "solid"),
+            ("_raw", "not divided", "accent", "solid"),
             ("", "divided by √d", "soft", "dot"),
         ]:
             fig.add_scatter(
@@ -40,10 +41,17 @@ def figure() -> go.Figure:
                 row=panel,
                 col=1,
             )
-        fig.update_yaxes(title=title, type="log", tickvals=ticks, ticktext=ticks, row=panel, col=1)
+        fig.update_yaxes(
+            title=title,
+            type="log",
+            tickvals=ticks,
+            ticktext=[NAMES.get(tick, tick) for tick in ticks],
+            row=panel,
+            col=1,
+        )
     fig.update_yaxes(fixedrange=True)
     fig.update_xaxes(type="log", tickvals=d, ticktext=d, fixedrange=True)
-    fig.update_xaxes(title="head dimension d", row=len(PANELS), col=1)
+    fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
     fig.update_layout(
         template=None,
         height=420,

@@ -28,10 +28,10 @@ def figure() -> go.Figure:
             visible=index == shown,
             sort=False,
             direction="clockwise",
-            textinfo="label+percent",
+            texttemplate="%{label}<br>%{percent:.0%}",
             textposition="inside",
             insidetextorientation="horizontal",
-            hovertemplate=f"{words[index]} gives %{{label}} %{{percent}}<extra></extra>",
+            hovertemplate=f"{words[index]} gives %{{label}} %{{percent:.0%}}<extra></extra>",
         )
     everyone = list(range(len(names)))
     fig.update_layout(

@@ -35,9 +35,9 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    from scripts.site import glossary, ledger, measurements
+    from scripts.site import glossary, ledger, measurements, sheets
 
-    markdown = measurements.with_every_record(markdown)
+    markdown = sheets.with_every_sheet(measurements.with_every_record(markdown))
     ledger.current = ledger.Page(url=page.url, text=markdown)
     explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
     return f"{markdown}\n\n{glossary.abbreviations()}" if explained else markdown

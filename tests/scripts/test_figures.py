@@ -137,7 +137,7 @@ def test_scaling_draws_both_forms_of_three_quantities_on_logarithmic_axes(rows):
     assert all(list(trace.x) == [row["d"] for row in table] for trace in figure.data)
     axes = [axis for name, axis in figure.to_plotly_json()["layout"].items() if re.match("[xy]axis", name)]
     assert {axis["type"] for axis in axes} == {"log"}
-    assert sorted({trace.name for trace in figure.data if trace.showlegend}) == ["as they are", "divided by √d"]
+    assert sorted({trace.name for trace in figure.data if trace.showlegend}) == ["divided by √d", "not divided"]
 
 
 def test_scaling_measures_what_the_chapter_proves(rows):

@@ -1,20 +1,17 @@
-"""Chapter 6: what was worked by hand is computed, and what is said of records and of compiled code is looked up."""
+"""Blocks of keys: hand-worked numbers are what they must be, and words agree with the records and the compiled code."""
 
 # ruff: noqa: RUF001  (a multiplication sign, as print has it)
 
-import importlib
-import os
 import re
-import subprocess
-import sys
+from itertools import pairwise
 from math import exp, inf
 
 import pytest
 
 from kernels.cost import attention_flops, gib, mib, qkvo_bytes, requested_bytes
 from kernels.hardware import H100
-from scripts import records
-from tests.docs.test_by_hand import ROOT, K, Q, V, blend, dot, percent, softmax, vector, words
+from tests.docs.by_hand import ROOT, K, Q, V, blend, dot, minutes, percent, row, softmax, table, vector, words
+from tests.docs.compiled import elsewhere
 
 CHAPTER = "chapters/blocks-of-keys.md"
 SHEET = "whiteboard/blocks-of-keys.md"
@@ -27,6 +24,7 @@ LOAD = 16  # bytes, the most that one instruction brings a thread
 LOADS = TILE * BYTES // THREADS // LOAD
 REGISTERS, SHARED = (int(H100[of].value) for of in ("registers per SM", "shared memory per SM"))
 ROW, SCORES = 4 * N, 4 * N * QUERIES  # bytes of FP32
+LENGTHS = [256, 512, 1024, 2048, 4096, 8192]  # of the run
 CACHE = 2 * N * D * BYTES  # K and V of one head
 
 FIRST, SECOND = ([[q * k for q, k in zip(Q[0], key, strict=True)] for key in block] for block in (K[:2], K[2:]))
@@ -67,7 +65,8 @@ TYPED = {
         f"The shared memory of an SM, {SHARED // 2**10} KiB, holds {SHARED // ROW}",
         f"Its uppermost {REGISTERS // ROW} rows, {REGISTERS // 2**10} KiB, are all the registers of one SM",
         "N = 61, blocks of 32. What must the last three scores",
-        f"Keys {61 + 1} to {2 * KEYS} do not exist",
+        "The keys are numbered 0 to {}; numbers {}, {} and {} do not".format(*range(60, 2 * KEYS)),
+        f"{1021} keys are {1021 // KEYS} full blocks and one of {1021 % KEYS}",
         f"{QUERIES} × {N} × 2 bytes = {mib(SCORES // 2):.0f} MiB",
         f"No, it is still {['', 'one', 'two', 'three', 'four'][SCORES // 2 // REGISTERS]} times too large",
         f"a strip of {2 * REGISTERS // ROW} queries",
@@ -131,17 +130,15 @@ def test_the_strip_is_drawn_to_scale():
 
 
 def test_the_minutes_of_the_sheet_add_up():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert f"{sum(minutes)} minutes" in words(SHEET)
+    assert f"{sum(minutes(SHEET))} minutes" in words(SHEET)
 
 
 # What the chapter says in words of measurements.
 
 
 def median(form, head_dim, n=512):
-    rows = records.read("prefill_speed").table(f"forward_{head_dim}")
-    (row,) = [row for row in rows if (row["form"], row["n"], row["causal"]) == (form, n, False)]
-    return row["median"]
+    wanted = {"form": form, "direction": "forward", "n": n, "causal": False}
+    return row("prefill_speed", f"forward_{head_dim}", head_dim=head_dim, **wanted)["median"]
 
 
 def test_blocks_are_faster_and_the_square_faster_still():
@@ -162,47 +159,44 @@ def test_one_key_pays_by_the_step_and_a_block_by_the_number():
     assert max(steps) < 1.06 * min(steps)
     numbers = [median("key_blocks_attention", d) for d in (64, 128, 256)]
     assert max(numbers) < 1.15 * min(numbers)
-    grown = {
-        form: median(form, 256, 1024) / median(form, 256) for form in ("one_key_attention", "key_blocks_attention")
-    }
-    assert grown["one_key_attention"] > 2.4 and 1.9 < grown["key_blocks_attention"] < 2.1
+
+
+def meeting(form, n):
+    return row("key_blocks", "times", form=form, n=n)["one_meeting"]
+
+
+def test_the_walk_over_the_row_is_32_times_shorter_and_still_there():
+    one_key, blocks = ({n: meeting(f"{form}_attention", n) for n in LENGTHS} for form in ("one_key", "key_blocks"))
+    assert max(blocks[n] for n in LENGTHS[:-1]) < 1.15 * min(blocks.values())  # nearly level up to 4096
+    assert 1.5 * blocks[4096] < blocks[8192] < 2 * blocks[512]  # rises, does not double
+    leads = [one_key[n] / blocks[n] for n in LENGTHS]
+    assert leads[0] > 4 and leads[-1] > 20 and max(leads) == leads[-1]  # the longer, the more a block is worth
+    assert all(after > 0.95 * before for before, after in pairwise(leads))
 
 
 def test_hbm_delivers_the_inputs_once():
-    (row,) = [row for row in records.read("hbm_traffic").table("whole") if row["form"] == "key_blocks_attention"]
-    assert row["times_the_least"] == pytest.approx(0.75, rel=0.05)  # Q, K and V of Q, K, V and the output
-    assert row["requested"] > 500 * row["flushed"]
+    counted = row("hbm_traffic", "whole", form="key_blocks_attention")
+    assert counted["times_the_least"] == pytest.approx(0.75, rel=0.05)  # Q, K and V of Q, K, V and the output
+    assert counted["requested"] > 500 * counted["flushed"]
+    assert counted["requested"] == row("hbm_traffic", "whole", form="one_key_attention")["requested"]
+    written_squares = [row("hbm_traffic", "whole", form=form) for form in ("attention", "three_kernel_attention")]
+    assert all(other["times_the_least"] > 50 for other in written_squares)  # many times the least
 
 
-# What the chapter says of compiled code: no GPU is needed to compile for one, but a process without the interpreter is.
+def test_both_programs_pass_and_the_last_block_is_not_full():
+    verdicts = {row["form"]: row["verdict"] for row in table("key_blocks", "errors")}
+    assert set(verdicts) == {"attention", "one_key_attention", "key_blocks_attention"}
+    assert set(verdicts.values()) == {"passes"}
+    used = {row["form"]: row["of_budget"] for row in table("key_blocks", "errors")}
+    assert used["attention"] > 2 * max(used["one_key_attention"], used["key_blocks_attention"])  # err less
 
 
-def widths_of_loads(rung):
-    """Bytes a thread of each load of global memory, as compiled for an H100: BF16, heads of 128, 512 keys."""
-    import triton
-    from triton.backends.compiler import GPUTarget
+def test_the_three_kernels_share_a_key_among_64_queries():
+    three_kernels = pytest.importorskip("kernels.three_kernels")
+    assert three_kernels.BLOCK_Q == three_kernels.BLOCK_K == QUERIES
 
-    module = importlib.import_module(f"kernels.{rung}")
-    kernel = getattr(module, f"{rung}_kernel")
-    sizes = {"ROW": 512} if rung == "one_key" else {"BLOCK_K": module.BLOCK_K, "LINES": 512 // module.BLOCK_K}
-    fixed = {"HEAD_DIM": D, "PADDED_DIM": D, "CAUSAL": False, "key_lengths": None} | sizes
-    fixed |= dict.fromkeys(["q_column", "k_column", "v_column"], 1)  # as a launch does for a stride of 1
-    types = dict.fromkeys("qkv", "*bf16") | {"out": "*bf16", "scale": "fp32"}
-    names = [parameter.name for parameter in kernel.params]
-    signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
-    strides = ("_batch", "_head", "_row")
-    even = [name for name in names if name not in fixed and (signature[name] == "*bf16" or name.endswith(strides))]
-    source = triton.compiler.ASTSource(
-        fn=kernel,
-        signature=signature,
-        constexprs={(names.index(name),): value for name, value in fixed.items()},
-        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in even},
-    )
-    code = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": THREADS // 32}).asm
-    if rung == "key_blocks":  # a warp holds two keys, 16 threads and 8 numbers a thread each
-        assert "sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1]" in code["ttgir"]
-    ptx = code["ptx"]
-    return [int(times or 1) * int(bits) // 8 for times, bits in re.findall(r"ld\.global(?:\.v(\d))?\.b(\d+)", ptx)]
+
+# What the chapter says of compiled code.
 
 
 @pytest.mark.parametrize(
@@ -213,34 +207,16 @@ def widths_of_loads(rung):
     ],
 )
 def test_how_wide_the_loads_of_keys_and_values_are(rung, widths):
-    pytest.importorskip("triton.backends.nvidia")
-    compiled = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    code = f"from tests.docs.test_by_hand_ch6 import widths_of_loads; print(widths_of_loads({rung!r}))"
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=compiled, capture_output=True, text=True, timeout=120
+    assert elsewhere(f"widths_of_loads({rung!r}, 512, {D})") == str(widths)
+
+
+def test_a_warp_holds_two_keys_of_a_block():  # 16 threads and 8 numbers a thread for each
+    assert "sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1]" in elsewhere(
+        f"layouts('key_blocks', 512, {D})"
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == str(widths)
 
 
-# The figures, drawn from the records themselves.
-
-
-def test_the_ladder_shows_the_records_times():
-    figure = importlib.import_module("scripts.figures.ladder_so_far").figure()
-    (menu,) = figure.layout.updatemenus
-    for index, head_dim in enumerate((64, 128, 256)):
-        trace, button = figure.data[index], menu.buttons[index]
-        forms = ["one_key_attention", "key_blocks_attention", "three_kernel_attention", "attention", "sdpa_cudnn"]
-        assert list(trace.x) == [median(form, head_dim) for form in forms]
-        assert button.label == str(head_dim)
-        assert button.args[0]["visible"] == [other == index for other in range(3)]
-    assert [trace.visible for trace in figure.data].index(True) == menu.active
-
-
-def test_the_steps_are_drawn_against_the_scores():
-    figure = importlib.import_module("scripts.figures.steps_and_numbers").figure()
-    scores = [2048 // head_dim * 16384 // 512 * 512**2 / 1e6 for head_dim in (256, 128, 64)]
-    for trace, form in zip(figure.data, ("one_key_attention", "key_blocks_attention"), strict=True):
-        assert list(trace.x) == scores
-        assert list(trace.y) == [median(form, head_dim) for head_dim in (256, 128, 64)]
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_the_longest_row_fits_beside_the_tile(head_dim):
+    used, spilled = elsewhere(f"*registers('key_blocks', 16384, {head_dim})").split()
+    assert int(used) <= 255 and spilled == "0"

@@ -1,28 +1,46 @@
 """The primer and the 29-minute talk: every number worked by hand, or taken from the registry, is computed here."""
 
-import re
 from math import exp, log, log2
 from xml.etree import ElementTree
 
 import pytest
 
-from kernels.cost import attention_flops, gib, mb, mib, qkvo_bytes, square_bytes
-from kernels.hardware import H100, V100
+from kernels.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
+from kernels.hardware import V100
 from scripts.figures import tile_reuse
-from tests.docs.test_by_hand import AT_THE_BOARD, ROOT, SHARES, K, Q, S, V, blend, dot, percent, softmax, vector, words
+from tests.docs.by_hand import (
+    AT_THE_BOARD,
+    ROOT,
+    SHARES,
+    K,
+    Q,
+    S,
+    V,
+    blend,
+    dot,
+    minutes,
+    percent,
+    softmax,
+    table,
+    value,
+    vector,
+    words,
+)
 
 CHAPTER = "chapters/primer.md"
 SHEET = "whiteboard/talk.md"
 DRAWING = "assets/drawings/gpu.svg"
+TILE = "assets/drawings/tile.svg"
 
-SMS, CLOCK, PEAK, HBM, SHARED = (
-    H100[name].value for name in ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
+SMS, CLOCK, PEAK, HBM, SHARED = map(
+    value, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth", "shared memory bandwidth")
 )
-TENSOR, LANES = H100["bf16 tensor core"].value, H100["fp32 lanes"].value
-REGISTERS, SHARED_SIZE, L2 = (H100[name].value for name in ("registers per SM", "shared memory per SM", "l2"))
+TENSOR, LANES = value("bf16 tensor core"), value("fp32 lanes")
+REGISTERS, SHARED_SIZE, L2, HBM_SIZE = map(value, ("registers per SM", "shared memory per SM", "l2", "hbm"))
 HBM_CLOCK = HBM / SMS / CLOCK  # bytes a clock for each SM
-SHARED_CLOCK = H100["shared memory per clock"].value
+SHARED_CLOCK = value("shared memory per clock")
 REGISTERS_CLOCK = LANES / 2 * 3 * 4  # a multiply-add reads 3 numbers of 4 bytes
+REGISTERS_SPEED = value("register bandwidth")
 RIDGE, SHARED_RIDGE = PEAK / HBM, PEAK / SHARED
 EDGE, SHARED_EDGE = 2 * RIDGE, 2 * SHARED_RIDGE
 
@@ -42,6 +60,9 @@ def kib(count):
     return f"{count / 2**10:.0f} KiB"
 
 
+LOWERED = softmax([0, -2, -2])
+FED = 64 / 2 * HBM  # FLOP/s, of a matmul whose tiles have an edge of 64 and come from HBM
+
 A, B = [[1, 2], [3, 4]], [[1, 0], [1, 1]]
 PRODUCT = [[dot(row, column) for column in zip(*B, strict=True)] for row in A]
 
@@ -50,48 +71,67 @@ TYPED = {
         f"[2, 1] · [3, \N{MINUS SIGN}4] = 6 \N{MINUS SIGN} 4 = {dot([2, 1], [3, -4])}",
         f"$e^1 = {exp(1):.2f}$, $e^5 = {exp(5):.0f}$, $e^{{-5}} = {exp(-5):.4f}$",
         f"the sum $e + 1 + e = {sum(map(exp, S[0])):.2f}$, and ln 6.44 = {LSE:.2f}",
-        f"$e^{{1 - {LSE:.2f}}}$ is {100 * exp(1 - LSE):.0f} %, $e^{{0 - {LSE:.2f}}}$ is {100 * exp(-LSE):.0f} %",
+        f"= e^{{1 - {LSE:.2f}}}$, which is {100 * exp(1 - LSE):.0f} %; "
+        f"that of the second is $e^{{0 - {LSE:.2f}}}$, which is {100 * exp(-LSE):.0f} %. This {LSE:.2f}",
         f"Since $e = 2^{{{log2(exp(1)):.4f}}}$",
         " \\\\ ".join(" & ".join(map(str, row)) for row in A),
         " \\\\ ".join(" & ".join(map(str, row)) for row in PRODUCT),
+        f"The {PRODUCT[1][0]} is row 2 with column 1: 3 · 1 + 4 · 1",
         f"16 · 8 = {fetched(4, 1)} numbers",
-        f"4 · 2 · 8 = {fetched(4, 2)}",
+        f"8 + 8 numbers. 4 · 16 = {fetched(4, 2)}",
         f"16 + 16 = {fetched(4, 4)}, each number once",
-        f"16 · 8 = {2 * 4**3} FLOP",
+        f"16 cells of 8 FLOP are {2 * 4**3} FLOP",
         "is good for {:.0f} FLOP, then {:.0f}, then {:.0f}".format(
             *(2 * 4**3 / fetched(4, edge) for edge in (1, 2, 4))
         ),
         f" product: {fetched(4, 1)}, {fetched(4, 2)}, {fetched(4, 4)}",
         # the registry
         f"A kitchen has {SMS} stations",
-        f"The clock is {CLOCK / 1e9:.2f} GHz",
+        f"plain lanes with {LANES} FLOP a clock and tensor cores with {TENSOR}. The lanes ask the registers, "
+        f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock. Shared memory, {kib(SHARED_SIZE)}, gives "
+        f"{SHARED_CLOCK} bytes a clock. It is one of {SMS} SMs, which share {mib(L2):.0f} MiB of L2 cache and "
+        f"{HBM_SIZE / 1e9:.0f} GB of HBM. HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for "
+        "each SM",
+        f'the "{HBM_SIZE / 1e9:.0f} GB" of the GPU\'s name',
+        f"| HBM | – | {HBM_SIZE / 1e9:.0f} GB, by its name | {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",  # noqa: RUF001
+        f"the tensor cores of one SM do {TENSOR} FLOP a clock on 16-bit numbers, and its plain FP32 lanes {LANES}: "
+        f"{TENSOR // LANES} times",
+        f"The clock is the {CLOCK / 1e9:.2f} GHz",
         f"{LANES} FLOP a clock are {LANES // 2} multiply-adds, and each reads 3 numbers of 4 bytes",
         f"| Registers | {kib(REGISTERS)} | {mib(SMS * REGISTERS):.0f} MiB "
-        f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_CLOCK * SMS * CLOCK / 1e12:.0f} TB/s |",
+        f"| {REGISTERS_CLOCK:.0f} asked for | {REGISTERS_SPEED / 1e12:.0f} TB/s |",
         f"| Shared memory | {kib(SHARED_SIZE)} | {mib(SMS * SHARED_SIZE):.1f} MiB "
         f"| {SHARED_CLOCK} | {SHARED / 1e12:.1f} TB/s |",
-        f"can have {H100['shared memory per block'].value / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
+        f"can have {value('shared memory per block') / 2**10:.0f} KiB of the {SHARED_SIZE / 2**10:.0f}",
         f"| L2 | – | {mib(L2):.0f} MiB |",  # noqa: RUF001
-        f"| {HBM_CLOCK:.1f} | {HBM / 1e12:.2f} TB/s |",
+        f"Far beyond {mib(L2):.0f} MiB it is the speed of HBM",
+        f"The row of 16 MiB is the one quoted above. Divide it by {SMS} SMs and {CLOCK / 1e9:.2f} GHz: the bytes a "
+        f"clock lie between shared memory's {SHARED_CLOCK} and HBM's {HBM_CLOCK:.1f}",
         f"bytes a clock: {REGISTERS_CLOCK:.0f}, {SHARED_CLOCK}, {HBM_CLOCK:.1f}",
         f"{REGISTERS_CLOCK:.0f}, {SHARED_CLOCK} and {HBM_CLOCK:.0f} bytes a clock for each SM",
-        f"80 GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
+        f"a GPU that holds {HBM_SIZE / 1e9:.0f} GB has {mib(SMS * REGISTERS):.0f} MiB of registers",
         f"an SM can do {TENSOR} FLOP on numbers of 16 bits",
         f"{HBM / 1e12:.2f} TB/s ÷ {SMS} ÷ {CLOCK / 1e9:.2f} GHz = {HBM_CLOCK:.1f} bytes: {HBM_CLOCK / 2:.0f} numbers",
         f"{TENSOR} ÷ {HBM_CLOCK:.1f} = {RIDGE:.0f} FLOP a byte",
         f"{SMS} · {TENSOR} · {CLOCK / 1e9:.2f} GHz = {PEAK / 1e12:.0f} TFLOP/s, and 989 ÷ 3.35 = {RIDGE:.0f}",
         f"{TENSOR} ÷ {SHARED_CLOCK} = {SHARED_RIDGE:.0f} FLOP a byte",
-        f"That number, {RIDGE:.0f}, is the *ridge*",
+        f"The {RIDGE:.0f} FLOP a byte are called the *ridge*",
         f"To reach {SHARED_RIDGE:.0f} takes an edge of {SHARED_EDGE:.0f}. "
         f"To reach {RIDGE:.0f} takes an edge of {EDGE:.0f}",
         f"an edge of {EDGE:.0f} fits no SM",
         f"{EDGE:.0f}² · 4 bytes = {mb(round(EDGE) ** 2 * 4):.1f} MB, and the registers of an SM hold {kib(REGISTERS)}",
         f"{PEAK * 1e-6 / 1e6:.0f} million FLOP in each of these microseconds",
-        f"its plain FP32 lanes {LANES}: {TENSOR // LANES} times",
         f"{V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s beside {V100['fp32 peak'].value / 1e12:.1f}, "
         f"{V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} times",
-        f"takes {H100['wgmma rows'].value} rows at a time",
+        f"takes {value('wgmma rows')} rows at a time",
         f"{RIDGE:.0f} FLOP a byte, worked out in two ways",
+        f"A KiB is {2**10} bytes, a MiB {2**20 // 2**10} KiB",
+        # questions
+        f"The shares stay {100 * LOWERED[0]:.0f} %, {100 * LOWERED[1]:.0f} % and {100 * LOWERED[2]:.0f} %",
+        f"(a) {PEAK / 1e12:.0f} TFLOP/s: an edge of {SHARED_EDGE:.0f} is enough",
+        f"(c) {HBM / 1e12:.2f} TFLOP/s, one operation for each byte",
+        f"(b) {FED / 1e12:.0f} TFLOP/s, about a ninth of that",
+        f"makes {64 // 2} FLOP a byte, and 32 · 3.35 TB/s = {FED / 1e12:.0f} TFLOP/s",
     ],
     SHEET: [
         f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
@@ -130,15 +170,23 @@ def test_what_is_said_of_the_numbers():
     assert round(EDGE) ** 2 * 4 > REGISTERS  # no SM holds the sums of such a tile
     assert [round(share, 2) for share in softmax(S[0])[:2]] == [0.42, 0.16]
     assert 8 < SHARED_CLOCK / HBM_CLOCK < 13 and 8 < REGISTERS_CLOCK / SHARED_CLOCK < 13  # "about a factor of ten"
+    assert pytest.approx(REGISTERS_SPEED) == REGISTERS_CLOCK * SMS * CLOCK
     assert 0.9 * SMS * CLOCK * TENSOR < PEAK <= SMS * CLOCK * TENSOR
-    assert gib(SMS * REGISTERS) < 1
+    assert softmax([5, 3, 3]) == pytest.approx(LOWERED)
+    assert round(PEAK / FED) == round(SHARED / HBM) == 9  # a ninth
+
+
+def test_what_is_said_of_the_speed_of_l2():
+    speeds = {each["size"]: 1e12 * each["speed"] for each in table("l2_speed", "sizes")}
+    assert HBM_CLOCK < speeds[16] / SMS / CLOCK < SHARED_CLOCK
+    assert speeds[256] < 1.3 * HBM  # a fifth of such a tensor may lie in L2 at any time
 
 
 def test_the_minutes_of_the_talk_are_those_of_the_plan():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert minutes == [4, 6, 5, 4, 3, 5, 2]
-    assert f"# The {sum(minutes)}-minute talk" in words(SHEET) and f"{sum(minutes)} minutes" in words(SHEET)
-    assert f"in minute {sum(minutes[:4])}" in words(SHEET)
+    planned = minutes(SHEET)
+    assert planned == [4, 6, 5, 4, 3, 5, 2]
+    assert f"# The {sum(planned)}-minute talk" in words(SHEET) and f"{sum(planned)} minutes" in words(SHEET)
+    assert f"in minute {sum(planned[:4])}" in words(SHEET)
 
 
 def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
@@ -156,7 +204,7 @@ def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
         f"registers {kib(REGISTERS)}",
         f"shared memory {kib(SHARED_SIZE)}",
         f"L2 cache {mib(L2):.0f} MiB",
-        f"HBM 80 GB, {HBM / 1e12:.2f} TB/s",
+        f"HBM {HBM_SIZE / 1e9:.0f} GB, {HBM / 1e12:.2f} TB/s",
         f"{LANES} FLOP a clock",
         f"{TENSOR} FLOP a clock",
         f"lanes ask for {REGISTERS_CLOCK:.0f} B a clock",
@@ -167,11 +215,17 @@ def test_the_drawn_gpu_is_to_scale_and_says_what_the_registry_says():
     ]:
         assert text in shown
     assert round(REGISTERS_CLOCK / SHARED_CLOCK) == 12
-    alternative = words(CHAPTER)
-    assert f"plain lanes with {LANES} FLOP a clock and tensor cores with {TENSOR}" in alternative
-    assert f"HBM gives {HBM / 1e12:.2f} TB/s, which is {HBM_CLOCK:.1f} bytes a clock for each SM" in alternative
-    assert f"{kib(REGISTERS)}, for {REGISTERS_CLOCK:.0f} bytes a clock" in alternative
-    assert f"Shared memory, {kib(SHARED_SIZE)}, gives {SHARED_CLOCK} bytes a clock" in alternative
+
+
+def test_the_drawn_tile_is_fed_by_two_rows_and_two_columns():
+    drawing = ElementTree.parse(ROOT / "docs" / TILE)
+    marked = {
+        grid.get("data-what"): sum("data-marked" in cell.attrib for cell in grid)
+        for grid in drawing.iter()
+        if grid.get("data-what")
+    }
+    assert marked == {"first": 8, "second": 8, "product": 4}
+    assert fetched(4, 2) == 4 * (marked["first"] + marked["second"])
 
 
 def test_the_figure_levels_off_where_the_chapter_says():

@@ -1,58 +1,36 @@
-"""Every number worked by hand on a page is computed here, in plain Python, and looked for on the page."""
+"""Chapter 1 and its sheet: each number worked by hand is computed here, in plain Python, and looked for on the page."""
 
 import ast
 import re
 from math import exp, sqrt
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from kernels.cost import gib, mib, qkvo_bytes, square_bytes
+from tests.docs.by_hand import (
+    AT_THE_BOARD,
+    ROOT,
+    SHARES,
+    SHARES_DIVIDED,
+    K,
+    Q,
+    S,
+    V,
+    blend,
+    dot,
+    minutes,
+    percent,
+    row,
+    softmax,
+    vector,
+    words,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = "chapters/three-matmuls.md"
 SHEET = "whiteboard/three-matmuls.md"
 CARDS = "assets/drawings/cards.svg"
 
-Q = [[1, 0], [1, 1], [0, 1]]
-K = [[1, 0], [0, 1], [1, 1]]
-V = [[10, 0], [0, 10], [5, 5]]
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def softmax(scores):
-    return [exp(score) / sum(map(exp, scores)) for score in scores]
-
-
-def blend(shares, rows):
-    return [dot(shares, column) for column in zip(*rows, strict=True)]
-
-
-def vector(numbers, digits=0):
-    return "[" + ", ".join(f"{number:.{digits}f}" for number in numbers) + "]"
-
-
-def percent(shares, digits=0, between=" %, "):
-    return between.join(f"{100 * share:.{digits}f}" for share in shares) + " %"
-
-
-def words(page):
-    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    if page.endswith(".svg"):
-        text = " ".join(ElementTree.fromstring(text).itertext())
-    return " ".join(text.replace("**", "").split())
-
-
-S = [[dot(q, k) for k in K] for q in Q]
 DIVIDED = [[score / sqrt(2) for score in row] for row in S]
-SHARES = [softmax(row) for row in S]
-SHARES_DIVIDED = [softmax(row) for row in DIVIDED]
-AT_THE_BOARD = [[0.4, 0.2, 0.4], [0.25, 0.25, 0.5], [0.2, 0.4, 0.4]]
 OUTPUT = [blend(row, V) for row in SHARES]
 OUTPUT_DIVIDED = [blend(row, V) for row in SHARES_DIVIDED]
 OUTPUT_AT_THE_BOARD = [blend(row, V) for row in AT_THE_BOARD]
@@ -61,10 +39,27 @@ DOWN = [softmax(column)[0] for column in zip(*S, strict=True)]  # the first row,
 DOWN_PERCENT = [100 * share for share in [*DOWN, sum(DOWN)]]
 
 LONG = [1, 0, 0.5, -0.5]
-RECIPE = [dot([0.8, 0.2], label) for label in ([4.5, 0.1], [1.8, 5.0], [0.0, 0.0])]
+TASTE = [0.8, 0.2]
+RECIPE = [dot(TASTE, label) for label in ([4.5, 0.1], [1.8, 5.0], [0.0, 0.0])]
 FIVE, ONE_SET = softmax([4, 3, 2, 1, 0]), softmax([4, 3, 2, 1, 100])
 FACTORS = [new / old for new, old in zip(ONE_SET[:4], FIVE[:4], strict=True)]
 SQUARE = square_bytes(8192, 2)
+
+
+def sentence():
+    """Of what the word sat takes home from the sentence: cat's share, mat's, on's and the others' together."""
+    source = (ROOT / "snippets" / "sentence.py").read_text(encoding="utf-8")
+    vectors = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and node.targets[0].id in ("sentence", "asks", "offers")
+    }
+    scores = [dot(vectors["asks"]["sat"], vectors["offers"][word]) / sqrt(4) for word in vectors["sentence"]]
+    the, cat, sat, on, the_again, mat = softmax(scores)
+    return cat, mat, on, the + sat + the_again
+
+
+CAT, MAT, ON, OTHERS = (f"{100 * share:.0f} %" for share in sentence())
 
 
 def exponentials(scores):
@@ -75,8 +70,24 @@ def total(scores):
     return f"{sum(map(exp, scores)):.2f}"
 
 
+def key(number):
+    """A row of the key on the sheet."""
+    cells = [
+        f"row {number + 1}",
+        " ".join(map(str, S[number])),
+        f"{percent(SHARES[number], between=' ')} ({total(S[number])})",
+        f"{percent(SHARES_DIVIDED[number], 1, ' ')} ({total(DIVIDED[number])})",
+        percent(AT_THE_BOARD[number], between=" "),
+        vector(OUTPUT_AT_THE_BOARD[number]),
+        vector(OUTPUT_DIVIDED[number], 0 if number == 1 else 2),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 TYPED = {
     CHAPTER: [
+        # the cards
+        f"{CAT} of what cat hands over, {MAT} of mat's, {ON} of on's, and {OTHERS} of the other three together",
         # the dot product
         f"They add up to {dot(LONG, [0.5, 0, 1, 0]):.2f}",
         f"Flip every sign of k: \N{MINUS SIGN}{-dot(LONG, [-0.5, 0, -1, 0]):.2f}",
@@ -94,10 +105,13 @@ TYPED = {
         f"The third row is the first in another order: {percent(SHARES[2])}",
         "hold {:.0f} %, {:.0f} % and {:.0f} %: {:.0f} % of its attention".format(*DOWN_PERCENT),
         f"and the second word {100 * sum(softmax(column)[1] for column in zip(*S, strict=True)):.0f} %",
+        f"(a) {percent(OVER_THE_SUM[1])}",
         f"(b) {percent(SHARES[1])}",
+        f"(c) {percent(softmax([1, 1, 1]))}",
         f"are {exp(1):.2f}, {exp(1):.2f} and {exp(2):.2f} of {total(S[1])}",
         # sharpness, the recipe, a score of 100
         f"A score of 10 against a score of 5 is $e^5$, about {exp(10 - 5):.0f} to 1",
+        f"You want a taste: {100 * TASTE[0]:.0f} % spicy, {100 * TASTE[1]:.0f} % smoky",
         "The scores are {:.2f}, {:.2f} and {:.0f}".format(*RECIPE),
         f"the recipe {percent(softmax(RECIPE))}",
         f"one common factor, about {FACTORS[0] * 1e42:.0f}·10⁻⁴²",
@@ -115,7 +129,9 @@ TYPED = {
         f"the code prints {100 * SHARES_DIVIDED[0][0]:.1f} where the pie said {100 * SHARES[0][0]:.0f}",
         f"comes out close to {percent(OVER_THE_SUM[1])}, as if one had divided the scores by their sum",
         f"Do that to the first row and it gives {percent(OVER_THE_SUM[0])}",
+        "Then write {:.0f}, {:.0f}, {:.0f} % beside the first pie".format(*(100 * share for share in AT_THE_BOARD[0])),
         # the output
+        f"rounded to {percent(AT_THE_BOARD[0])}",
         f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} + 0.4 · {vector(V[2])}",
         f"= [4 + 0 + 2, 0 + 2 + 2] = {vector(OUTPUT_AT_THE_BOARD[0])}",
         f"{percent(AT_THE_BOARD[1])}, gives [2.5 + 2.5, 2.5 + 2.5] = {vector(OUTPUT_AT_THE_BOARD[1])}",
@@ -131,6 +147,15 @@ TYPED = {
     ],
     SHEET: [
         f"(.5, 0, 1, 0) = {dot(LONG, [0.5, 0, 1, 0]):.2f}",
+        *map(key, range(3)),
+        *(
+            text.format(*(100 * share for share in AT_THE_BOARD[0]))
+            for text in (
+                "beside the pie: {:.0f}, {:.0f}, {:.0f} %",
+                "our row comes to {:.0f}, {:.0f}, {:.0f} %",
+                "V beside {:.0f}, {:.0f}, {:.0f} %",
+            )
+        ),
         f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
         f"e, 1, e over {total(S[0])}",
         f"10 against 5 is {exp(10 - 5):.0f} to 1",
@@ -152,24 +177,10 @@ def test_a_number_worked_by_hand_is_right(page, text):
     assert text in words(page)
 
 
-@pytest.mark.parametrize("row", range(3))
-def test_the_key_on_the_sheet(row):
-    cells = [
-        f"row {row + 1}",
-        " ".join(map(str, S[row])),
-        f"{percent(SHARES[row], between=' ')} ({total(S[row])})",
-        f"{percent(SHARES_DIVIDED[row], 1, ' ')} ({total(DIVIDED[row])})",
-        percent(AT_THE_BOARD[row], between=" "),
-        vector(OUTPUT_AT_THE_BOARD[row]),
-        vector(OUTPUT_DIVIDED[row], 0 if row == 1 else 2),
-    ]
-    assert f"| {' | '.join(cells)} |" in words(SHEET)
-
-
 def test_the_minutes_of_the_sheet_add_up():
-    minutes = [int(found) for found in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / SHEET).read_text(), re.MULTILINE)]
-    assert f"{sum(minutes)} minutes" in words(SHEET)
-    assert f"| {sum(minutes)} |" in words("whiteboard/index.md")
+    total = sum(minutes(SHEET))
+    assert f"{total} minutes" in words(SHEET)
+    assert f"| {total} |" in words("whiteboard/index.md")
 
 
 def test_what_is_said_of_the_small_example():
@@ -184,6 +195,22 @@ def test_what_is_said_of_the_small_example():
     assert exp(89) > (2 - 2**-23) * 2.0**127  # too large for FP32
 
 
+def test_what_is_said_of_the_first_run():
+    ours, three_lines = (row("flash_first", "errors", form=form) for form in ("flash_attention", "attention"))
+    assert ours["largest"] < three_lines["largest"] and ours["mean"] < three_lines["mean"]
+
+
+def test_the_mean_of_the_gradients_would_hide_that_most_vanish():
+    torch = pytest.importorskip("torch")
+    query, key = torch.randn(2, 64, 64)  # d = 64
+    products = (query @ key.T).requires_grad_()
+    (gradient,) = torch.autograd.grad(products.softmax(-1), products, torch.randn_like(products))
+    size = gradient.abs()
+    assert size.median() < 1e-6 < 1e-3 < size.mean()
+    by_row = size.sum(-1).sort(descending=True).values
+    assert by_row[:16].sum() > 0.6 * by_row.sum()  # a few rows
+
+
 def test_the_drawn_spreadsheet():
     numbers = re.findall(r"(?<![₁₂₃\w])\d(?!\w)", words("assets/drawings/spreadsheet.svg").split("row: who asks")[1])
     keys_then_rows = [*K[0], *K[1], *K[2]] + [n for q, row in zip(Q, S, strict=True) for n in (*q, *row)]
@@ -191,16 +218,4 @@ def test_the_drawn_spreadsheet():
 
 
 def test_the_drawn_cards_show_the_shares_of_the_sentence():
-    source = (ROOT / "snippets" / "sentence.py").read_text(encoding="utf-8")
-    vectors = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign) and node.targets[0].id in ("sentence", "asks", "offers")
-    }
-    scores = [dot(vectors["asks"]["sat"], vectors["offers"][word]) / sqrt(4) for word in vectors["sentence"]]
-    the, cat, sat, on, the_again, mat = softmax(scores)
-    others = the + sat + the_again
-    taken = f"{100 * cat:.0f} % about cat, {100 * mat:.0f} % about mat, {100 * on:.0f} % about on"
-    assert f"{taken}, {100 * others:.0f} % the others" in words(CARDS)
-    alternative = f"{100 * cat:.0f} % of what cat hands over, {100 * mat:.0f} % of mat's, {100 * on:.0f} % of on's"
-    assert f"{alternative}, and {100 * others:.0f} % of the other three together" in words(CHAPTER)
+    assert f"{CAT} about cat, {MAT} about mat, {ON} about on, {OTHERS} the others" in words(CARDS)

@@ -1,0 +1,75 @@
+"""What a rung of the first kernels is compiled to for an H100: without a GPU, but also without the interpreter."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from scripts.records import ROOT
+
+THREADS = 128
+
+
+def compiled(rung, seq_k, head_dim):
+    """Triton's intermediate forms of ``kernels.<rung>``, in 16 bits, every key seen, all tensors contiguous."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    module = importlib.import_module(f"kernels.{rung}")
+    kernel = getattr(module, f"{rung}_kernel")
+    sizes = {"ROW": seq_k} if rung == "one_key" else {"BLOCK_K": module.BLOCK_K, "LINES": seq_k // module.BLOCK_K}
+    fixed = {"HEAD_DIM": head_dim, "PADDED_DIM": head_dim, "CAUSAL": False, "key_lengths": None} | sizes
+    fixed |= dict.fromkeys(["q_column", "k_column", "v_column"], 1)  # as a launch does for a stride of 1
+    types = dict.fromkeys("qkv", "*bf16") | {"out": "*bf16", "scale": "fp32"}
+    names = [parameter.name for parameter in kernel.params]
+    signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
+    strides = ("_batch", "_head", "_row")
+    even = [name for name in names if name not in fixed and (signature[name] == "*bf16" or name.endswith(strides))]
+    source = triton.compiler.ASTSource(
+        fn=kernel,
+        signature=signature,
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in even},
+    )
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": THREADS // 32}).asm
+
+
+def widths_of_loads(rung, seq_k, head_dim):
+    """Bytes a thread of each load of global memory, in the order of the code."""
+    ptx = compiled(rung, seq_k, head_dim)["ptx"]
+    return [int(times or 1) * int(bits) // 8 for times, bits in re.findall(r"ld\.global(?:\.v(\d))?\.b(\d+)", ptx)]
+
+
+def layouts(rung, seq_k, head_dim):
+    """How the compiler divides its tiles over the threads: the text of each layout."""
+    return re.findall(r"#ttg\.blocked<\{(.*?), order", compiled(rung, seq_k, head_dim)["ttgir"])
+
+
+def registers(rung, seq_k, head_dim):
+    """Registers a thread, and bytes that it moves out to memory for want of more, as ptxas counts them."""
+    from triton import knobs
+
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(compiled(rung, seq_k, head_dim)["ptx"])
+        file.flush()
+        command = [knobs.nvidia.ptxas.path, "--verbose", "--gpu-name=sm_90a", file.name, "--output-file", os.devnull]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    (used,) = re.findall(r"Used (\d+) registers", said)
+    return int(used), sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+
+
+def elsewhere(call):
+    """The value of one of these functions' calls, as text: in a process in which Triton compiles."""
+    pytest.importorskip("triton.backends.nvidia")
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    code = f"from tests.docs.{Path(__file__).stem} import *; print({call})"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
