@@ -68,7 +68,7 @@ def figure() -> go.Figure:
         for heads in HEADS
     ]
     words = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
-    ticks = {2**-8: "4 MiB", 2**-5: "32 MiB", 2**-2: "256 MiB", 2: "2 GiB", 2**4: "16 GiB", 2**7: "128 GiB"}
+    ticks = {4 / 1024: "4 MiB", 32 / 1024: "32 MiB", 256 / 1024: "256 MiB", 2: "2 GiB", 16: "16 GiB", 128: "128 GiB"}
     fig.update_layout(
         height=430,
         margin={"l": 70, "r": 10, "t": 70, "b": 50},
