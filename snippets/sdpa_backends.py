@@ -6,8 +6,7 @@
 # it launched, and the name of the last: that is how to tell which one ran. Default is the call
 # with nothing around it. A CPU launches no kernels: there it only says which backends it has.
 
-# %% tags=["asked"]
-import re
+# %% tags=["setup"]
 import warnings
 from functools import partial
 from itertools import pairwise
@@ -15,6 +14,7 @@ from itertools import pairwise
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from kernels.graphs import replayed
 from kernels.measure import Table, launches, time
 from kernels.peers import SDPA
 
@@ -35,6 +35,10 @@ def refusal(call, backend):
             return str(error).splitlines()[0]
 
 
+# %% [markdown]
+# Batch 2, 16 heads of 128, 1024 queries and keys, in BF16 on a GPU.
+
+# %% tags=["asked"]
 asked = Table("asked", backend="", runs="", launched="", last="")
 place = {"device": "cuda", "dtype": torch.bfloat16} if on_gpu else {}
 q, k, v = torch.randn(3, 2, 16, 1024, 128, **place)
@@ -42,13 +46,13 @@ for name, attention in backends.items():
     call = partial(attention, q, k, v)
     runs = not refusal(call, name)
     names = launches(call) if on_gpu and runs else []
-    last = [re.sub(r"^void |\(anonymous namespace\)|[<(].*", "", x) for x in names[-1:]]
-    asked.add(backend=name, runs=runs, launched=len(names) or None, last="".join(last))
+    last = names[-1].split("<")[0].split("(")[0].removeprefix("void ") if names else None
+    asked.add(backend=name, runs=runs, launched=len(names) or None, last=last)
 asked.show()
 
 # %% [markdown]
-# That was batch 2, 16 heads of 128, 1024 queries and keys, in BF16. Now cases less plain: who
-# refuses, and why? Of several reasons a backend names the first.
+# That was a plain case. In others, who refuses, and why? Of several reasons a backend names the
+# first.
 
 # %% tags=["refused"]
 causal = {"is_causal": True}
@@ -76,13 +80,14 @@ refused.show() if on_gpu else print("No GPU here, so its backends cannot be aske
 
 # %% [markdown]
 # Whom PyTorch chose: the backend that launches the same kernels as the default. And how long
-# each of them takes.
+# each takes on the GPU, replayed as a CUDA graph: called from Python, calls this short would
+# only show how long Python takes, and `with sdpa_kernel(...)` takes a while.
 
 # %% tags=["chosen"]
 chosen = Table("chosen", case="", chosen="", **dict.fromkeys(backends, "ms"))
 for case, able in calls.items():
     names = {name: launches(call) for name, call in able.items()}
     alike = [name for name in able if name in SDPA and names[name] == names.get("default")]
-    times = {name: time(call, milliseconds=40).median for name, call in able.items()}
+    times = {name: time(replayed(call), milliseconds=40).median for name, call in able.items()}
     chosen.add(case=case, chosen=" or ".join(alike), **dict.fromkeys(backends) | times)
 chosen.show() if on_gpu else print("Nor does PyTorch have anything to choose.")
