@@ -14,8 +14,8 @@ ALT = (
     "chooses one of four settings, or all."
 )
 FORMS = {  # form -> its name, role and symbol
-    "cudnn": ("cuDNN", "key", "square"),
-    "flash": ("flash", "value", "diamond"),
+    "cudnn": ("cuDNN", "key", "square-open"),
+    "flash": ("flash", "value", "diamond-open"),
     "portable": ("ours, portable", "soft", "circle-open"),
     "ours": ("ours, Hopper", "accent", "circle"),
 }
@@ -55,8 +55,8 @@ def figure() -> go.Figure:
             customdata=more,
             name=name,
             mode="markers+text",
-            textposition="bottom right",
-            marker={"symbol": symbol, "size": 9, "line": {"width": 2}},
+            textposition="top left",
+            marker={"symbol": symbol, "size": 10, "line": {"width": 2 if symbol.endswith("open") else 0}},
             meta={"role": role},
             hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.3g}} ms for %{{x:.3g}} GB, "
             "error %{customdata[1]:.2g} %<extra></extra>",
