@@ -150,7 +150,7 @@ if not awaits("decode_speed"):
     TYPED[CHAPTER] += [
         f"NVFP4: {FEW_GB:.3f} GB take {SOON:.4f} ms, {MANY_GB:.3f} GB take {LATE:.4f} ms. "
         f"The slope is {MANY_GB - FEW_GB:.3f} GB in {LATE - SOON:.4f} ms: {AT['nvfp4'][0]:.2f} TB/s",
-        f"{SOON:.4f} − {FEW_GB:.3f} ÷ {AT['nvfp4'][0]:.2f} = {AT['nvfp4'][1]:.0f} µs",
+        f"{SOON:.4f} − {FEW_GB:.3f} ÷ {AT['nvfp4'][0]:.2f} = {AT['nvfp4'][1] / 1e3:.3f} ms: {AT['nvfp4'][1]:.0f} µs",
         f"BF16, our kernel: {AT['bf16'][0]:.2f} TB/s and {AT['bf16'][1]:.0f} µs. "
         f"FP8: {AT['fp8'][0]:.2f} TB/s and {AT['fp8'][1]:.0f} µs. "
         f"cuDNN: {AT['cudnn'][0]:.2f} TB/s and {AT['cudnn'][1]:.0f} µs",
