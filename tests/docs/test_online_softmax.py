@@ -11,7 +11,7 @@ import pytest
 
 from kernels.cost import mb, square_bytes
 from scripts import records
-from tests.docs.by_hand import minutes, row, table, vector, words
+from tests.docs.by_hand import minutes, row, table, value, vector, words
 
 CHAPTER = "chapters/online-softmax.md"
 SHEET = "whiteboard/online-softmax.md"
@@ -61,6 +61,8 @@ HALF_FORGOT = [part / SUMS[2] for part in FORGOT]
 SO_FAR = [[part / total for part in blend] for _, total, blend in STATES]
 READERS = [SO_FAR[0], [part / SECOND[1] for part in SECOND[2]]]  # their outputs, and their shares of the sum
 READ = [E1 * SUMS[0] / WHOLE[1], SECOND[1] / WHOLE[1]]
+THREADS = 2048  # that an SM holds
+PROGRAMS = int(value("sms")) * THREADS // 128  # of Triton's four warps, where a launch says nothing else
 MOVES = sum(1 / k for k in range(1, 5))
 
 TYPED = {
@@ -111,6 +113,9 @@ TYPED = {
         # the kernel
         f"its square of FP32 has {mb(square_bytes(8192, 4)):.0f} MB",
         f"A row is only {8192 * 4 // 2**10} KiB",
+        f"up to {THREADS} ÷ 128 = {THREADS // 128} of these programs of 128 threads share an SM, which makes "
+        f"{PROGRAMS} on the chip, each with a row of its own: {PROGRAMS * 8192 * 4 / 2**20:.0f} MiB, and L2 holds "
+        f"{value('l2') / 2**20:.0f}",
         # questions
         f"$e^{{11}}$ = {exp(11):,.0f} and $e^{{10}}$ = {exp(10):,.0f} both fit",
         f"but they add up to {round(exp(11)) + round(exp(10)):,}, more than {FP16:.0f}",
