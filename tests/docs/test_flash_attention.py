@@ -212,6 +212,14 @@ def test_what_words_say_of_the_traffic():
     assert attention_flops(N, D) / 1e6 / whole["flushed"] > 10 * ridge  # far right
 
 
+def test_the_three_lines_are_faster_at_the_longest_rows():
+    for head_dim in (128, 256):
+        found = speeds("forward", head_dim)
+        assert found["attention", 16384]["speed"] > 1.4 * found["attention", 8192]["speed"]
+    short, long = (row("roofline", "softmax", row=n) for n in (8192, 16384))
+    assert short["kernel"] != long["kernel"] and 0.45 < long["time"] / short["time"] < 0.55
+
+
 @pytest.mark.parametrize("head_dim, least, most", [(64, 6, 12), (128, 3, 8), (256, 2, 4)])
 def test_how_many_times_as_fast_as_the_three_lines(head_dim, least, most):
     full = ratios("attention", "flash_attention", "forward", head_dim)
