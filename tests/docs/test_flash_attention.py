@@ -7,6 +7,7 @@ from math import e, log2, sqrt
 import pytest
 
 from kernels.cost import attention_flops, eager_traffic, fused_peak_bytes, mb, mib, qkvo_bytes, requested_bytes
+from scripts import records
 from scripts.figures import tile_order
 from tests.docs.by_hand import AT_THE_BOARD, K, Q, S, V, blend, dot, minutes, percent, row, table, value, vector, words
 
@@ -20,6 +21,7 @@ ASKED = requested_bytes(N, D, BYTES, BLOCK_Q)
 ALL_ASKED = requested_bytes(N, D, BYTES, BLOCK_Q, 16, 2)  # by the 32 heads of the ladder
 BLOCKS = N // BLOCK_Q
 SDPA = ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient", "sdpa_math")
+TENSORS = ("out", "dq", "dk", "dv")
 PROGRAMS = 3 * int(value("sms"))
 
 
@@ -65,7 +67,7 @@ EAGER = sum(read + written for _, read, written in eager_traffic(N, D, BYTES))
 
 TYPED = {
     CHAPTER: [
-        f"[Chapter 1](three-matmuls.md) ended at {', '.join(map(bracketed, OUTPUT[:2]))} and {bracketed(OUTPUT[2])}",
+        f"Chapter 1 ended at {', '.join(map(bracketed, OUTPUT[:2]))} and {bracketed(OUTPUT[2])}",
         f"this factor is {log2(e):.4f} ÷ {sqrt(2):.4f} = {FACTOR:.2f}",
         f"Chapter 1's {percent(AT_THE_BOARD[0])} is just that: 2, 1 and 2, of 5",
         # forward
@@ -94,7 +96,7 @@ TYPED = {
         f"K and V are {mib(CACHE):.0f} MiB. In blocks of {BLOCK_Q} there are {N} ÷ {BLOCK_Q} = {BLOCKS} blocks",
         f"{BLOCKS} × {mib(CACHE):.0f} MiB = {mib(BLOCKS * CACHE):.0f} MiB asked for. Q and the output are "
         f"{mib(2 * N * D * BYTES):.0f} MiB more, once: {mib(ASKED):.0f} MiB = {mb(ASKED):.1f} MB",
-        f"move {mb(EAGER):.1f} MB through HBM ([chapter 4](traffic.md)). The least is {mb(qkvo_bytes(N, D, BYTES)):.1f} MB",
+        f"move {mb(EAGER):.1f} MB through HBM (chapter 4). The least is {mb(qkvo_bytes(N, D, BYTES)):.1f} MB",
         f"4 · {N}² · {D} FLOP ÷ {mb(ASKED):.1f} MB = {attention_flops(N, D) / ASKED:.1f} FLOP, nearly the {BLOCK_Q}",
         f"{mb(ASKED):.0f} MB is not so much less than {mb(EAGER):.0f}",
         f"It holds {mib(value('l2')):.0f} MiB. On {value('sms')} SMs with three programs each, {PROGRAMS} programs",
@@ -267,6 +269,9 @@ def test_what_words_say_of_memory():
 def test_what_words_say_of_the_errors():
     errors = table("flash_attention", "errors")
     assert len(errors) == 8 and all(row["flash"] <= row["three_lines"] for row in errors)
+    assert {row["causal"] for row in errors} == {True, False} and {row["tensor"] for row in errors} == {*TENSORS}
+    assert all(row["verdict"] == "within the budget" for row in errors)
+    assert "without the last 16 keys: REJECTED" in str(records.read("flash_attention").outputs["correct"])
     lines, flash = (row("flash_first", "errors", form=form) for form in ("attention", "flash_attention"))
     assert flash["largest"] < lines["largest"] and flash["mean"] < lines["mean"]
 
