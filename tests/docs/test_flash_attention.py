@@ -294,7 +294,7 @@ def test_what_words_say_of_the_backends():
         assert min(times, key=times.get) == found["chosen"]  # the fastest of those that could
         assert set(SDPA) - set(times) == {backend for case, backend in refused if case == found["case"]}  # None
     chosen = {found["case"]: found for found in table("sdpa_backends", "chosen")}
-    assert len(chosen) == 9
+    assert len(chosen) == 9 and "in nine cases of nine" in words(SHEET) and "in all nine cases" in words(CHAPTER)
     assert 1.9 < chosen["a mask"]["sdpa_cudnn"] / chosen["plain"]["sdpa_cudnn"] < 2.1
     assert ("512 queries, causal", "sdpa_flash") in refused
     assert ("a mask, and is_causal", "sdpa_efficient") not in refused
