@@ -57,6 +57,7 @@ def test_each_entry_is_a_work_with_an_address_and_stands_once(name, text):
     found = [(WORK.match(item), item) for item in items(text)]
     assert [item for match, item in found if not match] == []
     assert len({match["address"] for match, _ in found}) == len(found)
+    assert re.findall(r"^ +\d+\. .*", text, re.MULTILINE) == [], "Markdown begins a numbered list here"
 
 
 @pytest.mark.parametrize("chapter", CITED)
