@@ -248,8 +248,8 @@ def choose(drawing, choice):
     changes, *others = choice["args"]
     traces = others[-1] if choice["method"] == "restyle" else range(len(drawing.data))
     for attribute, values in changes.items():
-        for trace, value in zip(traces, values, strict=True):
-            drawing.data[trace][attribute] = value
+        for trace, changed in zip(traces, values, strict=True):
+            drawing.data[trace][attribute] = changed
 
 
 def test_the_bars_end_where_each_type_does():
