@@ -19,7 +19,7 @@ ALT = (
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # of keys, that a block of queries sees here
 SHOWN = 4200  # clocks
-COLOURS = ("query", "value", "key")  # of the consumers
+COLOURS = ("query", "accent", "key")  # of the consumers
 
 
 class Choice(NamedTuple):
