@@ -13,8 +13,8 @@ ALT = (
     "products, each with its block's number and in the colour of the consumer that started it: scores of a block, "
     "values of the block before. On a consumer's line stands the softmax of each block. With two consumers and the "
     "heads shown first the products follow each other without a gap, and each softmax of one consumer lies under "
-    "products of the other. A menu chooses the head dimension and the number of consumers; with a single consumer the tensor cores "
-    "stand still during each softmax."
+    "products of the other. A menu chooses the head dimension and the number of consumers; with a single consumer the "
+    "tensor cores stand still during each softmax."
 )
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # of keys, that a block of queries sees here

@@ -95,6 +95,8 @@ TYPED = {
         # bits and places
         f"16 · 4 = {16 * 4} bits of codes and 8 of scale, {16 * 4 + 8} bits for 16 numbers, {(16 * 4 + 8) / 16} bits",
         f"16 ÷ 4.5 = {16 / 4.5:.2f}. Not four times smaller than 16-bit numbers, and 8 ÷ 4.5 = {8 / 4.5:.2f}",
+        f"2 · 8 · 128 = {2 * 8 * 128} numbers: {2 * 8 * 128 * 2} bytes in 16 bits, "
+        f"{2 * 8 * 128 * (16 * 4 + 8) // 16 // 8} in NVFP4",
         f"5 · 16 + 1 · 4 + 2 = {sum(TILED)}. Row by row, with 4 scales a row, it would be 37 · 4 + 2 = {37 * 4 + 2}",
         # MX, the mean, the way to FP16
         f"the scale is 4 ÷ 4 = 2⁰ = {2 ** (floor(log2(4.5)) - 2)}. 4.5 becomes {rounded(4.5, E2M1):.0f}",
@@ -165,6 +167,17 @@ def test_the_key_on_the_sheet():
 
 def test_the_minutes_of_the_sheet_add_up():
     assert f"{sum(minutes(SHEET))} minutes" in words(SHEET)
+
+
+def test_the_bytes_of_a_token_are_the_caches():
+    assert row("kv_cache_size", "formats", format="nvfp4")["token"] == 2 * 8 * 128 * (16 * 4 + 8) // 16 // 8
+    assert row("kv_cache_size", "formats", format="bf16")["token"] == 2 * 8 * 128 * 2
+
+
+def test_outputs_are_off_by_more_than_values_are():
+    for cache, scheme in (("nvfp4", "NVFP4"), ("fp8", "FP8")):
+        outputs = [found["error"] for found in table("decode_speed", "decode") if found["cache"] == cache]
+        assert min(outputs) > row("format_error", "schemes", scheme=scheme, distribution="gaussian")["error"]
 
 
 def test_the_table_of_schemes():
