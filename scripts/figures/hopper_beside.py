@@ -7,7 +7,7 @@ from scripts import records
 
 ALT = (
     "Speed in TFLOP/s against N, for four kernels of the same work. The Hopper kernel lies on top throughout, cuDNN "
-    "close below it and now and then level with it. The portable Triton kernel follows, nearest at heads of 64. "
+    "close below it and now and then level with it. The portable Triton kernel follows, nearest at the smallest heads. "
     "PyTorch's flash backend lies far below. A dotted level line marks what a large matmul reaches. A menu chooses the "
     "head dimension, and whether attention is causal."
 )
@@ -49,7 +49,7 @@ def figure() -> go.Figure:
         name="a large matmul",
         line_dash="dot",
         line_width=1,
-        meta={"role": "ink"},
+        meta={"role": "soft"},
         hovertemplate="a large matmul: %{y:.0f} TFLOP/s<extra></extra>",
     )
     each = len(FORMS)

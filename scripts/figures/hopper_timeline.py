@@ -11,15 +11,15 @@ ALT = (
     "A schedule with a line for the producer, one for the tensor cores and one for each consumer, against clocks. The "
     "producer asks for tiles of keys and values, the last block first. On the line of the tensor cores stand the "
     "products, each with its block's number and in the colour of the consumer that started it: scores of a block, "
-    "values of the block before. On a consumer's line stands the softmax of each block. With two consumers and heads "
-    "of 128 the products follow each other without a gap, and each softmax of one consumer lies under products of the "
-    "other. A menu chooses the head dimension and the number of consumers; with a single consumer the tensor cores "
-    "stand still during each softmax."
+    "values of the block before. On a consumer's line stands the softmax of each block. With two consumers and the "
+    "heads shown first the products follow each other without a gap, and each softmax of one consumer lies under "
+    "products of the other. A menu chooses the head dimension and the number of consumers; with a single consumer the "
+    "tensor cores stand still during each softmax."
 )
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # of keys, that a block of queries sees here
 SHOWN = 4200  # clocks
-COLOURS = ("query", "value", "key")  # of the consumers
+COLOURS = ("query", "accent", "key")  # of the consumers
 
 
 class Choice(NamedTuple):
@@ -109,7 +109,7 @@ def figure() -> go.Figure:
             mode="markers",
             marker_symbol="triangle-right",
             marker_size=11,
-            meta={"role": "ink"},
+            meta={"role": "soft"},
             cliponaxis=False,
             customdata=together,
             hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
