@@ -19,7 +19,7 @@ from kernels.cost import (
     three_kernels_traffic,
 )
 from kernels.hardware import H200
-from tests.docs.by_hand import ROOT, minutes, row, table, value, words
+from tests.docs.by_hand import ROOT, minutes, table, value, words
 
 CHAPTER = "chapters/traffic.md"
 SHEET = "whiteboard/traffic.md"
@@ -61,7 +61,8 @@ TYPED = {
         f"{value('sms')} SMs, each with {value('registers per SM') / 2**10:.0f} KiB of registers and "
         f"{value('shared memory per SM') / 2**10:.0f} KiB of shared memory, which together deliver "
         f"{value('shared memory bandwidth') / 1e12:.0f} TB/s to the arithmetic; the L2 cache of "
-        f"{mib(value('l2')):.0f} MiB that all SMs share, {L2_SPEED} TB/s as measured; the hallway, {BANDWIDTH / 1e12:.2f} TB/s; "
+        f"{mib(value('l2')):.0f} MiB that all SMs share, {L2_SPEED} TB/s as measured; "
+        f"the hallway, {BANDWIDTH / 1e12:.2f} TB/s; "
         f"and at the bottom HBM, {gb(value('hbm')):.0f} GB",
         # where the square could live
         f"the scores of one head, {mib(SQUARE):.0f} MiB; L2, {ON_CHIP[2]:.0f} MiB; "
@@ -256,4 +257,5 @@ def test_what_words_say_of_the_floors():
 
 
 def test_the_speed_of_l2_is_the_one_that_was_measured():
-    assert f"{row('l2_speed', 'sizes', size=16)['speed']:.1f}" == f"{L2_SPEED}"
+    speeds = {each["size"]: each["speed"] for each in table("l2_speed", "sizes")}
+    assert f"{speeds[16]:.1f}" == f"{L2_SPEED}"
