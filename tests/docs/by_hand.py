@@ -12,11 +12,16 @@ from scripts.records import ROOT
 
 
 def words(page):
-    """The text of a page or drawing on one line, without bold, hard spaces and markup of SVG."""
+    """The text of a page or drawing on one line, without bold, hard spaces, addresses of links and markup of SVG."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     if page.endswith(".svg"):
         text = " ".join(ElementTree.fromstring(text).itertext())
-    return " ".join(text.replace("**", "").split())
+    return " ".join(without_addresses(text).replace("**", "").split())
+
+
+def without_addresses(text):
+    """Markdown with the words of each link and not where it leads."""
+    return re.sub(r"\[([^\]]*)\]\([^)\s]+\)", r"\1", text)
 
 
 def minutes(sheet):

@@ -284,7 +284,7 @@ def test_what_words_say_of_decode():
     assert f"{min(errors):.1f} to {max(errors):.1f} %" == "13.5 to 14.0 %"
 
 
-@pytest.mark.skipif(awaits("kv_cache"), reason="awaits its run: kv_cache")
-def test_the_error_of_a_value_is_the_snippets():
-    error = {case["format"]: case["error"] for case in table("kv_cache", "formats")}
-    assert [round(error["nvfp4"], 1), round(error["fp8"], 1)] == [9.5, 2.6]
+@pytest.mark.parametrize("cache, scheme, said", [("nvfp4", "NVFP4", 9.5), ("fp8", "FP8", 2.6)])
+def test_the_error_of_a_value_is_that_of_chapter_10_and_of_the_cache(cache, scheme, said):
+    assert round(row("format_error", "schemes", distribution="gaussian", scheme=scheme)["error"], 1) == said
+    assert abs(row("kv_cache", "formats", format=cache)["error"] - said) < 0.1

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from scripts.records import ROOT
+from tests.docs.by_hand import without_addresses
+
 DOCS = ROOT / "docs"
 SCRIPTS = sorted([*(ROOT / "snippets").glob("*.py"), *(ROOT / "scripts" / "figures").glob("*.py")])
 SCOPES = (ast.Module, ast.FunctionDef, ast.ClassDef)
@@ -29,13 +31,13 @@ def prose(page):
     text = (DOCS / page).read_text(encoding="utf-8").replace("**", "").replace("\N{NO-BREAK SPACE}", " ")
     text = re.sub(r"^( *)```.*?^\1```$", " ", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^## References.*", " ", text, flags=re.DOTALL | re.MULTILINE)
-    return " ".join(re.sub(r"`[^`]*`|\]\([^)]*\)", " ", text).split())
+    return " ".join(re.sub(r"`[^`]*`", " ", without_addresses(text)).split())
 
 
 def typed_numbers(page, texts):
     found = prose(page)
     for text in sorted(texts, key=len, reverse=True):
-        found = found.replace(" ".join(re.sub(r"`[^`]*`|\]\([^)]*\)", " ", text).split()), " | ")
+        found = found.replace(" ".join(re.sub(r"`[^`]*`", " ", text).split()), " | ")
     return [found[max(match.start() - 40, 0) : match.end() + 20] for match in NUMBER.finditer(found)]
 
 
