@@ -27,7 +27,6 @@ from tests.docs.by_hand import (
 )
 
 CHAPTER = "chapters/primer.md"
-GLOSSARY = "glossary.md"
 SHEET = "whiteboard/talk.md"
 DRAWING = "assets/drawings/gpu.svg"
 TILE = "assets/drawings/tile.svg"
@@ -133,7 +132,6 @@ TYPED = {
         f"(b) {FED / 1e12:.0f} TFLOP/s, about a ninth of that",
         f"makes {64 // 2} FLOP a byte, and 32 · 3.35 TB/s = {FED / 1e12:.0f} TFLOP/s",
     ],
-    GLOSSARY: [f'what "{HBM_SIZE / 1e9:.0f} GB" means'],
     SHEET: [
         f"3 words, {3 * 3} scores; 10 words, {10 * 10}; 1000 words, a million",
         f"over {sum(map(exp, S[0])):.2f}, then a pie: {percent(SHARES[0], between=', ')}",
