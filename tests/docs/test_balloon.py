@@ -68,7 +68,7 @@ TYPED = {
         f"{round(sqrt(79.2 * 2**30 / 4), -3):,.0f} words",
         # the flash backend
         f"blocks of {BLOCK_OF_QUERIES}. These make {1024 // BLOCK_OF_QUERIES}",
-        f"the GPU has {value('sms')} [SMs]",
+        f"the GPU has {value('sms')} SMs",
         f"With {parts(1024)} parts: 8 · 1024 · 129 · 4 = {kept_by_parts(1024):,} bytes = "
         f"{mib(kept_by_parts(1024)):.2f} MiB",
         f"add {mib(fused_peak_bytes(1024, 128, 2)):.2f} MiB: "

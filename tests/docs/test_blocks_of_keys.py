@@ -50,6 +50,9 @@ TYPED = {
         f"the row is {vector(ABSENT)}: {exp(1):.2f} + 1 + {exp(1):.2f} + 1 = {sum(map(exp, ABSENT)):.2f}",
         f"instead of {sum(map(exp, ABSENT[:3])):.2f}, and the shares are {percent(softmax(ABSENT))}",
         f"A key that does not exist takes {100 * softmax(ABSENT)[3]:.0f} % of the attention",
+        f"The output is {100 * softmax(ABSENT)[3]:.0f} % too small",
+        f"where there is no key, with {100 * softmax(ABSENT)[3]:.0f} % as the reason",
+        f"shares, rounded as in chapter 1: {percent(SHARES)}",
         f"0.4 · {vector(V[0])} + 0.2 · {vector(V[1])} = {vector(BLENDS[0])}",
         f"0.4 · {vector(V[2])} = {vector(BLENDS[1])}. Added up: {vector(OUTPUT)}",
         f"{KEYS} × {D} numbers of FP32, {TILE // THREADS} of them for each of {THREADS} threads",
@@ -67,7 +70,9 @@ TYPED = {
         "N = 61, blocks of 32. What must the last three scores",
         "The keys are numbered 0 to {}; numbers {}, {} and {} do not".format(*range(60, 2 * KEYS)),
         f"{1021} keys are {1021 // KEYS} full blocks and one of {1021 % KEYS}",
-        f"{QUERIES} × {N} × 2 bytes = {mib(SCORES // 2):.0f} MiB",
+        f"A rectangle of {QUERIES} rows by {N} keys, {mib(SCORES):.0f} MiB",
+        f"The single line on top is one query, {ROW // 2**10} KiB",
+        f"{QUERIES} × {N} × 2 bytes = {mib(SCORES // 2):.0f} MiB, and an SM has {REGISTERS // 2**10} KiB of registers",
         f"No, it is still {['', 'one', 'two', 'three', 'four'][SCORES // 2 // REGISTERS]} times too large",
         f"a strip of {2 * REGISTERS // ROW} queries",
         f"{mib(SCORES):.0f} MiB against {REGISTERS // 2**10} KiB",
@@ -85,6 +90,7 @@ TYPED = {
         f"| second | {vector(SECOND[0])}, none | {sum(SECOND[0])}, \N{MINUS SIGN}∞ | 40 %, 0 % |",
         f"| 0.4 · {vector(V[2])} = {vector(BLENDS[1])} |",
         f"{sum(map(exp, ABSENT)):.2f} instead of {sum(map(exp, ABSENT[:3])):.2f}; {percent(softmax(ABSENT))}",
+        f"The strip, {QUERIES} rows by {N}, {mib(SCORES):.0f} MiB; in it {REGISTERS // ROW} rows shaded",
         f"{mib(CACHE):.0f} MiB; once a query {gib(N * CACHE):.0f} GiB, once for {QUERIES} queries "
         f"{mib(N // QUERIES * CACHE):.0f} MiB",
         f"One row: {N} × 4 bytes = {ROW // 2**10} KiB",
@@ -179,6 +185,10 @@ def test_hbm_delivers_the_inputs_once():
     assert counted["times_the_least"] == pytest.approx(0.75, rel=0.05)  # Q, K and V of Q, K, V and the output
     assert counted["requested"] > 500 * counted["flushed"]
     assert counted["requested"] == row("hbm_traffic", "whole", form="one_key_attention")["requested"]
+    from_l2 = 1e-3 * counted["requested"] / row("l2_speed", "sizes", size=16)["speed"]  # ms
+    for caches in ("flushed", "kept"):
+        taken = row("hbm_traffic", "counted", form="key_blocks_attention", caches=caches)["time"]
+        assert from_l2 / taken == pytest.approx(1 / 3, rel=0.05)  # about a third
     written_squares = [row("hbm_traffic", "whole", form=form) for form in ("attention", "three_kernel_attention")]
     assert all(other["times_the_least"] > 50 for other in written_squares)  # many times the least
 

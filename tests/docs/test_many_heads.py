@@ -122,6 +122,7 @@ TYPED = {
         f"{6 * HEADS} + {HEADS + 2} = {launched(HEADS)}, and 6 + 3 = {6 + 3}",
         f"7 · 4 + 2 = {launched(4)}",
         f"if that is its tile, one head's projection has {TOKENS * 64 // (8 * 64)} tiles, for the {value('sms')} SMs",
+        f"could do {value('bf16 peak') * 1e-6 / 1e6:.0f} million FLOP in each of these microseconds",
         f"| V100 (2017) | {V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s "
         f"| {V100['fp32 peak'].value / 1e12:.1f} TFLOP/s "
         f"| {V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} |",

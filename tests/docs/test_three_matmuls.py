@@ -143,7 +143,7 @@ TYPED = {
         f"8192² = {8192**2:,} cells and takes {SQUARE:,} bytes",
         f"2²⁰ = {2**20:,} bytes",
         f"take {mib(qkvo_bytes(8192, 128, 2)):.0f} MiB together: a sixteenth of the {mib(SQUARE):.0f}",
-        f"131,072 words would need {gib(square_bytes(131_072, 2)):.0f} GiB",
+        f"131,072 words would need {gib(square_bytes(131_072, 2)):.0f} GiB, of {2**30 // 2**20} MiB each",
     ],
     SHEET: [
         f"(.5, 0, 1, 0) = {dot(LONG, [0.5, 0, 1, 0]):.2f}",
