@@ -22,7 +22,7 @@ needs an FP32 scale of its own beside it; an E8M0 scale reaches as far as FP32 d
 ``dequantize_blocks`` do the same in Triton, bit for bit.
 
 Sources: NVIDIA, "Pretraining Large Language Models with NVFP4", 2025, arXiv:2509.25149; Open
-Compute Project, "OCP Microscaling Formats (MX) Specification", v1.0, 2023.
+Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0, 2023.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ bottom-right: query i of ``new`` sees all keys but the newest ``new - 1 - i``.
 
 A cache in FP8 or NVFP4 is widened to FP16 after it was read; products are summed in FP32.
 
-Sources: Milakov & Gimelshein, 2018, arXiv:1805.02867, for the merge; Dao et al.,
-"Flash-Decoding for long-context inference", 2023, for the split.
+Sources: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018,
+arXiv:1805.02867, for the merge; T. Dao et al., "Flash-Decoding for long-context inference",
+2023, for the split.
 """
 
 from __future__ import annotations

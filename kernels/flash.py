@@ -22,8 +22,9 @@ compute scores and dweights twice: seven matmuls instead of five.
 Blocks are read through tensor descriptors: on Hopper and later the Tensor Memory Accelerator
 (TMA) fetches a whole block, and fills up with zeros what lies outside the tensor.
 
-Source: Dao et al., "FlashAttention", 2022, arXiv:2205.14135; loops in the order of
-FlashAttention-2, arXiv:2307.08691.
+Sources: T. Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
+IO-Awareness", 2022, arXiv:2205.14135; for the order of the loops T. Dao, "FlashAttention-2:
+Faster Attention with Better Parallelism and Work Partitioning", 2023, arXiv:2307.08691.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ do the same inside a Triton kernel, with FP32 and integers alone; a GPU's own co
 faster where they exist, Hopper has none for FP4, and Triton's interpreter computes them
 wrongly.
 
-Sources: Micikevicius et al., "FP8 Formats for Deep Learning", 2022, arXiv:2209.05433 (E4M3,
-E5M2); Open Compute Project, "OCP Microscaling Formats (MX) Specification", v1.0, 2023 (E2M1,
-E8M0).
+Sources: P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022, arXiv:2209.05433 (E4M3,
+E5M2); Open Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0, 2023
+(E2M1, E8M0).
 """
 
 from __future__ import annotations

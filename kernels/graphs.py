@@ -15,7 +15,7 @@ def replayed(function: Callable[[], object]) -> Callable[[], None]:
     """What does on the GPU again what ``function`` did, with the same memory.
 
     The function is called once as it is, which compiles its kernels, and once captured.  It
-    must not wait for the GPU.  Source: CUDA C++ Programming Guide, "CUDA Graphs".
+    must not wait for the GPU.  Source: NVIDIA, CUDA C++ Programming Guide, "CUDA Graphs".
 
     Raises a RuntimeError without a GPU.
     """

@@ -24,9 +24,10 @@ the consumers finish this one.
     consumer 0    scores 7 | softmax 7 | scores 6, values 7 | softmax 6 | scores 5, values 6 ...
     consumer 1       scores 7 | softmax 7 | scores 6, values 7 | softmax 6 | ...
 
-Sources: Shah et al., "FlashAttention-3", 2024, arXiv:2407.08608, from which this differs in
-how work is shared out and in what waits for what; NVIDIA PTX ISA, "Asynchronous Warpgroup Level
-Matrix Instructions", "mbarrier" and "cp.async.bulk.tensor".
+Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+Low-precision", 2024, arXiv:2407.08608, from which this differs in how work is shared out and in
+what waits for what; NVIDIA, Parallel Thread Execution ISA, "Asynchronous Warpgroup Level Matrix
+Instructions", "mbarrier" and "cp.async.bulk.tensor".
 """
 
 from __future__ import annotations

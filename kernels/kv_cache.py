@@ -11,7 +11,7 @@ The pages of a sequence may lie anywhere, and only its last one is not full.  A 
 appended is converted or quantised once, by itself, and never touched again: a block scale of
 NVFP4 covers 16 numbers of one row, and the tensor scales are given beforehand.
 
-Source: Kwon et al., "Efficient Memory Management for Large Language Model Serving with
+Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with
 PagedAttention", 2023, arXiv:2309.06180.
 """
 

@@ -4,7 +4,7 @@ Written twice.  As a loop over heads it reads like the idea; with one projection
 it gives the same numbers from far fewer launches.  ``from_loop`` and ``to_loop`` copy weights
 from one to the other.
 
-Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, section 3.2.2.
+Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, section 3.2.2.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ This is the specification of every kernel here, and it is what they are measured
 to read, right, and slow, because it writes the square ``[N_q, N_k]`` of scores to memory and
 reads it back.
 
-Source: Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
+Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, equation 1.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ running_sum)``, and they form an algebra:
                                         associative up to rounding
     empty    (-inf, 0)                  the identity of merge: a row of which nothing was read
 
-Source: Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018,
+Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018,
 arXiv:1805.02867.
 """
 

@@ -29,7 +29,7 @@ TYPED = {
         f"so a value takes {NVFP4_BITS} bits",
         "that is 4 to 24: a sixth. At N = 6w the two are equal",  # 4Nw = 24w² there
         "puts them off by 9.5 % of their size",
-        "about 1 % is what others report",
+        "less than 1 % is what NVIDIA reports",
         '"NVFP4 loses 1 % (or 10 %)"',
         "128 MB",
     ]
