@@ -290,7 +290,7 @@ def test_what_words_say_of_decode():
 def test_what_is_said_of_the_compiled_kernel():
     bf16, fp8, nvfp4 = (literal_eval(elsewhere(f"decode_instructions({name!r})")) for name in ("bf16", "fp8", "nvfp4"))
     assert bf16["multiply"] == fp8["multiply"] == nvfp4["multiply"] == 32
-    assert "the same 32 instructions in each format" in words(CHAPTER)
+    assert "the same 32 instructions for a block of keys, in each format" in words(CHAPTER)
     assert [form["rewritten"] for form in (bf16, fp8, nvfp4)] == [0, 0, 2]  # keys and values
     assert [form["byte"] for form in (bf16, fp8, nvfp4)] == [0, 64, 0] and bf16["transposed"] == 8
     assert "one byte at a time, 64 such loads where BF16 has 8 wide ones" in words(CHAPTER)

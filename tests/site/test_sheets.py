@@ -1,6 +1,7 @@
 """Every whiteboard sheet is one printed page, on A4 and on Letter."""
 
 import io
+from unicodedata import normalize
 
 import pypdf
 import pytest
@@ -29,4 +30,5 @@ def test_all_sheets_are_printed_at_once_a_page_each(browser, url, paper):
     page.close()
     assert len(titles) == len(SHEETS) and len(printed.pages) == 1 + len(SHEETS)
     for title, leaf in zip(titles, printed.pages[1:], strict=True):
-        assert title.removesuffix("¶") in " ".join(leaf.extract_text().split())
+        text = normalize("NFKC", leaf.extract_text())  # a font may print two letters as one
+        assert normalize("NFKC", title.removesuffix("¶")) in " ".join(text.split())
