@@ -63,6 +63,43 @@ def registers(rung, seq_k, head_dim):
     return int(used), sum(map(int, re.findall(r"(\d+) bytes spill", said)))
 
 
+def decode_instructions(format):
+    """How often some instructions are in ``kernels.decode`` for a cache in this format, heads of 128, and its lines."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    from kernels.decode import BLOCK_K, ROWS, decode_kernel
+
+    names = [parameter.name for parameter in decode_kernel.params]
+    fixed = {"HEAD_DIM": 128, "PADDED_DIM": 128, "PAGE_SIZE": 128, "FORMAT": format, "ROWS": ROWS, "BLOCK_K": BLOCK_K}
+    fixed["BATCH"] = 16
+    if format != "nvfp4":
+        fixed |= {"key_block_scales": None, "value_block_scales": None}
+    types = dict.fromkeys(["keys", "values"], "*bf16" if format == "bf16" else "*u8")
+    types |= dict.fromkeys(["key_block_scales", "value_block_scales"], "*u8") | {"q": "*bf16", "out": "*bf16"}
+    types |= dict.fromkeys(["page_table", "lengths"], "*i32") | dict.fromkeys(["lse", "part_out", "part_lse"], "*fp32")
+    types |= {"score_scale": "fp32", "value_scale": "fp32"}
+    signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
+    even = [name for name, kind in signature.items() if kind.startswith("*")]
+    source = triton.compiler.ASTSource(
+        fn=decode_kernel,
+        signature=signature,
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={(names.index(name),): [["tt.divisibility", 16]] for name in even},
+    )
+    options = {"num_warps": 4, "num_stages": 2}  # as decode_parts launches it
+    asm = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm
+    wanted = {
+        "multiply": r"mma\.sync",
+        "byte": r"ld\.shared\.b8",
+        "transposed": r"ldmatrix\S*trans",
+        "lines": r"^\s+[a-z]",
+    }
+    counts = {name: len(re.findall(pattern, asm["ptx"], re.MULTILINE)) for name, pattern in wanted.items()}
+    widened = r"local_alloc %\w+ : \(tensor<(?:64x128|128x64)xf16"  # a whole tile, from registers
+    return counts | {"rewritten": len(re.findall(widened, asm["ttgir"]))}
+
+
 def elsewhere(call):
     """The value of one of these functions' calls, as text: in a process in which Triton compiles."""
     pytest.importorskip("triton.backends.nvidia")
