@@ -8,9 +8,9 @@ from scripts import records
 
 ALT = (
     "Size of a cache against the tokens of its context, both axes logarithmic. Three parallel lines rise in "
-    "proportion to the context: BF16 highest, FP8 at half of it, NVFP4 lowest. A dashed line across is all the memory "
-    "of an H100. A menu chooses the heads of keys and values: with more of them all three lines rise, and the one in "
-    "BF16 meets the dashed line at a shorter context."
+    "proportion to the context: the cache of sixteen bits highest, that of eight at half of it, that of four lowest. "
+    "A dashed line across is all the memory of the GPU. A menu chooses the heads of keys and values: with more of them "
+    "all three lines rise, and the highest meets the dashed line at a shorter context."
 )
 LAYERS, COUNTED_HEADS = 32, 8  # the second as in the snippet
 HEADS = [8, 32, 1]
@@ -70,7 +70,8 @@ def figure() -> go.Figure:
     words = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
     ticks = {4 / 1024: "4 MiB", 32 / 1024: "32 MiB", 256 / 1024: "256 MiB", 2: "2 GiB", 16: "16 GiB", 128: "128 GiB"}
     fig.update_layout(
-        height=430,
+        template=None,
+        height=420,
         margin={"l": 70, "r": 10, "t": 70, "b": 50},
         updatemenus=[{"name": "Heads of keys and values", "buttons": buttons}],
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},

@@ -8,10 +8,10 @@ from scripts import records
 ALT = (
     "Milliseconds against gigabytes that a step must read, both from zero. Two straight lines rise from the corner: "
     "the bytes by the maker's bandwidth and, a little above it, by what a sum reached. A point is one form of decode: "
-    "cuDNN and flash on keys and values in BF16, and two kernels of ours on caches in BF16, FP8 and NVFP4. cuDNN in "
-    "BF16 and our Hopper kernel in all three formats lie close to the lines, a little further off where bytes are few. "
-    "The portable kernel lies near the lines in BF16; with fewer bytes it rises, and in NVFP4 it is highest. A menu "
-    "chooses one of four settings, or all."
+    "cuDNN and flash on keys and values of sixteen bits, and two kernels of ours on caches of sixteen, eight and four. "
+    "cuDNN and our Hopper kernel in all three formats lie close to the lines, a little further off where bytes are "
+    "few. The portable kernel lies near the lines in sixteen bits; with fewer bytes it rises, and with four bits it is "
+    "highest. A menu chooses one of four settings, or all."
 )
 FORMS = {  # form -> its name, role and symbol
     "cudnn": ("cuDNN", "key", "square-open"),
@@ -70,7 +70,8 @@ def figure() -> go.Figure:
         data = {"x": list(x), "y": list(y), "text": list(names), "customdata": list(more)}
         buttons.append({"label": label, "method": "update", "args": [data, axes, which]})
     fig.update_layout(
-        height=470,
+        template=None,
+        height=420,
         margin={"l": 60, "r": 10, "t": 90, "b": 50},
         updatemenus=[{"name": "Setting", "buttons": buttons}],
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
