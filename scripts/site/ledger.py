@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from mkdocs.exceptions import PluginError
@@ -62,12 +63,18 @@ class Page:
         executed: set[str] = set()
         for snippet in sorted(snippets):
             try:
-                executed |= records.read(snippet).executed
+                executed |= read(snippet).executed
             except records.RecordError:
                 return
         for name in self.quoted:
             if not any(ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed):
                 raise self.fail(name, f"{name} is quoted, and no record that this page shows or links has executed it")
+
+
+@cache
+def read(snippet: str) -> records.Record:
+    """``records.read``, once a build: MkDocs's hooks forget this module after each."""
+    return records.read(snippet)
 
 
 current = Page()
@@ -82,7 +89,7 @@ def recorded(name: str, quotation: str) -> records.Record | str:
         FenceError: if it is stale and the site is being built to be published.
     """
     how = f"To run it yourself: .venv/bin/python snippets/{name}.py; to record it: make record."
-    return read_or_say(lambda: records.read(name), name, how, quotation)
+    return read_or_say(lambda: read(name), name, how, quotation)
 
 
 def recorded_suite(quotation: str) -> records.Suite | str:

@@ -40,7 +40,8 @@ SUITE = {
 
 @pytest.fixture(autouse=True)
 def house(tmp_path, monkeypatch):
-    """A library of one module, a snippet of one cell, a figure, and a record."""
+    """A library of one module, a snippet of one cell, a figure, and a record, read anew each time."""
+    monkeypatch.setattr(ledger, "read", lambda snippet: records.read(snippet))
     for folder in ("kernels", "snippets", "scripts/figures", "tests/kernels"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "kernels/state.py").write_text(
