@@ -14,6 +14,7 @@ from tests.site.conftest import awaits
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 CHAPTER = "chapters/three-matmuls/"
 LIBRARY = "**/plotly.min.js"
+pytestmark = pytest.mark.timeout(1800)  # many a test goes through every page
 SCHEMES = ["light", "dark"]
 NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
 
