@@ -72,6 +72,15 @@ H200 = {
     ),
 }
 
+A100 = {
+    "fp16 tensor core peak": Constant(
+        312e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
+    ),
+    "fp32 peak": Constant(
+        19.5e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
+    ),
+}
+
 V100 = {
     "fp16 tensor core peak": Constant(
         125e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"

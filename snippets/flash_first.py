@@ -3,15 +3,21 @@
 #
 # `flash_attention` never writes the square of scores to memory. Is it still attention? Here it
 # meets the three lines. On a GPU it runs as compiled Triton; on a laptop, smaller, in Triton's
-# interpreter, if `TRITON_INTERPRET=1` is set.
+# interpreter.
 
-# %% tags=["compare"]
+# %% tags=["imports"]
+import os
+
 import torch
+
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.flash import flash_attention
 from kernels.measure import Table, time
 from kernels.reference import attention, oracle
 
+# %% tags=["compare"]
 torch.manual_seed(0)
 on_gpu = torch.cuda.is_available()
 shape = (2, 16, 4096, 64) if on_gpu else (1, 2, 100, 64)

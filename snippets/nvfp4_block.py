@@ -41,8 +41,8 @@ table = Table("codes", **dict.fromkeys(columns, ""))
 for place, (number, code, value) in enumerate(zip(numbers, codes, back, strict=True)):
     fields = f"{code >> 3} {code >> 1 & 3:02b} {code & 1}"
     off = round(value - number, 4)
-    row = [place, number, round(number / unit, 4), fields, f"{code:X}", place // 2, value, off]
-    table.add(**dict(zip(columns, row, strict=True)))
+    row = [place, f"{number:g}", round(number / unit, 4), fields, f"{code:X}", place // 2]
+    table.add(**dict(zip(columns, [*row, value, off], strict=True)))
 table.show()
 
 # %% [markdown]

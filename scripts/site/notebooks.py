@@ -71,9 +71,8 @@ def finish(html: str, page) -> str:
     top = (
         f'<p class="hb-downloads"><a href="../{name}.py" download>{name}.py</a> '
         f'<a href="../{name}.ipynb" download>{name}.ipynb</a></p>{ran}'
-        f"<p>Run it from the root of the repository: <code>.venv/bin/python snippets/{name}.py</code>; on a machine "
-        f"without a GPU, <code>TRITON_INTERPRET=1 .venv/bin/python snippets/{name}.py</code>. "
-        f"<code>make test</code> sets it up, once.</p>"
+        f"<p>Run it from the root of the repository, with a GPU or without: "
+        f"<code>.venv/bin/python snippets/{name}.py</code>. <code>make test</code> sets it up, once.</p>"
     )
     return html.replace("</h1>", f"</h1>{top}", 1)
 

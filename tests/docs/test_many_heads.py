@@ -7,7 +7,7 @@ from math import exp, log2, sqrt
 
 import pytest
 
-from kernels.hardware import V100
+from kernels.hardware import A100, V100
 from scripts import records
 from tests.docs.by_hand import (
     SHARES_DIVIDED,
@@ -123,9 +123,12 @@ TYPED = {
         f"7 · 4 + 2 = {launched(4)}",
         f"if that is its tile, one head's projection has {TOKENS * 64 // (8 * 64)} tiles, for the {value('sms')} SMs",
         f"could do {value('bf16 peak') * 1e-6 / 1e6:.0f} million FLOP in each of these microseconds",
-        f"| V100 (2017) | {V100['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s "
-        f"| {V100['fp32 peak'].value / 1e12:.1f} TFLOP/s "
-        f"| {V100['fp16 tensor core peak'].value / V100['fp32 peak'].value:.0f} |",
+        *(
+            f"| {gpu} | {chip['fp16 tensor core peak'].value / 1e12:.0f} TFLOP/s "
+            f"| {chip['fp32 peak'].value / 1e12:.1f} TFLOP/s "
+            f"| {chip['fp16 tensor core peak'].value / chip['fp32 peak'].value:.0f} |"
+            for gpu, chip in (("V100 (2017)", V100), ("A100 (2020)", A100))
+        ),
         f"| H100 (2022) | {value('bf16 tensor core')} FLOP a clock and SM | {value('fp32 lanes')} FLOP "
         f"a clock and SM | {value('bf16 tensor core') / value('fp32 lanes'):.0f} |",
     ],

@@ -120,7 +120,7 @@ def test_the_roofline_of_an_h100():
     assert attainable(peak / bandwidth, peak, bandwidth) == pytest.approx(peak)
 
 
-REGISTRY = [(chip, what) for chip in ("H100", "H200", "V100") for what in getattr(hardware, chip)]
+REGISTRY = [(chip, what) for chip in ("H100", "H200", "A100", "V100") for what in getattr(hardware, chip)]
 
 
 @pytest.mark.parametrize("chip, what", REGISTRY)
@@ -138,7 +138,8 @@ def test_what_the_chapters_say_of_an_h100():
     assert round(h100["bf16 peak"] / h100["hbm bandwidth"]) == 295
     assert round(h100["exp2 rate"] / 1e12, 1) == 3.9
     assert round(h100["shared memory bandwidth"] / 1e12) == 31
-    assert round(hardware.V100["fp16 tensor core peak"].value / hardware.V100["fp32 peak"].value) == 8
+    for chip, times in ((hardware.V100, 8), (hardware.A100, 16)):
+        assert round(chip["fp16 tensor core peak"].value / chip["fp32 peak"].value) == times
 
 
 @pytest.mark.parametrize(
