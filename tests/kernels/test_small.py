@@ -17,6 +17,7 @@ from kernels.key_blocks import key_blocks_attention
 from kernels.kv_cache import KVCache
 from kernels.one_key import one_key_attention
 from kernels.reference import oracle
+from kernels.rereading import repeated_read
 from kernels.softmax import softmax
 from kernels.three_kernels import three_kernel_attention
 from tests.budget import gradients, visible
@@ -109,6 +110,14 @@ def test_strided_read(stride, memory, device):
     with memory():
         sums = strided_read(x.to(device), stride)
     close(sums.cpu().sum(), x.sum())
+
+
+@MEMORY
+def test_repeated_read(memory, device):
+    x = torch.randn(8192)
+    with memory():
+        sums = repeated_read(x.to(device), 3)
+    close(sums.cpu(), x.sum().expand(3))
 
 
 @MEMORY
