@@ -2,7 +2,7 @@
 """*The balloon* and its sheet: every number worked by hand is right, and so is all that words say of the records."""
 
 import re
-from math import ceil, sqrt
+from math import ceil, isqrt, sqrt
 
 import pytest
 
@@ -81,7 +81,9 @@ TYPED = {
         f"the 32 squares of one layer are {square_bytes(**LLAMA) >> 40} TiB",
         f"would take {ceil(2 * square_bytes(**LLAMA) / CARD)} cards of {gb(CARD):.0f} GB",
         f"FlashAttention holds {mib(fused_peak_bytes(head_dim=128, **LLAMA)):.0f} MiB",
-        f"where 4096 words fitted, {4096 * sqrt(2):.0f} do",
+        f"where 4096 words fitted, {isqrt(2 * 4096**2)} do",
+        f"strip takes {mib(128 * 8192 * 2):.0f} MiB, where the square takes {mib(square_bytes(8192, 2)):.0f} MiB",
+        f"each kernel is launched {8192 // 128} times",
         f"√32 = {sqrt(32):.1f} in N",
         "at every N the same amount, less than 2 KiB",  # as the record says, below
         # the teaching note, what one can teach now, questions
@@ -103,6 +105,7 @@ TYPED = {
         f"N = 8192 takes {mib(eager_peak_bytes(8192, 128, 2)):.0f} MiB, "
         f"FlashAttention {mib(fused_peak_bytes(8192, 128, 2)):.2f} MiB",
         f"one square: {square_bytes(2**20, 2) >> 40} TiB in BF16, {square_bytes(2**20, 4) >> 40} TiB in FP32",
+        f"{gb(CARD):.0f} GB: a little below {round(sqrt(79.2 * 2**30 / 4), -3):,.0f} words",
         "how long a sentence a card of 8, 16, 24 or 80 GB can hold",
         f'√2 = {sqrt(2):.2f} times the words. "One head at a time." √32 = {sqrt(32):.1f} times',
     ],
