@@ -174,7 +174,10 @@ def meeting(form, n):
 def test_the_walk_over_the_row_is_32_times_shorter_and_still_there():
     one_key, blocks = ({n: meeting(f"{form}_attention", n) for n in LENGTHS} for form in ("one_key", "key_blocks"))
     assert max(blocks[n] for n in LENGTHS[:-1]) < 1.15 * min(blocks.values())  # nearly level up to 4096
-    assert 1.5 * blocks[4096] < blocks[8192] < 2 * blocks[512]  # rises, does not double
+    assert blocks[8192] / blocks[4096] == pytest.approx(5 / 3, rel=0.03)  # by two thirds
+    assert blocks[8192] < 2 * blocks[512]  # does not even double
+    walk = blocks[4096] - blocks[512]  # seven eighths of it, were the walk all that grows
+    assert blocks[8192] - blocks[4096] > 3 * walk  # more than twice the walk adds
     leads = [one_key[n] / blocks[n] for n in LENGTHS]
     assert leads[0] > 4 and leads[-1] > 20 and max(leads) == leads[-1]  # the longer, the more a block is worth
     assert all(after > 0.95 * before for before, after in pairwise(leads))
@@ -224,6 +227,11 @@ def test_a_warp_holds_two_keys_of_a_block():  # 16 threads and 8 numbers a threa
     assert "sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1]" in elsewhere(
         f"layouts('key_blocks', 512, {D})"
     )
+
+
+def test_a_longer_row_takes_more_registers():
+    at_4096, at_8192 = map(int, elsewhere("*(registers('key_blocks', n, 64)[0] for n in (4096, 8192))").split())
+    assert at_8192 / at_4096 == pytest.approx(4 / 3, rel=0.05)  # a third more
 
 
 @pytest.mark.parametrize("head_dim", [64, 128])

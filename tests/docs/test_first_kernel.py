@@ -46,14 +46,12 @@ REQUESTED = requested_bytes(1024, 128, 2, block_q=1)
 PROGRAMS = (16_384 // 512) * (2048 // 64) * 512
 MEETINGS = PROGRAMS * 512
 
-LOOP = [dot(softmax([dot(q, k) for k in K]), column) for q in Q for column in zip(*V, strict=True)]
 LENGTH, BLOCK = 2500, 1024
 TAKEN = LENGTH - 2 * BLOCK  # by program 2
 
 TYPED = {
     CHAPTER: [
         "absorb more than 99.8 % of what is asked for",  # as the record says, below
-        "A row of output for each word: [{:.2f}, {:.2f}], [{:.0f}, {:.0f}] and [{:.2f}, {:.2f}].".format(*LOOP),
         f"A vector of {LENGTH} numbers, `BLOCK` = {BLOCK}",
         f"rounded up, makes {ceil(LENGTH / BLOCK)} programs",
         f"row 2 · 1024 = {2 * BLOCK}, and `row` is {2 * BLOCK}, …, {3 * BLOCK - 1}. The vector ends at {LENGTH - 1}",
@@ -94,7 +92,7 @@ TYPED = {
         f"(c) {2 * 16 * 1000 * THREADS:,}",
         f"The numbers spread over 32 · 4 · 4 = {32 * 4 * 4} bytes, which is {sectors(4)} sectors",
         f"20,000 / 128 is {ceil(20_000 / THREADS)} a thread, rounded up",
-        f"The row has {power_of_two(20_000):,} places, {power_of_two(20_000) // THREADS} a thread",
+        f"the row has {power_of_two(20_000):,} places, {power_of_two(20_000) // THREADS} a thread",
         f"Q, K and V together are {mb(3 * TABLE):.2f} MB",
         f"The kernel asks for {mb(REQUESTED):.0f} MB",
     ],
@@ -206,8 +204,10 @@ def test_bookkeeping_of_n_cubed_shows():
 
 
 def test_a_longer_row_takes_more_registers():
-    short, long = (int(elsewhere(f"*registers('one_key', {seq_k}, 64)").split()[0]) for seq_k in (512, 8192))
-    assert 4.5 < long / short < 5.7  # about five times
+    used = elsewhere("*(registers('one_key', seq_k, 64)[0] for seq_k in (512, 2048, 4096, 8192))")
+    at_512, at_2048, at_4096, at_8192 = map(int, used.split())
+    assert 4.5 < at_8192 / at_512 < 5.7  # about five times
+    assert at_8192 / at_4096 > 1.9 > 1.4 > at_4096 / at_2048  # doubles in the last step, not in the one before
 
 
 def test_the_longest_row_stays_in_registers():
