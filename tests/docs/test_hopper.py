@@ -118,7 +118,8 @@ TYPED = {
         f"A program there sees at most {1024 // 128} blocks of keys",
         f"{listed(SHORT[192], ' + ')} = {sum(SHORT[192])} blocks of keys a head, 32 · 192 = {sum(SHORT[192]) * 192}",
         f"where blocks of 128 make {sum(SHORT[128])} · 128 = {sum(SHORT[128]) * 128}",
-        f"at half the rate of a multiply-add {OWN} / {LANES / 2:.0f} = {OWN / LANES * 2:.0f} clocks of every {STEP:.0f}",
+        f"at half the rate of a multiply-add {OWN} / {LANES / 2:.0f} = {2 * OWN / LANES:.0f} clocks of every "
+        f"{STEP:.0f}",
         f"The matmuls now take {MATMULS[D] / 2} clocks a score, and exp2 takes {EXP2} as before",
         f"5 mod 3 = {5 % 3}. Use 2 was the first filling of tile 2, use 5 is the second: 5 div 3 = {5 // 3}, phase 1",
         f"5 mod 2 = {5 % 2}, and 5 div 2 = {5 // 2}",
@@ -303,7 +304,7 @@ def test_the_snippets_say_what_the_board_says():
 
 def test_what_is_said_of_the_rung_that_is_chosen():
     chapter = words(CHAPTER)
-    bf16, fp32 = (max(found["ratio"] for found in table("fastest_rung", f"{name}_forward")) for name in ("bf16", "fp32"))
+    bf16, fp32 = (max(row["ratio"] for row in table("fastest_rung", f"{name}_forward")) for name in ("bf16", "fp32"))
     assert f"at worst {bf16} times as slow as the fastest in BF16, and {fp32} in FP32" in chapter
     for name in ("bf16_both", "fp32_both"):
         short = [
