@@ -2,12 +2,13 @@
 
     hopper_attention       a Hopper GPU, FP16 or BF16, no gradient wanted; where heads have up
                            to 64 numbers, also enough of them that no SM is left idle
-    flash_attention        any GPU that Triton compiles for
+    flash_attention        a GPU that Triton compiles for, up to 256 numbers a head
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
 What is faster where is a matter of measurement: ``snippets/fastest_rung.py`` takes the times,
-and the rule is the few lines of ``fastest_rung``.
+and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a short call
+with a gradient takes as long as the host does, and there the reference may be faster.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
     """Whether heads up to 64 make fewer blocks for ``hopper_attention`` than the GPU has SMs.
 
     A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
-    of the former to share out.  With larger heads the faster kernel makes up for that.
+    of the former to share out.  With larger heads the faster kernel makes up for that, but for
+    the shortest.
     """
     blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal, q.shape[-2]).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count

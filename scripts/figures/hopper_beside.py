@@ -7,7 +7,8 @@ from scripts import records
 
 ALT = (
     "Speed in TFLOP/s against N, for four kernels of the same work. The Hopper kernel lies on top throughout, cuDNN "
-    "close below it and now and then level with it. The portable Triton kernel follows, nearest at the smallest heads. "
+    "close below it and now and then level with it. The portable Triton kernel follows, nearest at the smallest heads, "
+    "where it once reaches cuDNN. "
     "PyTorch's flash backend lies far below. A dotted level line marks what a large matmul reaches. A menu chooses the "
     "head dimension, and whether attention is causal."
 )

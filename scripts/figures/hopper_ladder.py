@@ -7,9 +7,10 @@ from scripts import records
 ALT = (
     "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
     "programs, pairs of blocks where causal, and cuDNN for comparison. There is a line for each of short and long "
-    "sequences, causal and not. Specialised warps gain on long sequences and with the largest heads, and lose on short "
-    "sequences with the smallest. Persistent programs gain most on short sequences that are not causal; on long causal "
-    "ones they lose, badly with the two larger heads, and pairs win that back. A menu chooses the head dimension."
+    "sequences, causal and not. Specialised warps gain on long sequences and with the largest heads. On short ones "
+    "they lose with the smallest heads and, causal, with the middle ones. Persistent programs gain most on short "
+    "sequences that are not causal; on long causal ones they lose, badly with the two larger heads, and pairs win that "
+    "back. A menu chooses the head dimension."
 )
 STEPS = {  # step of the record -> its name on the axis
     "flash_attention": "portable",

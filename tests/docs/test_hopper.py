@@ -70,15 +70,13 @@ TYPED = {
         f"At d = 256 they take {MATMULS[256]}, and",
         f"{MATMULS[D]} of every {MATMULS[D] + EXP2} clocks: two thirds of {PEAK:.0f}",
         f"which is {IN_TURN[128]:.0f} TFLOP/s",
-        f"At d = 64 it is half of it, {IN_TURN[64]:.0f}",
+        f"At d = 64 they work half of the time: {IN_TURN[64]:.0f}",
         f"could reach {IN_TURN[64]:.0f} TFLOP/s at most",
         f"128 · 128 · {MATMULS[D]} = {STEP:.0f} clocks",
         f"2 · 128 · 128 numbers of two bytes, {TILES:,} bytes",
         f"That is {TILES / STEP:.0f} bytes a clock for each SM",
         f"for {SMS} SMs at {value('tensor core clock') / 1e9} GHz {L2:.1f} TB/s",
         f"HBM gives {value('hbm bandwidth') / 1e12}.",
-        f"2 FLOP each: {attention_flops(1, D) * 2 * ROWS * KEYS // TILES} FLOP a byte",
-        f"And {PEAK:.0f} / 128 = {PEAK / 128:.1f}",
         f"keys and values of a head are {mib(2 * 16384 * D * BYTES):.0f} MiB",
         f"two heads at a time: {mib(4 * 16384 * D * BYTES):.0f} MiB, which L2 holds",
         f"how fast a tensor of {mib(4 * 16384 * D * BYTES):.0f} MiB comes from it: about as fast as is wanted here, "
@@ -89,7 +87,8 @@ TYPED = {
         f"64 · 128 / 128 = {ACCUMULATOR} registers a thread",
         f"64 rows of 128 keys: {SCORES}",
         f"two to a register: {WEIGHTS}. Together {WANTED}",
-        f"An SM has {REGISTERS:,} registers: {REGISTERS // THREADS} for one thread in each of 128",
+        f"An SM has {REGISTERS:,} registers, and every part of the program has {THREADS} threads",
+        f"one thread of each part together have {REGISTERS:,} / {THREADS} = {REGISTERS // THREADS}",
         f"240 + 240 + 24 = {240 + 240 + 24}",
         f"{WANTED} are wanted, and addresses",
         f"A tile of K is 128 · 128 · 2 = {K_TILE:,}, and so is one of V. Two stages of both: {4 * K_TILE:,}",
@@ -116,10 +115,11 @@ TYPED = {
         f"{BUSIEST_PAIRS // PAIR} for the busiest program",
         f"8 · {PAIR} = {BUSIEST_PAIRS}. And {sum(FIRST)} / {BUSIEST_PAIRS} = {sum(FIRST) / BUSIEST_PAIRS:.2f}",
         f"where counting says {sum(FIRST) / BUSIEST_PAIRS:.2f}",
-        f"A program there sees only {1024 // 128} blocks of keys",
+        f"A program there sees at most {1024 // 128} blocks of keys",
         f"{listed(SHORT[192], ' + ')} = {sum(SHORT[192])} blocks of keys a head, 32 · 192 = {sum(SHORT[192]) * 192}",
-        f"where blocks of 128 queries make {sum(SHORT[128])} · 128 = {sum(SHORT[128]) * 128}",
-        f"{OWN} of them over {LANES:.0f} lanes, {OWN / LANES:.0f} clocks of every {STEP:.0f}",
+        f"where blocks of 128 make {sum(SHORT[128])} · 128 = {sum(SHORT[128]) * 128}",
+        f"at half the rate of a multiply-add {OWN} / {LANES / 2:.0f} = {2 * OWN / LANES:.0f} clocks of every "
+        f"{STEP:.0f}",
         f"The matmuls now take {MATMULS[D] / 2} clocks a score, and exp2 takes {EXP2} as before",
         f"5 mod 3 = {5 % 3}. Use 2 was the first filling of tile 2, use 5 is the second: 5 div 3 = {5 // 3}, phase 1",
         f"5 mod 2 = {5 % 2}, and 5 div 2 = {5 // 2}",
@@ -212,7 +212,8 @@ def between(found):
 
 def test_what_is_said_of_the_ladder():
     assert min(gains(128, "specialised", n=16384) + gains(256, "specialised")) > 1.05
-    assert max(gains(64, "specialised", n=1024)) < 0.95
+    assert max(gains(64, "specialised", n=1024) + gains(128, "specialised", n=1024, causal=True)) < 0.95
+    assert gains(128, "specialised", n=1024, causal=False)[0] > 1
     overlap = {d: gains(d, "overlap") for d in (64, 128, 256)}
     assert max(map(max, overlap.values())) == gains(128, "overlap", n=16384, causal=True)[0]
     assert max(overlap[64]) < 1.03
@@ -220,10 +221,12 @@ def test_what_is_said_of_the_ladder():
     assert hidden["speed"] > IN_TURN[64]
     assert row("hopper_speed", "forward_64", n=16384, causal=False, form="hopper_attention")["speed"] > IN_TURN[64]
     assert all(0.95 < gain < 1.05 for d in overlap for gain in gains(d, "persistent", n=16384, causal=False))
+    assert gains(256, "persistent", n=1024, causal=False)[0] < 1.05
     for d in (64, 128, 256):
         for n, least, most in ((16384, 0.95, 1.05), (1024, 1.05, 1.5)):
             both = gains(d, "persistent", n=n, causal=True)[0] * gains(d, "paired", n=n, causal=True)[0]
             assert least < both < most, (d, n)
+            assert n == 16384 or (both < 1.1) == (d == 256)  # short work: a little at 256, far above at the others
     for n in (1024, 16384):  # alone, persistence is slower: at heads of 128 and 256 everywhere
         assert all(gains(d, "persistent", n=n, causal=True)[0] < 1 for d in (128, 256))
 
@@ -241,7 +244,7 @@ def test_what_is_said_of_what_did_not_help():
     assert f"A single stage leaves {between(gains(128, 'stages=1') + gains(256, 'stages=1'))} of the speed" in chapter
     assert all(0.98 < gain < 1.02 for step in ("stages=2", "stages=4") for gain in gains(64, step))
     smaller = gains(64, "block_k=64 stages=6") + gains(128, "block_k=64 stages=4")
-    assert f"instead of 128 leave {between(smaller)}." in chapter
+    assert f"instead of 128 leave {between(smaller)}: twice as many steps" in chapter
     assert sum(gain < 1 for gain in gains(128, "stages=3 q_stages=1")) == 3
     turns = [gain for d in (64, 128, 256) for gain in gains(d, "turns=True")]
     assert f"the speed with it is between {min(turns):.2f} and {max(turns):.2f} of that without" in chapter
@@ -250,10 +253,10 @@ def test_what_is_said_of_what_did_not_help():
 def test_what_is_said_of_the_spread():
     chapter = words(CHAPTER)
     ours = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
-    assert f"a factor of {ours['p80'] / ours['p20']:.2f} from end to end" in chapter
+    assert f"form=hopper_attention .2f`, a factor of {ours['p80'] / ours['p20']:.2f}." in chapter
     (overlap,) = gains(128, "persistent", n=16384, causal=False)
     (third,) = gains(128, "stages=3 q_stages=1", n=16384, causal=False)
-    assert overlap < 1 < third  # without persistence, and with a third stage, a little faster
+    assert 0.95 < overlap < 1 < third < 1.05  # without persistence, and with a third stage, a little faster
     errors = {}
     for found in table("hopper_speed", "errors"):
         errors.setdefault((found["head_dim"], found["causal"]), {})[found["form"]] = found["error"]
@@ -275,6 +278,13 @@ def test_what_is_said_of_cudnn():
         assert all(
             found["ratio"] > 1 for found in table("hopper_speed", f"forward_{d}") if found["form"] == "hopper_attention"
         )
+    above = [
+        (d, found["n"], found["causal"])
+        for d in (64, 128, 256)
+        for found in table("hopper_speed", f"forward_{d}")
+        if found["speed"] > value("bf16 matmul") / 1e12
+    ]
+    assert above == [(256, 4096, False)]  # above the line of the large matmul
     compiled = table("hopper_compiled", "compiled")
     assert all(found["spilled"] == 0 for found in compiled)
     assert {found["shared"] - RINGS for found in compiled if found["head_dim"] == 128} == {440}
@@ -290,3 +300,16 @@ def test_the_snippets_say_what_the_board_says():
     assert wanted[128, 3, 2]["spilled"] > 0  # three consumers at heads of 128 are on the edge, and over it
     assert all(found["spilled"] == 0 for key, found in wanted.items() if key not in ((128, 3, 2), (128, 2, 3)))
     assert row("hopper_shares", "shares", head_dim=128, n=16384)["gain"] == round(sum(FIRST) / BUSIEST_PAIRS, 3)
+
+
+def test_what_is_said_of_the_rung_that_is_chosen():
+    chapter = words(CHAPTER)
+    bf16, fp32 = (max(row["ratio"] for row in table("fastest_rung", f"{name}_forward")) for name in ("bf16", "fp32"))
+    assert f"at worst {bf16} times as slow as the fastest in BF16, and {fp32} in FP32" in chapter
+    for name in ("bf16_both", "fp32_both"):
+        short = [
+            found["fastest"]
+            for found in table("fastest_rung", name)
+            if found["pairs"] * found["n_q"] * found["n_k"] < 2**24
+        ]
+        assert short.count("reference") > len(short) / 2  # with a gradient, the three lines are often faster
