@@ -113,9 +113,13 @@ def snippet(name: str) -> NotebookNode:
         RecordError: if there is no such snippet, or a code cell has not exactly one tag of its own, or is not plain
             Python.
     """
+    return copy.deepcopy(_cells(name, _text(name)))
+
+
+def _text(name: str) -> str:
     if name not in names():
         raise RecordError(f"there is no snippet {name}; there are: {', '.join(names())}")
-    return copy.deepcopy(_cells(name, (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")))
+    return (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")
 
 
 @cache
@@ -147,10 +151,8 @@ def digest(name: str) -> dict[str, str]:
 
     The same on every Python from 3.11.
     """
-    cells = [cell for cell in snippet(name).cells if cell.cell_type == "code"]
-    trees = [(cell.id, _tree(name, cell.id, cell.source)) for cell in cells]
-    found = {"snippet": _hash([part for tag, tree in trees for part in (tag, tree.body)])}
-    waiting = [module for _, tree in trees for module in _imports(f"snippet {name}", tree)]
+    own, imported = _code(name, _text(name))
+    found, waiting = {"snippet": own}, list(imported)
     while waiting:
         module = waiting.pop()
         if module not in found:
@@ -337,6 +339,15 @@ def _tree(name: str, tag: str, source: str) -> ast.Module:
     if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in ast.walk(tree)):
         raise RecordError(f"snippet {name}: cell {tag} calls a magic, plain Python is wanted")
     return tree
+
+
+@cache
+def _code(name: str, text: str) -> tuple[str, tuple[str, ...]]:
+    """The hash of a snippet's code cells and the ``kernels`` modules that they import; of one text worked out once."""
+    cells = [cell for cell in _cells(name, text).cells if cell.cell_type == "code"]
+    trees = [(cell.id, _tree(name, cell.id, cell.source)) for cell in cells]
+    imported = tuple(module for _, tree in trees for module in _imports(f"snippet {name}", tree))
+    return _hash([part for tag, tree in trees for part in (tag, tree.body)]), imported
 
 
 @cache

@@ -148,7 +148,7 @@ def value(src, language, class_name, md) -> str:
     ]
     if len(rows) != 1:
         raise ledger.current.fail(src, f"#!value {src}: {len(rows)} rows answer, and one is wanted")
-    number = outputs.power_of_ten(format(rows[0][column], format_spec))
+    number = outputs.as_printed(format(rows[0][column], format_spec))
     where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
     return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{escape(number)}</span>'
 

@@ -23,4 +23,4 @@ def abbreviations() -> str:
         plurals = [term, f"{term}s"] if term[-1] not in "0123456789s" else [term]
         for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
             lines.append(f"*[{form}]: {said}")
-    return "\n".join(lines)
+    return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each

@@ -68,9 +68,10 @@ def on_post_template(output_content, template_name, config):
 
 
 def on_post_build(config):
-    from scripts.site import assets, ledger, notebooks
+    from scripts.site import assets, ledger, mends, notebooks
 
     assets.copy(config.site_dir)
+    mends.mend_script(config.site_dir)
     notebooks.copy_downloads(config.site_dir)
     for name in sorted(ledger.awaiting):
         log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)

@@ -11,6 +11,7 @@ from scripts.records import TABLE, Record, RecordError, Suite
 from scripts.site import quotes
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -41,8 +42,9 @@ def table_html(table: dict, mark: str | None = None) -> str:
         if isinstance(value, float):
             return f'<td class="hb-number">{number(value)}</td>'
         if isinstance(value, int) and not isinstance(value, bool):
-            return f'<td class="hb-number">{value}</td>'
-        return f"<td>{'' if value is None else escape(str(value))}</td>"
+            return f'<td class="hb-number">{as_printed(str(value))}</td>'
+        text = "" if value is None else escape(str(value))
+        return f'<td class="hb-long">{text.replace("_", "_<wbr>")}</td>' if len(text) > LONG else f"<td>{text}</td>"
 
     names = [column["name"] for column in table["columns"]]
     rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
@@ -94,13 +96,14 @@ def names(tests: dict[str, int]) -> str:
 def number(value: float) -> str:
     """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
     if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.4g}"
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else power_of_ten(f"{value:.3e}")
+        return as_printed(f"{value:.4g}")
+    return as_printed(f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.3e}")
 
 
-def power_of_ten(text: str) -> str:
-    """``5e-09`` as print has it: ``5·10⁻⁹``."""
-    return re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
+def as_printed(text: str) -> str:
+    """``-5e-09`` as print has it: ``−5·10⁻⁹``."""
+    text = re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
+    return re.sub("^-", "\N{MINUS SIGN}", text)
 
 
 def plot_html(figure: str, alternative: str) -> str:

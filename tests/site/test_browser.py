@@ -343,6 +343,21 @@ def test_what_is_wide_scrolls_and_can_be_focused(visit, pages):
             pytest.fail(f"{path}: {page.evaluate(stuck)}")
 
 
+def test_the_search_index_is_fetched_only_when_someone_searches(visit):
+    def fetched() -> int:
+        return page.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.includes('search_index')).length")
+
+    page = visit(CHAPTER)
+    page.wait_for_load_state("networkidle")
+    assert fetched() == 0
+    page.click(".md-search__input")
+    page.keyboard.type("softmax")
+    page.wait_for_selector(".md-search-result__link", timeout=5000)
+    assert fetched() == 1
+    page = visit(f"{CHAPTER}?h=softmax")  # as from a result of the search
+    page.wait_for_selector("article mark", timeout=5000)
+
+
 def test_search_leads_to_a_page_that_holds_the_word(visit, url):
     page = visit("")
     page.click(".md-search__input")

@@ -308,10 +308,18 @@ def test_a_number_has_its_record_shown_on_the_page():
 
 @pytest.mark.parametrize(
     "value, text",
-    [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500·10⁻⁴²"), (1e-3, "0.001")],
+    [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500·10⁻⁴²"), (1e-3, "0.001"), (-0.5, "−0.5")],
 )
 def test_numbers_in_a_table_keep_four_digits(value, text):
     assert outputs.number(value) == text
+
+
+def test_a_long_name_in_a_table_may_break_after_an_underscore():
+    columns = [{"name": name, "unit": ""} for name in ("kernel", "off")]
+    row = {"kernel": "a_kernel_of_which_the_name_is_longer_than_a_cell", "off": -1}
+    html = outputs.table_html({"name": "t", "columns": columns, "rows": [row, {"kernel": "short_name", "off": 2}]})
+    assert '<td class="hb-long">a_<wbr>kernel_<wbr>of_' in html and "<td>short_name</td>" in html
+    assert '<td class="hb-number">−1</td>' in html
 
 
 def test_mkdocs_names_the_page_of_a_fence_that_cannot_be_filled(tmp_path):

@@ -43,6 +43,26 @@ def test_material_without_what_is_mended_stops_the_build():
         mends.mend("<html></html>", "page.md")
 
 
+SCRIPT = (
+    'function I(){return location.protocol==="file:"?f(u).pipe(m(()=>__index),S(1)):'
+    'j(new URL("search/search_index.json",c.base))}'
+    'function w(e,t){return M($(location.protocol!=="file:"),W("search")).pipe(F(o=>o),B(()=>t))}'
+)
+
+
+def test_the_search_index_is_fetched_when_it_is_asked_for():
+    mended = mends.search_when_asked(SCRIPT, "bundle.js")
+    asked = 'M($(new URL(location.href).searchParams.has("h")),W("search")).pipe(F(o=>o)'
+    fetch = 'j(new URL("search/search_index.json",c.base))'
+    assert mended == SCRIPT.replace(fetch, f"{asked},B(()=>{fetch}),S(1))")
+
+
+@pytest.mark.parametrize("changed", ["", SCRIPT * 2, SCRIPT.replace("search_index", "index"), SCRIPT.replace("!==", "!=")])
+def test_a_script_of_material_without_what_is_mended_stops_the_build(changed):
+    with pytest.raises(PluginError, match=r"bundle\.js: Material's script waits"):
+        mends.search_when_asked(changed, "bundle.js")
+
+
 @pytest.mark.parametrize("text, name", [("A & B", "a-b"), ("Zürich, N²", "zurich-n2"), ("<code>x</code> y", "x-y")])
 def test_a_heading_of_a_snippet_is_named_as_in_the_contents(text, name):
     cell = f'<h2 id="X">{text.replace("& ", "&amp; ")}<a class="anchor-link" href="#X">¶</a></h2>'
