@@ -5,16 +5,21 @@
 # each tile a query knows a maximum, a sum and a blend of values, and the tile is forgotten. Out
 # is the blend divided by the sum, as if no more keys came.
 
-# %% tags=["by_hand"]
+# %% tags=["imports"]
+import os
 from math import sqrt
 
 import torch
+
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.flash import flash_attention
 from kernels.measure import Table
 from kernels.reference import weights
 from kernels.softmax import OnlineSoftmax, exp_below
 
+# %% tags=["by_hand"]
 q = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 v = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
@@ -39,7 +44,7 @@ tiles.show()
 # %% [markdown]
 # Backward, for the same words and three rows of gradient that arrive from above. Every row of
 # dscores adds up to 0. At the end the kernel's own gradients: on a GPU compiled, on a laptop in
-# Triton's interpreter, if `TRITON_INTERPRET=1` is set.
+# Triton's interpreter.
 
 # %% tags=["by_hand_backward"]
 torch.set_printoptions(precision=3, sci_mode=False)

@@ -7,9 +7,13 @@
 # that of memory.
 
 # %% tags=["same"]
+import os
 from functools import partial
 
 import torch
+
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.measure import Table, time
 from kernels.rereading import repeated_read

@@ -5,16 +5,21 @@
 # summed before is rescaled: 1 where the maximum stays, less where it moves. The blend of the
 # value rows is rescaled by the same factor, and divided by the sum at the end. So far is what
 # one would get by dividing already. Runs on a laptop in seconds, the kernel in Triton's
-# interpreter, if `TRITON_INTERPRET=1` is set.
+# interpreter.
 
-# %% tags=["by_hand"]
+# %% tags=["imports"]
+import os
 from functools import reduce
 
 import torch
 
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
+
 from kernels.measure import Table
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 
+# %% tags=["by_hand"]
 row = torch.tensor([1.0, 0.0, 2.0, 1.0, 0.0, 2.0])
 value = torch.tensor([[10.0, 0.0]] * 3 + [[0.0, 10.0]] * 3)
 
