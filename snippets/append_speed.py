@@ -3,8 +3,9 @@
 #
 # Keys and values of a long prompt arrive in BF16, 8 heads of 128 for each of 16 sequences, and
 # are appended to a cache in each format, quantised on the way; pages hold 64 tokens, in random
-# order. A time is that of a whole call, which also sets the lengths, and before it the cache is
-# emptied. Ratio is against what `copy_` moves, read and written, on a tensor of the same size.
+# order. A time is that of emptying the cache, which only sets its lengths, and of filling it.
+# Moved is what is read and written by that time; copied is the same for `copy_` on a tensor as
+# large as the keys and values. Ratio is the first by the second.
 
 # %% tags=["append"]
 from functools import partial

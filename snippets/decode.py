@@ -50,9 +50,9 @@ add("both, merged", scores, whole, sum(rescaled))
 by_hand.show()
 
 # %% [markdown]
-# The newest token sees all that are cached, itself included, so nothing is masked. PyTorch's
-# `is_causal` counts from the top left: a single query would be the first word, and see only
-# itself.
+# The newest token sees all that are cached, itself included, so nothing is masked. `is_causal`,
+# here as in PyTorch, counts from the top left: a single query would be the first word, and see
+# only itself.
 
 # %% tags=["causal"]
 causal = Table("causal", mask="", sees="", output="")

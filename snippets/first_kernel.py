@@ -53,7 +53,7 @@ for number, output in enumerate(one_key_attention(q, k, v, scale=1.0)[0, 0]):
 # %% [markdown]
 # Correct before fast. The truth is FP64. PyTorch's own attention, in FP16 as the kernel, says
 # how large an error is to be expected: in no head may the kernel's largest error be more than
-# one and a half times PyTorch's. Neither length is a power of two, so that padding is tested
+# one and a half times PyTorch's. Neither N nor d is a power of two, so that padding is tested
 # too. Then the check is checked: one head of zeros must not pass.
 
 # %% tags=["verdict"]

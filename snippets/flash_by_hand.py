@@ -3,7 +3,7 @@
 #
 # Three words, and the score grid cut into tiles: two queries a block, two keys a block. After
 # each tile a query knows a maximum, a sum and a blend of values, and the tile is forgotten. Out
-# is the blend by the sum, as if no more keys came.
+# is the blend divided by the sum, as if no more keys came.
 
 # %% tags=["imports"]
 import os

@@ -65,8 +65,8 @@ for distribution, values in distributions.items():
 table.show()
 
 # %% [markdown]
-# The same rules with blocks of other sizes: only 16 is NVFP4, and only 32 is MX. No block is
-# one FP32 scale for the whole tensor.
+# The same rules with blocks of other sizes: only 16 is NVFP4, and only 32 is MX. Where no size
+# of a block is given, one FP32 scale serves the whole tensor.
 
 # %% tags=["blocks"]
 e2m1 = Scheme("E2M1", E2M1, None, None, tensor_scaled=True)

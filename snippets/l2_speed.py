@@ -2,8 +2,9 @@
 # # How fast L2 is
 #
 # Eight programs for each SM read the same tensor again and again, each all of it and in an
-# order of its own. A small tensor stays in the L2 cache, and this is the speed of L2. A large
-# one is gone from it before it is wanted again, and this is the speed of memory.
+# order of its own. A small tensor stays in the L2 cache, and this is the speed of L2. Of a
+# large one less and less is still there when it is wanted again, and the speed falls towards
+# that of memory.
 
 # %% tags=["same"]
 import os

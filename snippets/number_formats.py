@@ -99,7 +99,7 @@ chart(E2M1)
 chart(E4M3)
 
 # %% [markdown]
-# E5M2, in which the last row is infinity and three NaN, as in FP16:
+# E5M2, in which the last row is infinity and NaN, like the last exponent of FP16:
 
 # %% tags=["e5m2"]
 chart(E5M2)

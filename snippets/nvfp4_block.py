@@ -59,9 +59,9 @@ print(f"{block.bytes} bytes with the scale of the tensor, which is stored once f
 
 # %% [markdown]
 # Then one number is made ten times as large. The scale of the block follows it, and the other
-# fifteen numbers are rounded in steps ten times as wide. Beside it FP8, in which
-# every number has an exponent of its own. Off is the root mean square of what the other fifteen
-# are off by, lost is how many of them became 0.
+# fifteen numbers are rounded in steps ten times as wide. Beside it FP8, whose exponents reach
+# so far that one scale for the whole tensor is enough. Off is the root mean square of what the
+# other fifteen are off by, lost is how many of them became 0.
 
 # %% tags=["outlier"]
 loud = x.clone()

@@ -2,7 +2,7 @@
 # # What overflows, and where
 #
 # A type of number ends somewhere, and exp gets there soon. Largest is the largest number that
-# the type holds. Last is the last score whose exponential is still a number; the score after
+# the type holds. Last is the last score whose exponential is still finite; the score after
 # it, one step further, gives inf. Gone is the first score below zero whose exponential is
 # stored as 0. Nothing here was looked up. Positive floating-point numbers, read as integers,
 # stand in order, so that one can search them as one searches a dictionary. Runs on a laptop in

@@ -30,7 +30,7 @@ print(f"the sums in the end: {state.running_sum.tolist()}")
 
 # %% [markdown]
 # How often the maximum of a random row moves, the first block included, averaged over 1024
-# rows; and what to expect. Of k blocks the last holds the maximum once in k times, so the
+# rows; and what to expect. The last of k blocks holds the maximum in one case out of k, so the
 # expected number of moves is 1 + 1/2 + 1/3 and so on up to 1/k.
 
 # %% tags=["moves"]

@@ -1,5 +1,6 @@
-"""Decode is attention over what its cache holds, for each query within the error budget, however the work is shared
-out; and what the cache's format does to attention stays within bounds of its own.
+"""Decode is attention over what its cache holds, within the error budget, however the work is shared out.
+
+What the cache's format does to attention stays within bounds of its own.
 """
 
 import math

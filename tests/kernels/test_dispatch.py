@@ -1,6 +1,4 @@
-"""The dispatcher takes the fastest rung that can do what is asked, never another library's attention, and whichever it
-takes, the answer is within the error budget.
-"""
+"""The dispatcher takes the fastest of our rungs that can do what is asked; its answer is within the error budget."""
 
 import os
 import subprocess

@@ -1,6 +1,4 @@
-"""A paged cache holds, byte for byte, what PyTorch makes of each row, where the page table says; nothing else of it
-ever changes.
-"""
+"""A paged cache holds each row, byte for byte as PyTorch makes it, where the page table says; nothing else changes."""
 
 from contextlib import contextmanager
 
