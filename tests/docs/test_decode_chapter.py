@@ -124,9 +124,9 @@ TYPED = {
         f"1.5 · 2¹⁻² = {RESCALED[0]}; with 1.5: {sum(RESCALED)} | ⅓ · [3, 6] + ⅔ · [6, 3] = {vector(OUTPUT)} |",
         f"24w² = {REST / 1e6:.0f} million FLOP, {REST / 1e6:.0f} MB; 4Nw: {ATTENTION / 1e6:.0f} of each | "
         f"a sixth; {BATCH} caches are {BATCH * ATTENTION / 1e9:.2f} GB |",
-        f"8 heads, {SMS} SMs; {BLOCKS:,} blocks, {PROGRAMS} programs | {100 * 8 / SMS:.0f} % of the SMs; "
-        f"{BLOCKS // PROGRAMS} or {BLOCKS // PROGRAMS + 1} blocks each |",
-        f"For the weights, from {value('bf16 peak') / value('hbm bandwidth'):.0f} sequences on",
+        f"8 heads, {SMS} SMs; {BLOCKS:,} blocks, {PROGRAMS} programs | {100 * 8 / SMS:.0f} % of SMs; "
+        f"{BLOCKS // PROGRAMS} or {BLOCKS // PROGRAMS + 1} each |",
+        f"The weights, from {value('bf16 peak') / value('hbm bandwidth'):.0f} sequences on",
         "3.56 times fewer bytes; 2.6 to 3.2 times as fast as cuDNN in BF16",
     ],
 }
