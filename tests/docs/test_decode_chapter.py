@@ -76,7 +76,7 @@ TYPED = {
         f"8192 tokens: {gib(TOKEN * 8192):.0f} GiB. {LONG:,} tokens: {gib(TOKEN * LONG):.0f} GiB, "
         f"which is {TOKEN * LONG / 1e9:.1f} GB",
         f"At {value('hbm bandwidth') / 1e12:.2f} TB/s reading that takes {1e3 * LEAST:.2f} ms",
-        f"more than {1 / LEAST:.0f} tokens a second",
+        f"no more than {1 / LEAST:.0f} steps a second",
         f"4.5 bits a number, block scales included, and so {TOKEN * 4.5 / 16 / 2**10:.0f} KiB: "
         f"{16 / 4.5:.2f} times less",
         f"given room for {LONG:,} tokens, {gib(TOKEN * LONG):.0f} GiB, an H100's {value('hbm') / 1e9:.0f} GB",
@@ -118,7 +118,7 @@ TYPED = {
         "24w² and 4Nw; below, 403 MB and 64 · 67 MB",
         f"2 · 32 · 8 · 128 · 2 B = {TOKEN / 2**10:.0f} KiB",
         f"8192 tokens are {gib(TOKEN * 8192):.0f} GiB, {LONG:,} are {gib(TOKEN * LONG):.0f}. "
-        f"Divide by {value('hbm bandwidth') / 1e12:.2f} TB/s: {1e3 * LEAST:.2f} ms for one token",
+        f"Divide by {value('hbm bandwidth') / 1e12:.2f} TB/s: {1e3 * LEAST:.2f} ms for one step",
         f"max 1, sum ½ + 1 = {PARTS[0][1]}, blend [4.5, 9] | {vector(PARTS[0][3])} |",
         f"max 2, sum 1 + ½ = {PARTS[1][1]}, blend [9, 4.5] | {vector(PARTS[1][3])} |",
         f"1.5 · 2¹⁻² = {RESCALED[0]}; with 1.5: {sum(RESCALED)} | ⅓ · [3, 6] + ⅔ · [6, 3] = {vector(OUTPUT)} |",
