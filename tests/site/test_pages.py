@@ -55,7 +55,8 @@ def drawn_from(figure: str) -> set[str]:
 
 
 def unprinted(number: str) -> str:
-    """``5·10⁻⁹`` as Python writes it: ``5e-09``."""
+    """``−5·10⁻⁹`` as Python writes it: ``-5e-09``."""
+    number = re.sub("^−", "-", number)
     plain = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
     return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda power: f"e{int(power[1].translate(plain)):+03d}", number)
 
