@@ -15,6 +15,11 @@ from scripts import records
 from scripts.records import ROOT
 from scripts.static_server import serve
 
+CHAPTER = "chapters/three-matmuls/"
+SCHEMES = ["light", "dark"]
+NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
+SCHEME = "document.body.dataset.mdColorScheme"
+
 WITHOUT_TORCH = """
 import runpy, sys
 sys.modules.update(torch=None, triton=None)  # importing either raises
@@ -104,3 +109,51 @@ def browser():
 @pytest.fixture
 def copy(tmp_path) -> Copy:
     return Copy(tmp_path / "copy")
+
+
+@pytest.fixture
+def visit(browser, url):
+    """Opens a page of the site; afterwards no error may have been logged and no other host asked.
+
+    ``routes``: what answers a request in place of the server, by the pattern of its address.
+    """
+    contexts, errors, strangers = [], [], []
+
+    def open_page(path: str, scheme: str = "light", width: int = 1280, height: int = 900, routes: dict | None = None):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on(
+            "console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on(
+            "request", lambda request: None if request.url.startswith((url, "data:")) else strangers.append(request.url)
+        )
+        for pattern, handler in (routes or {}).items():
+            page.route(pattern, handler)
+        assert page.goto(url + path).ok
+        return page
+
+    open_page.errors = errors
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not errors and not strangers
+
+
+def scroll_through(page) -> None:
+    """To the end of a page, by steps that pass no figure over; back when all are drawn."""
+    if not page.query_selector(".hb-plot"):
+        return
+    page.evaluate(
+        """async () => {
+            for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
+                scrollTo(0, y);
+                await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));
+            }
+        }"""
+    )
+    page.wait_for_function(
+        "[...document.querySelectorAll('.hb-plot')].every((plot) => plot.querySelector('.main-svg'))"
+    )

@@ -1,4 +1,4 @@
-"""The site as a person meets it: in both schemes, on narrow screens, by keyboard, on paper."""
+"""The site as a person meets it: in both schemes, on narrow screens, by its search, on paper."""
 
 import io
 import re
@@ -10,16 +10,11 @@ from playwright.sync_api import TimeoutError
 
 from scripts import records
 from scripts.records import ROOT
-from tests.site.conftest import awaits
+from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_through
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-CHAPTER = "chapters/three-matmuls/"
 LIBRARY = "**/plotly.min.js"
 pytestmark = pytest.mark.timeout(1800)  # many a test goes through every page
-SCHEMES = ["light", "dark"]
-NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
-
-SCHEME = "document.body.dataset.mdColorScheme"
 TOGGLE = "document.querySelector('label[for^=__palette]:not([hidden])').click()"
 LABELS = "'.hb-plot :is(.legendtext, .xtick text, .ytick text, .xtitle, .ytitle)'"
 INKS = f"[...new Set([...document.querySelectorAll({LABELS})].map((label) => getComputedStyle(label).fill))].join()"
@@ -38,67 +33,6 @@ INK_OF = """(place) => {
     return colour;
 }"""
 
-# Lists what can be used and notes what the keyboard reaches. What looks like a button in the header counts, also where
-# it is a label. A group of radio buttons is one stop, at whichever of them. Transitions would hide what has just got
-# the focus.
-WALK = """(closed) => {
-    document.head.insertAdjacentHTML("beforeend", "<style>* { transition: none !important }</style>");
-    const control = (element) => element.control ?? element;
-    const key = (element) => (control(element).type === "radio" ? control(element).name : control(element));
-    const shown = (element) => {
-        const { left, right, width } = element.getBoundingClientRect();
-        const inView = width > 0 && left < innerWidth && right > 0;
-        return inView && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-    };
-    const selector = "a[href], button, select, input, summary, [tabindex='0'], label.md-header__button";
-    const usable = (element) =>
-        element.checkVisibility({ visibilityProperty: true }) && !element.hidden && !element.matches(closed);
-    const reached = new Set();
-    const html = (element) => element.outerHTML.replace(/\\s+/g, " ").slice(0, 120);
-    window.walk = {
-        wanted: [...document.querySelectorAll(selector)].filter(usable),
-        unseen: new Set(),
-        unreached: () => walk.wanted.filter((element) => !reached.has(key(element))).map(html),
-    };
-    addEventListener("focusin", ({ target }) => {
-        reached.add(key(target));
-        if (!(target.type === "radio" ? [...target.form.querySelectorAll("label")].some(shown) : shown(target)))
-            walk.unseen.add(html(target));
-    });
-    return walk.wanted.length;
-}"""
-
-
-@pytest.fixture
-def visit(browser, url):
-    """Opens a page of the site; afterwards no error may have been logged and no other host asked.
-
-    ``routes``: what answers a request in place of the server, by the pattern of its address.
-    """
-    contexts, errors, strangers = [], [], []
-
-    def open_page(path: str, scheme: str = "light", width: int = 1280, height: int = 900, routes: dict | None = None):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on(
-            "console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on(
-            "request", lambda request: None if request.url.startswith((url, "data:")) else strangers.append(request.url)
-        )
-        for pattern, handler in (routes or {}).items():
-            page.route(pattern, handler)
-        assert page.goto(url + path).ok
-        return page
-
-    open_page.errors = errors
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not errors and not strangers
-
 
 def all_or_skip(page, selector: str) -> list:
     """What there is on the page; skips where a record that awaits its run may be the reason that there is nothing."""
@@ -107,23 +41,6 @@ def all_or_skip(page, selector: str) -> list:
         pytest.skip(f"awaits its run: {', '.join(missing)}")
     assert found, f"the page has no {selector}"
     return found
-
-
-def scroll_through(page) -> None:
-    """To the end of a page, by steps that pass no figure over; back when all are drawn."""
-    if not page.query_selector(".hb-plot"):
-        return
-    page.evaluate(
-        """async () => {
-            for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
-                scrollTo(0, y);
-                await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));
-            }
-        }"""
-    )
-    page.wait_for_function(
-        "[...document.querySelectorAll('.hb-plot')].every((plot) => plot.querySelector('.main-svg'))"
-    )
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -205,129 +122,6 @@ def test_native_controls_change_the_figure(visit):
         page.wait_for_timeout(400)
         assert drawing.evaluate("(plot) => plot.querySelector('.main-svg').innerHTML") != before
         assert slider.get_attribute("aria-valuetext")
-
-
-def tab_through(page, closed: str) -> None:
-    """Once round the page, from its first control to its last."""
-    wanted = page.evaluate(WALK, closed)
-    ends = 0  # twice: once may be a code block that Material was replacing
-    for _ in range(2 * wanted + 50):
-        page.keyboard.press("Tab")
-        ends += page.evaluate("document.activeElement === document.body")
-        if ends == 2:
-            return
-    pytest.fail("the focus does not leave the page")
-
-
-def assert_reached(page, path: str, *places: str) -> None:
-    for place in places:
-        assert page.evaluate("(place) => walk.wanted.some((control) => control.matches(place))", place), (path, place)
-    assert not page.evaluate("walk.unreached()"), path
-    assert not page.evaluate("[...walk.unseen]"), f"{path}: what has the focus is out of sight"
-
-
-def test_the_keyboard_reaches_every_control_of_every_page(visit, pages):
-    for path in [*pages, "404.html"]:
-        page = visit(path)
-        scroll_through(page)
-        page.evaluate("scrollTo(0, 0)")
-        tab_through(page, closed=".md-search button, .md-search__output, .md-search__output *")
-        places = [".md-logo", ".md-search__input", ".md-option", ".md-sidebar--primary a"]
-        assert_reached(page, path, *places, *([] if path == "404.html" else [".md-skip", ".md-footer a"]))
-
-
-def test_the_keyboard_reaches_every_control_on_a_phone(visit):
-    page = visit(CHAPTER, width=390)
-    scroll_through(page)
-    page.evaluate("scrollTo(0, 0)")
-    tab_through(page, closed=".md-search *, .md-sidebar *")
-    places = ["[aria-label=Contents]", "[aria-label=Search]", ".md-option", ".md-skip", ".md-footer a", "pre > code"]
-    assert_reached(page, CHAPTER, *places)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_keyboard_changes_the_scheme(visit, scheme, width):
-    page = visit("", scheme, width=width)
-    for _ in range(10):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('.md-option')"):
-            break
-    else:
-        pytest.fail("Tab does not come to the schemes")
-    other = next(name for name in SCHEMES if name != scheme)
-    assert page.evaluate("document.activeElement.ariaLabel") == f"Switch to the {other} scheme"
-    page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[other]!r}", timeout=5000)
-    page.keyboard.press("Enter")
-    page.wait_for_function(f"{SCHEME} === {NAMES[scheme]!r}", timeout=5000)
-
-
-@pytest.mark.parametrize("name, toggle", [("Contents", "__drawer"), ("Search", "__search")])
-def test_on_a_phone_the_headers_buttons_say_what_is_open_and_escape_closes_it(visit, name, toggle):
-    page = visit("", width=390)
-    button = f".md-header button[aria-label={name}]"
-
-    def is_open(state: bool) -> None:
-        page.wait_for_function(f"document.getElementById('{toggle}').checked === {str(state).lower()}", timeout=5000)
-        expanded = f"document.querySelector('{button}').getAttribute('aria-expanded')"
-        page.wait_for_function(f"{expanded} === '{str(state).lower()}'", timeout=5000)
-
-    is_open(False)
-    for key in ("Enter", "Space"):
-        page.focus(button)
-        page.keyboard.press(key)
-        is_open(True)
-        if name == "Contents":
-            page.keyboard.press("Tab")  # wherever the focus is; Material closes the search at a Tab
-        page.keyboard.press("Escape")
-        is_open(False)
-        assert page.evaluate(f"document.activeElement === document.querySelector('{button}')"), "the focus is lost"
-    page.keyboard.press("Escape")
-    is_open(False)
-    page.click(button)
-    is_open(True)
-    page.evaluate(f"document.querySelector('label[for={toggle}]:is(.md-overlay, .md-search__overlay)').click()")
-    is_open(False)
-
-
-def test_on_a_phone_the_keyboard_goes_to_a_chapter_by_contents_and_by_search(visit, url):
-    page = visit("", width=390)
-    page.focus(".md-header button[aria-label=Contents]")
-    page.keyboard.press("Enter")
-    link = f"a[href$='{CHAPTER}']"
-    opened = False
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if page.evaluate(f'document.activeElement.matches(".md-sidebar {link}")'):
-            break
-        # its section, where that has to be opened first
-        if not opened and page.evaluate(f'!!document.activeElement.closest(".md-sidebar li:has({link})")'):
-            page.keyboard.press("Enter")
-            page.wait_for_timeout(400)
-            opened = True
-    else:
-        pytest.fail("Tab does not come to the chapter")
-    in_sight = """() => {
-        const { left, right } = document.activeElement.getBoundingClientRect();
-        return document.activeElement.checkVisibility({ visibilityProperty: true, opacityProperty: true })
-            && 0 <= left && right <= innerWidth;
-    }"""
-    page.wait_for_function(in_sight, timeout=3000)
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert page.url == url + CHAPTER
-
-    page = visit("", width=390)
-    page.focus(".md-header button[aria-label=Search]")
-    page.keyboard.press("Space")
-    page.keyboard.type("softmax")
-    page.wait_for_selector(".md-search-result__link")
-    page.keyboard.press("ArrowDown")
-    page.wait_for_function(in_sight, timeout=3000)
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert "softmax" in page.inner_text("article").lower()
 
 
 def test_what_is_wide_scrolls_and_can_be_focused(visit, pages):
