@@ -118,7 +118,7 @@ TYPED = {
         f"A program there sees at most {1024 // 128} blocks of keys",
         f"{listed(SHORT[192], ' + ')} = {sum(SHORT[192])} blocks of keys a head, 32 · 192 = {sum(SHORT[192]) * 192}",
         f"where blocks of 128 make {sum(SHORT[128])} · 128 = {sum(SHORT[128]) * 128}",
-        f"at half the rate of a multiply-add {OWN} / {LANES / 2:.0f} = {2 * OWN / LANES:.0f} clocks of every "
+        f"even at half the rate of a multiply-add {OWN} / {LANES / 2:.0f} = {2 * OWN / LANES:.0f} clocks of every "
         f"{STEP:.0f}",
         f"The matmuls now take {MATMULS[D] / 2} clocks a score, and exp2 takes {EXP2} as before",
         f"5 mod 3 = {5 % 3}. Use 2 was the first filling of tile 2, use 5 is the second: 5 div 3 = {5 // 3}, phase 1",
