@@ -20,19 +20,23 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from kernels.inputs import KERNEL_DTYPES, check_attention
+from kernels.checks import KERNEL_DTYPES, check_attention
 from kernels.reference import attention as three_lines
 
 try:
     from triton import JITFunction
 
-    from kernels.flash import flash_attention, flash_forward_kernel
+    from kernels.flash.call import flash_attention
+    from kernels.flash.forward import flash_forward_kernel
 
     COMPILES = isinstance(flash_forward_kernel, JITFunction)  # what is interpreted is slow
 except ImportError:  # there is no Triton
     COMPILES = False
+
+
 try:
-    from kernels.hopper import hopper_attention, is_hopper, plan_for
+    from kernels.hopper.call import hopper_attention, is_hopper
+    from kernels.hopper.plan import plan_for
 
     GLUON = True
 except ImportError:  # there is no Gluon as it was written for

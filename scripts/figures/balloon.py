@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import qkvo_bytes, square_bytes
+from kernels.bench.cost import qkvo_bytes, square_bytes
 
 ALT = (
     "Four bars, one under the other, each centred and as wide as what it stands for has bytes: each of Q, K and V, "

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from kernels.cost import attention_flops
-from kernels.hardware import H100
+from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H100
 
 ALT = (
     "A schedule with a line for the producer, one for the tensor cores and one for each consumer, against clocks. The "

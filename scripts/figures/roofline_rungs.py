@@ -2,8 +2,8 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import attainable, attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
-from kernels.hardware import H100
+from kernels.bench.cost import attainable, attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
+from kernels.bench.hardware import H100
 from scripts import records
 
 ALT = (

@@ -2,8 +2,8 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import attainable
-from kernels.hardware import H100
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
 
 ALT = (
     "A chart with two logarithmic axes: what the tensor cores can be kept busy with, against the edge of a square "

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from scripts import records
 
 FOLDER = Path(records.ROOT, "scripts", "figures")

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
 REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
 
 

@@ -19,7 +19,7 @@ A word is 32 bits: 2, 4 or 8 numbers.  ``widen`` takes two words, of neighbourin
 makes pairs in 16 bits, the number i of both words in one register: as the tensor cores want
 them.  FP4 becomes FP16 by moving bits, since Hopper has no instruction for it.
 
-``kernels.decode_hopper`` is the kernel that reads and multiplies them.
+``kernels.serving.decode_hopper`` is the kernel that reads and multiplies them.
 
 Layouts of mma.m16n8k16: NVIDIA PTX ISA, "Matrix Fragments for mma.m16n8k16".
 """
@@ -139,12 +139,18 @@ WIDEN_FP4 = gl.constexpr(
     )
     + "}"
 )
+
+
 WIDEN_FP8 = gl.constexpr("""{ .reg .b32 x; .reg .b16 a, b;
     prmt.b32 x, $4, $5, 0x5140; mov.b32 {a, b}, x;
     cvt.rn.f16x2.e4m3x2 $0, a; cvt.rn.f16x2.e4m3x2 $1, b;
     prmt.b32 x, $4, $5, 0x7362; mov.b32 {a, b}, x;
     cvt.rn.f16x2.e4m3x2 $2, a; cvt.rn.f16x2.e4m3x2 $3, b; }""")
+
+
 WIDEN_16 = gl.constexpr("prmt.b32 $0, $2, $3, 0x5410; prmt.b32 $1, $2, $3, 0x7632;")
+
+
 FP4_UNIT = gl.constexpr(2.0**7)  # by how much too small widened FP4 is: 2^-14 · 2^7
 
 

@@ -18,11 +18,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_rung
+from kernels.checks import check_rung
 from kernels.softmax import softmax_kernel
 
 BLOCK_Q = 64  # queries a tile
+
+
 BLOCK_K = 64  # keys a tile
+
+
 BLOCK_D = 32  # columns a step of the first matmul
 
 

@@ -23,12 +23,25 @@ class Constant(NamedTuple):
 
 
 _WHITEPAPER = "NVIDIA H100 Tensor Core GPU Architecture whitepaper"
+
+
 _TUNING = "NVIDIA CUDA documentation, Hopper Tuning Guide"
+
+
 _PTX = "NVIDIA PTX ISA, wgmma.mma_async"
+
+
 _HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
+
+
 _QUOTED = "as secondary pages quote it"
+
+
 _ASKED = "which is what the FP32 lanes ask for; arithmetic at the tensor cores' clock"
+
+
 _DERIVED = "arithmetic on the rows above, at the tensor cores' clock"
+
 
 H100 = {
     "sms": Constant(132, "SM", _WHITEPAPER, "specified"),
@@ -66,11 +79,13 @@ H100 = {
     "wgmma rows": Constant(64, "rows", _PTX, "specified"),
 }
 
+
 H200 = {
     "hbm bandwidth": Constant(
         4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
     ),
 }
+
 
 A100 = {
     "fp16 tensor core peak": Constant(
@@ -80,6 +95,7 @@ A100 = {
         19.5e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
     ),
 }
+
 
 V100 = {
     "fp16 tensor core peak": Constant(

@@ -1,7 +1,12 @@
-"""When a call hands its kernels over, and when the GPU runs them: both sides on one clock.
+"""Which kernels a call launches, what a launch costs, and when each of them runs.
 
-``measure.launches`` counts what is launched.  Here each launch has its place in time, so that
-the waiting shows: the GPU's for the host, or the host far ahead of the GPU.
+    launches          which kernels a call launches
+    launch_cost       what one launch takes
+    launch_timeline   when a call hands its kernels over, and when the GPU runs them, on one
+    clock
+
+A launch has its place in time, so that the waiting shows: the GPU's for the host, or the host
+far ahead of the GPU.
 """
 
 from __future__ import annotations
@@ -9,10 +14,80 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable
+from time import perf_counter
 from typing import NamedTuple
 
 import torch
 from torch.autograd import DeviceType
+
+from kernels.bench.timing import Time, _time_of
+
+
+def launches(function: Callable[[], object]) -> list[str]:
+    """The names of the GPU kernels that one call of ``function`` launches, in order.
+
+    By CUPTI, through PyTorch's profiler, after a call to warm up.  A copy or fill by the driver
+    is listed too, as Memcpy or Memset.  Raises RuntimeError without a GPU, and where the
+    profiler sees nothing.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("launches needs a GPU: without one no kernel is launched")
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or some say on stderr that they start
+    marker = torch.zeros(1, device="cuda")
+    marker.neg_()
+    function()
+    torch.cuda.synchronize()
+    with (
+        warnings.catch_warnings(action="ignore"),  # that only the last of one cycle is kept
+        profile(activities=[ProfilerActivity.CUDA]) as profiler,
+    ):
+        function()
+        marker.neg_()
+        torch.cuda.synchronize()
+    kernels = [
+        event
+        for event in profiler.events()
+        if event.device_type == DeviceType.CUDA and not event.is_user_annotation
+    ]
+    if not kernels:  # not even the marker
+        raise RuntimeError("PyTorch's profiler sees no GPU kernel here: does CUPTI work?")
+    kernels.sort(key=lambda event: event.time_range.start)
+    return [event.name for event in kernels[:-1]]
+
+
+class LaunchCost(NamedTuple):
+    """What one more launch takes: to hand over, by Python, and to run, on the GPU."""
+
+    host: Time
+    device: Time
+
+
+def launch_cost() -> LaunchCost:
+    """What launching one of PyTorch's smallest kernels costs, on both sides.
+
+    A kernel that only waits holds up the GPU until 500 launches are handed over, so that
+    neither side waits for the other.  Raises RuntimeError without a GPU.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("launch_cost needs a GPU: without one no kernel is launched")
+    number = torch.zeros(1, device="cuda")
+    host, device = [], []
+    for _ in range(30):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        torch.cuda._sleep(50_000_000)  # clocks, some 25 ms
+        begin.record()
+        before = perf_counter()
+        for _ in range(500):
+            number.neg_()
+        host.append(1e3 * (perf_counter() - before) / 500)
+        end.record()
+        torch.cuda.synchronize()
+        device.append(begin.elapsed_time(end) / 500)
+    return LaunchCost(_time_of(host[1:]), _time_of(device[1:]))  # the first warms up
 
 
 class Event(NamedTuple):

@@ -64,7 +64,8 @@ def three_kernels_traffic(
     heads: int = 1,
     batch: int = 1,
 ) -> list[Traffic]:
-    """``kernels.three_kernels``: five trips of a square that may be of another type than Q.
+    """``kernels.first.three_kernels``: five trips of a square that may be of another type than
+    Q.
 
     The softmax reads each row twice, first for its maximum and sum.
     """
@@ -90,10 +91,10 @@ def requested_bytes(
 ) -> int:
     """What the fused forms ask for: Q and the output once, K and V once a block of queries.
 
-    FlashAttention owns ``block_q`` queries a program; ``kernels.one_key`` and
-    ``kernels.key_blocks`` own one, and ask N times for each key.  Every query sees every key
-    and K has as many heads as Q; causal asks for half of K and V.  Most of the requests for K
-    and V are answered by the L2 cache, so HBM moves less than this.
+    FlashAttention owns ``block_q`` queries a program; ``kernels.first.one_key`` and
+    ``kernels.first.key_blocks`` own one, and ask N times for each key.  Every query sees every
+    key and K has as many heads as Q; causal asks for half of K and V.  Most of the requests for
+    K and V are answered by the L2 cache, so HBM moves less than this.
     """
     row = batch * heads * n * head_dim * element_bytes
     query_blocks = -(-n // block_q)
@@ -106,7 +107,7 @@ def eager_peak_bytes(
     """What the three lines hold at their peak beside Q, K and V: two squares and the output.
 
     As PV runs, the scores are still a variable of the function beside the shares.  One square
-    of FP32, as ``kernels.three_kernels`` holds, is as much where the inputs have 16 bits.
+    of FP32, as ``kernels.first.three_kernels`` holds, is as much where the inputs have 16 bits.
     """
     row = batch * heads * n * head_dim * element_bytes
     return 2 * square_bytes(n, element_bytes, heads, batch) + row

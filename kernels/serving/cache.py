@@ -21,29 +21,24 @@ from collections.abc import Sequence
 
 import torch
 import triton
-import triton.language as tl
 from torch import Tensor
 
-from kernels.block_scaling import (
-    FP8,
-    LARGEST_SCALE,
-    NVFP4,
-    SMALLEST_SCALE,
+from kernels.checks import check_kernel, check_no_gradient
+from kernels.formats.block import (
     Quantized,
     dequantize,
-    load_blocks,
-    quantize_nvfp4,
 )
-from kernels.formats import encode_e4m3
-from kernels.inputs import check_kernel, check_no_gradient
+from kernels.serving.append import append_kernel
+from kernels.serving.pages import (
+    SCHEMES,
+    STORED_AS,
+    _as_ints,
+    _assigned_pages,
+    _check_int,
+    _check_scale,
+    _upload,
+)
 
-STORED_AS = {
-    "bf16": torch.bfloat16,
-    "fp16": torch.float16,
-    "fp8": torch.uint8,
-    "nvfp4": torch.uint8,
-}
-SCHEMES = {"fp8": FP8, "nvfp4": NVFP4}
 VALUES_A_PROGRAM = 4096  # at most; 32 a thread
 
 
@@ -177,7 +172,7 @@ class KVCache:
         contiguous they are copied first   sequences: n different ones, in any order; all if
         None
         BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
-        ``block_scaling.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
+        ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
         Reads k and v once, writes their rows once; nothing waits for the GPU.
 
         Raises a ValueError or TypeError that names the argument, called key or value, and a
@@ -291,152 +286,3 @@ class KVCache:
             # The kernel takes BF16 by its bits, which the interpreter does right.
             bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
             check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})
-
-
-def _as_ints(name: str, numbers: Sequence[int]) -> list[int]:
-    if not isinstance(numbers, Sequence):
-        raise TypeError(f"{name} is {type(numbers).__name__}, a list of ints is wanted")
-    for number in numbers:
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise TypeError(f"{name} has {number!r}, ints are wanted")
-    return list(numbers)
-
-
-def _check_int(name: str, number: int, least: int) -> None:
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"{name} is {type(number).__name__}, an int is wanted")
-    if number < least:
-        raise ValueError(f"{name} is {number}, at least {least} is wanted")
-
-
-def _check_scale(name: str, scale: float, format: str) -> None:
-    if not isinstance(scale, int | float) or isinstance(scale, bool):
-        raise TypeError(f"{name} is {type(scale).__name__}, a Python number is wanted")
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ValueError(f"{name} is {scale}, a number from 2^-117 to 2^117 is wanted")
-    if format not in SCHEMES and scale != 1:
-        raise ValueError(f"{name} is {scale}, format {format} has none: 1.0 is wanted")
-
-
-def _assigned_pages(page_table: Tensor) -> list[list[int]]:
-    """The pages of each sequence, without the -1 behind them; checked."""
-    if not isinstance(page_table, Tensor):
-        raise TypeError(f"page_table is {type(page_table).__name__}, a tensor is wanted")
-    if page_table.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"page_table is {page_table.dtype}, int32 or int64 is wanted")
-    if page_table.ndim != 2:
-        raise ValueError(
-            f"page_table has {page_table.ndim} dimensions, "
-            "[batch, pages_per_sequence] is wanted"
-        )
-    table = page_table.tolist()
-    used = set()
-    for sequence, row in enumerate(table):
-        while row and row[-1] == -1:
-            row.pop()
-        for page in row:
-            if page < 0:
-                raise ValueError(
-                    f"page_table has {page} before a page of sequence {sequence}: "
-                    "pages from 0, then only -1, are wanted"
-                )
-            if page in used:
-                raise ValueError(f"page_table has page {page} twice")
-            used.add(page)
-    return table
-
-
-def _upload(numbers: list[int], device: torch.device) -> Tensor:
-    """int32 on the device; from pinned memory, since a copy from other memory may wait."""
-    on_gpu = device.type == "cuda"
-    return torch.tensor(numbers, dtype=torch.int32, pin_memory=on_gpu).to(
-        device, non_blocking=True
-    )
-
-
-# Counts get no compilations of their own; strides do (divisible by 16 or not).
-@triton.jit(do_not_specialize=["pages_per_sequence", "heads", "new"])
-def append_kernel(
-    k, v, keys, values, key_block_scales, value_block_scales,
-    sequences, lengths, page_table, pages_per_sequence,
-    k_batch, k_head, k_row, v_batch, v_head, v_row,
-    key_scale, value_scale, heads, new,
-    HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr, FORMAT: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    """ROWS neighbouring rows of a page, of keys or of values: those of them that are new.
-
-    k, v: pointers to rows that are contiguous; *_batch to *_row: strides in elements
-    keys to value_block_scales: pointers to contiguous pages, of scales or None
-    sequences: which sequence each entry of k and v belongs to   heads: of keys and values
-    ROWS: a power of two, at most PAGE_SIZE
-    """
-    # Which head of which entry is mine?
-    program = tl.program_id(0)
-    programs_a_head = tl.cdiv(new + ROWS - 1, ROWS)  # new rows need not begin where mine do
-    head = tl.cast(program // programs_a_head % heads, tl.int64)
-    entry = tl.cast(program // programs_a_head // heads, tl.int64)  # offsets may pass 2**31
-
-    # Which positions, and where are they?  ROWS divides PAGE_SIZE: all of them in one page.
-    sequence = tl.load(sequences + entry).to(tl.int64)
-    length = tl.load(lengths + sequence)
-    first = (length // ROWS + program % programs_a_head) * ROWS
-    pages = page_table + sequence * pages_per_sequence
-    page = tl.load(pages + first // PAGE_SIZE, first < length + new, 0).to(tl.int64)
-    first_row = (page * heads + head) * PAGE_SIZE + first % PAGE_SIZE
-
-    if tl.program_id(1) == 0:
-        write_rows(
-            k + entry * k_batch + head * k_head, k_row, first - length, new,
-            keys, key_block_scales, first_row, key_scale, HEAD_DIM, FORMAT, ROWS,
-        )  # fmt: skip
-    else:
-        write_rows(
-            v + entry * v_batch + head * v_head, v_row, first - length, new,
-            values, value_block_scales, first_row, value_scale, HEAD_DIM, FORMAT, ROWS,
-        )  # fmt: skip
-
-
-@triton.jit
-def write_rows(
-    source, stride, first, new, pages, block_scales, first_row, scale,
-    HEAD_DIM: tl.constexpr, FORMAT: tl.constexpr, ROWS: tl.constexpr,
-):  # fmt: skip
-    """Rows ``first`` to ``first + ROWS`` of ``source`` to the cache's rows from ``first_row``.
-
-    Those below 0 or from ``new`` on are none.  What is written lies side by side: it is counted
-    through all rows in blocks of 16 numbers.
-    """
-    BLOCKS: tl.constexpr = ROWS * (HEAD_DIM // 16)
-    block = tl.arange(0, triton.next_power_of_2(BLOCKS))
-    row = first + block // (HEAD_DIM // 16)
-    real = (row >= 0) & (row < new) & (block < BLOCKS)
-    source += row.to(tl.int64) * stride + block % (HEAD_DIM // 16) * 16
-    to = first_row * (HEAD_DIM // 16) + block
-    if FORMAT == "nvfp4":
-        codes, scales = quantize_nvfp4(widened(load_blocks(source, real)), scale)
-        tl.store(pages + to[:, None] * 8 + tl.arange(0, 8), codes, real[:, None])
-        tl.store(block_scales + to, scales, real)
-    else:
-        place, real = tl.arange(0, 16)[None, :], real[:, None]
-        x = tl.load(source[:, None] + place, real, 0.0)
-        if FORMAT == "fp8":
-            x = encode_e4m3(widened(x) * tl.div_rn(1.0, scale))
-        elif x.dtype != pages.dtype.element_ty:
-            x = rounded_to_bf16(widened(x)) if FORMAT == "bf16" else widened(x).to(tl.float16)
-        tl.store(pages + to[:, None] * 16 + place, x, real)
-
-
-@triton.jit
-def widened(x):
-    """x in FP32.  BF16 is the upper half of an FP32 number."""
-    if x.dtype == tl.bfloat16:
-        x = (x.to(tl.uint16, bitcast=True).to(tl.uint32) << 16).to(tl.float32, bitcast=True)
-    return x.to(tl.float32)
-
-
-@triton.jit
-def rounded_to_bf16(x):
-    """The upper half of FP32 numbers, rounded to nearest, ties to even; NaN stays NaN."""
-    bits = x.to(tl.uint32, bitcast=True)
-    bits = tl.where(x == x, bits + 0x7FFF + ((bits >> 16) & 1), 0x7FFF0000)
-    return (bits >> 16).to(tl.uint16).to(tl.bfloat16, bitcast=True)

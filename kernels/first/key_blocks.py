@@ -1,8 +1,8 @@
 """The same program, a block of keys at a time: wide loads, broadcasting, a reduction.
 
-Still one program a query.  Where ``kernels.one_key`` loads one key, this one loads a block of
-BLOCK_K keys as one tile, multiplies the query into all of its rows at once, and adds up along
-the head dimension: a block of scores for what was one score.
+Still one program a query.  Where ``kernels.first.one_key`` loads one key, this one loads a
+block of BLOCK_K keys as one tile, multiplies the query into all of its rows at once, and adds
+up along the head dimension: a block of scores for what was one score.
 
 The softmax holds its row whole, as before: N_k scores in FP32 in the registers of one program,
 now as a table of blocks, [N_k / BLOCK_K, BLOCK_K], since a block is written and read at once.
@@ -17,9 +17,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_rung
+from kernels.checks import check_rung
 
 LONGEST_ROW = 16384
+
+
 BLOCK_K = 32  # keys a step; a power of two
 
 
@@ -56,7 +58,7 @@ def key_blocks_attention(
     if seq_k > LONGEST_ROW:
         raise ValueError(
             f"key has sequence length {seq_k}, at most {LONGEST_ROW} is wanted, for a row of "
-            "scores is held in registers: use kernels.flash.flash_attention"
+            "scores is held in registers: use kernels.flash.call.flash_attention"
         )
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     if out.numel() == 0:

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_kernel
+from kernels.checks import check_kernel
 
 BLOCK = 4096
 

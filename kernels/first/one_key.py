@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_rung
+from kernels.checks import check_rung
 
 LONGEST_ROW = 16384
 
@@ -56,7 +56,7 @@ def one_key_attention(
     if seq_k > LONGEST_ROW:
         raise ValueError(
             f"key has sequence length {seq_k}, at most {LONGEST_ROW} is wanted, for a row of "
-            "scores is held in registers: use kernels.flash.flash_attention"
+            "scores is held in registers: use kernels.flash.call.flash_attention"
         )
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     if out.numel() == 0:
