@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
-import coverage
 from triton.runtime import interpreter
 
 
@@ -25,6 +24,8 @@ def not_taken(path: Path, run: Callable[[], object], report: Path) -> list[tuple
 
     ``report`` is where coverage.py may write. ``if EARLY:`` is left out: only a GPU takes it.
     """
+    import coverage  # here, since a machine with a GPU runs the tests of this folder without it
+
     watch = coverage.Coverage(branch=True, include=[str(path)], data_file=None, config_file=False)
     watch.exclude("if EARLY:")
     with watch.collect():
