@@ -7,6 +7,7 @@ import sys
 import grimp
 import pytest
 
+from scripts import records
 from scripts.records import ROOT
 
 FIGURES = sorted((ROOT / "scripts" / "figures").glob("*.py"))
@@ -74,7 +75,7 @@ def test_a_figure_reads_records_cost_and_hardware_alone(path):
 
 @pytest.mark.parametrize("name", CHAPTER_1)
 def test_a_snippet_of_chapter_1_imports_nothing_that_a_later_kernel_changes(name):
-    found = imports_of_rooms((ROOT / "snippets" / f"{name}.py").read_text())
+    found = imports_of_rooms(records.path(name).read_text())
     assert found and found <= CHAPTER_1_READS
 
 

@@ -42,13 +42,13 @@ SUITE = {
 def house(tmp_path, monkeypatch):
     """A library of one module, a snippet of one cell, a figure, and a record, read anew each time."""
     monkeypatch.setattr(ledger, "read", lambda snippet: records.read(snippet))
-    for folder in ("kernels", "snippets", "scripts/figures", "tests/kernels"):
+    for folder in ("kernels", "snippets/one", "scripts/figures", "tests/kernels"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "kernels/state.py").write_text(
         "import functools\n\n\nLIMIT = 3\n\n\n"
         "class State:\n    @functools.cache\n    def merge(self):\n        return 1 < 2\n"
     )
-    (tmp_path / "snippets/first.py").write_text('# %% tags=["show"]\nprint("a < b")\n')
+    (tmp_path / "snippets/one/first.py").write_text('# %% tags=["show"]\nprint("a < b")\n')
     (tmp_path / "scripts/figures/bars.py").write_text(
         "import plotly.graph_objects as go\n\nfrom scripts import records\n\nALT = 'Two bars.'\n\n\n"
         'def figure():\n    return go.Figure(go.Bar(y=[row[\'time\'] for row in records.table("first", "times")]))\n'
