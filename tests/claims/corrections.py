@@ -1,7 +1,7 @@
 """What the corrections claim in words beside what the chapters do."""
 
-from kernels.cost import attention_flops, mb, qkvo_bytes, square_bytes
-from kernels.hardware import A100, H100, V100
+from kernels.bench.cost import attention_flops, mb, qkvo_bytes, square_bytes
+from kernels.bench.hardware import A100, H100, V100
 from tests.budget import FACTOR
 from tests.claims.rows import chip, close, rounded, row, rows
 from tests.docs.by_hand import S
@@ -57,18 +57,18 @@ def neither_matmul_reaches_half():
     assert all(1e12 * found < chip("bf16 peak") / 2 for found in reached)
 
 
-def softmax(row_of):
+def _softmax(row_of):
     return row("roofline", "softmax", row=row_of)
 
 
 def softmax_reaches_a_third():
     """For rows of 8192 PyTorch's softmax reaches 0.27 to 0.4 of a copy's speed."""
-    assert 0.27 < softmax(8192)["speed"] / softmax(None)["speed"] < 0.4
+    assert 0.27 < _softmax(8192)["speed"] / _softmax(None)["speed"] < 0.4
 
 
 def a_few_lines_are_twice_as_fast():
     """For rows of 8192 our softmax is 1.8 to 2.2 times as fast as PyTorch's."""
-    assert 1.8 < softmax(8192)["time"] / softmax(8192)["ours"] < 2.2
+    assert 1.8 < _softmax(8192)["time"] / _softmax(8192)["ours"] < 2.2
 
 
 def tensor_cores_were_eight_times_as_fast():
@@ -82,7 +82,7 @@ def they_are_sixteen_times_as_fast():
     assert H100["bf16 tensor core"].value / H100["fp32 lanes"].value == 16
 
 
-def prefill(direction, head_dim):
+def _prefill(direction, head_dim):
     return rows("prefill_speed", f"{direction}_{head_dim}")
 
 
@@ -91,7 +91,7 @@ def two_and_a_half_to_ten_times():
     times = {
         (found["form"], head_dim, found["n"]): found["median"]
         for head_dim in HEAD_DIMS
-        for found in prefill("forward", head_dim)
+        for found in _prefill("forward", head_dim)
         if not found["causal"]
     }
     faster = [
@@ -100,13 +100,13 @@ def two_and_a_half_to_ten_times():
         for n in (4096, 16384)
         if ("attention", d, n) in times
     ]
-    assert len(faster) >= 3 and 2.5 <= min(faster) and max(faster) <= 10
+    assert len(faster) >= 3 and 2.5 <= min(faster) <= max(faster) <= 10
     assert (faster[0], faster[-1]) == (max(faster), min(faster))
 
 
 def slower_than_cudnn_in_most_settings():
     """Forward our portable kernel is slower than cuDNN in more than half of the settings."""
-    ours = [found["ratio"] for d in HEAD_DIMS for found in prefill("forward", d) if found["form"] == "flash_attention"]
+    ours = [found["ratio"] for d in HEAD_DIMS for found in _prefill("forward", d) if found["form"] == "flash_attention"]
     assert sum(ratio < 1 for ratio in ours) > len(ours) / 2
 
 
@@ -116,23 +116,23 @@ def turns_gain_little_and_lose_more():
     assert min(found) < 0.95 < 1 < max(found) < 1.04
 
 
-def long_causal(step):
+def _long_causal(step):
     return row("hopper_steps", "steps_128", n=16384, causal=True, step=step)["gain"]
 
 
 def persistence_cost_a_third():
     """Causal, N = 16,384, d = 128: with persistence alone 2/3 of the speed, to 3 %."""
-    assert close(long_causal("persistent"), 2 / 3, 0.03)
+    assert close(_long_causal("persistent"), 2 / 3, 0.03)
 
 
 def pairs_bring_it_back():
     """There persistence and pairs together have the speed from before, to 3 %."""
-    assert close(long_causal("persistent") * long_causal("paired"), 1, 0.03)
+    assert close(_long_causal("persistent") * _long_causal("paired"), 1, 0.03)
 
 
 def counting_predicts_it():
     """There the gain of pairs is the counted one, to 3 %."""
-    assert close(long_causal("paired"), row("hopper_shares", "shares", head_dim=128, n=16384)["gain"], 0.03)
+    assert close(_long_causal("paired"), row("hopper_shares", "shares", head_dim=128, n=16384)["gain"], 0.03)
 
 
 def two_and_a_half_to_three_and_a_quarter():

@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from kernels.cost import attention_flops, mib
+from kernels.bench.cost import attention_flops, mib
 from tests.claims.rows import chip, close, rounded, row, rows
 
 HEAD_DIMS = (64, 128, 256)
@@ -15,17 +15,17 @@ TILES = 2 * 128 * 128 * 2  # bytes of K and V in a step
 WANTED = TILES / STEP * chip("sms") * chip("tensor core clock")  # B/s from L2, at the peak of the tensor cores
 
 
-def gains(head_dim, step, **wanted):
+def _gains(head_dim, step, **wanted):
     """By how much the speed changed with a step, in each setting that has these values."""
     return [found["gain"] for found in rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)]
 
 
-def gain(head_dim, step, **wanted):
-    (found,) = gains(head_dim, step, **wanted)
+def _gain(head_dim, step, **wanted):
+    (found,) = _gains(head_dim, step, **wanted)
     return found
 
 
-def speed(head_dim, form, **wanted):
+def _speed(head_dim, form, **wanted):
     return row("hopper_speed", f"forward_{head_dim}", form=form, **wanted)["speed"]
 
 
@@ -60,23 +60,23 @@ def two_heads_fit_into_l2(megabytes):
 
 def two_thirds_of_the_peak():
     """At d = 128, N = 16,384, full our kernel reaches 2/3 of the peak, and asks for 2/3 of L2's speed, to 3 %."""
-    reached = 1e12 * speed(128, "hopper_attention", n=16384, causal=False) / PEAK
+    reached = 1e12 * _speed(128, "hopper_attention", n=16384, causal=False) / PEAK
     assert close(reached, 2 / 3, 0.03)
     assert close(reached * WANTED / 1e12, 2 / 3 * row("l2_speed", "sizes", size=16)["speed"], 0.03)
 
 
-def waiting_bits(which):
+def _waiting_bits(which):
     return [found[which] for found in rows("hopper_budget", "phases")]
 
 
 def consumers_wait_for(*bits):
     """In uses 0 to 5 of two tiles a consumer waits for the bits 0, 0, 1, 1, 0, 0."""
-    assert waiting_bits("wait_for_full") == list(bits) == [use // 2 % 2 for use in range(6)]
+    assert _waiting_bits("wait_for_full") == list(bits) == [use // 2 % 2 for use in range(6)]
 
 
 def the_producer_waits_for(*bits):
     """In uses 0 to 5 of two tiles the producer waits for the bits 1, 1, 0, 0, 1, 1."""
-    assert waiting_bits("wait_for_free") == list(bits) == [1 - use // 2 % 2 for use in range(6)]
+    assert _waiting_bits("wait_for_free") == list(bits) == [1 - use // 2 % 2 for use in range(6)]
 
 
 def uses_take_tiles(*tiles):
@@ -114,10 +114,10 @@ def three_fit_at_64():
 def some_of_exp2_is_hidden():
     """At d = 64 both runs are above the 495 TFLOP/s of one after the other."""
     hidden = row("hopper_steps", "steps_64", n=16384, causal=False, step="persistent")["speed"]
-    assert min(hidden, speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
+    assert min(hidden, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
 
-def counted_gain(head_dim, block_q, block_k):
+def _counted_gain(head_dim, block_q, block_k):
     """By counting blocks of keys: how many times as long the busiest SM works without pairs as with them."""
     blocks, heads, sms = ceil(16384 / block_q), 2048 // head_dim, int(chip("sms"))
     lengths = [ceil(min(16384, (block + 1) * block_q) / block_k) for block in reversed(range(blocks))]
@@ -128,128 +128,128 @@ def counted_gain(head_dim, block_q, block_k):
     )
 
 
-def counting_says(head_dim, gain):
-    counted = counted_gain(head_dim, *{64: (192, 128), 128: (128, 128), 256: (128, 64)}[head_dim])
+def _counting_says(head_dim, gain):
+    counted = _counted_gain(head_dim, *{64: (192, 128), 128: (128, 128), 256: (128, 64)}[head_dim])
     assert rounded(counted, gain) == gain
     assert close(counted, row("hopper_shares", "shares", head_dim=head_dim, n=16384)["gain"], 0.001)
 
 
 def counting_says_at_128(gain):
     """Causal, at N = 16,384 and d = 128, counting predicts a gain of 1.52 from pairs."""
-    counting_says(128, gain)
+    _counting_says(128, gain)
 
 
 def counting_says_at_256(gain):
     """Causal, at N = 16,384 and d = 256, counting predicts a gain of 1.77 from pairs, more than was measured."""
-    counting_says(256, gain)
-    assert gains(256, "paired", n=16384, causal=True)[0] < gain
+    _counting_says(256, gain)
+    assert _gains(256, "paired", n=16384, causal=True)[0] < gain
 
 
 def counting_says_at_64(gain):
     """Causal, at N = 16,384 and d = 64, counting predicts a gain of 1.07 from pairs."""
-    counting_says(64, gain)
+    _counting_says(64, gain)
 
 
 def counting_agrees():
     """The gain of pairs at d = 128 is within 3 % of the counted one."""
-    assert close(gain(128, "paired", n=16384, causal=True), counted_gain(128, 128, 128), 0.03)
+    assert close(_gain(128, "paired", n=16384, causal=True), _counted_gain(128, 128, 128), 0.03)
 
 
 def persistence_slows_long_causal_work():
     """Alone, persistence is slower for causal work at d = 128 and 256, at N = 1024 and 16,384."""
-    assert all(gain(d, "persistent", n=n, causal=True) < 1 for d in (128, 256) for n in (1024, 16384))
+    assert all(_gain(d, "persistent", n=n, causal=True) < 1 for d in (128, 256) for n in (1024, 16384))
 
 
 def specialised_warps_gain_on_long_work():
     """At N = 16,384 specialised warps gain more than 5 % at d = 128 and d = 256, full and causal."""
-    assert all(found > 1.05 for d in (128, 256) for found in gains(d, "specialised", n=16384))
+    assert all(found > 1.05 for d in (128, 256) for found in _gains(d, "specialised", n=16384))
 
 
 def specialised_warps_lose_on_short_work():
     """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 they gain."""
-    assert max(gains(64, "specialised", n=1024)) < 0.95 and gain(128, "specialised", n=1024, causal=True) < 0.95
-    assert gain(128, "specialised", n=1024, causal=False) > 1
+    assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
+    assert _gain(128, "specialised", n=1024, causal=False) > 1
 
 
 def overlap_is_best_at_128_causal():
     """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal."""
-    most = max(found for d in HEAD_DIMS for found in gains(d, "overlap"))
-    assert gain(128, "overlap", n=16384, causal=True) == most
+    most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
+    assert _gain(128, "overlap", n=16384, causal=True) == most
 
 
 def overlap_gives_little_at_64():
     """At d = 64 overlap gains less than 3 % in every setting."""
-    assert max(gains(64, "overlap")) < 1.03
+    assert max(_gains(64, "overlap")) < 1.03
 
 
 def overlap_gives_more_than_the_maximum():
     """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes."""
-    assert gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
+    assert _gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
 
 
 def persistence_gives_little_at_256():
     """Full, at N = 1024 and d = 256, persistence gains less than 5 %."""
-    assert gain(256, "persistent", n=1024, causal=False) < 1.05
+    assert _gain(256, "persistent", n=1024, causal=False) < 1.05
 
 
 def persistence_gives_little_on_long_work():
     """Full, at N = 16,384, persistence changes the speed by less than 5 % at every d."""
-    assert all(0.95 < gain(d, "persistent", n=16384, causal=False) < 1.05 for d in HEAD_DIMS)
+    assert all(0.95 < _gain(d, "persistent", n=16384, causal=False) < 1.05 for d in HEAD_DIMS)
 
 
-def with_pairs(head_dim, n):
+def _with_pairs(head_dim, n):
     """Speed with persistence and pairs over that without both, causal."""
-    return gain(head_dim, "persistent", n=n, causal=True) * gain(head_dim, "paired", n=n, causal=True)
+    return _gain(head_dim, "persistent", n=n, causal=True) * _gain(head_dim, "paired", n=n, causal=True)
 
 
 def pairs_repair_long_work():
     """Causal, at N = 16,384, persistence and pairs together change the speed by less than 5 % at every d."""
-    assert all(0.95 < with_pairs(d, 16384) < 1.05 for d in HEAD_DIMS)
+    assert all(0.95 < _with_pairs(d, 16384) < 1.05 for d in HEAD_DIMS)
 
 
 def pairs_gain_on_short_work():
     """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128."""
-    assert 1.05 < with_pairs(256, 1024) < 1.1 < min(with_pairs(64, 1024), with_pairs(128, 1024))
-    assert max(with_pairs(64, 1024), with_pairs(128, 1024)) < 1.5
+    assert 1.05 < _with_pairs(256, 1024) < 1.1 < min(_with_pairs(64, 1024), _with_pairs(128, 1024))
+    assert max(_with_pairs(64, 1024), _with_pairs(128, 1024)) < 1.5
 
 
 def two_consumers_lose_on_long_work():
     """At d = 64 two consumers keep more than 0.97 of the speed at N = 1024, and less than 0.97 at N = 16,384."""
     two = "consumers=2 registers=240"
-    assert gain(64, two, n=1024, causal=False) > 0.97 > max(gains(64, two, n=16384))
+    assert _gain(64, two, n=1024, causal=False) > 0.97 > max(_gains(64, two, n=16384))
 
 
 def three_lose_a_quarter_on_short_causal_work():
     """At d = 64, N = 1024, causal, three consumers keep 3/4 of the speed to 3 %, as 4608 / 6144 counts."""
-    assert close(gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
+    assert close(_gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
 
 
 def stages_are_all_the_same_at_64():
     """At d = 64 two and four stages change the speed by less than 2 % in every setting."""
-    assert all(0.98 < found < 1.02 for step in ("stages=2", "stages=4") for found in gains(64, step))
+    assert all(0.98 < found < 1.02 for step in ("stages=2", "stages=4") for found in _gains(64, step))
 
 
 def a_single_stage_leaves(least, most):
     """A single stage leaves 0.64 to 0.84 of the speed, over d = 128 and 256."""
-    found = gains(128, "stages=1") + gains(256, "stages=1")
+    found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
     """64 keys a block leave 0.82 to 0.90 of the speed, over d = 64 and 128."""
-    found = gains(64, "block_k=64 stages=6") + gains(128, "block_k=64 stages=4")
+    found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def a_third_stage_loses():
     """At d = 128 a third stage loses in 3 of 4 settings."""
-    found = gains(128, "stages=3 q_stages=1")
+    found = _gains(128, "stages=3 q_stages=1")
     assert len(found) == 4 and sum(gain < 1 for gain in found) == 3
 
 
 def taking_turns_leaves(least, most):
     """Taking turns leaves between 0.92 and 1.03 of the speed, over all settings."""
-    found = [gain for d in HEAD_DIMS for gain in gains(d, "turns=True")]
+    found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
@@ -262,7 +262,7 @@ def rounds_spread_by(factor):
 def two_steps_come_out_faster():
     """At d = 128, N = 16,384, full persistence loses and a third stage gains, both less than 5 %."""
     setting = {"n": 16384, "causal": False}
-    assert 0.95 < gain(128, "persistent", **setting) < 1 < gain(128, "stages=3 q_stages=1", **setting) < 1.05
+    assert 0.95 < _gain(128, "persistent", **setting) < 1 < _gain(128, "stages=3 q_stages=1", **setting) < 1.05
 
 
 def no_error_is_above_cudnns():

@@ -2,36 +2,36 @@
 
 from math import exp
 
-from kernels.cost import mb, square_bytes
+from kernels.bench.cost import mb, square_bytes
 from tests.claims.rows import close, row, rows
 
 TYPES = ("FP16", "BF16", "FP32", "FP64")
 
 
-def end(kind):
+def _end(kind):
     return row("overflow", "where", type=kind)
 
 
 def bf16_steps_over_89():
     """In BF16 the last score whose exponential is a number is one step of 0.5 below 89."""
-    assert end("BF16")["step"] == 0.5 and end("BF16")["last"] + end("BF16")["step"] == 89
+    assert _end("BF16")["step"] == 0.5 and _end("BF16")["last"] + _end("BF16")["step"] == 89
 
 
 def exp_ends_at(fp16, others):
     """The last whole score whose exponential is a number is 11 in FP16, and 88 in BF16 and FP32."""
-    assert int(end("FP16")["last"]) == fp16
-    assert int(end("BF16")["last"]) == int(end("FP32")["last"]) == others
+    assert int(_end("FP16")["last"]) == fp16
+    assert int(_end("BF16")["last"]) == int(_end("FP32")["last"]) == others
 
 
 def fp32_loses_what_lies_104_below(below):
     """In FP32 the exponential of -104 is stored as 0; in truth it is less than 1e-45."""
-    assert end("FP32")["gone"] > -below and exp(-float(below)) < 1e-45
+    assert _end("FP32")["gone"] > -below and exp(-float(below)) < 1e-45
 
 
 def three_spreads_leave_fp16():
     """At d = 64 three spreads are more than twice FP16's last score before the division by 8, and below it after."""
     three_spreads = 3 * row("scaling", "scaling", d=64)["spread_raw"]
-    assert three_spreads > 2 * end("FP16")["last"] > 2 * three_spreads / 8
+    assert three_spreads > 2 * _end("FP16")["last"] > 2 * three_spreads / 8
 
 
 def overflow_has_three_outcomes():

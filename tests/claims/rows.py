@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from kernels.hardware import H100
+from kernels.bench.hardware import H100
 from scripts import records
 
 
