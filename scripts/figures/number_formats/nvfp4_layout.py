@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A table of nine rows and two columns: eight bytes of codes, each with its high half on the left and its low half "
@@ -45,23 +46,16 @@ def figure() -> go.Figure:
         ygap=2,
         showscale=False,
     )
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 70, "r": 10, "t": 30, "b": 10},
-        xaxis={"side": "top", "fixedrange": True, "showgrid": False},
-        yaxis={"autorange": "reversed", "fixedrange": True, "showgrid": False},
-        updatemenus=[
-            {
-                "name": "In the cells",
-                "buttons": [
-                    {"label": label, "method": "restyle", "args": [{"text": [text]}, [0]]}
-                    for label, text in cells.items()
-                ],
-            }
-        ],
+    return plot.page(
+        fig,
+        plot.menu("In the cells", {label: [{"text": [text]}, [0]] for label, text in cells.items()}),
+        left=70,
+        top=30,
+        bottom=10,
+        legend=None,
+        xaxis={"side": "top", "showgrid": False},
+        yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return fig
 
 
 def number(value: float) -> str:

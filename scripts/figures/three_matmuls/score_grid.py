@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A grid of six rows and six columns, one of each for every word of the sentence the cat sat on the mat. The row is "
@@ -31,20 +32,21 @@ def figure() -> go.Figure:
         hovertemplate="%{y} asks, %{x} is looked at: %{z}<extra></extra>",
     )
 
-    buttons = [{"label": "all of them", "method": "restyle", "args": [{"z": [grid], "text": [grid]}, [1]]}]
+    asks = {"all of them": [{"z": [grid], "text": [grid]}, [1]]}
     for chosen, word in enumerate(words):
         z: list = [[None] * len(words) for _ in words]
         text = [[""] * len(words) for _ in words]
         z[chosen] = grid[chosen]
         text[chosen] = [f"{scores[chosen][name]}<br>{shares[chosen][name]:.0f} %" for name in names]
-        buttons.append({"label": word, "method": "restyle", "args": [{"z": [z], "text": [text]}, [1]]})
-
-    fig.update_layout(
-        template=None,
+        asks[word] = [{"z": [z], "text": [text]}, [1]]
+    return plot.page(
+        fig,
+        plot.menu("Who asks", asks),
         height=420,
-        margin={"l": 70, "r": 10, "t": 60, "b": 10},
-        updatemenus=[{"name": "Who asks", "buttons": buttons}],
-        xaxis={"side": "top", "title": "is looked at", "fixedrange": True, "showgrid": False},
-        yaxis={"autorange": "reversed", "title": "asks", "fixedrange": True, "showgrid": False},
+        left=70,
+        top=60,
+        bottom=10,
+        legend=None,
+        xaxis={"side": "top", "title": "is looked at", "showgrid": False},
+        yaxis={"autorange": "reversed", "title": "asks", "showgrid": False},
     )
-    return fig
