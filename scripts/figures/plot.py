@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 from kernels.cost import attainable
 from kernels.hardware import H100
 
+COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
+ROWS = {"autorange": "reversed", "showgrid": False}
 LEGEND = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"}  # above the drawing
 WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
 
@@ -39,11 +41,23 @@ class Look(NamedTuple):
         return self.trace(hover) | {"mode": mode, "line": {"dash": self.dash}, "marker": marker}
 
 
+def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) -> None:
+    """Text in the drawing, which answers no pointer."""
+    fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", **more)
+
+
+def grid(fig: go.Figure, z: list, text: list, hover: str, size: int = 14, zmax: float = 1, **more: object) -> None:
+    """Cells shaded by ``z`` from nought to ``zmax``, with a text in each."""
+    shade = {"z": z, "zmin": 0, "zmax": zmax, "xgap": 2, "ygap": 2, "showscale": False}
+    written = {"text": text, "texttemplate": "%{text}", "textfont": {"size": size}}
+    fig.add_heatmap(**shade, **written, hovertemplate=f"{hover}<extra></extra>", **more)
+
+
 def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
     """A logarithmic axis with ticks at ``values``, which are written as ``texts``."""
     values = list(values)
     ticks = {"tickvals": values, "ticktext": values if texts is None else list(texts)}
-    return {"title": title, "type": "log", **ticks, **options}
+    return ({"title": title} if title else {}) | {"type": "log", **ticks, **options}
 
 
 def log_words(title: str, most: int, **options: object) -> dict:
@@ -95,32 +109,29 @@ def switch(
     return control(name, visible, shown)
 
 
-def page(
-    fig: go.Figure,
-    *controls: dict,
-    height: int = 400,
-    left: int = 60,
-    right: int = 10,
-    top: int = 10,
-    bottom: int = 50,
-    legend: dict | None = LEGEND,
-    **layout: object,
-) -> go.Figure:
+class Frame(NamedTuple):
+    """The height of a figure and its margins, in pixels; its width is the page's."""
+
+    height: int = 400
+    left: int = 60
+    right: int = 10
+    top: int = 10
+    bottom: int = 50
+
+
+def page(fig: go.Figure, frame: Frame, *controls: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:
     """The figure as it stands on a page, with its controls; its axes do not move under a finger that scrolls."""
     if legend:
         fig.update_layout(legend=legend)
-    return (
-        fig.update_layout(
-            template=None,
-            height=height,
-            margin={"l": left, "r": right, "t": top, "b": bottom},
-            updatemenus=[control for control in controls if "buttons" in control],
-            sliders=[control for control in controls if "steps" in control],
-            **layout,
-        )
-        .update_xaxes(fixedrange=True)
-        .update_yaxes(fixedrange=True)
+    fig.update_layout(
+        template=None,
+        height=frame.height,
+        margin={"l": frame.left, "r": frame.right, "t": frame.top, "b": frame.bottom},
+        updatemenus=[control for control in controls if "buttons" in control],
+        sliders=[control for control in controls if "steps" in control],
+        **layout,
     )
+    return fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)
 
 
 Points = dict[str, tuple[float, float]]  # of a roofline: name -> FLOP per byte, TFLOP/s
@@ -150,4 +161,4 @@ def roofline(
 
     which = list(range(len(roofs), len(fig.data)))
     moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, which] for label, at in places.items()}
-    return page(fig, menu("Bytes", moves), height=420, top=40, xaxis=xaxis, yaxis=yaxis)
+    return page(fig, Frame(height=420, top=40), menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)

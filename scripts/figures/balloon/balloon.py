@@ -38,14 +38,13 @@ def figure() -> go.Figure:
                 showlegend=False,
             )
     for n, dim, name in labels:
-        fig.add_scatter(
+        plot.labels(
+            fig,
             x=middle(dim == head_dim),
             y=[place + 0.36 for place in PLACES],
-            mode="text",
             text=texts(n, dim, HEADS[heads], TYPES[name]),
             textfont={"size": 12},
             opacity=float(name == kind),
-            hoverinfo="skip",
             showlegend=False,
         )
     every = list(range(len(fig.data)))
@@ -64,14 +63,11 @@ def figure() -> go.Figure:
 
     return plot.page(
         fig,
+        plot.Frame(left=5, right=5, top=5, bottom=5),
         plot.menu("d", {str(dim): [of_dim(dim), every] for dim in HEAD_DIMS}, str(head_dim)),
         plot.menu("Heads", {label: [of_heads(count), labelled] for label, count in HEADS.items()}, heads),
         plot.menu("Type", {label: [of_type(label), labelled] for label in TYPES}, kind),
         plot.switch(fig, "Words N", of_words, f"{words:,}", plot.slider),
-        left=5,
-        right=5,
-        top=5,
-        bottom=5,
         legend=None,
         barmode="overlay",
         xaxis={"range": [-0.53, 0.53], "visible": False},

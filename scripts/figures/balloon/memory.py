@@ -47,8 +47,7 @@ def figure() -> go.Figure:
     fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13))
     return plot.page(
         fig,
-        height=420,
-        left=64,
+        plot.Frame(height=420, left=64),
         xaxis=plot.log_words("words N (Ki = 1024)", 2**20, range=[2.9, 6.15]),
         yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
     )

@@ -43,11 +43,8 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
+        plot.Frame(height=340, left=105, right=20, top=15),
         plot.switch(fig, "Head dimension d", [str(head_dim) for head_dim in HEAD_DIMS], "128"),
-        height=340,
-        left=105,
-        right=20,
-        top=15,
         legend=None,
         xaxis=plot.log("milliseconds", [0.1, 1, 10, 100], range=[-1.1, 2.3]),
         yaxis={"range": [len(names) - 0.6, -0.8]},

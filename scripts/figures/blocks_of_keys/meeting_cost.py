@@ -26,10 +26,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=lengths, y=[costs[n] for n in lengths], **trace)
     return plot.page(
         fig,
-        height=360,
-        left=75,
-        right=15,
-        top=30,
+        plot.Frame(height=360, left=75, right=15, top=30),
         xaxis=plot.log("N", lengths),
         yaxis=plot.log("picoseconds a meeting", [50, 100, 200, 500, 1000, 2000, 5000, 10000]),
     )

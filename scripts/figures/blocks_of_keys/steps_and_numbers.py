@@ -33,9 +33,7 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        height=340,
-        right=15,
-        top=30,
+        plot.Frame(height=340, right=15, top=30),
         xaxis={"title": "scores, millions", "range": [0, 300], "tickvals": [0, *scores], "tickformat": ".0f"},
         yaxis={"title": "milliseconds", "range": [0, 135], "tickvals": [0, 25, 50, 75, 100, 125]},
     )

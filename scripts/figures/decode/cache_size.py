@@ -50,10 +50,8 @@ def figure() -> go.Figure:
     choices = {label: [drawn(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
     return plot.page(
         fig,
+        plot.Frame(height=420, left=70, top=70),
         plot.menu("Heads of keys and values", choices),
-        height=420,
-        left=70,
-        top=70,
         xaxis=plot.log_words("tokens of context (Ki = 1024)", 2**20, range=[2.93, 6.1]),
         yaxis=plot.log_sizes(
             "cache of one sequence", [2**22, 2**25, 2**28, 2**31, 2**34, 2**37], gib, range=[-2.6, 2.9]

@@ -56,9 +56,8 @@ def figure() -> go.Figure:
     fig.update_layout(next(iter(choices.values()))[1])
     return plot.page(
         fig,
+        plot.Frame(height=420, top=90),
         plot.menu("Setting", choices, method="update"),
-        height=420,
-        top=90,
         xaxis_title="GB that a step must read",
         yaxis_title="ms",
     )

@@ -29,9 +29,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=settings, y=spent, **look.scatter("%{name}: %{y:.3g} ms"))
     return plot.page(
         fig,
-        left=70,
-        top=50,
-        bottom=60,
+        plot.Frame(left=70, top=50, bottom=60),
         xaxis={"type": "category"},
         yaxis=plot.log("milliseconds", [0.1, 1, 10, 100]),
     )

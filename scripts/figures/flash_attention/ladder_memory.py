@@ -37,9 +37,8 @@ def figure() -> go.Figure:
     every = list(range(len(fig.data)))
     return plot.page(
         fig,
+        plot.Frame(height=420, left=64),
         plot.menu("What is measured", {label: [drawn, every] for label, drawn in passes.items()}),
-        height=420,
-        left=64,
         xaxis=plot.log_words("words N (Ki = 1024)", 2**18, range=[2.9, 5.55]),
         yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
     )

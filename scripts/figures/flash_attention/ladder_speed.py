@@ -44,10 +44,9 @@ def figure() -> go.Figure:
     every = list(range(len(traces)))
     return plot.page(
         fig,
+        plot.Frame(height=420, left=54),
         plot.menu("Pass", {label: [{"y": drawn}, every] for label, drawn in passes.items()}),
         plot.switch(fig, "Head dimension d", [str(head_dim) for _, head_dim in traces], "128"),
-        height=420,
-        left=54,
         xaxis=plot.log("words N", LENGTHS),
         yaxis=plot.log("TFLOP/s", [1, 3, 10, 30, 100, 300], range=[-0.4, 2.95]),
     )

@@ -39,8 +39,7 @@ def figure() -> go.Figure:
     ticks = [1, 10, 100, 1000, 10000]
     return plot.page(
         fig,
-        height=420,
-        left=64,
+        plot.Frame(height=420, left=64),
         xaxis=plot.log("queries in a block", BLOCKS[::2]),
         yaxis=plot.log("MB", ticks, [f"{tick:,}" for tick in ticks], range=[0, 4.7]),
     )

@@ -49,30 +49,14 @@ def figure() -> go.Figure:
     first = grids(FIRST_SHOWN)
     fig = go.Figure()
     for shade, text in zip(first["z"], first["text"], strict=True):
-        fig.add_heatmap(
-            x=names,
-            y=names,
-            z=shade,
-            text=text,
-            texttemplate="%{text}",
-            textfont={"size": 15},
-            zmin=0,
-            zmax=1,
-            xgap=2,
-            ygap=2,
-            showscale=False,
-            hovertemplate="queries %{y}, keys %{x}<extra></extra>",
-        )
+        plot.grid(fig, shade, text, "queries %{y}, keys %{x}", size=15, x=names, y=names)
     every = list(range(len(PASSES)))
-    grid = {"type": "category", "showgrid": False}
     return plot.page(
         fig,
+        plot.Frame(height=420, top=50, bottom=10),
         plot.switch(fig, "Pass", list(PASSES), "forward, causal"),
         plot.slider("Step", {str(step): [grids(step), every] for step in range(1, BLOCKS + 1)}, str(FIRST_SHOWN)),
-        height=420,
-        top=50,
-        bottom=10,
         legend=None,
-        xaxis={"side": "top", "title": "block of keys", **grid},
-        yaxis={"autorange": "reversed", "title": "block of queries", **grid},
+        xaxis=plot.COLUMNS | {"type": "category", "title": "block of keys"},
+        yaxis=plot.ROWS | {"type": "category", "title": "block of queries"},
     )

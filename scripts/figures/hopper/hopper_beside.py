@@ -51,9 +51,8 @@ def figure() -> go.Figure:
     )
     return plot.page(
         fig,
+        plot.Frame(right=15, top=70),
         plot.switch(fig, "Heads", choices, "d = 128"),
-        right=15,
-        top=70,
         xaxis=plot.log("N", lengths),
         yaxis={"title": "TFLOP/s", "range": [0, 790], "dtick": 200},
     )

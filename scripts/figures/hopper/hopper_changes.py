@@ -48,14 +48,13 @@ def figure() -> go.Figure:
                 customdata=[[CHANGES[row["step"]].replace("<br>", " "), row["speed"]] for row in own],
                 **look.scatter(GAIN, "markers", size=11),
             )
-        fig.add_scatter(
+        plot.labels(
+            fig,
             x=[LEFT] * len(tried),
             y=list(range(len(tried))),
-            mode="text",
             text=[CHANGES[step] for step in tried],
             textposition="middle right",
             showlegend=False,
-            hoverinfo="skip",
         )
         head_dims += [str(head_dim)] * (len(SETTINGS) + 1)
     fig.add_scatter(
@@ -69,10 +68,8 @@ def figure() -> go.Figure:
     )
     return plot.page(
         fig,
+        plot.Frame(left=10, right=15, top=70),
         plot.switch(fig, "Head dimension d", head_dims, "128"),
-        left=10,
-        right=15,
-        top=70,
         xaxis={
             "title": "speed with the change ÷ without",
             "range": [LEFT, 1.08],

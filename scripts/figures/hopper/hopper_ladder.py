@@ -52,10 +52,8 @@ def figure() -> go.Figure:
     names = list(STEPS.values())
     return plot.page(
         fig,
+        plot.Frame(left=90, right=15, top=70),
         plot.switch(fig, "Head dimension d", head_dims, "128"),
-        left=90,
-        right=15,
-        top=70,
         xaxis={"title": "TFLOP/s", "range": [180, 760], "dtick": 100, "tick0": 200},
         yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.5, -0.5]},
     )

@@ -116,9 +116,8 @@ def figure() -> go.Figure:
         choices += [choice.label] * (len(fig.data) - len(choices))
     return plot.page(
         fig,
+        plot.Frame(height=330, left=85),
         plot.switch(fig, "Choose", choices, CHOICES[0].label),
-        height=330,
-        left=85,
         legend=None,
         barmode="overlay",
         bargap=0.25,
@@ -162,19 +161,7 @@ def draw(fig: go.Figure, choice: Choice) -> None:
             hovertemplate="%{y}: %{customdata}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
         )
     labelled = [bar for bar in bars if bar.end <= SHOWN]
-    fig.add_scatter(
-        x=[bar.start + bar.clocks / 2 for bar in labelled],
-        y=[bar.line for bar in labelled],
-        mode="text",
-        text=[bar.text for bar in labelled],
-        textfont_size=10,
-        hoverinfo="skip",
-    )
-    fig.add_scatter(
-        x=[SHOWN],
-        y=["busy"],
-        mode="text",
-        text=[f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"],
-        textposition="middle left",
-        hoverinfo="skip",
-    )
+    middles = [bar.start + bar.clocks / 2 for bar in labelled]
+    plot.labels(fig, middles, [bar.line for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
+    share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
+    plot.labels(fig, [SHOWN], ["busy"], [share], textposition="middle left")

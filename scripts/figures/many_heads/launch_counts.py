@@ -33,9 +33,7 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        height=250,
-        left=80,
-        top=50,
+        plot.Frame(height=250, left=80, top=50),
         legend=plot.LEGEND | {"traceorder": "normal"},
         barmode="stack",
         xaxis={"title": "kernels launched by one call"},

@@ -61,11 +61,8 @@ def figure() -> go.Figure:
     fig.update_annotations(font_size=13)
     return plot.page(
         fig,
+        plot.Frame(height=320, left=48, right=16, top=36),
         plot.menu("Show", views, method="update"),
-        height=320,
-        left=48,
-        right=16,
-        top=36,
         legend=None,
         barmode="overlay",
     )

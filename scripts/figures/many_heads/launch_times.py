@@ -43,4 +43,4 @@ def figure() -> go.Figure:
     fig.update_xaxes(title="milliseconds for one call", row=len(sizes), col=1)
     fig.update_yaxes(showgrid=False)
     fig.update_annotations(font_size=13)
-    return plot.page(fig, left=80, top=70, legend=plot.LEGEND | {"y": 1.1})
+    return plot.page(fig, plot.Frame(left=80, top=70), legend=plot.LEGEND | {"y": 1.1})

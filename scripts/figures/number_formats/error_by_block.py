@@ -48,9 +48,8 @@ def figure() -> go.Figure:
     every = list(range(len(LINES)))
     return plot.page(
         fig,
+        plot.Frame(height=420, top=80),
         plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}),
-        height=420,
-        top=80,
         xaxis=plot.log("numbers that share a scale", places, names),
         yaxis=plot.log("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
     )

@@ -53,8 +53,8 @@ def figure() -> go.Figure:
     bare = {"showgrid": False, "zeroline": False}
     return plot.page(
         fig,
+        plot.Frame(height=330),
         plot.menu("Numbers drawn", choices, method="relayout"),
-        height=330,
         legend=None,
         hovermode="closest",
         xaxis=next(iter(AXES.values())) | bare,

@@ -31,30 +31,22 @@ def figure() -> go.Figure:
     hover = [[told(row, scale["unit"]) for row in pair] for pair in pairs]
     hover += [[f"scale {scale['bits']}: {worth}<br>sign, exponent, mantissa"] * 2]
     fig = go.Figure()
-    fig.add_heatmap(
+    plot.grid(
+        fig,
+        z=[[0.32, 0.12]] * len(pairs) + [[0.5, 0.5]],
+        text=cells["hexadecimal"],
+        hover="%{y}, %{x}<br>%{customdata}",
         x=HALVES,
         y=[f"byte {byte}" for byte in range(len(pairs))] + ["scale"],
-        z=[[0.32, 0.12]] * len(pairs) + [[0.5, 0.5]],
-        zmin=0,
-        zmax=1,
-        text=cells["hexadecimal"],
-        texttemplate="%{text}",
-        textfont={"size": 14},
         customdata=hover,
-        hovertemplate="%{y}, %{x}<br>%{customdata}<extra></extra>",
-        xgap=2,
-        ygap=2,
-        showscale=False,
     )
     return plot.page(
         fig,
+        plot.Frame(left=70, top=30, bottom=10),
         plot.menu("In the cells", {label: [{"text": [text]}, [0]] for label, text in cells.items()}),
-        left=70,
-        top=30,
-        bottom=10,
         legend=None,
-        xaxis={"side": "top", "showgrid": False},
-        yaxis={"autorange": "reversed", "showgrid": False},
+        xaxis=plot.COLUMNS,
+        yaxis=plot.ROWS,
     )
 
 

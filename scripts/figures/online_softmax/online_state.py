@@ -35,11 +35,8 @@ def figure() -> go.Figure:
     changes = {str(read): [state, {"xaxis2.title.text": said(blocks, read)}] for read, state in enumerate(states)}
     return plot.page(
         fig,
+        plot.Frame(height=420, left=55, top=30, bottom=65),
         plot.slider("Blocks read", changes, str(START), method="update"),
-        height=420,
-        left=55,
-        top=30,
-        bottom=65,
         barmode="stack",
         xaxis={"range": [0, SIZE * len(blocks) + 1], "showticklabels": False, "ticks": ""},
         yaxis={"title": "score"},

@@ -53,21 +53,11 @@ def figure() -> go.Figure:
         meta={"role": "accent"},
         hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
     )
-    fig.add_scatter(
-        mode="text",
-        y=list(gone),
-        x=first["x"][1],
-        text=first["text"][1],
-        textposition="middle right",
-        cliponaxis=False,
-        hoverinfo="skip",
-    )
+    plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
     return plot.page(
         fig,
+        plot.Frame(height=340, left=90, right=45),
         plot.menu("Keys that share the score", choices, "1"),
-        height=340,
-        left=90,
-        right=45,
         legend=None,
         bargap=0.35,
         barmode="overlay",

@@ -26,8 +26,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=blocks, y=[row[look.name] for row in rows], **trace)
     return plot.page(
         fig,
-        height=340,
-        top=30,
+        plot.Frame(height=340, top=30),
         xaxis={"title": "block", "range": [0.5, len(rows) + 2], "tickvals": [2, 8, 16, 24, 32]},
         yaxis={"title": "rescale factor", "range": [-0.04, 1.08], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
     )

@@ -34,9 +34,7 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        height=360,
-        left=70,
-        top=30,
+        plot.Frame(height=360, left=70, top=30),
         xaxis=plot.log("edge of the tile", EDGES[::2]),
         yaxis=plot.log("TFLOP/s, at most", [1, 10, 100, round(peak / 1e12)]),
     )

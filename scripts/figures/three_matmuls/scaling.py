@@ -41,4 +41,4 @@ def figure() -> go.Figure:
         fig.update_yaxes(plot.log(*axis), row=panel, col=1)
     fig.update_xaxes(plot.log(None, d))
     fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
-    return plot.page(fig, height=420, left=70, top=30)
+    return plot.page(fig, plot.Frame(height=420, left=70, top=30))

@@ -21,16 +21,9 @@ def figure() -> go.Figure:
     grid = [[row[name] for name in names] for row in scores]
 
     fig = go.Figure()
-    cells = {"x": words, "y": words, "z": grid, "zmin": 0, "zmax": max(map(max, grid)), "xgap": 2, "ygap": 2}
-    fig.add_heatmap(**cells, showscale=False, opacity=0.25, hoverinfo="skip")
-    fig.add_heatmap(
-        **cells,
-        text=grid,
-        texttemplate="%{text}",
-        textfont={"size": 14},
-        showscale=False,
-        hovertemplate="%{y} asks, %{x} is looked at: %{z}<extra></extra>",
-    )
+    shade = {"x": words, "y": words, "zmax": max(map(max, grid))}
+    fig.add_heatmap(z=grid, zmin=0, xgap=2, ygap=2, showscale=False, opacity=0.25, hoverinfo="skip", **shade)
+    plot.grid(fig, grid, grid, "%{y} asks, %{x} is looked at: %{z}", **shade)
 
     asks = {"all of them": [{"z": [grid], "text": [grid]}, [1]]}
     for chosen, word in enumerate(words):
@@ -41,12 +34,9 @@ def figure() -> go.Figure:
         asks[word] = [{"z": [z], "text": [text]}, [1]]
     return plot.page(
         fig,
+        plot.Frame(height=420, left=70, top=60, bottom=10),
         plot.menu("Who asks", asks),
-        height=420,
-        left=70,
-        top=60,
-        bottom=10,
         legend=None,
-        xaxis={"side": "top", "title": "is looked at", "showgrid": False},
-        yaxis={"autorange": "reversed", "title": "asks", "showgrid": False},
+        xaxis=plot.COLUMNS | {"title": "is looked at"},
+        yaxis=plot.ROWS | {"title": "asks"},
     )

@@ -36,10 +36,9 @@ def figure() -> go.Figure:
     times = {f"{factor:g}": [{"values": [shares[name, factor] for name in names]}, every] for factor in factors}
     return plot.page(
         fig,
+        plot.Frame(left=10, bottom=60),
         plot.switch(fig, "Whose pie", words, "sat"),
         plot.slider("Scores multiplied by", times, "1"),
-        left=10,
-        bottom=60,
         legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": -0.05},
         uniformtext={"mode": "hide", "minsize": 12},
     )

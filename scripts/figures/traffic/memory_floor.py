@@ -35,7 +35,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=lengths, y=times, **look.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
     return plot.page(
         fig,
-        top=60,
+        plot.Frame(top=60),
         xaxis=plot.log("words N", lengths),
         yaxis=plot.log("time, ms", [0.1, 0.3, 1, 3, 10, 30]),
     )
