@@ -7,9 +7,10 @@ import sys
 import grimp
 import pytest
 
+from scripts import records
 from scripts.records import ROOT
 
-FIGURES = sorted((ROOT / "scripts" / "figures").glob("*.py"))
+FIGURES = sorted((ROOT / "scripts" / "figures").rglob("*.py"))
 FIGURES_READ = {"scripts.records", "kernels.cost", "kernels.hardware"}
 CHAPTER_1 = ["three_matmuls", "scaling", "sentence"]  # its snippets; records that no later kernel may stale
 CHAPTER_1_READS = {"kernels.reference", "kernels.cost", "kernels.measure"}
@@ -74,7 +75,7 @@ def test_a_figure_reads_records_cost_and_hardware_alone(path):
 
 @pytest.mark.parametrize("name", CHAPTER_1)
 def test_a_snippet_of_chapter_1_imports_nothing_that_a_later_kernel_changes(name):
-    found = imports_of_rooms((ROOT / "snippets" / f"{name}.py").read_text())
+    found = imports_of_rooms(records.path(name).read_text())
     assert found and found <= CHAPTER_1_READS
 
 

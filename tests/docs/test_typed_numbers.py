@@ -11,7 +11,7 @@ from scripts.records import ROOT
 from tests.docs.by_hand import without_addresses
 
 DOCS = ROOT / "docs"
-SCRIPTS = sorted([*(ROOT / "snippets").glob("*.py"), *(ROOT / "scripts" / "figures").glob("*.py")])
+SCRIPTS = sorted([*(ROOT / "snippets").glob("*.py"), *(ROOT / "scripts" / "figures").rglob("*.py")])
 SCOPES = (ast.Module, ast.FunctionDef, ast.ClassDef)
 UNITS = "[TGM]?FLOP/s|[KMGT]i?B(?:/s)?|TB a second|bytes a clock|FLOP a clock|[µmn]?s|seconds|[kMG]Hz|%|percent"
 NUMBER = re.compile(rf"\d(?:[\d.,]*\d)?(?: million| billion)? (?:{UNITS})(?!\w)")
