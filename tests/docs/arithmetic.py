@@ -23,7 +23,7 @@ TOKENS = re.compile(
     rf"""
       (?P<mark><!--.*?-->)
     | (?P<number>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\d) | \d+(?:\.\d+)? | (?<![\w.])\.\d+ | [{FRACTIONS}])
-    | (?P<unit>(?<=[\d)\]{FRACTIONS}])\ ?(?:{UNIT})(?!\w){TAIL})
+    | (?P<unit>(?<=[\d)\]{FRACTIONS}\N{{INVISIBLE PLUS}}])\ ?(?:{UNIT})(?!\w){TAIL})
     | (?P<raised>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+)
     | (?P<equals>[=≈])
     | (?P<operator>[-−+·⋅×*÷/^√] | \b(?:div|mod)\b)
@@ -31,7 +31,7 @@ TOKENS = re.compile(
     | (?P<function>(?<![{LETTER}])(?:ln|exp2|exp|log₂|max|min|sum|softmax)(?![{LETTER}]))
     | (?P<name>(?<![{LETTER}])[{LETTER}](?:[₀-₉]|_\w+|_\{{[^}}]*\}})*(?![{LETTER}ᵀ]))
     | (?P<word>[{LETTER}]+)
-    | (?P<space>[\s\N{{INVISIBLE SEPARATOR}}]+)
+    | (?P<space>[\s\N{{INVISIBLE SEPARATOR}}\N{{INVISIBLE PLUS}}]+)
     | (?P<other>.)
     """,
     re.VERBOSE,

@@ -14,6 +14,7 @@ FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
+VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
 WORDS = r"\text", r"\mathrm", r"\operatorname", r"\textstyle"
 SIGNS = {
     r"\cdot": "·",
@@ -87,7 +88,7 @@ def value(source):
     """The number that stands on the page where ``#!value`` stands in the Markdown."""
     html = fences.value(source.removeprefix("#!value "), "", "", None)
     text = unescape(re.sub(r"<[^>]*>", "", html))
-    return CODE if text.startswith("[") else text
+    return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
 
 
 def spoken(tex):
