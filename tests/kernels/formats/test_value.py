@@ -16,7 +16,6 @@ import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.formats import value_triton
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -29,6 +28,7 @@ from kernels.formats.value import (
     neighbours,
     pack_e2m1,
     unpack_e2m1,
+    value_triton,
     values,
 )
 
