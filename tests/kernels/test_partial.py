@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels.partial import merge
 
 from kernels.flash.call import flash_attention
+from kernels.partial import merge
 from kernels.reference import oracle
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
