@@ -82,7 +82,7 @@ def drive_flash():
 
 
 def drive_formats():
-    from tests.kernels.test_formats import FORMATS, codes_of, decoder_of, encoder_of, on
+    from tests.kernels.formats.test_value import FORMATS, codes_of, decoder_of, encoder_of, on
 
     for format in FORMATS:
         yield on(torch.device("cpu"), encoder_of(format), torch.randn(5))
