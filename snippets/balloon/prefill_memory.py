@@ -12,12 +12,13 @@ from functools import partial
 
 import torch
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, gib, mib
-from kernels.flash import flash_attention
-from kernels.measure import Table, peak_memory
-from kernels.peers import SDPA
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gib, mib
+from kernels.bench.memory import peak_memory
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.first.three_kernels import three_kernel_attention
+from kernels.flash.call import flash_attention
 from kernels.reference import attention
-from kernels.three_kernels import three_kernel_attention
 
 on_gpu = torch.cuda.is_available()
 head_dim = 128

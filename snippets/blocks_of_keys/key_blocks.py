@@ -13,9 +13,10 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.key_blocks import BLOCK_K, key_blocks_attention
-from kernels.measure import Table, time
-from kernels.one_key import one_key_attention
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
+from kernels.first.one_key import one_key_attention
 from kernels.reference import attention, oracle
 
 counted = Table("counted", n="", keys_a_step="", steps="", places="")

@@ -12,8 +12,9 @@ from functools import partial
 
 import torch
 
-from kernels.kv_cache import KVCache
-from kernels.measure import Table, time
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.serving.cache import KVCache
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 n = 8192 if device == "cuda" else 16

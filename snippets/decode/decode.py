@@ -15,10 +15,10 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.decode import decode_attention
-from kernels.kv_cache import KVCache
-from kernels.measure import Table
+from kernels.bench.table import Table
 from kernels.reference import attention, oracle
+from kernels.serving.cache import KVCache
+from kernels.serving.decode import decode_attention
 from kernels.softmax import OnlineSoftmax
 
 scale = math.log(2)

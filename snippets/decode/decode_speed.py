@@ -11,11 +11,12 @@ from functools import partial
 
 import torch
 
-from kernels.decode import decode_attention
-from kernels.kv_cache import KVCache
-from kernels.measure import Table, time
-from kernels.peers import SDPA
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.bench.timing import time
 from kernels.reference import oracle
+from kernels.serving.cache import KVCache
+from kernels.serving.decode import decode_attention
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 numbers = torch.randn(2**29 if device == "cuda" else 2**20, device=device)

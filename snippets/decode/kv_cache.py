@@ -13,8 +13,8 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.kv_cache import KVCache
-from kernels.measure import Table
+from kernels.bench.table import Table
+from kernels.serving.cache import KVCache
 
 torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"

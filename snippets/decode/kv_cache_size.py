@@ -8,10 +8,10 @@
 # %% tags=["formats"]
 import torch
 
-from kernels.cost import gib
-from kernels.hardware import H100
-from kernels.kv_cache import KVCache
-from kernels.measure import Table
+from kernels.bench.cost import gib
+from kernels.bench.hardware import H100
+from kernels.bench.table import Table
+from kernels.serving.cache import KVCache
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 kv_heads, head_dim = 8, 128

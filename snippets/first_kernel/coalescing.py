@@ -15,8 +15,9 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.coalescing import strided_read
-from kernels.measure import Table, time
+from kernels.bench.strided_read import strided_read
+from kernels.bench.table import Table
+from kernels.bench.timing import time
 
 on_gpu = torch.cuda.is_available()
 strides = [1, 2, 4, 8, 16, 32]

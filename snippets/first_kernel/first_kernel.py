@@ -15,8 +15,9 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.measure import Table, time
-from kernels.one_key import one_key_attention
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.first.one_key import one_key_attention
 from kernels.reference import oracle
 
 # %% tags=["loop"]

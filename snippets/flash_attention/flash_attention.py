@@ -18,9 +18,11 @@ from torch.nn.functional import scaled_dot_product_attention
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib
-from kernels.flash import flash_attention
-from kernels.measure import Table, peak_memory, time_attention
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
+from kernels.bench.memory import peak_memory
+from kernels.bench.table import Table
+from kernels.bench.timing import time_attention
+from kernels.flash.call import flash_attention
 from kernels.reference import attention, oracle
 
 warnings.simplefilter("ignore")  # a backward pass may say that its thread opens CUDA by itself

@@ -14,8 +14,8 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.flash import flash_attention
-from kernels.measure import Table
+from kernels.bench.table import Table
+from kernels.flash.call import flash_attention
 from kernels.reference import weights
 from kernels.softmax import OnlineSoftmax, exp_below
 

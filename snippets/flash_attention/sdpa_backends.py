@@ -14,9 +14,10 @@ from itertools import pairwise
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.graphs import replayed
-from kernels.measure import Table, launches, time
-from kernels.peers import SDPA
+from kernels.bench.peers import SDPA
+from kernels.bench.profiler import launches
+from kernels.bench.table import Table
+from kernels.bench.timing import replayed, time
 
 warnings.simplefilter("ignore")  # nothing that a backend says in passing
 on_gpu = torch.cuda.is_available()

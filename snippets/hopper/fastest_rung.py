@@ -17,12 +17,12 @@ from itertools import product
 
 import torch
 
+from kernels.bench.table import Table
+from kernels.bench.timing import replayed, time
 from kernels.dispatch import fastest_rung, hopper_takes, reference_attention
-from kernels.flash import flash_attention
-from kernels.graphs import replayed
-from kernels.hopper import hopper_attention
-from kernels.measure import Table, time
-from kernels.three_kernels import three_kernel_attention
+from kernels.first.three_kernels import three_kernel_attention
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
 
 warnings.simplefilter("ignore")  # cuBLAS sets itself up in the thread of a backward pass
 both = [reference_attention, flash_attention]  # of which each has a gradient

@@ -8,10 +8,11 @@
 # %% tags=["clocks"]
 import torch
 
-from kernels.cost import attention_flops
-from kernels.hardware import H100
-from kernels.hopper import launch, plan_for
-from kernels.measure import Table
+from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H100
+from kernels.bench.table import Table
+from kernels.hopper.call import launch
+from kernels.hopper.plan import plan_for
 
 tensor, exp2 = H100["bf16 tensor core"].value, 1 / H100["exp2"].value
 units = {"matmuls": "clk", "exp2": "clk", "exp2_to_matmuls": "", "one_after_other": "TFLOP/s"}

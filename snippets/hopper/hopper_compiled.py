@@ -11,8 +11,9 @@ from itertools import product
 
 import torch
 
-from kernels.hopper import LONG, launch, plan_for
-from kernels.measure import Table
+from kernels.bench.table import Table
+from kernels.hopper.call import launch
+from kernels.hopper.plan import LONG, plan_for
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 settings = product((64, 128, 256), (False, True), (1, LONG))

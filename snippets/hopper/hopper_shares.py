@@ -14,9 +14,9 @@
 # %% tags=["shares"]
 from heapq import heapreplace
 
-from kernels.hardware import H100
-from kernels.hopper import plan_for
-from kernels.measure import Table
+from kernels.bench.hardware import H100
+from kernels.bench.table import Table
+from kernels.hopper.plan import plan_for
 
 sms = int(H100["sms"].value)
 columns = ["head_dim", "n", "blocks", "handed_out", "in_turn", "paired", "gain"]

@@ -17,12 +17,12 @@ from statistics import geometric_mean
 
 import torch
 
-from kernels.cost import attention_flops
-from kernels.flash import flash_attention
-from kernels.graphs import replayed
-from kernels.hopper import hopper_attention
-from kernels.measure import Table, time
-from kernels.peers import SDPA
+from kernels.bench.cost import attention_flops
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.bench.timing import replayed, time
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
 from kernels.reference import oracle
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)

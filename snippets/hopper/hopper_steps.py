@@ -31,12 +31,13 @@ from random import sample
 
 import torch
 
-from kernels.cost import attention_flops
-from kernels.flash import flash_attention
-from kernels.graphs import replayed
-from kernels.hopper import hopper_attention, plan_for
-from kernels.measure import Table, time
-from kernels.peers import SDPA
+from kernels.bench.cost import attention_flops
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.bench.timing import replayed, time
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
+from kernels.hopper.plan import plan_for
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
 changes = {

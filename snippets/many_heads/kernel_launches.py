@@ -10,7 +10,9 @@ from functools import partial
 
 import torch
 
-from kernels.measure import Table, launch_cost, launches, wall_time
+from kernels.bench.profiler import launch_cost, launches
+from kernels.bench.table import Table
+from kernels.bench.timing import wall_time
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 
 on_gpu = torch.cuda.is_available()

@@ -11,9 +11,9 @@ from functools import partial
 
 import torch
 
-from kernels.measure import Table
+from kernels.bench.profiler import launch_timeline
+from kernels.bench.table import Table
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
-from kernels.timeline import launch_timeline
 
 heads, width = 8, 512
 on_gpu = torch.cuda.is_available()

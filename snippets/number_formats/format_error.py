@@ -9,7 +9,8 @@
 # %% tags=["distributions"]
 import torch
 
-from kernels.block_scaling import (
+from kernels.bench.table import Table
+from kernels.formats.block import (
     FP8,
     FP8_BLOCKS,
     MXFP4,
@@ -19,8 +20,7 @@ from kernels.block_scaling import (
     dequantize,
     quantize,
 )
-from kernels.formats import E2M1, E5M2
-from kernels.measure import Table
+from kernels.formats.value import E2M1, E5M2
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 seed = torch.Generator().manual_seed(0)

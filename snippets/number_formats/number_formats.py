@@ -8,8 +8,8 @@
 # %% tags=["formats"]
 import torch
 
-from kernels.formats import E2M1, E4M3, E5M2, Format, encode, neighbours, values
-from kernels.measure import Table
+from kernels.bench.table import Table
+from kernels.formats.value import E2M1, E4M3, E5M2, Format, encode, neighbours, values
 
 fp32 = Format("FP32", 32, 8, 23, bias=127, largest=0x7F7FFFFF, infinity=0x7F800000, nan=None)
 bf16 = Format("BF16", 16, 8, 7, bias=127, largest=0x7F7F, infinity=0x7F80, nan=None)

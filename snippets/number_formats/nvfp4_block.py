@@ -10,9 +10,10 @@ import os
 
 import torch
 
-from kernels.block_scaling import FP8, NVFP4, dequantize, quantize, quantize_blocks
-from kernels.formats import E2M1, E4M3, decode, unpack_e2m1, values
-from kernels.measure import Table
+from kernels.bench.table import Table
+from kernels.formats.block import FP8, NVFP4, dequantize, quantize
+from kernels.formats.block_triton import quantize_blocks
+from kernels.formats.value import E2M1, E4M3, decode, unpack_e2m1, values
 
 on_gpu = torch.cuda.is_available()
 numbers = [4.5, -2.25, 0.0, 0.9375, 1.3125, 3.75, 0.1875, -0.5625]

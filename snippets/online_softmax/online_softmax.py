@@ -16,7 +16,7 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 
 # %% tags=["by_hand"]

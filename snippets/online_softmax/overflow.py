@@ -13,7 +13,7 @@ from bisect import bisect
 
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from kernels.softmax import OnlineSoftmax, naive_softmax, safe_softmax
 
 device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -10,7 +10,7 @@ from functools import reduce
 
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from kernels.softmax import OnlineSoftmax, exp_below
 
 device = "cuda" if torch.cuda.is_available() else "cpu"

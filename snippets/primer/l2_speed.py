@@ -15,8 +15,9 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.measure import Table, time
-from kernels.rereading import repeated_read
+from kernels.bench.repeated_read import repeated_read
+from kernels.bench.table import Table
+from kernels.bench.timing import time
 
 on_gpu = torch.cuda.is_available()
 device = "cuda" if on_gpu else "cpu"

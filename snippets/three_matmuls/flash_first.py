@@ -13,8 +13,9 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.flash import flash_attention
-from kernels.measure import Table, time
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.flash.call import flash_attention
 from kernels.reference import attention, oracle
 
 # %% tags=["compare"]

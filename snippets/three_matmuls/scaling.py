@@ -12,7 +12,7 @@ import math
 
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.manual_seed(0)

@@ -8,7 +8,7 @@
 # %% tags=["scores"]
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from kernels.reference import weights
 
 sentence = ["the", "cat", "sat", "on", "the", "mat"]

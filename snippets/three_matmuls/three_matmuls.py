@@ -9,8 +9,8 @@ import math
 
 import torch
 
-from kernels.cost import mb, mib, square_bytes
-from kernels.measure import Table
+from kernels.bench.cost import mb, mib, square_bytes
+from kernels.bench.table import Table
 from kernels.reference import attention, weights
 
 device = "cuda" if torch.cuda.is_available() else "cpu"

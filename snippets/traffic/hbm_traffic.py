@@ -9,7 +9,7 @@
 # %% tags=["predicted"]
 import torch
 
-from kernels.cost import (
+from kernels.bench.cost import (
     eager_traffic,
     fused_traffic,
     mb,
@@ -17,12 +17,14 @@ from kernels.cost import (
     requested_bytes,
     three_kernels_traffic,
 )
-from kernels.flash import flash_attention, tiles
-from kernels.key_blocks import key_blocks_attention
-from kernels.measure import Table, dram_traffic
-from kernels.one_key import one_key_attention
+from kernels.bench.dram import dram_traffic
+from kernels.bench.table import Table
+from kernels.first.key_blocks import key_blocks_attention
+from kernels.first.one_key import one_key_attention
+from kernels.first.three_kernels import three_kernel_attention
+from kernels.flash.call import flash_attention
+from kernels.flash.tiles import tiles
 from kernels.reference import attention
-from kernels.three_kernels import three_kernel_attention
 
 head_dim = 128
 cases = {  # form -> N, what is predicted

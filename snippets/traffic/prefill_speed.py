@@ -11,14 +11,15 @@ from itertools import product
 
 import torch
 
-from kernels.cost import attention_flops, backward_bytes, backward_flops, mb, qkvo_bytes
-from kernels.flash import flash_attention
-from kernels.key_blocks import key_blocks_attention
-from kernels.measure import Table, time_attention
-from kernels.one_key import one_key_attention
-from kernels.peers import SDPA
+from kernels.bench.cost import attention_flops, backward_bytes, backward_flops, mb, qkvo_bytes
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.bench.timing import time_attention
+from kernels.first.key_blocks import key_blocks_attention
+from kernels.first.one_key import one_key_attention
+from kernels.first.three_kernels import three_kernel_attention
+from kernels.flash.call import flash_attention
 from kernels.reference import attention
-from kernels.three_kernels import three_kernel_attention
 
 tokens, width, lengths = 16384, 2048, [512, 1024, 2048, 4096, 8192, 16384]
 units = {"forward": "TFLOP", "backward": "TFLOP", "forward_least": "MB", "backward_least": "MB"}

@@ -12,9 +12,12 @@ from functools import partial
 
 import torch
 
-from kernels.cost import attainable, attention_flops, eager_traffic, fused_traffic, mb
-from kernels.hardware import H100
-from kernels.measure import Table, dram_traffic, launches, time
+from kernels.bench.cost import attainable, attention_flops, eager_traffic, fused_traffic, mb
+from kernels.bench.dram import dram_traffic
+from kernels.bench.hardware import H100
+from kernels.bench.profiler import launches
+from kernels.bench.table import Table
+from kernels.bench.timing import time
 from kernels.reference import attention
 from kernels.softmax import softmax
 

@@ -9,7 +9,7 @@ from math import exp, inf, isclose, log
 
 import pytest
 
-from kernels.cost import mb, square_bytes
+from kernels.bench.cost import mb, square_bytes
 from scripts import records
 from tests.docs.by_hand import minutes, row, table, value, vector, words
 
@@ -238,7 +238,7 @@ def test_the_kernels_errors_are_of_the_size_of_pytorchs():
 
 def figure(name):
     try:
-        return importlib.import_module(f"scripts.figures.{name}").figure()
+        return importlib.import_module(f"scripts.figures.online_softmax.{name}").figure()
     except records.Missing as error:
         pytest.skip(str(error))
 

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kernels.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
-from scripts.figures import tile_reuse
+from kernels.bench.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
+from scripts.figures.primer import tile_reuse
 from tests.docs.by_hand import (
     AT_THE_BOARD,
     ROOT,

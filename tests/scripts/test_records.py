@@ -257,7 +257,7 @@ def test_a_missing_record_says_how_to_run_it():
         ('"functions\\n"', '"better\\n"'),
         ('"A GPU"', '"A faster GPU"'),
         ('"date": "0"', '"date": "1"'),
-        ('"kernels.base:double"', '"kernels.flash:flash_attention"'),
+        ('"kernels.base:double"', '"kernels.flash.call:flash_attention"'),
         ('"interpreter": false', '"interpreter": true'),
         ('   "id": "functions"', '   "id": "methods-too"'),
         ('"checksum"', '"sum"'),

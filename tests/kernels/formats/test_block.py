@@ -1,0 +1,517 @@
+"""Codes and scales are those of an oracle in NumPy, bit for bit, and Triton's kernels give the same."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, Scheme, dequantize, quantize
+from kernels.formats.block_triton import dequantize_blocks, load_blocks, quantize_blocks, quantize_nvfp4
+from kernels.formats.value import E2M1, E4M3, E5M2, E8M0
+
+SCHEMES = {scheme.name: scheme for scheme in (NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS)}
+SHAPES = [(1,), (15,), (16,), (17,), (3, 33), (2, 3, 257), (0,), (0, 5), (5, 0)]
+ELEMENTS = {E2M1: (ml_dtypes.float4_e2m1fn, 6.0), E4M3: (ml_dtypes.float8_e4m3fn, 448.0)}
+LARGEST_FP32 = torch.finfo(torch.float32).max
+
+every_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+hypothesis_settings = settings(deadline=None, derandomize=True, max_examples=40)
+
+
+def data(*shape):
+    """Rows and values of very different size, zeros of both signs and a row of zeros among them."""
+    x = torch.randn(shape) * torch.randn(shape).exp() * 10 * torch.randn(*shape[:-1], 1).exp()
+    flat = x.view(-1)
+    flat[5::11] = 0.0
+    flat[7::13] = -0.0
+    if x.ndim > 1 and len(x) > 1:
+        x[1] = 0.0
+    return x
+
+
+# The oracle: NumPy, a block after the other; FP64 wherever a result is exact there, and ml_dtypes to round.
+
+
+def to_code(values, element):
+    dtype, largest = ELEMENTS[element]
+    return np.clip(np.float32(values), -largest, largest).astype(dtype).view(np.uint8)
+
+
+def oracle(x, scheme, tensor_scale=None):
+    """Bytes of codes, scales and the tensor's scale, of a tensor [..., n] of finite values."""
+    rows = x.double().reshape(-1, x.shape[-1]).numpy()
+    largest = ELEMENTS[scheme.element][1]
+    if scheme.tensor_scaled and tensor_scale is None:
+        tensor_scale = np.float32(np.abs(rows).max()) / np.float32(largest * (448 if scheme.scale == E4M3 else 1)) or 1
+    whole = np.float32(1.0 if tensor_scale is None else tensor_scale)
+    all_codes, all_scales = [], []
+    for row in rows:
+        codes, size = [], scheme.block or len(row)
+        for start in range(0, len(row), size):
+            block = row[start : start + size]
+            amax = np.float32(np.abs(block).max())
+            unit = np.float32(1.0)
+            if scheme.scale == E4M3:
+                scale = to_code(amax / np.float32(6.0) / whole, E4M3)
+                unit = np.float32(scale.view(ml_dtypes.float8_e4m3fn))
+            elif scheme.scale == E8M0:
+                power = math.frexp(amax)[1] - 1 - {6.0: 2, 448.0: 8}[largest] if amax else -127
+                scale = np.uint8(max(power, -127) + 127)
+                unit = np.float32(2.0 ** (int(scale) - 127))
+            elif scheme.block:
+                scale = unit = amax / np.float32(largest) if amax else np.float32(1.0)
+            if scheme.block:
+                all_scales.append(scale)
+            inverse = np.float32(1.0) / whole / unit if unit else np.float32(0.0)
+            codes += list(to_code(np.float32(block) * inverse, scheme.element))
+        if scheme.element == E2M1:
+            codes = [int(low) + 16 * int(high) for low, high in zip(codes[::2], [*codes[1::2], 0], strict=False)]
+        all_codes += codes
+    return np.uint8(all_codes), np.array(all_scales), tensor_scale
+
+
+def codes_and_scales_are_right(function, scheme, x, tensor_scale=None):
+    """Two verdicts on what a function like ``quantize`` gives."""
+    quantized = function(x, scheme, tensor_scale=tensor_scale)
+    codes, scales, whole = oracle(x.cpu(), scheme, tensor_scale)
+    if scheme.tensor_scaled:
+        assert np.float32(quantized.tensor_scale.cpu()) == np.float32(whole)
+    mine = None if quantized.scales is None else quantized.scales.cpu().numpy().ravel()
+    scales_are_right = mine is None if not scheme.block else (mine == scales).all()
+    return bool((quantized.codes.cpu().numpy().ravel() == codes).all()), bool(scales_are_right)
+
+
+@every_scheme
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if math.prod(shape)], ids=str)
+@pytest.mark.parametrize("given_scale", [False, True])
+def test_codes_and_scales_are_the_oracles(scheme, shape, given_scale):
+    tensor_scale = 0.0371 if given_scale and scheme.tensor_scaled else None
+    assert codes_and_scales_are_right(quantize, scheme, data(*shape), tensor_scale) == (True, True)
+
+
+@every_scheme
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_many_values_of_every_dtype(scheme, dtype):
+    assert codes_and_scales_are_right(quantize, scheme, data(40, 160).to(dtype)) == (True, True)
+
+
+# One block by hand, as on the board.
+
+BOARD = [4.5, -2.25, 0.0, 0.9375, 1.3125, 3.75, 0.1875, -0.5625, 1.0, -0.1, 2.0, 0.3, -4.4, 3.0, -1.5, 0.75]
+
+
+def test_a_block_of_nvfp4_by_hand():
+    """Tensor scale 0.5: amax 4.5 / 6 / 0.5 = 1.5, in E4M3 0 0111 100, so that a code is worth 0.75."""
+    quantized = quantize(torch.tensor(BOARD), NVFP4, tensor_scale=0.5)
+    assert quantized.scales.tolist() == [0b0_0111_100] == [0x3C]
+    quotients = [6, -3, 0, 1.25, 1.75, 5, 0.25, -0.75, 1.33, -0.13, 2.67, 0.4, -5.87, 4, -2, 1]
+    assert [round(value / 0.75, 2) for value in BOARD] == quotients
+    rounded = [6, -3, 0, 1, 2, 4, 0, -1, 1.5, -0.0, 3, 0.5, -6, 4, -2, 1]  # 1.25 … -0.75: ties, to the even code
+    codes = [0x7, 0xD, 0x0, 0x2, 0x4, 0x6, 0x0, 0xA, 0x3, 0x8, 0x5, 0x1, 0xF, 0x6, 0xC, 0x2]
+    assert [low | high << 4 for low, high in zip(codes[::2], codes[1::2], strict=True)] == quantized.codes.tolist()
+    assert bytes(quantized.codes.tolist()).hex(" ").upper() == "D7 20 64 A0 83 15 6F 2C"
+    assert dequantize(quantized).tolist() == [0.75 * value for value in rounded]
+    assert quantized.codes.numel() + quantized.scales.numel() == 9  # bytes, and the tensor's scale
+
+
+# Kernels against the reference.
+
+
+def bits(x):
+    return x.view(torch.int32) if x.dtype == torch.float32 else x
+
+
+def same(a, b):
+    """Bit for bit, but for the bits of a NaN."""
+    a, b = (x.cpu() for x in (a, b))
+    nan = a.isnan()
+    return a.shape == b.shape and nan.equal(b.isnan()) and bits(a)[~nan].equal(bits(b)[~nan])
+
+
+def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
+    expected = quantize(x, scheme, tensor_scale=tensor_scale)
+    for function in (quantize, quantize_blocks):  # the reference is the same on every device
+        actual = function(x.to(device), scheme, tensor_scale=tensor_scale)
+        assert actual.scheme == scheme and actual.shape == x.shape
+        assert same(actual.codes, expected.codes)
+        for name in ("scales", "tensor_scale"):
+            mine, other = getattr(actual, name), getattr(expected, name)
+            assert (mine is None and other is None) or same(mine, other)
+        for undo in (dequantize, dequantize_blocks):
+            values = undo(actual)
+            assert values.dtype == torch.float32 and same(values, dequantize(expected))
+
+
+SPECIAL = [torch.inf, -torch.inf, torch.nan, 1e-40, -1e-45, 1e38, -LARGEST_FP32, 2.0**-126, 0.0, -0.0]
+DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
+
+
+@every_scheme
+@pytest.mark.parametrize("shape", [*SHAPES, (5, 1030)], ids=str)
+def test_kernels_are_the_reference_bit_for_bit(scheme, shape, device):
+    assert_kernels_agree(data(*shape), scheme, device=device)
+
+
+@every_scheme
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, device):
+    x = data(48, 80).to(dtype).t()
+    whole = torch.tensor(0.0371) if scheme.tensor_scaled else None
+    expected = quantize(x, scheme, tensor_scale=whole)
+    actual = quantize_blocks(x.to(device), scheme, tensor_scale=None if whole is None else whole.to(device))
+    assert same(actual.codes, expected.codes)
+    assert scheme.block is None or same(actual.scales, expected.scales)
+
+
+@every_scheme
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("whole", [None, 2.0**-117, 2.0**117])
+def test_kernels_agree_on_special_values(scheme, whole, device):
+    x = data(len(SPECIAL) + 2, 150)
+    for row, value in enumerate(SPECIAL):
+        x[row, 3] = value  # in a block with others
+        x[row, 128:144] = value  # a block of nothing else
+    x[-1] *= 1e-38
+    assert_kernels_agree(x, scheme, whole if scheme.tensor_scaled else None, device)
+
+
+def near_ties(tensor_scale):
+    """Blocks whose scale is a tie in E4M3, or off by one or two units in the last place; values likewise in E2M1."""
+    scales = torch.arange(0x7F, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
+    neighbours = torch.arange(-2, 3, dtype=torch.int32)
+    whole = torch.tensor(tensor_scale).double()  # FP32's number
+    amax = (3 * (scales[:-1] + scales[1:]) * whole).float()
+    amax = (amax.view(torch.int32)[:, None] + neighbours).view(torch.float32).flatten()
+    unit = np.float32(to_code(amax.numpy() / np.float32(6) / np.float32(tensor_scale), E4M3).view("float8_e4m3fn"))
+    ties = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], dtype=torch.float64)
+    values = (ties * (torch.tensor(unit).double() * whole)[:, None]).float()
+    lower, upper = values.nextafter(values * 0), values.nextafter(values * 2)
+    return torch.cat([amax[:, None], values, -lower, upper[:, :1]], -1)
+
+
+@pytest.mark.parametrize("tensor_scale", [1.0, 0.0371])
+def test_near_ties(tensor_scale, device):
+    x = near_ties(tensor_scale)
+    x = torch.cat([x, x.roll(1, -1)], -1)[:, : 16 + 14]  # a last block that is not full
+    assert codes_and_scales_are_right(quantize, NVFP4, x, tensor_scale) == (True, True)
+    assert_kernels_agree(x, NVFP4, tensor_scale, device)
+    for scheme in (FP8, FP8_BLOCKS):
+        assert codes_and_scales_are_right(quantize, scheme, x) == (True, True)
+        assert_kernels_agree(x, scheme, device=device)
+
+
+@triton.jit
+def device_function_kernel(x, codes, scales, tensor_scale, rows, ROWS: tl.constexpr, BLOCKS: tl.constexpr):
+    row = tl.arange(0, ROWS)[:, None]
+    block = row * BLOCKS + tl.arange(0, BLOCKS)[None, :]
+    packed, scale = quantize_nvfp4(load_blocks(x + 16 * block, row + 0 * block < rows).to(tl.float32), tensor_scale)
+    tl.store(codes + 8 * block[:, :, None] + tl.arange(0, 8), packed)
+    tl.store(scales + block, scale)
+
+
+def test_the_device_function_does_rows_of_blocks(device):
+    x = data(4, 32)
+    codes = torch.full((4, 16), 0xAA, dtype=torch.uint8, device=device)
+    scales = torch.full((4, 2), 0xAA, dtype=torch.uint8, device=device)
+    device_function_kernel[(1,)](x.to(device), codes, scales, 0.0371, 3, ROWS=4, BLOCKS=2)
+    x[3] = 0.0  # beyond the rows: nothing is read, zeros are quantised
+    expected = quantize(x, NVFP4, tensor_scale=0.0371)
+    assert same(codes, expected.codes) and same(scales, expected.scales)
+
+
+# Wrong versions, which the oracle must tell from right ones.
+
+
+def wrong_scale_as_it_was(x, scheme, tensor_scale=None):
+    """Rounds codes against the scale before that was rounded."""
+    right = quantize(x, scheme, tensor_scale=tensor_scale)
+    amax = x.reshape(-1, 16).abs().amax(-1, keepdim=True)
+    values = x.reshape(-1, 16) * (6 / amax)
+    codes = quantize(values, Scheme("codes", E2M1, None, None, True), tensor_scale=1.0).codes
+    return right.__class__(codes.reshape(right.codes.shape), right.scales, right.tensor_scale, scheme, x.shape)
+
+
+def wrong_high_nibble_first(x, scheme, tensor_scale=None):
+    right = quantize(x, scheme, tensor_scale=tensor_scale)
+    swapped = right.codes >> 4 | right.codes << 4
+    return right.__class__(swapped, right.scales, right.tensor_scale, scheme, x.shape)
+
+
+def wrong_nearest_power(x, scheme, tensor_scale=None):
+    """E8M0 rounded to the nearest power of two and not down; codes that fit."""
+    amax = x.reshape(-1, scheme.block).abs().amax(-1, keepdim=True)
+    exponent = amax.log2().round() - {E2M1: 2, E4M3: 8}[scheme.element]
+    whole = Scheme("codes", scheme.element, None, None, True)
+    codes = quantize(x.reshape(-1, scheme.block) * 2.0**-exponent, whole, tensor_scale=1.0).codes
+    right = quantize(x, scheme)
+    scales = (exponent + 127).to(torch.uint8).reshape(right.scales.shape)
+    return right.__class__(codes.reshape(right.codes.shape), scales, None, scheme, x.shape)
+
+
+def wrong_inverted_tensor_scale(x, scheme, tensor_scale=None):
+    """Some tools store 1 / tensor scale: taken for the scale itself."""
+    right = quantize(x, scheme, tensor_scale=tensor_scale)
+    wrong = quantize(x, scheme, tensor_scale=1 / right.tensor_scale)
+    return right.__class__(wrong.codes, wrong.scales, right.tensor_scale, scheme, x.shape)
+
+
+@pytest.mark.parametrize(
+    "wrong, scheme, verdict",
+    [
+        (quantize, NVFP4, (True, True)),
+        (wrong_scale_as_it_was, NVFP4, (False, True)),
+        (wrong_high_nibble_first, NVFP4, (False, True)),
+        (wrong_high_nibble_first, MXFP4, (False, True)),
+        (wrong_nearest_power, MXFP4, (False, False)),
+        (wrong_nearest_power, MXFP8, (False, False)),
+        (wrong_inverted_tensor_scale, NVFP4, (False, False)),
+        (wrong_inverted_tensor_scale, FP8, (False, True)),
+    ],
+)
+def test_a_wrong_version_is_told_from_a_right_one(wrong, scheme, verdict):
+    assert codes_and_scales_are_right(wrong, scheme, torch.randn(32, 160)) == verdict
+
+
+# What the docstrings promise.
+
+
+@every_scheme
+def test_zeros(scheme):
+    quantized = quantize(torch.tensor([0.0, -0.0] * 64), scheme)
+    minus = 0x80 if scheme.element == E2M1 else [0, 0x80]
+    assert quantized.codes.tolist() == ([minus] * 64 if scheme.element == E2M1 else minus * 64)
+    assert quantized.tensor_scale is None or quantized.tensor_scale == 1
+    if scheme.block:
+        assert quantized.scales.eq(1.0 if scheme is FP8_BLOCKS else 0).all()
+    values = dequantize(quantized)
+    assert values.eq(0).all() and values.signbit().tolist() == [False, True] * 64
+
+
+@every_scheme
+@pytest.mark.parametrize("value", [1.0, -3.3, 5e-30, 7e30])
+def test_all_alike(scheme, value):
+    quantized = quantize(torch.full((128,), value), scheme)
+    assert len(set(quantized.codes.tolist())) == 1
+    values = dequantize(quantized)
+    if scheme.scale == E8M0:
+        largest = {E2M1: 6.0, E4M3: 448.0}[scheme.element]
+        assert (values / value - 1).abs().max() < {E2M1: 0.26, E4M3: 0.13}[scheme.element]  # 8 clipped to 6, 512 to 448
+        assert values.abs().max() <= largest * 2.0 ** (int(quantized.scales.max()) - 127)
+    else:
+        largest = {E2M1: 0x77, E4M3: 0x7E}[scheme.element] | ({E2M1: 0x88, E4M3: 0x80}[scheme.element] * (value < 0))
+        assert quantized.codes[0] == largest
+        torch.testing.assert_close(values, torch.full((128,), value), rtol=2**-22, atol=0)
+
+
+def test_small_blocks_and_small_tensors():
+    """An NVFP4 scale of at most half of E4M3's smallest number, 2^-10, is 0; FP32 scales stop at 2^-117."""
+    x = torch.zeros(2, 16)
+    x[0, 0], x[1, 0] = 448.0 * 1024, 1.0
+    assert quantize(x, NVFP4).scales.tolist() == [[0x7E], [0]]
+    assert dequantize(quantize(x, NVFP4))[1].eq(0).all()
+    x[1, 0] = 1.001
+    assert quantize(x, NVFP4).scales.tolist() == [[0x7E], [1]]
+    for scheme in (NVFP4, FP8):
+        assert quantize(torch.full((16,), 1e-40), scheme).tensor_scale == 2.0**-117
+        assert dequantize(quantize(torch.full((16,), 1e-40), scheme)).eq(0).all()
+    assert quantize(torch.full((16,), 1e-40), FP8_BLOCKS).scales == 2.0**-117
+    torch.testing.assert_close(
+        dequantize(quantize(torch.full((32,), 3e-38), MXFP4)), torch.full((32,), 3e-38), rtol=0.2, atol=0
+    )
+
+
+@every_scheme
+def test_infinity_and_nan(scheme):
+    x = torch.ones(2, 160)
+    x[0, 3], x[0, 4], x[1, 5] = torch.inf, -torch.inf, torch.nan
+    quantized = quantize(x, scheme, tensor_scale=0.25 if scheme.tensor_scaled else None)
+    values = dequantize(quantized)
+    assert values[0, 3] == -values[0, 4] and values[0, 3] > 100 * values[0, -1] > 0
+    assert values[0, 3].isfinite() and values[1, 6] == values[1, -1] and values[1, 6] > 0
+    assert values[1, 5].isnan() if scheme.element == E4M3 else values[1, 5] == 6 * values[1, 6] / quantized_one(scheme)
+    assert quantize(torch.full((16,), torch.nan), NVFP4).scales.eq(0).all()
+
+
+def quantized_one(scheme):
+    """What 1 is coded as in a block of ones: 4 in MXFP4, 6 in NVFP4 with a scale that fits."""
+    return {"MXFP4": 4.0, "NVFP4": 6.0}[scheme.name]
+
+
+def test_the_last_block_has_the_scale_of_its_values():
+    x = torch.tensor([6.0] * 16 + [0.75])
+    quantized = quantize(x, NVFP4, tensor_scale=1.0)
+    assert quantized.scales.tolist() == [0x38, 0x20] and quantized.codes.tolist() == [0x77] * 8 + [0x07]
+    assert dequantize(quantized).equal(x)
+
+
+def test_ties_that_a_reciprocal_turns():
+    """18.75 / 15 is 1.25, a tie that goes to 1; 18.75 · (1 / 15) is a little more in FP32, and goes to 1.5."""
+    x = torch.tensor([90.0, 18.75, 22.5])
+    quantized = quantize(x, NVFP4, tensor_scale=1.0)
+    assert dequantize(quantized).tolist() == [90.0, 22.5, 22.5]
+    assert dequantize(quantize(x[:2] / 15 * 8, NVFP4, tensor_scale=1.0)).tolist() == [48.0, 8.0]
+
+
+# Sizes are counted.
+
+
+@every_scheme
+def test_bits_a_value_are_counted(scheme):
+    quantized = quantize(torch.randn(64, 1024), scheme)
+    bits_a_value = {"NVFP4": 4.5, "MXFP4": 4.25, "MXFP8": 8.25, "FP8": 8.0, "FP8_BLOCKS": 8.25}[scheme.name]
+    extra = 32 / 65536 if scheme.tensor_scaled else 0.0
+    assert quantized.bits_per_value == bits_a_value + extra
+    assert quantized.bytes == (bits_a_value + extra) * 65536 / 8
+    assert math.isnan(quantize(torch.zeros(3, 0), scheme).bits_per_value)
+    if scheme is NVFP4:
+        assert round(16 / bits_a_value, 2) == 3.56
+
+
+def test_error_of_gaussian_values():
+    x = torch.randn(256, 256)
+    error = {name: float((dequantize(quantize(x, s)) - x).norm() / x.norm()) for name, s in SCHEMES.items()}
+    assert 0.094 < error["NVFP4"] < 0.096 and 0.114 < error["MXFP4"] < 0.116 and 0.025 < error["FP8"] < 0.027
+    e5m2 = dequantize(quantize(x, FP8._replace(element=E5M2)))
+    assert 0.052 < float((e5m2 - x).norm() / x.norm()) < 0.054
+
+
+# Properties.
+
+
+@every_scheme
+def test_quantising_what_was_dequantised_changes_nothing(scheme):
+    """Where E4M3 scales are normal numbers: below, a scale may round to another once more."""
+    x = data(40, 256)
+    first = quantize(x, scheme)
+    again = quantize(dequantize(first), scheme, tensor_scale=first.tensor_scale)
+    moved = torch.zeros(40, 256 // (scheme.block or 256), dtype=torch.bool)
+    if scheme.block:
+        moved = again.scales != first.scales
+        if scheme is NVFP4:
+            assert (first.scales < 8).any() and not moved[(first.scales >= 8) | (first.scales == 0)].any()
+        elif scheme is FP8_BLOCKS:  # 448 times a scale, divided by 448, rounds twice
+            torch.testing.assert_close(again.scales, first.scales, rtol=2**-23, atol=0)
+            moved[:] = False
+        assert scheme is NVFP4 or not moved.any()
+    of_blocks = [q.codes.unflatten(-1, (moved.shape[1], -1)) for q in (first, again)]
+    assert of_blocks[0][~moved].equal(of_blocks[1][~moved])
+    if scheme.tensor_scaled:
+        torch.testing.assert_close(
+            quantize(dequantize(first), scheme).tensor_scale, first.tensor_scale, rtol=2**-22, atol=0
+        )
+
+
+def half_a_step(quotient, scheme):
+    """Half the distance between the numbers of the element's format around a quotient, in FP64."""
+    mantissa, smallest_exponent = {E2M1: (1, 0), E4M3: (3, -6)}[scheme.element]
+    exponent = torch.frexp(quotient.abs()).exponent - 1
+    return 2.0 ** (exponent.clamp(min=smallest_exponent) - mantissa - 1)
+
+
+def units(quantized):
+    """[..., n] FP64: what code 1.0 is worth."""
+    ones = quantized.codes * 0 + {E2M1: 0x22, E4M3: 0x38}[quantized.scheme.element]
+    return dequantize(quantized.__class__(ones, *list(vars(quantized).values())[1:])).double()
+
+
+FLOATS = st.floats(-3e4, 3e4, width=32) | st.floats(-1.0, 1.0, width=16)
+ROWS = st.lists(FLOATS, min_size=1, max_size=70).map(torch.tensor)
+
+
+@every_scheme
+@hypothesis_settings
+@given(ROWS, st.booleans())
+def test_the_error_is_at_most_half_a_step(scheme, x, small_scale):
+    """But for what clips, off by its distance to the largest number, and where a scale is 0, by the value itself."""
+    tensor_scale = 0.001 if small_scale and scheme.tensor_scaled else None
+    quantized = quantize(x, scheme, tensor_scale=tensor_scale)
+    unit, largest = units(quantized), {E2M1: 6.0, E4M3: 448.0}[scheme.element]
+    error = (dequantize(quantized).double() - x.double()).abs()
+    quotient = x.double() / unit.where(unit > 0, 1.0)
+    rounding = (half_a_step(quotient.clamp(-largest, largest), scheme) + quotient.abs() * 2**-22) * unit
+    clipped = x.double().abs() - largest * unit
+    bound = torch.where(
+        unit == 0, x.double().abs(), torch.where(clipped > 0, clipped + largest * unit * 2**-22, rounding)
+    )
+    assert (error <= bound).all()
+    if scheme.scale == E8M0:
+        assert (clipped <= {E2M1: 2, E4M3: 64}[scheme.element] * unit).all()
+    if not small_scale and scheme.scale == E4M3:
+        normal = unit >= 2.0**-6 * float(quantized.tensor_scale)
+        assert (clipped <= 6 / 16 * unit)[normal].all()  # an E4M3 scale is off by a sixteenth at most
+        assert (x.double().abs() <= 6 * 2**-10 * 1.0001 * float(quantized.tensor_scale))[unit == 0].all()
+
+
+@every_scheme
+@hypothesis_settings
+@given(st.lists(FLOATS, min_size=1, max_size=16).map(torch.tensor))
+def test_monotone_and_symmetric(scheme, x):
+    x = x.sort().values
+    quantized, mirrored = quantize(x, scheme), quantize(-x, scheme)
+    assert (dequantize(quantized).diff() >= 0).all()
+    assert dequantize(mirrored).equal(-dequantize(quantized))
+    assert quantized.scales is None or mirrored.scales.equal(quantized.scales)
+
+
+@every_scheme
+@hypothesis_settings
+@given(ROWS, st.integers(-40, 40))
+def test_powers_of_two_pass_through(scheme, x, exponent):
+    """A tensor times a power of two has the same codes, as long as nothing leaves FP32."""
+    x = x.where(x.abs() > 1e-3, 0.0)
+    assert quantize(x * 2.0**exponent, scheme).codes.equal(quantize(x, scheme).codes)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("function", [quantize, quantize_blocks])
+@pytest.mark.parametrize(
+    "x, scheme, options, error, words",
+    [
+        ([1.0], NVFP4, {}, TypeError, "x is list"),
+        (torch.zeros(16, dtype=torch.float64), NVFP4, {}, TypeError, r"x is torch\.float64"),
+        (torch.zeros(16, dtype=torch.int32), NVFP4, {}, TypeError, r"x is torch\.int32"),
+        (torch.tensor(1.0), NVFP4, {}, ValueError, "x has 0 dimensions"),
+        (torch.zeros(16), "NVFP4", {}, TypeError, "scheme is str"),
+        (torch.zeros(16), FP8._replace(tensor_scaled=False), {}, ValueError, "scheme FP8 has no blocks"),
+        (torch.zeros(16), MXFP4._replace(block=0), {}, ValueError, "scheme MXFP4 has blocks of 0"),
+        (torch.zeros(16), MXFP4._replace(scale=E5M2), {}, ValueError, "scheme MXFP4 has scales in E5M2"),
+        (torch.zeros(16), MXFP4._replace(tensor_scaled=True), {}, ValueError, "scheme MXFP4 has a tensor scale"),
+        (torch.zeros(16), MXFP4, {"tensor_scale": 1.0}, ValueError, "tensor_scale is given, scheme MXFP4 has none"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": "1"}, TypeError, "tensor_scale is str"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": True}, TypeError, "tensor_scale is bool"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": 0.0}, ValueError, r"tensor_scale is 0\.0"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": -1}, ValueError, "tensor_scale is -1"),
+        (torch.zeros(16), FP8, {"tensor_scale": math.nan}, ValueError, "tensor_scale is nan"),
+        (torch.zeros(16), FP8, {"tensor_scale": math.inf}, ValueError, "tensor_scale is inf"),
+        (torch.zeros(16), FP8, {"tensor_scale": torch.ones((), dtype=torch.float64)}, TypeError, r"is torch\.float64"),
+        (torch.zeros(16), FP8, {"tensor_scale": torch.ones(1)}, ValueError, "tensor_scale has 1 dimensions"),
+    ],
+)
+def test_bad_input_is_named(function, x, scheme, options, error, words):
+    with pytest.raises(error, match=words):
+        function(x, scheme, **options)
+
+
+def test_what_the_kernels_refuse(device):
+    with pytest.raises(ValueError, match="x requires a gradient"):
+        quantize_blocks(torch.zeros(16, requires_grad=True, device=device), NVFP4)
+    other = NVFP4._replace(name="NVFP4 of 8", block=8)
+    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
+        quantize_blocks(torch.zeros(16, device=device), other)
+    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
+        dequantize_blocks(quantize(torch.zeros(16, device=device), other))
+
+
+@pytest.mark.parametrize("block", [1, 3, 8, 64])
+def test_the_reference_takes_any_block(block):
+    for scheme in (NVFP4, MXFP8, FP8_BLOCKS):
+        scheme = scheme._replace(block=block)
+        assert codes_and_scales_are_right(quantize, scheme, data(7, 33)) == (True, True)
