@@ -14,7 +14,6 @@ from scripts.records.trees import (
     digest_of,
     free_names,
     from_kernels,
-    is_from_kernels,
     last_name,
     remembered,
     stripped,
@@ -92,7 +91,10 @@ class Module:
 
     def _take(self, statement: ast.stmt) -> None:
         """Notes a statement of the module with each name that it binds or whose value it changes."""
-        if isinstance(statement, ast.ImportFrom) and is_from_kernels(statement):
+        if isinstance(statement, ast.Try) and only_raises(statement):
+            for each in statement.body:
+                self._take(each)
+        elif isinstance(statement, ast.Pass):
             for name, module, original in from_kernels(statement):
                 self.imported[name] = (module, original)
         elif isinstance(statement, ast.Import | ast.ImportFrom):
@@ -121,7 +123,9 @@ class Module:
                 yield self._known_root(statement, method)
             case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self._bodies:
                 yield name  # the command that a module is when it is run
-            case ast.Expr(value=ast.Constant()) | ast.Pass() | ast.Raise() | ast.Assert():
+            case ast.Pass():
+                yield from (name for name, _, _ in from_kernels(statement))
+            case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.Assert():
                 pass
             case _:
                 self._refuse(statement)
@@ -227,6 +231,12 @@ def blocks(statement: ast.stmt) -> Iterator[ast.stmt]:
             yield from getattr(part, field, [])
 
 
+def only_raises(statement: ast.Try) -> bool:
+    """Whether it does nothing of its own if an import fails, but says so: had it, there would be no record."""
+    handlers = [each for handler in statement.handlers for each in handler.body]
+    return not statement.orelse and not statement.finalbody and all(isinstance(each, ast.Raise) for each in handlers)
+
+
 def heads(statement: ast.stmt) -> Iterator[ast.expr]:
     """What ``for`` and ``with`` assign to."""
     if isinstance(statement, ast.For):
@@ -255,7 +265,7 @@ def refuse_roundabout_imports(where: str, tree: ast.AST) -> None:
         if isinstance(node, ast.Import):
             roundabout = any(each.name.split(".")[0] == "kernels" for each in node.names)
         elif isinstance(node, ast.ImportFrom):
-            roundabout = node.level > 0 or (is_from_kernels(node) and getattr(node, "from_file", "") == "kernels")
+            roundabout = node.level > 0 or node.module == "kernels"
         else:
             continue
         if roundabout:

@@ -59,11 +59,13 @@ class _Strip(ast.NodeTransformer):
         plain = ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value))
         return ast.copy_location(plain, node)
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        """Which file of kernels/ a name comes from is no part of the tree; ``from_kernels`` has it."""
-        if is_from_kernels(node):
-            node.from_file, node.module = node.module, "kernels"
-        return node
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        """What is imported from kernels/ counts by what it is, see ``from_kernels``, not by the line that says so."""
+        if not is_from_kernels(node):
+            return node
+        nothing = ast.Pass()
+        nothing.imports = [(each.asname or each.name, node.module, each.name) for each in node.names]
+        return nothing
 
     def _within(self, node, hints_count: bool):
         if ast.get_docstring(node, clean=False) is not None:
@@ -81,8 +83,8 @@ def last_name(expression: ast.expr) -> str:
     return expression.attr if isinstance(expression, ast.Attribute) else getattr(expression, "id", "")
 
 
-def is_from_kernels(node: ast.AST) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.level == 0 and node.module.split(".")[0] == "kernels"
+def is_from_kernels(node: ast.ImportFrom) -> bool:
+    return node.level == 0 and node.module.startswith("kernels.")
 
 
 def stripped(source: str, where: str) -> ast.Module:
@@ -96,12 +98,7 @@ def stripped(source: str, where: str) -> ast.Module:
 
 def from_kernels(tree: ast.AST) -> list[tuple[str, str, str]]:
     """What a stripped tree imports from kernels/: the name that it gets, the module, the name there."""
-    return [
-        (each.asname or each.name, node.from_file, each.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and hasattr(node, "from_file")
-        for each in node.names
-    ]
+    return [each for node in ast.walk(tree) for each in getattr(node, "imports", [])]
 
 
 def free_names(statements: list[ast.stmt]) -> set[str]:
@@ -126,7 +123,7 @@ def canonical(part: object) -> bytes:
     into f-strings.  What is empty is left out.
     """
     if isinstance(part, list):
-        return b"[" + b",".join(map(canonical, part)) + b"]"
+        return b"[" + b",".join(canonical(each) for each in part if not isinstance(each, ast.Pass)) + b"]"
     if isinstance(part, ast.AST):
         fields = dict(ast.iter_fields(part))
         if isinstance(part, ast.JoinedStr):
@@ -134,7 +131,7 @@ def canonical(part: object) -> bytes:
         kept = [
             name.encode() + b"=" + canonical(value)
             for name, value in fields.items()
-            if name not in ("ctx", "kind", "type_comment") and value is not None and value != []
+            if name not in ("ctx", "kind", "type_comment") and not is_nothing(value)
         ]
         return type(part).__name__.encode() + b"(" + b",".join(kept) + b")"
     match part:
@@ -151,6 +148,10 @@ def canonical(part: object) -> bytes:
         case _:  # None, Ellipsis
             data = repr(part).encode()
     return f"{type(part).__name__}:{len(data)}:".encode() + data
+
+
+def is_nothing(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(each, ast.Pass) for each in value))
 
 
 remembered = lru_cache(maxsize=512)  # of a text, what is worked out once: a build reads most files as the last one did
