@@ -47,7 +47,7 @@ class Definition:
     def is_class(self) -> bool:
         return any(isinstance(each, ast.ClassDef) for each in self.statements)
 
-    @property
+    @cached_property
     def is_compiled(self) -> bool:
         functions = (each for tree in self.statements for each in ast.walk(tree) if isinstance(each, Function))
         return any(last_name(each) in COMPILED for function in functions for each in function.decorator_list)
