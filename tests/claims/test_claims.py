@@ -17,12 +17,8 @@ from scripts import records
 from scripts.records import ROOT
 
 DOCS = ROOT / "docs"
-COUNTS = {
-    word: 2 + at
-    for at, word in enumerate(
-        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-    )
-}
+COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+COUNTS |= {"eleven": 11, "twelve": 12}
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(rf"(?<![\w.])(?:\d[\d,]*(?:\.\d+)?|\.\d+)|\b(?:{'|'.join(COUNTS)})\b", re.IGNORECASE)
 
