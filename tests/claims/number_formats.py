@@ -8,7 +8,7 @@ from math import erf, log2
 import torch
 
 from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
-from kernels.formats.value import E2M1, E4M3, E5M2, E8M0, decode, encode, values
+from kernels.formats.value import E2M1, E4M3, E5M2, E8M0, decode, encode, fields, values
 from tests.claims.rows import close, rounded, row, rows
 
 BOARD = [4.5, -2.25, 0.0, 0.9375, 1.3125, 3.75, 0.1875, -0.5625, 1.0, -0.1, 2.0, 0.3, -4.4, 3.0, -1.5, 0.75]
@@ -71,6 +71,53 @@ def e2m1_loses_at_worst(_, parts, *example):
     _loses_at_worst(E2M1, parts, [percent] if example else [])
     for number, becomes in [tie] if tie else []:
         assert float(number) in _ties() and _nearest(number, E2M1) == becomes == number - number / parts
+
+
+def _bits(number, format):
+    """Sign, exponent and mantissa of the nearest number of a format, each as it is written in bits."""
+    code = encode(torch.tensor(float(number), dtype=torch.float64), format)
+    sign, exponent, mantissa, _ = (field.item() for field in fields(code, format))
+    return [sign, int(f"{exponent:b}"), int(f"{mantissa:b}")]
+
+
+def the_code_of_a_tenth(*bits):
+    """In E4M3 0.1 is 0 0011 101."""
+    assert _bits(0.1, E4M3) == list(bits)
+
+
+def three_in_bits(digits, bits):
+    """Three in four bits is 0011."""
+    assert int(str(bits), 2) == 3 and len(str(bits)) <= digits
+
+
+def five_in_bits(number, digits, bits):
+    """Five in three bits is 101."""
+    assert int(str(bits), 2) == number and len(str(bits)) == digits
+
+
+def even_codes_stand_for(*typed):
+    """E2M1's codes 000, 010, 100 and 110 stand for 0, 1, 2 and 4."""
+    codes, numbers = typed[:4], typed[4:]
+    assert [int(str(code), 2) for code in codes] == [0, 2, 4, 6]
+    assert values(E2M1)[[0, 2, 4, 6]].tolist() == [float(number) for number in numbers]
+
+
+def neighbours_have_codes(*typed):
+    """In E2M1 3 has the code 101, 4 has 110 and 6 has 111."""
+    for number, code in zip(typed[::2], typed[1::2], strict=True):
+        assert encode(torch.tensor(float(number)), E2M1).item() == int(str(code), 2)
+
+
+def the_scale_in_bits(*typed):
+    """In E4M3 the block's scale 1.5 is 0 0111 100, the byte 3C."""
+    assert _bits(1.5, E4M3) == list(typed[:3])
+    assert _quantized(BOARD).scales.item() == encode(torch.tensor(1.5), E4M3).item() == 0x3C
+
+
+def one_and_a_half_in_fp16(*typed):
+    """In FP16 0 00010 1000000000 is 1.5 · 2^-13."""
+    sign, exponent, mantissa = (int(str(bits), 2) for bits in typed)
+    assert (-1) ** sign * 2.0 ** (exponent - 15) * (1 + mantissa / 2**10) == 1.5 * 2**-13
 
 
 def a_mantissa_bit_halves_every_step():
