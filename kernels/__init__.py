@@ -1,41 +1,35 @@
 """Attention kernels to be read aloud: one idea a file, in the order a reader meets them.
 
-``kernels.flash_attention`` finds its module when it is first asked for; nothing is imported
-before that.
+    from kernels import attention, KVCache, decode_attention, quantize
+
+``attention`` is the fastest form for the device, dtype and shape at hand.  A name finds its
+module when it is first asked for, so that importing this package imports neither torch nor
+triton.
 """
 
+from importlib import import_module
+
 MODULE_OF = {
-    "attention": "reference",
-    "weights": "reference",
-    "oracle": "reference",
-    "AttentionHead": "multihead",
-    "LoopedMultiHeadAttention": "multihead",
-    "MultiHeadAttention": "multihead",
-    "launch_timeline": "timeline",
-    "naive_softmax": "softmax",
-    "safe_softmax": "softmax",
-    "OnlineSoftmax": "softmax",
-    "strided_read": "coalescing",
-    "repeated_read": "rereading",
-    "one_key_attention": "one_key",
-    "key_blocks_attention": "key_blocks",
-    "three_kernel_attention": "three_kernels",
-    "flash_attention": "flash",
-    "hopper_attention": "hopper",
+    "attention": "dispatch",
     "fastest_rung": "dispatch",
-    "quantize": "block_scaling",
-    "dequantize": "block_scaling",
-    "KVCache": "kv_cache",
-    "decode_attention": "decode",
+    "reference_attention": "dispatch",
+    "one_key_attention": "first.one_key",
+    "key_blocks_attention": "first.key_blocks",
+    "three_kernel_attention": "first.three_kernels",
+    "flash_attention": "flash.call",
+    "hopper_attention": "hopper.call",
+    "decode_attention": "serving.decode",
+    "KVCache": "serving.cache",
+    "quantize": "formats.block",
+    "dequantize": "formats.block",
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str):
     if name not in MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = __import__(f"{__name__}.{MODULE_OF[name]}", fromlist=[name])
-    return getattr(module, name)
+    return getattr(import_module(f"{__name__}.{MODULE_OF[name]}"), name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return list(MODULE_OF)

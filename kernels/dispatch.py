@@ -6,9 +6,10 @@
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
-What is faster where is a matter of measurement: ``snippets/fastest_rung.py`` takes the times,
-and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a short call
-with a gradient takes as long as the host does, and there the reference may be faster.
+What is faster where is a matter of measurement: ``snippets/hopper/fastest_rung.py`` takes the
+times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a
+short call with a gradient takes as long as the host does, and there the reference may be
+faster.
 """
 
 from __future__ import annotations
@@ -20,19 +21,23 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from kernels.inputs import KERNEL_DTYPES, check_attention
+from kernels.checks import KERNEL_DTYPES, check_attention
 from kernels.reference import attention as three_lines
 
 try:
     from triton import JITFunction
 
-    from kernels.flash import flash_attention, flash_forward_kernel
+    from kernels.flash.call import flash_attention
+    from kernels.flash.forward import flash_forward_kernel
 
     COMPILES = isinstance(flash_forward_kernel, JITFunction)  # what is interpreted is slow
 except ImportError:  # there is no Triton
     COMPILES = False
+
+
 try:
-    from kernels.hopper import hopper_attention, is_hopper, plan_for
+    from kernels.hopper.call import hopper_attention, is_hopper
+    from kernels.hopper.plan import plan_for
 
     GLUON = True
 except ImportError:  # there is no Gluon as it was written for

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels.inputs import check_attention, repeat_heads, visible
+from kernels.checks import check_attention, repeat_heads, visible
 
 
 def attention(

@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.inputs import check_kernel, check_no_gradient
+from kernels.checks import check_kernel, check_no_gradient
 
 
 def naive_softmax(scores: Tensor) -> Tensor:

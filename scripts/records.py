@@ -2,7 +2,7 @@
 
     digest    snippet -> {"snippet": hash, "kernels.reference": hash, ...}    what the outputs depend on
     read      snippet -> Record, if it is whole and made from today's source
-    write     snippet, executed notebook -> snippets/recorded/NAME.ipynb, whole or not at all
+    write     snippet, executed notebook -> snippets/CHAPTER/NAME.record.ipynb, whole or not at all
     compose   snippet -> notebook: today's cells with the recorded outputs
 
 ``suite_digest``, ``read_suite`` and ``write_suite`` do the same for the outcome of the GPU suite, the tests of kernels/
@@ -103,7 +103,29 @@ class Suite:
 
 def names() -> list[str]:
     """Every snippet, in alphabetical order."""
-    return sorted(path.stem for path in (ROOT / "snippets").glob("*.py"))
+    return sorted(_paths())
+
+
+def path(name: str) -> Path:
+    """The file of a snippet: snippets/CHAPTER/NAME.py.
+
+    Raises:
+        RecordError: if there is no such snippet.
+    """
+    found = _paths()
+    if name not in found:
+        raise RecordError(f"there is no snippet {name}; there are: {', '.join(sorted(found))}")
+    return found[name]
+
+
+def _paths() -> dict[str, Path]:
+    """Snippet -> its file.  A name stands once over all chapters, because the site has snippets/NAME/."""
+    found: dict[str, Path] = {}
+    for path in sorted((ROOT / "snippets").glob("*/*.py")):
+        if path.stem in found:
+            raise RecordError(f"two snippets are called {path.stem}: {found[path.stem]} and {path}")
+        found[path.stem] = path
+    return found
 
 
 def snippet(name: str) -> NotebookNode:
@@ -117,9 +139,7 @@ def snippet(name: str) -> NotebookNode:
 
 
 def _text(name: str) -> str:
-    if name not in names():
-        raise RecordError(f"there is no snippet {name}; there are: {', '.join(names())}")
-    return (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8")
+    return path(name).read_text(encoding="utf-8")
 
 
 @cache
@@ -261,11 +281,11 @@ def table(snippet: str, table: str) -> list[dict]:
 
 
 def _path(name: str) -> Path:
-    return ROOT / "snippets" / "recorded" / f"{name}.ipynb"
+    return path(name).with_suffix(".record.ipynb")
 
 
 def _suite_path() -> Path:
-    return ROOT / "tests" / "kernels" / "recorded" / "suite.json"
+    return ROOT / "tests" / "kernels" / "gpu.record.json"
 
 
 def _checked(

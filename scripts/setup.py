@@ -108,7 +108,7 @@ def virtual_environment() -> None:
         )
         pip("install", f"pip=={PIP}")
         (packages,) = VENV.glob("lib/python*/site-packages")
-        (packages / "handbook.pth").write_text(f"{ROOT}\n")  # `python snippets/NAME.py` finds kernels/
+        (packages / "handbook.pth").write_text(f"{ROOT}\n")  # `python snippets/CHAPTER/NAME.py` finds kernels/
 
     inputs = [sys.base_prefix, sys.version, str(ROOT), PIP]  # the same when it is .venv's own Python that asks
     once("Python environment (.venv)", VENV / "stamps" / "python", inputs, step)

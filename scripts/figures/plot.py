@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from kernels.cost import attainable
-from kernels.hardware import H100
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
 
 COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
 ROWS = {"autorange": "reversed", "showgrid": False}

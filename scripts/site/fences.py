@@ -71,13 +71,17 @@ def source(name, language, class_name, options, md, **kwargs) -> str:
     return f'<div class="hb-source" data-quote="{name}">{code}</div>'
 
 
+def address(snippet: str) -> str:
+    return records.path(snippet).relative_to(records.ROOT).as_posix()
+
+
 @quotation
 def run(mark, language, class_name, options, md, **kwargs) -> str:
     name, _, tag = mark.partition(":")
     cells = {cell.id: cell.source for cell in records.snippet(name).cells if cell.cell_type == "code"}
     if tag not in cells:
-        raise ledger.current.fail(mark, f"{mark}: snippets/{name}.py has no cell {tag}; it has {', '.join(cells)}")
-    code = highlighted(cells[tag], md, {"title": f"snippets/{name}.py · {tag}"})
+        raise ledger.current.fail(mark, f"{mark}: {address(name)} has no cell {tag}; it has {', '.join(cells)}")
+    code = highlighted(cells[tag], md, {"title": f"{address(name)} · {tag}"})
     ledger.current.shown.add(name)
     record = ledger.recorded(name, mark)
     if isinstance(record, str):

@@ -88,7 +88,8 @@ def recorded(name: str, quotation: str) -> records.Record | str:
     Raises:
         FenceError: if it is stale and the site is being built to be published.
     """
-    how = f"To run it yourself: .venv/bin/python snippets/{name}.py; to record it: make record."
+    script = records.path(name).relative_to(records.ROOT).as_posix()
+    how = f"To run it yourself: .venv/bin/python {script}; to record it: make record."
     return read_or_say(lambda: read(name), name, how, quotation)
 
 

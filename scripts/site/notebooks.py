@@ -72,7 +72,7 @@ def finish(html: str, page) -> str:
         f'<p class="hb-downloads"><a href="../{name}.py" download>{name}.py</a> '
         f'<a href="../{name}.ipynb" download>{name}.ipynb</a></p>{ran}'
         f"<p>Run it from the root of the repository, with a GPU or without: "
-        f"<code>.venv/bin/python snippets/{name}.py</code>. <code>make test</code> sets it up, once.</p>"
+        f"<code>.venv/bin/python {records.path(name).relative_to(ROOT).as_posix()}</code>. <code>make test</code> sets it up, once.</p>"
     )
     return html.replace("</h1>", f"</h1>{top}", 1)
 
@@ -87,4 +87,4 @@ def heading(match: re.Match) -> str:
 def copy_downloads(site_dir: str) -> None:
     for name in records.names():
         shutil.copy(BUILD / "snippets" / f"{name}.ipynb", Path(site_dir, "snippets"))
-        shutil.copy(ROOT / "snippets" / f"{name}.py", Path(site_dir, "snippets"))
+        shutil.copy(records.path(name), Path(site_dir, "snippets"))

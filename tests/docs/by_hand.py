@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kernels.hardware import H100
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.records import ROOT
 

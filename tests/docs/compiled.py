@@ -68,7 +68,8 @@ def decode_instructions(format):
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from kernels.decode import BLOCK_K, ROWS, decode_kernel
+    from kernels.serving.decode import BLOCK_K, ROWS
+    from kernels.serving.decode_kernel import decode_kernel
 
     names = [parameter.name for parameter in decode_kernel.params]
     fixed = {"HEAD_DIM": 128, "PADDED_DIM": 128, "PAGE_SIZE": 128, "FORMAT": format, "ROWS": ROWS, "BLOCK_K": BLOCK_K}

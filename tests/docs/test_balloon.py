@@ -6,7 +6,7 @@ from math import ceil, isqrt, sqrt
 
 import pytest
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, gb, gib, mib, qkvo_bytes, square_bytes
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gb, gib, mib, qkvo_bytes, square_bytes
 from scripts import records
 from tests.docs.by_hand import ROOT, minutes, table, value, words
 

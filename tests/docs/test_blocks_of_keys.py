@@ -8,8 +8,8 @@ from math import exp, inf
 
 import pytest
 
-from kernels.cost import attention_flops, gib, mib, qkvo_bytes, requested_bytes
-from kernels.hardware import H100
+from kernels.bench.cost import attention_flops, gib, mib, qkvo_bytes, requested_bytes
+from kernels.bench.hardware import H100
 from tests.docs.by_hand import ROOT, K, Q, V, blend, dot, minutes, percent, row, softmax, table, vector, words
 from tests.docs.compiled import elsewhere
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.cost import attention_flops, gb, gib, mb, mib, qkvo_bytes, square_bytes
-from kernels.hardware import H100, V100
+from kernels.bench.cost import attention_flops, gb, gib, mb, mib, qkvo_bytes, square_bytes
+from kernels.bench.hardware import H100, V100
 from scripts import records
 from tests.budget import FACTOR
 from tests.docs.by_hand import S

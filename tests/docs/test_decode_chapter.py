@@ -9,10 +9,10 @@ from math import log2, sqrt
 import pytest
 import torch
 
-from kernels.cost import attention_flops, gib
-from kernels.decode_operands import query_dimension, words_of
-from kernels.formats import E2M1, E4M3
+from kernels.bench.cost import attention_flops, gib
+from kernels.formats.value import E2M1, E4M3
 from kernels.reference import attention
+from kernels.serving.layouts import query_dimension, words_of
 from scripts.records import ROOT
 from tests.docs.by_hand import blend, dot, minutes, row, table, value, vector, words
 from tests.docs.compiled import elsewhere

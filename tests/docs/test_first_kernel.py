@@ -5,7 +5,7 @@ from math import ceil, exp
 
 import pytest
 
-from kernels.cost import mb, qkvo_bytes, requested_bytes
+from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
 from tests.docs.by_hand import ROOT, K, Q, V, dot, minutes, percent, row, softmax, table, words
 from tests.docs.compiled import elsewhere
 

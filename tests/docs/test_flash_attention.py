@@ -6,7 +6,7 @@ from math import e, log2, sqrt
 
 import pytest
 
-from kernels.cost import attention_flops, eager_traffic, fused_peak_bytes, mb, mib, qkvo_bytes, requested_bytes
+from kernels.bench.cost import attention_flops, eager_traffic, fused_peak_bytes, mb, mib, qkvo_bytes, requested_bytes
 from scripts import records
 from scripts.figures.flash_attention import tile_order
 from tests.docs.by_hand import AT_THE_BOARD, K, Q, S, V, blend, dot, minutes, percent, row, table, value, vector, words

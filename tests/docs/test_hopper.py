@@ -6,7 +6,7 @@ from math import ceil, e, log2
 
 import pytest
 
-from kernels.cost import attention_flops, mib
+from kernels.bench.cost import attention_flops, mib
 from tests.docs.by_hand import ROOT, minutes, row, table, value, words
 
 CHAPTER = "chapters/hopper.md"

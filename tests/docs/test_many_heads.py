@@ -7,7 +7,7 @@ from math import exp, log2, sqrt
 
 import pytest
 
-from kernels.hardware import A100, V100
+from kernels.bench.hardware import A100, V100
 from scripts import records
 from tests.docs.by_hand import (
     SHARES_DIVIDED,

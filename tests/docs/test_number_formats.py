@@ -9,8 +9,8 @@ from math import erf, expm1, floor, log2, sqrt
 import pytest
 import torch
 
-from kernels.block_scaling import FP8, MXFP4, NVFP4, dequantize, quantize
-from kernels.formats import E2M1, E4M3, E5M2, E8M0, decode, encode, fields, values
+from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
+from kernels.formats.value import E2M1, E4M3, E5M2, E8M0, decode, encode, fields, values
 from scripts.records import ROOT
 from tests.docs.by_hand import K, Q, dot, minutes, percent, row, softmax, table, words
 

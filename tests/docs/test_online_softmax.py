@@ -9,7 +9,7 @@ from math import exp, inf, isclose, log
 
 import pytest
 
-from kernels.cost import mb, square_bytes
+from kernels.bench.cost import mb, square_bytes
 from scripts import records
 from tests.docs.by_hand import minutes, row, table, value, vector, words
 

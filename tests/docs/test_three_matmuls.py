@@ -6,7 +6,7 @@ from math import exp, sqrt
 
 import pytest
 
-from kernels.cost import gib, mib, qkvo_bytes, square_bytes
+from kernels.bench.cost import gib, mib, qkvo_bytes, square_bytes
 from tests.docs.by_hand import (
     AT_THE_BOARD,
     ROOT,

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kernels.cost import (
+from kernels.bench.cost import (
     attention_flops,
     eager_traffic,
     fused_traffic,
@@ -18,7 +18,7 @@ from kernels.cost import (
     square_bytes,
     three_kernels_traffic,
 )
-from kernels.hardware import H200
+from kernels.bench.hardware import H200
 from tests.docs.by_hand import ROOT, minutes, table, value, words
 
 CHAPTER = "chapters/traffic.md"

@@ -11,21 +11,9 @@ import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.block_scaling import (
-    FP8,
-    FP8_BLOCKS,
-    MXFP4,
-    MXFP8,
-    NVFP4,
-    Scheme,
-    dequantize,
-    dequantize_blocks,
-    load_blocks,
-    quantize,
-    quantize_blocks,
-    quantize_nvfp4,
-)
-from kernels.formats import E2M1, E4M3, E5M2, E8M0
+from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, Scheme, dequantize, quantize
+from kernels.formats.block_triton import dequantize_blocks, load_blocks, quantize_blocks, quantize_nvfp4
+from kernels.formats.value import E2M1, E4M3, E5M2, E8M0
 
 SCHEMES = {scheme.name: scheme for scheme in (NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS)}
 SHAPES = [(1,), (15,), (16,), (17,), (3, 33), (2, 3, 257), (0,), (0, 5), (5, 0)]

@@ -27,13 +27,13 @@ def drive_softmax():
 
 
 def drive_coalescing():
-    from kernels.coalescing import strided_read
+    from kernels.bench.strided_read import strided_read
 
     strided_read(torch.randn(4096), 2)
 
 
 def drive_rereading():
-    from kernels.rereading import repeated_read
+    from kernels.bench.repeated_read import repeated_read
 
     repeated_read(torch.randn(8192), 2)
 
@@ -49,13 +49,13 @@ def drive_attention(attention, length, gradient=False):
 
 
 def drive_one_key():
-    from kernels.one_key import one_key_attention
+    from kernels.first.one_key import one_key_attention
 
     drive_attention(one_key_attention, 5)
 
 
 def drive_key_blocks():
-    from kernels.key_blocks import key_blocks_attention
+    from kernels.first.key_blocks import key_blocks_attention
 
     drive_attention(key_blocks_attention, 40)
 
@@ -87,8 +87,9 @@ def drive_formats():
 
 
 def drive_block_scaling():
-    from kernels.block_scaling import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize_blocks, quantize_blocks
-    from kernels.kv_cache import KVCache
+    from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4
+    from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
+    from kernels.serving.cache import KVCache
 
     for scheme in (NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS):
         dequantize_blocks(quantize_blocks(torch.randn(2, 33), scheme))
@@ -97,7 +98,7 @@ def drive_block_scaling():
 
 
 def drive_kv_cache():
-    from kernels.kv_cache import KVCache
+    from kernels.serving.cache import KVCache
 
     for format in ("bf16", "fp16", "fp8", "nvfp4"):
         for dtype in (torch.float16, torch.bfloat16):
@@ -106,8 +107,8 @@ def drive_kv_cache():
 
 
 def drive_decode():
-    from kernels.decode import decode_attention
-    from kernels.kv_cache import KVCache
+    from kernels.serving.cache import KVCache
+    from kernels.serving.decode import decode_attention
 
     pages = torch.tensor([[0, 1, 2, 3], [4, -1, -1, -1], [5, 6, 7, -1]])
     for format in ("fp16", "fp8", "nvfp4"):
@@ -119,7 +120,7 @@ def drive_decode():
     cache.append(*torch.randn(2, 1, 1, 3, 16))
     decode_attention(torch.randn(1, 1, 1, 16).half(), cache)  # one program has it all
     with pytest.MonkeyPatch.context() as patch:  # more parts than are merged at a time
-        patch.setattr("kernels.decode.programs_of", lambda q: 40)
+        patch.setattr("kernels.serving.decode.programs_of", lambda q: 40)
         cache = KVCache(torch.arange(50)[None], kv_heads=1, head_dim=16, format="fp16")
         cache.append(*torch.randn(2, 1, 1, 3200, 16))
         decode_attention(torch.randn(1, 1, 1, 16).half(), cache)

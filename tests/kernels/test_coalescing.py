@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernels import coalescing
-from kernels.coalescing import strided_read
+from kernels.bench.strided_read import strided_read
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)])

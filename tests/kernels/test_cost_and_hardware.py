@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from kernels import hardware
-from kernels.cost import (
+from kernels.bench.cost import (
     attainable,
     attention_flops,
     backward_bytes,

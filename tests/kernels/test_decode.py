@@ -13,10 +13,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kernels import decode
-from kernels.block_scaling import FP8, NVFP4, quantize
-from kernels.decode import decode_attention
-from kernels.kv_cache import KVCache
+from kernels.formats.block import FP8, NVFP4, quantize
 from kernels.reference import oracle
+from kernels.serving.cache import KVCache
+from kernels.serving.decode import decode_attention
 from tests.budget import arithmetic, budget_used, torch_results
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.wrong_decode import WRONG, WRONG_LSE, in_parts
@@ -50,8 +50,8 @@ class Kernel(NamedTuple):
     programs: str  # how many there are says this function
 
 
-PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.decode.programs_of")
-HOPPER = Kernel(decode_attention, 128, "kernels.decode_hopper.programs_of")
+PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
+HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode_hopper.programs_of")
 
 
 @pytest.fixture(params=["portable", pytest.param("hopper", marks=GPU)])

@@ -17,10 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import kernels
 from kernels import dispatch, hopper, reference
+from kernels.bench.memory import peak_memory
+from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
-from kernels.flash import flash_attention
-from kernels.hopper import hopper_attention
-from kernels.measure import launches, peak_memory
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
 from tests.budget import attention_budget_used, gradient_budget_used
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")

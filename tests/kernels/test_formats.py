@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels import formats
-from kernels.formats import (
+from kernels.formats.value import (
     E2M1,
     E4M3,
     E5M2,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.graphs import replayed
+from kernels.bench.timing import replayed
 
 
 @pytest.mark.gpu

@@ -23,10 +23,11 @@ from torch.nn.functional import scaled_dot_product_attention
 from triton import AsyncCompileMode
 
 from kernels import hopper
-from kernels.flash import flash_attention
-from kernels.hardware import H100
-from kernels.hopper import PLANS, Plan, hopper_attention, plan_for
-from kernels.measure import launches
+from kernels.bench.hardware import H100
+from kernels.bench.profiler import launches
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
+from kernels.hopper.plan import PLANS, Plan, plan_for
 from tests.budget import attention_budget_used, lse_budget_used
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.test_flash import CAUSAL, UGLY, VALUES, columns_first, every_other, inputs, sequence_first
@@ -741,7 +742,7 @@ WITHOUT_GLUON = """
 import sys
 sys.modules["triton.experimental.gluon"] = None
 import kernels, kernels.flash
-assert kernels.flash_attention is kernels.flash.flash_attention
+assert kernels.flash_attention is kernels.flash.call.flash_attention
 kernels.hopper_attention
 """
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from kernels.block_scaling import FP8, NVFP4, dequantize, quantize
-from kernels.kv_cache import KVCache
+from kernels.formats.block import FP8, NVFP4, dequantize, quantize
+from kernels.serving.cache import KVCache
 
 FORMATS = ["bf16", "fp16", "fp8", "nvfp4"]
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]

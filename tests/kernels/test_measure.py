@@ -13,20 +13,13 @@ import pytest
 import torch
 import triton.testing
 
-from kernels.flash import flash_attention
-from kernels.measure import (
-    TABLE,
-    DramTraffic,
-    Table,
-    dram_traffic,
-    launch_cost,
-    launches,
-    peak_memory,
-    time,
-    time_attention,
-    wall_time,
-)
-from kernels.peers import SDPA
+from kernels.bench.dram import DramTraffic, dram_traffic
+from kernels.bench.memory import peak_memory
+from kernels.bench.peers import SDPA
+from kernels.bench.profiler import launch_cost, launches
+from kernels.bench.table import TABLE, Table
+from kernels.bench.timing import time, time_attention, wall_time
+from kernels.flash.call import flash_attention
 from kernels.reference import attention
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -334,7 +327,7 @@ def test_ncu_is_told_what_to_count(ncu, flush, control):
     folder = ncu(COUNTED)
     dram_traffic(flash_attention, 1, 2, 64, 16, flush=flush)
     arguments = (folder / "arguments").read_text().split("\n")[:-1]
-    case = ["-m", "kernels.measure", "kernels.flash:flash_attention", "1", "2", "64", "16"]
+    case = ["-m", "kernels.measure", "kernels.flash.call:flash_attention", "1", "2", "64", "16"]
     assert arguments[-8:] == [sys.executable, *case]
     options = dict(zip(arguments[1:-8:2], arguments[2:-8:2], strict=True))
     assert arguments[0] == "--csv" and options == {

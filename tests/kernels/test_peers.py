@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.peers import SDPA
+from kernels.bench.peers import SDPA
 from kernels.reference import attention
 
 

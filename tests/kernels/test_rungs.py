@@ -13,9 +13,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from kernels import key_blocks, three_kernels
-from kernels.key_blocks import key_blocks_attention
-from kernels.one_key import one_key_attention
-from kernels.three_kernels import three_kernel_attention
+from kernels.first.key_blocks import key_blocks_attention
+from kernels.first.one_key import one_key_attention
+from kernels.first.three_kernels import three_kernel_attention
 from tests.budget import attention_budget_used
 
 RUNGS = [one_key_attention, key_blocks_attention, three_kernel_attention]

@@ -9,17 +9,17 @@ from functools import partial
 import pytest
 import torch
 
-from kernels.coalescing import strided_read
-from kernels.decode import decode_attention
-from kernels.flash import flash_attention
-from kernels.hopper import hopper_attention
-from kernels.key_blocks import key_blocks_attention
-from kernels.kv_cache import KVCache
-from kernels.one_key import one_key_attention
+from kernels.bench.repeated_read import repeated_read
+from kernels.bench.strided_read import strided_read
+from kernels.first.key_blocks import key_blocks_attention
+from kernels.first.one_key import one_key_attention
+from kernels.first.three_kernels import three_kernel_attention
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
 from kernels.reference import oracle
-from kernels.rereading import repeated_read
+from kernels.serving.cache import KVCache
+from kernels.serving.decode import decode_attention
 from kernels.softmax import softmax
-from kernels.three_kernels import three_kernel_attention
 from tests.budget import gradients, visible
 from tests.kernels.prefilled import prefilled_with_nan
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.autograd import DeviceType
 
-from kernels.timeline import Event, launch_timeline
+from kernels.bench.profiler import Event, launch_timeline
 
 ROOT = Path(__file__).resolve().parents[2]
 

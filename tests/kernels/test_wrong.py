@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.flash import flash_attention
+from kernels.flash.call import flash_attention
 from tests.budget import attention_budget_used, gradient_budget_used, lse_budget_used
 from tests.kernels.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
 

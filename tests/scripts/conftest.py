@@ -30,14 +30,18 @@ class House:
         (self.root / path).write_text(text.replace(old, new))
 
     def snippet(self, name: str, text: str) -> None:
-        (self.root / "snippets" / f"{name}.py").write_text(text)
+        (self.root / "snippets" / "chapter" / f"{name}.py").write_text(text)
 
     def path(self, name: str) -> Path:
-        return self.root / "snippets" / "recorded" / f"{name}.ipynb"
+        return self.root / "snippets" / "chapter" / f"{name}.record.ipynb"
+
+    def beside_snippets(self) -> list[str]:
+        """The names of the files beside the snippets, hidden ones too."""
+        return sorted(path.name for path in (self.root / "snippets/chapter").iterdir() if path.suffix != ".py")
 
     @property
     def suite_path(self) -> Path:
-        return self.root / "tests" / "kernels" / "recorded" / "suite.json"
+        return self.root / "tests" / "kernels" / "gpu.record.json"
 
     def environment(self, **more: str) -> dict[str, str]:
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off

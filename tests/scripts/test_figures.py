@@ -9,7 +9,7 @@ import runpy
 import pytest
 import torch
 
-from kernels.measure import Table
+from kernels.bench.table import Table
 from scripts import records
 from scripts.site import figures
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
 from scripts import records
 from scripts.figures.balloon import balloon, memory
 

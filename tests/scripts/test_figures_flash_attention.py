@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels.cost import attention_flops, requested_bytes
+from kernels.bench.cost import attention_flops, requested_bytes
 from scripts import records
 from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes, tile_order
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from kernels.hardware import H100
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernels.cost import attention_flops
-from kernels.hardware import H100
+from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H100
 from scripts.figures.traffic import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
 from tests.docs.by_hand import table, value
 

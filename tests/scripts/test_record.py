@@ -38,7 +38,7 @@ def read(recorded, monkeypatch):
 def test_every_record_is_up_to_date_after_the_run(recorded, read):
     assert recorded.run.stderr == ""
     assert [read(name).name for name in records.names()] == ["chain", "kernel", "table"]
-    assert sorted(os.listdir(recorded.path("chain").parent)) == ["chain.ipynb", "kernel.ipynb", "table.ipynb"]
+    assert recorded.beside_snippets() == [f"{name}.record.ipynb" for name in ("chain", "kernel", "table")]
 
 
 def test_progress_is_a_line_a_cell_with_its_seconds(recorded):
@@ -113,7 +113,7 @@ def test_what_watches_sees_the_same_on_every_python(house, any_python):
     script = "from scripts import watch; watch.start(); {}; watch.report()"
     seen = {}
     for name in ("chain", "kernel"):
-        body = f"exec(open('snippets/{name}.py').read()); exec(open('snippets/{name}.py').read())"
+        body = f"exec(open('snippets/chapter/{name}.py').read()); exec(open('snippets/chapter/{name}.py').read())"
         run = [any_python, "-c", script.format(body)]
         environment = house.environment(PYTHONPATH=os.pathsep.join(map(str, (house.root, house.root / "stubs"))))
         printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True, check=True)
@@ -208,8 +208,8 @@ def check_without_jupyter(house, *names):
 
 def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path):
     house = House(tmp_path / "house")
-    shutil.copytree(recorded.path("chain").parent, house.path("chain").parent)
-    shutil.copytree(recorded.suite_path.parent, house.suite_path.parent)
+    shutil.copytree(recorded.path("chain").parent, house.path("chain").parent, dirs_exist_ok=True)
+    shutil.copy(recorded.suite_path, house.suite_path)
     check = check_without_jupyter(house)
     assert (check.returncode, check.stdout) == (0, "every record is up to date\n"), check.stderr
     house.edit("kernels/launch.py", "def launch", "unused = 1\n\n\ndef launch")
@@ -242,7 +242,7 @@ def expect_stop(house, cell, *messages):
     for message in messages:
         assert message in run.stderr
     assert house.path("fails").read_bytes() == house.before
-    assert os.listdir(house.path("fails").parent) == ["fails.ipynb"]
+    assert house.beside_snippets() == ["fails.record.ipynb"]
 
 
 def test_the_others_are_run_when_one_fails(old):

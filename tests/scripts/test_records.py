@@ -123,7 +123,7 @@ def test_an_import_that_the_digest_cannot_follow_is_refused(house, line):
         ("kernels/launch.py", "return innermost(x)", "return x", ["kernel"]),
         ("kernels/other.py", '"unit": ""', '"unit": "MiB"', ["table"]),
         ("kernels/__init__.py", '"""Imports nothing."""', "changed = True", []),
-        ("snippets/table.py", "n=3", "n=4", ["table"]),
+        ("snippets/chapter/table.py", "n=3", "n=4", ["table"]),
     ],
 )
 def test_a_change_outdates_what_imports_it_and_nothing_else(house, path, old, new, outdated):
@@ -151,8 +151,8 @@ def test_a_stale_record_names_the_module_that_changed(house):
         ("kernels/base.py", "def unused", "\n\n\n# A heading\n\n\ndef unused"),
         ("kernels/base.py", "2 * x", "(2\n        * x)"),
         ("kernels/middle.py", "def quadruple(x):", "def quadruple(x):\n    '''Four times.'''"),
-        ("snippets/chain.py", "print(quadruple(3))", "print(quadruple(3))  # a comment"),
-        ("snippets/chain.py", "# # A chain of imports", "# # Another title"),
+        ("snippets/chapter/chain.py", "print(quadruple(3))", "print(quadruple(3))  # a comment"),
+        ("snippets/chapter/chain.py", "# # A chain of imports", "# # Another title"),
     ],
 )
 def test_a_comment_a_docstring_or_a_line_break_outdates_nothing(house, path, old, new):
@@ -173,7 +173,7 @@ def test_a_comment_a_docstring_or_a_line_break_outdates_nothing(house, path, old
 )
 def test_a_cell_boundary_or_tag_that_moves_outdates_its_snippet(house, old, new):
     record("chain")
-    house.edit("snippets/chain.py", old, new)
+    house.edit("snippets/chapter/chain.py", old, new)
     with pytest.raises(records.Stale, match="the snippet itself"):
         records.read("chain")
 
@@ -257,7 +257,7 @@ def test_a_missing_record_says_how_to_run_it():
         ('"functions\\n"', '"better\\n"'),
         ('"A GPU"', '"A faster GPU"'),
         ('"date": "0"', '"date": "1"'),
-        ('"kernels.base:double"', '"kernels.flash:flash_attention"'),
+        ('"kernels.base:double"', '"kernels.flash.call:flash_attention"'),
         ('"interpreter": false', '"interpreter": true'),
         ('   "id": "functions"', '   "id": "methods-too"'),
         ('"checksum"', '"sum"'),
@@ -269,7 +269,7 @@ def test_a_missing_record_says_how_to_run_it():
 )
 def test_a_record_edited_by_hand_is_refused_by_name(house, old, new):
     record("chain")
-    house.edit("snippets/recorded/chain.ipynb", old, new)
+    house.edit("snippets/chapter/chain.record.ipynb", old, new)
     with pytest.raises(records.Stale, match=r"record of chain .*python -m scripts\.record chain"):
         records.read("chain")
 
@@ -319,8 +319,8 @@ def test_a_record_that_leaves_out_where_it_ran_is_refused(house):
 
 def test_pages_show_todays_cells_with_the_recorded_outputs(house):
     record("chain")
-    house.edit("snippets/chain.py", "print(quadruple(3))", "print(quadruple(3))  # today")
-    house.edit("snippets/recorded/chain.ipynb", "print(quadruple(3))", "print('of the record')")
+    house.edit("snippets/chapter/chain.py", "print(quadruple(3))", "print(quadruple(3))  # today")
+    house.edit("snippets/chapter/chain.record.ipynb", "print(quadruple(3))", "print('of the record')")
     notebook = records.compose("chain")
     nbformat.validate(notebook)
     prose, functions, methods = notebook.cells
@@ -420,7 +420,7 @@ def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(house, monkeypa
     with pytest.raises(OSError, match="No space"):
         record("chain", gpu="Another")
     assert house.path("chain").read_bytes() == before
-    assert os.listdir(house.path("chain").parent) == ["chain.ipynb"]
+    assert house.beside_snippets() == ["chain.record.ipynb"]
 
 
 def test_a_record_is_an_ordinary_notebook(house):

@@ -75,7 +75,7 @@ def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
 
 
 def says_how_to_run(notice, name: str) -> bool:
-    return f"{name} awaits its run" in notice.get_text() and f".venv/bin/python snippets/{name}.py" in notice.get_text()
+    return f"{name} awaits its run" in notice.get_text() and f".venv/bin/python {records.path(name).relative_to(ROOT)}" in notice.get_text()
 
 
 def test_there_is_a_page_for_everything(pages):
@@ -208,7 +208,7 @@ def test_the_outcome_of_the_suite_is_shown_unless_it_is_stale_which_stops_the_bu
 
 
 def test_a_missing_suite_is_said_at_the_end_of_the_build(copy):
-    (copy.root / "tests/kernels/recorded/suite.json").unlink(missing_ok=True)
+    (copy.root / "tests/kernels/gpu.record.json").unlink(missing_ok=True)
     built = copy.build()
     assert built.returncode == 0, built.stderr
     assert "The GPU suite awaits its run" in built.stderr.rpartition("Converting notebook")[2]
@@ -272,7 +272,7 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
 
 def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
     for name in records.names():
-        assert (site / "snippets" / f"{name}.py").read_text() == (ROOT / "snippets" / f"{name}.py").read_text()
+        assert (site / "snippets" / f"{name}.py").read_text() == records.path(name).read_text()
         article = articles[f"snippets/{name}/"]
         assert not article.find_all(["style", "script"])
         assert {link["href"] for link in article.find_all("a", download=True)} == {f"../{name}.py", f"../{name}.ipynb"}
@@ -283,14 +283,14 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     """Exactly as printed, from the root, by a shell to which nothing was exported."""
     name = "flash_first"
     printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
-    (command,) = (command for command in printed if f"snippets/{name}.py" in command)
+    (command,) = (command for command in printed if f"/{name}.py" in command)
     clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     run = subprocess.run(command, shell=True, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
 def test_a_missing_record_is_said_on_its_pages_and_at_the_end_of_the_build(copy):
-    (copy.root / "snippets/recorded/scaling.ipynb").unlink(missing_ok=True)  # it may be missing as it is
+    (copy.root / "snippets/three_matmuls/scaling.record.ipynb").unlink(missing_ok=True)  # it may be missing as it is
     built = copy.build()
     assert built.returncode == 0, built.stderr
     end = built.stderr.rpartition("Converting notebook")[2]  # what is said once all pages are made

@@ -129,7 +129,7 @@ def test_a_changed_figure_is_drawn_anew(server):
 
 @needs("scaling")
 def test_a_changed_cell_is_shown_with_a_notice_in_place_of_its_outputs(server):
-    with server.changed("snippets/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)):
+    with server.changed("snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)):
         stale = server.shows(lambda article: "scaling is stale: the snippet itself changed" in notices(article))
         assert not outputs(stale, "scaling") and not plot(stale, "scaling")
         assert "manual_seed(1)" in stale.find(attrs={"data-quote": "scaling:measure"}).get_text()

@@ -71,7 +71,7 @@ def cells(name, kind):
 
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_snippet_is_percent_cells_each_with_a_tag_of_its_own(name):
-    assert (ROOT / "snippets" / f"{name}.py").read_text(encoding="utf-8").startswith("# %%")
+    assert records.path(name).read_text(encoding="utf-8").startswith("# %%")
     assert cells(name, "code") and cells(name, "markdown")[0].startswith("# ")  # its page needs a title
 
 
@@ -105,7 +105,7 @@ def test_a_snippet_runs_by_hand_on_a_cpu(name):
     pytest.importorskip("torch")
     by_hand = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     run = subprocess.run(
-        [sys.executable, f"snippets/{name}.py"],
+        [sys.executable, records.path(name)],
         cwd=ROOT,
         env=by_hand | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
@@ -128,7 +128,8 @@ def test_the_record_of_a_snippet_is_up_to_date(name):
 
 
 def test_every_record_has_its_snippet():
-    assert {path.stem for path in (ROOT / "snippets" / "recorded").glob("*.ipynb")} <= set(SNIPPETS)
+    recorded = {path.with_suffix("").with_suffix(".py") for path in (ROOT / "snippets").rglob("*.record.ipynb")}
+    assert recorded <= {records.path(name) for name in SNIPPETS}
 
 
 @pytest.mark.parametrize(

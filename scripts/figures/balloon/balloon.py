@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import qkvo_bytes, square_bytes
+from kernels.bench.cost import qkvo_bytes, square_bytes
 from scripts.figures import plot
 
 ALT = (

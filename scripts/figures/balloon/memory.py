@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import eager_peak_bytes, fused_peak_bytes, mib
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
 from scripts import records
 from scripts.figures import plot
 

@@ -2,8 +2,8 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import gib
-from kernels.hardware import H100
+from kernels.bench.cost import gib
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
 

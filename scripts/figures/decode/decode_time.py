@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.hardware import H100
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
 

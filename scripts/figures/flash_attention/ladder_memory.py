@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import mib
+from kernels.bench.cost import mib
 from scripts import records
 from scripts.figures import plot
 

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
+from kernels.bench.cost import attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
 from scripts import records
 from scripts.figures import plot
 

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import eager_traffic, mb, qkvo_bytes, requested_bytes
+from kernels.bench.cost import eager_traffic, mb, qkvo_bytes, requested_bytes
 from scripts import records
 from scripts.figures import plot
 

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from kernels.cost import attention_flops
-from kernels.hardware import H100
+from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H100
 from scripts.figures import plot
 
 ALT = (
@@ -32,7 +32,7 @@ LINES = {  # each line, and how the axis calls it
 
 
 class Choice(NamedTuple):
-    """consumers, block_k, stages: of the plan in kernels/hopper.py; a test compares them."""
+    """consumers, block_k, stages: of the plan in kernels/hopper/plan.py; a test compares them."""
 
     label: str
     head_dim: int

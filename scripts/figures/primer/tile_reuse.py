@@ -2,8 +2,8 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import attainable
-from kernels.hardware import H100
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
 from scripts.figures import plot
 
 ALT = (

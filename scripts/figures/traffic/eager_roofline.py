@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.cost import attention_flops
+from kernels.bench.cost import attention_flops
 from scripts import records
 from scripts.figures import plot
 

@@ -1,0 +1,116 @@
+"""What each kernel moves between HBM and the chip, by hardware counter.
+
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
+a process of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+
+class DramTraffic(NamedTuple):
+    """Bytes that one kernel read from HBM and wrote to it, and the milliseconds it took."""
+
+    kernel: str
+    read: int
+    written: int
+    milliseconds: float
+
+
+METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "gpu__time_duration.sum")
+
+
+UNITS = {"byte": 1, "ns": 1e-6, "nsecond": 1e-6}  # as DramTraffic has them
+
+
+def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[DramTraffic]:
+    """What each kernel of ``attention(q, k, v)`` moves, by hardware counter, in order.
+
+    attention: a function of ``kernels``, for it is looked up by its name in a process of its
+        own: ``ncu`` counts ``python -m kernels.bench.dram``
+    shape: of q, k and v each, FP16, random
+    flush: write back and empty the caches before each kernel, so that it is charged with all
+        that it reads, and not with what the one before it wrote.  Without it they stay as they
+        are: lines that a kernel leaves in L2 are read from there, and are written to HBM, if
+        at all, while a later kernel runs.
+
+    Raises ValueError for a function that has no name of its own, and RuntimeError without
+    ``ncu``, or with what it said if it counted nothing.
+    """
+    name = f"{attention.__module__}:{getattr(attention, '__qualname__', '<nameless>')}"
+    if not name.startswith("kernels.") or "<" in name:
+        raise ValueError(f"attention is {name}, a function of a module of kernels is wanted")
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise RuntimeError(
+            "dram_traffic needs ncu on the PATH: it comes with CUDA, as Nsight Compute; "
+            "kernels.cost predicts what it counts"
+        )
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
+    command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS)]
+    command += ["--profile-from-start", "off", "--clock-control", "none"]
+    command += ["--cache-control", "all" if flush else "none"]
+    command += [sys.executable, "-m", "kernels.bench.dram", name, *map(str, shape)]
+    run = subprocess.run(
+        command,
+        cwd=Path(__file__).resolve().parents[2],
+        env=os.environ | {"LC_ALL": "C"},  # or 1,000 might be 1.000
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    counted = _parse_ncu(run.stdout)
+    if run.returncode or not counted:
+        said = [line for line in run.stdout.splitlines() if line.startswith("==")]
+        said = "\n".join([*said, run.stderr]).strip() or "it said nothing"
+        hint = ""
+        if "ERR_NVGPUCTRPERM" in said:
+            hint = " for want of permission to read the GPU's counters"
+        raise RuntimeError(f"ncu counted nothing of {name}{hint}:\n{said}")
+    return counted
+
+
+def _parse_ncu(text: str) -> list[DramTraffic]:
+    """A header, a row of units and a row a kernel, among other things that were said."""
+    rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+    found = []
+    try:
+        for cells in rows[2:]:
+            unit, row = (dict(zip(rows[0], values, strict=True)) for values in (rows[1], cells))
+            read, written, duration = (
+                float(row[metric].replace(",", "")) * UNITS[unit[metric]] for metric in METRICS
+            )
+            found.append(DramTraffic(row["Kernel Name"], round(read), round(written), duration))
+    except (KeyError, ValueError) as error:
+        raise RuntimeError(f"ncu's numbers cannot be read, {error!r}:\n{text}") from error
+    return found
+
+
+def _call_for_ncu(name: str, *shape: str) -> None:
+    """Calls a function of ``kernels`` twice: to warm up, and for the counters."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("dram_traffic needs a GPU; kernels.cost predicts what it counts")
+    function = pkgutil.resolve_name(name)
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, *map(int, shape), device="cuda").half()
+    function(q, k, v)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    function(q, k, v)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+
+
+if __name__ == "__main__":
+    _call_for_ncu(*sys.argv[1:])

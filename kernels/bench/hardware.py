@@ -1,0 +1,105 @@
+"""The one registry of hardware constants: chip -> what -> value, unit, source, trust.
+
+Nothing else in the handbook holds such a number.  Units are SI: a TB is 10¹² bytes; sizes on a
+chip are in bytes.
+"""
+
+from typing import Literal, NamedTuple
+
+Trust = Literal["specified", "measured", "secondary"]
+
+
+class Constant(NamedTuple):
+    """A number, and why anyone should believe it.
+
+    trust: ``specified`` by its maker in a primary source; ``measured`` here, on the GPU that
+    the source names; ``secondary``: only other people's pages agree.
+    """
+
+    value: float
+    unit: str
+    source: str
+    trust: Trust
+
+
+_WHITEPAPER = "NVIDIA H100 Tensor Core GPU Architecture whitepaper"
+
+
+_TUNING = "NVIDIA CUDA documentation, Hopper Tuning Guide"
+
+
+_PTX = "NVIDIA PTX ISA, wgmma.mma_async"
+
+
+_HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
+
+
+_QUOTED = "as secondary pages quote it"
+
+
+_ASKED = "which is what the FP32 lanes ask for; arithmetic at the tensor cores' clock"
+
+
+_DERIVED = "arithmetic on the rows above, at the tensor cores' clock"
+
+
+H100 = {
+    "sms": Constant(132, "SM", _WHITEPAPER, "specified"),
+    "tensor core clock": Constant(1.83e9, "1/s", _WHITEPAPER, "specified"),
+    "bf16 tensor core": Constant(4096, "FLOP/clk/SM", _WHITEPAPER, "specified"),
+    "fp32 lanes": Constant(256, "FLOP/clk/SM", _WHITEPAPER, "specified"),
+    "bf16 peak": Constant(132 * 4096 * 1.83e9, "FLOP/s", _WHITEPAPER, "specified"),
+    "bf16 matmul": Constant(724e12, "FLOP/s", f"8192³ on random data, {_HERE}", "measured"),
+    "hbm": Constant(80e9, "B", f"the size in the name of the product, {_QUOTED}", "secondary"),
+    "hbm bandwidth": Constant(
+        3.35e12, "B/s", f"NVIDIA's figure for H100 SXM, {_QUOTED}", "secondary"
+    ),
+    "hbm copy": Constant(
+        3.03e12, "B/s", f"bytes read and written by copy_, {_HERE}", "measured"
+    ),
+    "hbm read": Constant(3.09e12, "B/s", f"bytes read by sum, {_HERE}", "measured"),
+    "l2": Constant(50 * 2**20, "B", f"as CUDA reports it, {_HERE}", "measured"),
+    "registers per SM": Constant(256 * 2**10, "B", f"NVIDIA's figure, {_QUOTED}", "secondary"),
+    "register bandwidth": Constant(
+        132 * 128 * 3 * 4 * 1.83e9,
+        "B/s",
+        f"3 numbers of 4 B a multiply-add, {_ASKED}",
+        "secondary",
+    ),
+    "shared memory per SM": Constant(228 * 2**10, "B", _TUNING, "specified"),
+    "shared memory per block": Constant(227 * 2**10, "B", _TUNING, "specified"),
+    "shared memory per clock": Constant(
+        128, "B/clk/SM", f"the width of 32 banks of 4 B, {_QUOTED}", "secondary"
+    ),
+    "shared memory bandwidth": Constant(132 * 128 * 1.83e9, "B/s", _DERIVED, "secondary"),
+    "exp2": Constant(
+        16, "1/clk/SM", f"NVIDIA's table of arithmetic throughput, {_QUOTED}", "secondary"
+    ),
+    "exp2 rate": Constant(132 * 16 * 1.83e9, "1/s", _DERIVED, "secondary"),
+    "wgmma rows": Constant(64, "rows", _PTX, "specified"),
+}
+
+
+H200 = {
+    "hbm bandwidth": Constant(
+        4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
+    ),
+}
+
+
+A100 = {
+    "fp16 tensor core peak": Constant(
+        312e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
+    ),
+    "fp32 peak": Constant(
+        19.5e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
+    ),
+}
+
+
+V100 = {
+    "fp16 tensor core peak": Constant(
+        125e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"
+    ),
+    "fp32 peak": Constant(15.7e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"),
+}

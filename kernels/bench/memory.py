@@ -1,0 +1,26 @@
+"""By how much GPU memory grows while a call runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+
+def peak_memory(function: Callable[[], object]) -> int:
+    """Bytes by which GPU memory grew, at its highest, while ``function`` ran, result included.
+
+    It runs twice: the first matmul of a process makes cuBLAS take a workspace, and keep it.
+    Raises RuntimeError without a GPU: only the CUDA allocator keeps this count.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError(
+            "peak_memory needs a GPU; kernels.cost computes the size of each tensor"
+        )
+    function()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    function()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before

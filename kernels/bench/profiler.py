@@ -1,0 +1,166 @@
+"""Which kernels a call launches, what a launch costs, and when each of them runs.
+
+    launches          which kernels a call launches
+    launch_cost       what one launch takes
+    launch_timeline   when a call hands its kernels over, and when the GPU runs them, on one
+    clock
+
+A launch has its place in time, so that the waiting shows: the GPU's for the host, or the host
+far ahead of the GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+from torch.autograd import DeviceType
+
+from kernels.bench.timing import Time, _time_of
+
+
+def launches(function: Callable[[], object]) -> list[str]:
+    """The names of the GPU kernels that one call of ``function`` launches, in order.
+
+    By CUPTI, through PyTorch's profiler, after a call to warm up.  A copy or fill by the driver
+    is listed too, as Memcpy or Memset.  Raises RuntimeError without a GPU, and where the
+    profiler sees nothing.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("launches needs a GPU: without one no kernel is launched")
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or some say on stderr that they start
+    marker = torch.zeros(1, device="cuda")
+    marker.neg_()
+    function()
+    torch.cuda.synchronize()
+    with (
+        warnings.catch_warnings(action="ignore"),  # that only the last of one cycle is kept
+        profile(activities=[ProfilerActivity.CUDA]) as profiler,
+    ):
+        function()
+        marker.neg_()
+        torch.cuda.synchronize()
+    kernels = [
+        event
+        for event in profiler.events()
+        if event.device_type == DeviceType.CUDA and not event.is_user_annotation
+    ]
+    if not kernels:  # not even the marker
+        raise RuntimeError("PyTorch's profiler sees no GPU kernel here: does CUPTI work?")
+    kernels.sort(key=lambda event: event.time_range.start)
+    return [event.name for event in kernels[:-1]]
+
+
+class LaunchCost(NamedTuple):
+    """What one more launch takes: to hand over, by Python, and to run, on the GPU."""
+
+    host: Time
+    device: Time
+
+
+def launch_cost() -> LaunchCost:
+    """What launching one of PyTorch's smallest kernels costs, on both sides.
+
+    A kernel that only waits holds up the GPU until 500 launches are handed over, so that
+    neither side waits for the other.  Raises RuntimeError without a GPU.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("launch_cost needs a GPU: without one no kernel is launched")
+    number = torch.zeros(1, device="cuda")
+    host, device = [], []
+    for _ in range(30):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        torch.cuda._sleep(50_000_000)  # clocks, some 25 ms
+        begin.record()
+        before = perf_counter()
+        for _ in range(500):
+            number.neg_()
+        host.append(1e3 * (perf_counter() - before) / 500)
+        end.record()
+        torch.cuda.synchronize()
+        device.append(begin.elapsed_time(end) / 500)
+    return LaunchCost(_time_of(host[1:]), _time_of(device[1:]))  # the first warms up
+
+
+class Event(NamedTuple):
+    """Something that took time, in microseconds from the begin of the first launch."""
+
+    side: str  # "host": a call that launches; "device": a kernel that runs
+    launch: int  # from 1; a launch and its kernel, or its graph's kernels, share it
+    name: str
+    start: float
+    duration: float
+
+
+def launch_timeline(function: Callable[[], object]) -> list[Event]:
+    """Launches and kernels of one call of ``function``, a launch before its kernel.
+
+    By CUPTI, through PyTorch's profiler, after calls to warm both up.  Watching costs time:
+    each launch takes longer than unwatched.  A copy or fill by the driver counts as a kernel.
+    Raises RuntimeError without a GPU, and where the profiler loses what it was to watch.
+    """
+    if not torch.cuda.is_available():
+        raise RuntimeError("launch_timeline needs a GPU: without one no kernel is launched")
+    from torch.profiler import ProfilerActivity, profile, schedule
+
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or some say on stderr that they start
+    marker = torch.zeros(1, device="cuda")
+    with (
+        warnings.catch_warnings(action="ignore"),  # that only the last of one cycle is kept
+        profile(
+            activities=[ProfilerActivity.CUDA], schedule=schedule(wait=0, warmup=1, active=1)
+        ) as profiler,
+    ):
+        for _ in range(3):
+            marker.neg_()
+            function()
+        torch.cuda.synchronize()
+        profiler.step()  # from here on it keeps what it sees
+        marker.neg_()  # the first launch is slow, and the queue is to be empty
+        torch.cuda.synchronize()
+        function()
+        marker.neg_()
+        torch.cuda.synchronize()
+    return _between_markers(profiler.events())
+
+
+def _between_markers(events: Iterable) -> list[Event]:
+    """The launches of all kernels but the first and the last, which are the same kernel."""
+    events = sorted(events, key=lambda event: (event.time_range.start, -event.time_range.end))
+    events = [event for event in events if not event.is_user_annotation]
+    kernels = [event for event in events if event.device_type == DeviceType.CUDA]
+    if len(kernels) < 2 or kernels[0].name != kernels[-1].name:
+        raise RuntimeError("PyTorch's profiler sees no GPU kernel here, or loses some")
+    calls = {  # by the number that a launch and its kernel share; the outer of nested calls
+        event.id: event
+        for event in reversed(events)
+        if event.device_type == DeviceType.CPU and event.name.startswith("cu")
+    }
+    if lost := [_short(kernel.name) for kernel in kernels if kernel.id not in calls]:
+        raise RuntimeError(f"PyTorch's profiler has no launch of {', '.join(lost)}")
+    zero = calls[kernels[1].id].time_range.start
+    found = []
+    numbers: dict[int, int] = {}
+    for kernel in kernels[1:-1]:
+        both = [("device", kernel)]
+        if kernel.id not in numbers:
+            both.insert(0, ("host", calls[kernel.id]))
+        launch = numbers.setdefault(kernel.id, len(numbers) + 1)
+        for side, event in both:
+            start, end = event.time_range.start, event.time_range.end
+            found.append(Event(side, launch, _short(event.name), start - zero, end - start))
+    return found
+
+
+def _short(name: str) -> str:
+    """A kernel's name without its type, namespaces, template and arguments."""
+    named = name.replace("(anonymous namespace)", "").split("<")[0].split("(")[0]
+    return named.split("::")[-1].removeprefix("void ").strip()

@@ -1,0 +1,224 @@
+"""The checks that every form of attention shares: bad input is named before anything runs.
+
+Arguments are called query, key and value in messages.  What a tensor *is* wrongly raises
+TypeError, what it *has* wrongly raises ValueError.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
+
+
+def check_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None, enable_gqa: bool = False
+) -> float:
+    """The scale to use, 1/√d if None, once query, key and value are known to fit each other."""
+    for name, tensor in (("query", q), ("key", k), ("value", v)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
+        if not tensor.is_floating_point():
+            raise TypeError(f"{name} is {tensor.dtype}, a floating-point tensor is wanted")
+        if tensor.ndim < 2:
+            raise ValueError(
+                f"{name} has {tensor.ndim} dimensions, [..., sequence, head_dim] is wanted"
+            )
+        if tensor.dtype != q.dtype:
+            raise TypeError(f"{name} is {tensor.dtype}, query is {q.dtype}: they must match")
+        if tensor.device != q.device:
+            raise ValueError(
+                f"{name} is on {tensor.device}, query is on {q.device}: they must match"
+            )
+        if tensor.ndim != q.ndim:
+            raise ValueError(
+                f"{name} has {tensor.ndim} dimensions, query has {q.ndim}: they must match"
+            )
+    if q.shape[-1] == 0:
+        raise ValueError("query has head_dim 0, at least 1 is wanted")
+    if k.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"key has head_dim {k.shape[-1]}, query has {q.shape[-1]}: they must match"
+        )
+    if v.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"value has sequence length {v.shape[-2]}, key has {k.shape[-2]}: they must match"
+        )
+    if v.shape[:-2] != k.shape[:-2]:
+        raise ValueError(
+            f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match"
+        )
+    _check_heads(q, k, enable_gqa)
+    if scale is None:
+        return 1 / math.sqrt(q.shape[-1])
+    if not isinstance(scale, int | float):
+        raise TypeError(f"scale is {type(scale).__name__}, a Python number is wanted")
+    return float(scale)
+
+
+def _check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
+    if k.shape[:-2] == q.shape[:-2]:
+        return
+    if q.ndim < 3 or k.shape[:-3] != q.shape[:-3]:
+        raise ValueError(
+            f"key has leading dimensions {_sizes(k)}, query has {_sizes(q)}: they must match"
+        )
+    heads, query_heads = k.shape[-3], q.shape[-3]
+    if not enable_gqa:
+        raise ValueError(
+            f"key has {heads} heads, query has {query_heads}: "
+            "they must match unless enable_gqa=True"
+        )
+    if heads == 0 or query_heads % heads:
+        raise ValueError(
+            f"key has {heads} heads, query has {query_heads}: a whole multiple is wanted"
+        )
+
+
+def _sizes(tensor: Tensor) -> list[int]:
+    return list(tensor.shape[:-2])
+
+
+def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor | None:
+    """Which key each query may look at, bool, broadcastable to [..., N_q, N_k]; None if all.
+
+    Causal is aligned top-left, as in torch: query i sees keys 0 to i, also when N_q differs
+    from N_k.
+    """
+    square = (q.shape[-2], k.shape[-2])
+    if attn_mask is not None:
+        if not isinstance(attn_mask, Tensor) or attn_mask.dtype != torch.bool:
+            kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
+            raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
+        shape = (*q.shape[:-2], *square)
+        try:
+            attn_mask.expand(shape)
+        except RuntimeError:
+            have = list(attn_mask.shape)
+            raise ValueError(
+                f"attn_mask has shape {have}, one that broadcasts to {list(shape)} is wanted"
+            ) from None
+        if attn_mask.device != q.device:
+            raise ValueError(
+                f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match"
+            )
+    if not is_causal:
+        return attn_mask
+    causal = torch.ones(square, dtype=torch.bool, device=q.device).tril()
+    return causal if attn_mask is None else attn_mask & causal
+
+
+def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """k and v with as many heads as q: query heads h·g to h·g + g - 1 share key head h."""
+    if k.shape == q.shape[:-2] + k.shape[-2:]:
+        return k, v
+    group = q.shape[-3] // k.shape[-3]
+    return k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
+
+
+def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
+    """``check_shapes`` with its options; then a dtype and a device that ``kernel`` runs on, and
+    no gradient asked for.  The scale to use."""
+    scale = check_shapes(q, k, v, **options)
+    check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
+    return scale
+
+
+def check_shapes(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    key_lengths: Tensor | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> float:
+    """``check_attention`` and what Triton kernels ask beyond it; the scale to use.
+
+    4-D tensors, head_dim up to 256 and the same in v, key_lengths that fit.
+    """
+    scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    if q.ndim != 4:
+        raise ValueError(
+            f"query has {q.ndim} dimensions, [batch, heads, sequence, head_dim] is wanted"
+        )
+    if q.shape[-1] > 256:
+        raise ValueError(
+            f"query has head_dim {q.shape[-1]}, at most 256 is wanted: use {REFERENCE}"
+        )
+    if v.shape[-1] != q.shape[-1]:
+        raise ValueError(
+            f"value has head_dim {v.shape[-1]}, query has {q.shape[-1]}: they must match"
+        )
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"is_causal is {type(is_causal).__name__}, True or False is wanted")
+    if key_lengths is not None:
+        check_key_lengths(q, key_lengths)
+    return scale
+
+
+def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
+    """[batch] whole numbers on q's device.  Their values are not read: that would wait for it.
+
+    Kernels take a length above N_k for N_k and one below 0 for 0.
+    """
+    if not isinstance(key_lengths, Tensor):
+        raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
+    if key_lengths.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"key_lengths is {key_lengths.dtype}, int32 or int64 is wanted")
+    if key_lengths.shape != q.shape[:1]:
+        raise ValueError(
+            f"key_lengths has shape {list(key_lengths.shape)}, "
+            f"query has {q.shape[0]} sequences: [{q.shape[0]}] is wanted"
+        )
+    if key_lengths.device != q.device:
+        raise ValueError(
+            f"key_lengths is on {key_lengths.device}, query is on {q.device}: they must match"
+        )
+
+
+def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
+    """Refuses what this Triton kernel cannot run on here.
+
+    ``on_cpu`` names what does the same work on a CPU.
+    """
+    import triton  # here, so that the reference can be imported without it
+
+    interpreted = not isinstance(kernel, triton.JITFunction)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in KERNEL_DTYPES:
+            raise TypeError(f"{name} is {tensor.dtype}, float32, float16 or bfloat16 is wanted")
+        if interpreted and tensor.dtype == torch.bfloat16:
+            raise TypeError(
+                f"{name} is torch.bfloat16, which Triton's interpreter computes wrongly: "
+                f"use float16 or float32 there, or {on_cpu}"
+            )
+        if interpreted and tensor.device.type != "cpu":
+            raise ValueError(
+                f"{name} is on {tensor.device}, where Triton's interpreter cannot run: "
+                "move it to the CPU"
+            )
+        if not interpreted and tensor.device.type != "cuda":
+            raise ValueError(
+                f"{name} is on {tensor.device}, where a Triton kernel cannot run: "
+                f"use {on_cpu}, or set TRITON_INTERPRET=1 before Python starts "
+                "to run the kernel on a CPU, slowly"
+            )
+
+
+def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
+    """Refuses a tensor that asks for a gradient, for a kernel that computes none."""
+    for name, tensor in tensors.items():
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ValueError(
+                f"{name} requires a gradient, which this kernel does not compute: "
+                f"use torch.no_grad() or {instead}"
+            )

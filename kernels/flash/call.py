@@ -1,0 +1,217 @@
+"""FlashAttention: queries stay, keys and values stream past, and the square is never written.
+
+One program owns a block of queries.  For each it keeps what ``kernels.softmax.OnlineSoftmax``
+keeps, a running maximum (here times log2(e), for exp2) and a running sum, and beside them the
+blend of the values read so far.  A block of scores lives in registers from the first matmul to
+the second; when the maximum moves, all that was summed before is rescaled by the same factor.
+
+The backward pass reads no square either.  Of each row the forward pass leaves one number, the
+log-sum-exp ``lse``, and from it the weights are computed again, block by block:
+
+    weights  = exp(scores - lse)                  as they were in the forward pass
+    dvalue   = weightsᵀ · dout
+    dweights = dout · valueᵀ
+    dscores  = weights ∘ (dweights - delta)       delta = rowsum(dout ∘ out), one number a row
+    dquery   = dscores · key · scale
+    dkey     = dscoresᵀ · query · scale
+
+A program adds up only what it owns, so each sum has one order and two runs agree bit for bit:
+one kernel owns queries and streams keys, one owns keys and streams queries.  The price is to
+compute scores and dweights twice: seven matmuls instead of five.
+
+Blocks are read through tensor descriptors: on Hopper and later the Tensor Memory Accelerator
+(TMA) fetches a whole block, and fills up with zeros what lies outside the tensor.
+
+Sources: T. Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
+IO-Awareness", 2022, arXiv:2205.14135; for the order of the loops T. Dao, "FlashAttention-2:
+Faster Attention with Better Parallelism and Work Partitioning", 2023, arXiv:2307.08691.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+from torch import Tensor
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels.checks import REFERENCE, check_kernel, check_shapes
+from kernels.flash.backward import flash_dkdv_kernel, flash_dq_kernel
+from kernels.flash.forward import flash_forward_kernel
+from kernels.flash.tiles import tiles
+from kernels.flash.work import LOG2_E
+
+
+def flash_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    key_lengths: Tensor | None = None,
+    return_lse: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """``reference.attention`` in O(N) memory: [batch, heads, N_q, head_dim].
+
+    Differentiable, once: the gradients have none.
+    q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
+    FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are IEEE FP32, or TF32
+    where ``torch.backends.cuda.matmul.fp32_precision`` says so.
+    is_causal: aligned top-left, as in torch: query i sees keys 0 to i
+    scale: 1/√head_dim if None, any sign; what FP32 holds only as a subnormal counts as 0
+    enable_gqa: fewer heads in k and v than in q
+    key_lengths: [batch]; in sequence b keys from key_lengths[b] on are padding, and not used
+    return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
+    in FP32; it has a gradient, too, so that partial results can be merged and trained through
+    A query without any key gets 0, lse -inf and gradient 0; so does one whose every score is
+    -inf, where the reference has NaN.  NaN or inf in v reaches the whole block of queries that
+    reads it, 0 · NaN = NaN, and in k the gradient of that block.
+    Asks for Q and the output once, and for K and V once a block of queries; causal, only for
+    those up to the diagonal.  What TMA cannot read in place is copied first: a tensor whose
+    rows are not contiguous, or whose start or strides are no multiples of 16 bytes.
+    torch.autocast changes nothing.
+
+    Raises a ValueError or TypeError that names the argument, also for one on a CPU outside
+    Triton's interpreter.
+    """
+    scale = check_shapes(
+        q, k, v,
+        is_causal=is_causal, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa,
+    )  # fmt: skip
+    key_lengths = None if key_lengths is None else key_lengths.contiguous()
+    # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
+    if scale < 0:
+        q, scale = -q, -scale
+    if scale < torch.finfo(torch.float32).tiny:
+        q, scale = 0 * q, 1.0
+    out, lse = flash_forward(q, k, v, key_lengths, is_causal, scale)
+    return (out, lse) if return_lse else out
+
+
+# What torch has to know: two operators, their shapes, and which is the other's gradient.
+
+
+@torch.library.custom_op("attention_handbook::flash_forward", mutates_args=())
+def flash_forward(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Output and lse, from one kernel."""
+    check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    batch, heads, seq_q, head_dim = q.shape
+    out, lse = empty_outputs(q)
+    if out.numel() == 0 or k.shape[-2] == 0:
+        return out.zero_(), lse.fill_(-torch.inf)
+    tile = tiles("forward", head_dim, q.dtype)
+    pairs = batch * heads
+    with torch.cuda.device_of(q):
+        flash_forward_kernel[(pairs * triton.cdiv(seq_q, tile.block_q),)](
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            out, lse, key_lengths, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k),
+            HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(), **tile.launch,
+        )  # fmt: skip
+    return out, lse
+
+
+@torch.library.custom_op("attention_handbook::flash_backward", mutates_args=())
+def flash_backward(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of q, k and v, from two kernels; one leaves the other two numbers a row."""
+    batch, heads, seq_q, head_dim = q.shape
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    if dq.numel() == 0 or dk.numel() == 0:
+        return dq.zero_(), dk.zero_(), dv.zero_()
+    to_dq, to_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
+    # Room for whole blocks of queries: the second kernel reads its rows without a mask.
+    padded_q = triton.cdiv(seq_q, block := max(to_dq.block_q, to_dkdv.block_q)) * block
+    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device)
+    dlse = None if dlse is None else dlse.contiguous()
+    shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
+    with torch.cuda.device_of(q):
+        tile, pairs = to_dq, batch * heads
+        flash_dq_kernel[(pairs * triton.cdiv(padded_q, tile.block_q),)](
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            described(out, tile.block_q), described(dout, tile.block_q),
+            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
+            **shared, **tile.launch,
+        )  # fmt: skip
+        tile, pairs = to_dkdv, batch * k.shape[1]
+        flash_dkdv_kernel[(pairs * triton.cdiv(k.shape[2], tile.block_k),)](
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
+            scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
+            **shared, **tile.launch,
+        )  # fmt: skip
+    return dq, dk, dv
+
+
+@flash_forward.register_fake
+def _(q, k, v, key_lengths, is_causal, scale):
+    return empty_outputs(q)
+
+
+@flash_backward.register_fake
+def _(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse):
+    return tuple(torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+
+
+def keep_for_backward(ctx, inputs, output):
+    """What the backward pass needs of the forward pass: O(N), and no square."""
+    q, k, v, key_lengths, ctx.is_causal, ctx.scale = inputs
+    ctx.save_for_backward(q, k, v, key_lengths, *output)
+    ctx.set_materialize_grads(False)  # None for an output that was not used
+
+
+def gradients(ctx, dout, dlse):
+    """The gradients of flash_forward's arguments, from those of its two results."""
+    q, k, v, key_lengths, out, lse = ctx.saved_tensors
+    dout = torch.zeros_like(out) if dout is None else dout
+    arguments = (q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
+    return *flash_backward(*arguments), None, None, None
+
+
+flash_forward.register_autograd(gradients, setup_context=keep_for_backward)
+
+
+# How tensors reach the kernels.
+
+
+def empty_outputs(q: Tensor) -> tuple[Tensor, Tensor]:
+    """Room for the output, like q but contiguous, and for lse."""
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    return out, torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
+
+
+def described(x: Tensor, rows: int) -> TensorDescriptor:
+    """Where blocks of ``rows`` rows of one head are: an address, four sizes, four strides."""
+    unit = 16 // x.element_size()  # TMA counts in 16 bytes
+    strides_fit = x.stride(-1) == 1 and all(stride % unit == 0 for stride in x.stride()[:-1])
+    if not strides_fit or x.data_ptr() % 16:
+        width = triton.cdiv(x.shape[-1], unit) * unit
+        x = x.new_empty(*x.shape[:-1], width)[..., : x.shape[-1]].copy_(x)
+    columns = max(16, triton.next_power_of_2(x.shape[-1]))
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, columns])
+
+
+def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
+    """heads, group, seq_q, seq_k: group is how many query heads share one key head."""
+    return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
+
+
+def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
+    """How many of the last pairs of batch and head are worked on at a time, causal: 2**15 rows.
+
+    That is about what runs on an H100 at once.  Without it the last long blocks run alone at
+    the end; all pairs interleaved would not share what L2 holds.  rows: of one pair
+    """
+    return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
+
+
+def precision() -> str:
+    """How FP32 is multiplied; tensor cores round it to TF32, which torch must have allowed."""
+    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"

@@ -1,0 +1,294 @@
+"""A block of values and its scale: NVFP4, MXFP4, MXFP8, and FP8 with FP32 scales.
+
+Few bits hold few numbers, and a scale moves them to where the values are.  A block of values
+shares one, so that the largest of them, ``amax``, lands near the largest number of the format:
+
+    scale  = amax / largest, rounded to the format of scales          one a block
+    code   = value / scale, rounded to the format of elements         one a value
+    value ≈  code · scale · tensor scale
+
+The codes are rounded against the scale as it was rounded, not as it should have been: what the
+scale lost, the codes make up for.  An E4M3 scale is at most 448, so that a tensor of any size
+needs an FP32 scale of its own beside it; an E8M0 scale reaches as far as FP32 does.
+
+    scheme       elements  block         scale of a block  scale of the tensor  bits a value
+    NVFP4        E2M1      16            E4M3              FP32                 4.5
+    MXFP4        E2M1      32            E8M0              none                 4.25
+    MXFP8        E4M3      32            E8M0              none                 8.25
+    FP8          E4M3      none          none              FP32                 8
+    FP8_BLOCKS   E4M3      128           FP32              none                 8.25
+
+``quantize`` and ``dequantize`` in PyTorch are the specification; ``quantize_blocks`` and
+``dequantize_blocks`` do the same in Triton, bit for bit.
+
+Sources: NVIDIA, "Pretraining Large Language Models with NVFP4", 2025, arXiv:2509.25149; Open
+Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0, 2023.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from kernels.checks import KERNEL_DTYPES
+from kernels.formats.value import (
+    E2M1,
+    E4M3,
+    E8M0,
+    Format,
+    decode,
+    encode,
+    pack_e2m1,
+    unpack_e2m1,
+)
+
+SMALLEST_SCALE = 2.0**-117  # by the smallest E4M3 scale, 2^-9: a number with an FP32 reciprocal
+
+
+LARGEST_SCALE = 2.0**117
+
+
+class Scheme(NamedTuple):
+    """How values, blocks and the tensor are scaled.
+
+    block: values that share a scale, along the last axis; None if only the tensor has a scale
+    scale: the format of a block's scale; None for FP32
+    tensor_scaled: whether the tensor has an FP32 scale
+    """
+
+    name: str
+    element: Format
+    block: int | None
+    scale: Format | None
+    tensor_scaled: bool
+
+
+NVFP4 = Scheme("NVFP4", E2M1, 16, E4M3, True)
+
+
+MXFP4 = Scheme("MXFP4", E2M1, 32, E8M0, False)
+
+
+MXFP8 = Scheme("MXFP8", E4M3, 32, E8M0, False)
+
+
+FP8 = Scheme("FP8", E4M3, None, None, True)
+
+
+FP8_BLOCKS = Scheme("FP8_BLOCKS", E4M3, 128, None, False)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A tensor as codes and scales, and what is needed to undo it.
+
+    codes: uint8, [..., n], or of E2M1 [..., ⌈n/2⌉]: two to a byte, the first in the low nibble
+    scales: [..., ⌈n/block⌉], uint8 codes or FP32; None if only the tensor has a scale
+    tensor_scale: FP32, of no dimension; None if only the blocks have scales
+    shape: [..., n], of the tensor as it was
+    """
+
+    codes: Tensor
+    scales: Tensor | None
+    tensor_scale: Tensor | None
+    scheme: Scheme
+    shape: torch.Size
+
+    @property
+    def bytes(self) -> int:
+        """What the codes and all scales take."""
+        tensors = (self.codes, self.scales, self.tensor_scale)
+        return sum(x.numel() * x.element_size() for x in tensors if x is not None)
+
+    @property
+    def bits_per_value(self) -> float:
+        """What a value takes, scales included; NaN if there are no values."""
+        values = math.prod(self.shape)
+        return 8 * self.bytes / values if values else math.nan
+
+
+def quantize(
+    x: Tensor, scheme: Scheme, *, tensor_scale: float | Tensor | None = None
+) -> Quantized:
+    """Codes and scales of ``x``, [..., n], in blocks along its last axis.
+
+    x: FP32, FP16 or BF16; all arithmetic in FP32, each step rounded once
+    tensor_scale: a number between 2^-117 and 2^117, or an FP32 tensor of no dimension that
+    holds one (its value is not read; the result of another is undefined); None: from the
+    largest value, so that it is reached, if need be above 2^117
+
+        tensor scale  amax of the tensor / (448 · 6) for NVFP4, amax / 448 for FP8
+        scale         amax / 6 / tensor scale, rounded to E4M3, for NVFP4
+                      2^(⌊log2 amax⌋ - e), 2^e below the largest element, for E8M0 (MX)
+                      amax / 448 for FP8_BLOCKS
+        code          x · (1 / tensor scale / scale), rounded to nearest, ties to even
+
+    Divisions are FP32's own, correctly rounded.  A value meets a product instead, by its
+    block's reciprocal, as in torchao: a division is many instructions.  The reciprocal of a
+    power of two is exact; another moves a quotient by less than 2^-22 of it, so that a value as
+    near as that to the middle between two numbers may go to either: 18.75 in NVFP4 with scale
+    15 and tensor scale 1 is a tie, 1.25, and becomes 1.5 and not 1.
+
+    Zeros only: a tensor has tensor scale 1, a block scale 0 in NVFP4, 2^-127 in MX and 1 in
+    FP8_BLOCKS; the codes are zeros.  Zeros keep their signs.
+    All values alike: NVFP4 has code ±6 for each, FP8 and FP8_BLOCKS ±448; MX what is left of
+    the value over a power of two.
+    Small values: an NVFP4 scale of 2^-10 or less, for a block whose amax is 458 752 or more
+    times below what the tensor scale reaches, rounds to 0, and its values to zeros.  FP32
+    scales, the tensor's or a block's, are never below 2^-117, so that no reciprocal overflows;
+    values smaller than what they reach lose bits.
+    Clipping: MX clips what lies between the largest element and the next power of two, NVFP4
+    and FP8 what a given tensor scale is too small for.
+    ±inf: in a scale it counts as FP32's largest number; its code is that of the largest
+    element, as for all that is too large.  NaN has no part in a scale; its code is NaN, or in
+    E2M1, which has none, +6.
+    Last block not full: its scale is that of the values there are.  An empty tensor: no codes.
+    x is taken without its gradient.
+
+    Raises:
+        TypeError: if ``x`` or ``tensor_scale`` is of another type, ``scheme`` no Scheme.
+        ValueError: if ``x`` has no dimension; if ``tensor_scale`` is out of range, has a
+            dimension, is on another device, or is given to a scheme without one; if a scheme's
+            blocks or scales do not fit each other.
+    """
+    tensor_scale = _check_and_scale(x, scheme, tensor_scale)
+    values = x.detach().float()
+    inverse = torch.ones((), device=x.device)
+    if tensor_scale is not None:
+        inverse = inverse / tensor_scale
+    scales = None
+    if scheme.block is not None:
+        values = pad(values, (0, -x.shape[-1] % scheme.block)).unflatten(-1, (-1, scheme.block))
+        scales, unit = _block_scales(_amax(values, -1), scheme, tensor_scale)
+        inverse = (inverse / torch.where(unit == 0, torch.inf, unit)).unsqueeze(-1)
+    codes = encode(values * inverse, scheme.element)
+    if scheme.block is not None:
+        codes = codes.flatten(-2)[..., : x.shape[-1]]
+    if scheme.element == E2M1:
+        codes = pack_e2m1(pad(codes, (0, x.shape[-1] % 2)))
+    return Quantized(codes.contiguous(), scales, tensor_scale, scheme, x.shape)
+
+
+def dequantize(quantized: Quantized) -> Tensor:
+    """The values that the codes stand for, FP32, [..., n]: code · (scale · tensor scale).
+
+    Each product is rounded to FP32.
+    """
+    codes, scheme, columns = quantized.codes, quantized.scheme, quantized.shape[-1]
+    if scheme.element == E2M1:
+        codes = unpack_e2m1(codes)[..., :columns]
+    values = decode(codes, scheme.element)
+    unit = torch.ones((), device=values.device)
+    if scheme.block is not None:
+        unit = quantized.scales
+        if scheme.scale is not None:
+            unit = decode(unit, scheme.scale)
+        unit = unit.repeat_interleave(scheme.block, -1)[..., :columns]
+    if quantized.tensor_scale is not None:
+        unit = unit * quantized.tensor_scale
+    return values * unit
+
+
+def _amax(values: Tensor, axis: int | None = None) -> Tensor:
+    """The largest magnitude: NaN has no part in it, ±inf is FP32's largest number."""
+    magnitude = values.abs().nan_to_num(nan=0.0)
+    if axis is None:
+        return magnitude.amax() if magnitude.numel() else magnitude.sum()
+    return magnitude.amax(axis)
+
+
+def _divided(amax: Tensor, largest: float) -> Tensor:
+    """A quotient correctly rounded.  By a Python number a GPU does not divide: PyTorch
+    multiplies by its reciprocal there."""
+    return amax / torch.full_like(amax, largest)
+
+
+def _fp32_scale(amax: Tensor, largest: float) -> Tensor:
+    """By what ``largest`` is multiplied to reach amax; 1 if there is nothing but zeros."""
+    return torch.where(amax == 0, 1.0, _divided(amax, largest).clamp(min=SMALLEST_SCALE))
+
+
+def _block_scales(
+    amax: Tensor, scheme: Scheme, tensor_scale: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The scales of blocks as they are stored, and what they stand for."""
+    if scheme.scale is None:
+        scales = _fp32_scale(amax, scheme.element.max)
+        return scales, scales
+    if scheme.scale == E8M0:
+        exponent = encode(amax, E8M0).int() - _exponent_of_largest(scheme)
+        scales = exponent.clamp(min=0).to(torch.uint8)
+    else:
+        scale = _divided(amax, scheme.element.max)
+        scales = encode(scale if tensor_scale is None else scale / tensor_scale, scheme.scale)
+    return scales, decode(scales, scheme.scale)
+
+
+def _exponent_of_largest(scheme: Scheme) -> int:
+    """e, for 2^e the power of two at or below the largest element."""
+    return math.frexp(scheme.element.max)[1] - 1
+
+
+def _check_scheme(scheme: Scheme) -> None:
+    if not isinstance(scheme, Scheme):
+        raise TypeError(f"scheme is {type(scheme).__name__}, a Scheme is wanted")
+    if scheme.block is None:
+        if scheme.scale is not None or not scheme.tensor_scaled:
+            raise ValueError(
+                f"scheme {scheme.name} has no blocks: the tensor's scale alone is wanted"
+            )
+        return
+    if scheme.block < 1:
+        raise ValueError(
+            f"scheme {scheme.name} has blocks of {scheme.block}, 1 or more is wanted"
+        )
+    if scheme.scale not in (None, E4M3, E8M0):
+        raise ValueError(
+            f"scheme {scheme.name} has scales in {scheme.scale.name}: "
+            "E4M3, E8M0 or FP32 is wanted"
+        )
+    if scheme.tensor_scaled and scheme.scale != E4M3:
+        raise ValueError(
+            f"scheme {scheme.name} has a tensor scale, which only E4M3 scales of blocks need"
+        )
+
+
+def _check_and_scale(
+    x: Tensor, scheme: Scheme, tensor_scale: float | Tensor | None
+) -> Tensor | None:
+    """The tensor's scale, None in a scheme without one, once the arguments are known to fit."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
+    if x.dtype not in KERNEL_DTYPES:
+        raise TypeError(f"x is {x.dtype}, float32, float16 or bfloat16 is wanted")
+    if x.ndim == 0:
+        raise ValueError("x has 0 dimensions, [..., n] is wanted")
+    _check_scheme(scheme)
+    if not scheme.tensor_scaled:
+        if tensor_scale is not None:
+            raise ValueError(f"tensor_scale is given, scheme {scheme.name} has none")
+        return None
+    if tensor_scale is None:
+        largest = scheme.element.max * (scheme.scale.max if scheme.scale else 1.0)
+        return _fp32_scale(_amax(x.detach().float()), largest)
+    if isinstance(tensor_scale, Tensor):
+        if tensor_scale.dtype != torch.float32:
+            raise TypeError(f"tensor_scale is {tensor_scale.dtype}, torch.float32 is wanted")
+        if tensor_scale.ndim or tensor_scale.device != x.device:
+            raise ValueError(
+                f"tensor_scale has {tensor_scale.ndim} dimensions on {tensor_scale.device}, "
+                f"none on {x.device} is wanted"
+            )
+        return tensor_scale.detach()
+    if not isinstance(tensor_scale, int | float) or isinstance(tensor_scale, bool):
+        raise TypeError(
+            f"tensor_scale is {type(tensor_scale).__name__}, a number or a tensor is wanted"
+        )
+    if not SMALLEST_SCALE <= tensor_scale <= LARGEST_SCALE:
+        raise ValueError(f"tensor_scale is {tensor_scale}, 2^-117 to 2^117 is wanted")
+    return torch.tensor(float(tensor_scale), dtype=torch.float32, device=x.device)

@@ -1,0 +1,282 @@
+"""A block of values and its scale in Triton: the bits of ``kernels.formats.block``, from
+kernels.
+
+Each program takes whole blocks, so that a scale and the codes rounded against it are made in
+one reading.  ``load_blocks`` and ``quantize_nvfp4`` serve the KV cache, too, which quantises
+each row as it is appended.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.checks import check_kernel, check_no_gradient
+from kernels.formats.block import (
+    FP8,
+    FP8_BLOCKS,
+    MXFP4,
+    MXFP8,
+    NVFP4,
+    Quantized,
+    Scheme,
+    _check_and_scale,
+    _exponent_of_largest,
+)
+from kernels.formats.value_triton import (
+    decode_e2m1,
+    decode_e4m3,
+    decode_e8m0,
+    encode_e2m1,
+    encode_e4m3,
+    encode_e8m0_floor,
+)
+
+
+def quantize_blocks(
+    x: Tensor, scheme: Scheme, *, tensor_scale: float | Tensor | None = None
+) -> Quantized:
+    """``quantize`` in Triton, the same bits; the tensor's scale, if not given, in PyTorch.
+
+    Takes the five schemes of this module.  Traffic for n values in 16 bits: 2·n bytes read,
+    n · bits a value / 8 written.
+
+    Raises what ``quantize`` does; a ValueError for another scheme, for 2^31 blocks or more,
+    and where x requires a gradient; a ValueError or TypeError for what a kernel cannot run on
+    here.
+    """
+    tensor_scale = _check_and_scale(x, scheme, tensor_scale)
+    _check_scheme_of_kernels(scheme)
+    check_kernel(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
+    check_no_gradient(instead="kernels.formats.block.quantize", x=x)
+    columns, block = x.shape[-1], scheme.block or KERNEL_BLOCK
+    blocks = -(-columns // block)  # in a row, the last of them perhaps not full
+    width = -(-columns * scheme.element.bits // 8)
+    codes = torch.empty((*x.shape[:-1], width), dtype=torch.uint8, device=x.device)
+    scales = None
+    if scheme.block is not None:
+        dtype = torch.float32 if scheme.scale is None else torch.uint8
+        scales = torch.empty((*x.shape[:-1], blocks), dtype=dtype, device=x.device)
+    if x.numel():
+        constants = _constants(scheme)
+        constants |= {"LARGEST": scheme.element.max, "EXPONENT": _exponent_of_largest(scheme)}
+        grid, all_blocks = _grid(x.shape, scheme)
+        with torch.cuda.device_of(x):
+            quantize_kernel[grid](
+                x.contiguous(), codes, scales, tensor_scale, all_blocks, blocks, columns,
+                **constants,
+            )  # fmt: skip
+    return Quantized(codes, scales, tensor_scale, scheme, x.shape)
+
+
+def dequantize_blocks(quantized: Quantized) -> Tensor:
+    """``dequantize`` in Triton, the same bits.
+
+    Raises ValueError where a kernel cannot run, and for a scheme not of this module.
+    """
+    codes, scheme, shape = quantized.codes, quantized.scheme, quantized.shape
+    _check_scheme_of_kernels(scheme)
+    out = torch.empty(shape, device=codes.device)
+    check_kernel(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
+    if out.numel():
+        blocks = -(-shape[-1] // (scheme.block or KERNEL_BLOCK))
+        grid, all_blocks = _grid(shape, scheme)
+        with torch.cuda.device_of(codes):
+            dequantize_kernel[grid](
+                codes, quantized.scales, quantized.tensor_scale, out,
+                all_blocks, blocks, shape[-1], **_constants(scheme),
+            )  # fmt: skip
+    return out
+
+
+KERNEL_BLOCK = 128  # columns at a time where the scheme has no blocks
+
+
+KERNEL_VALUES = 2048  # a program
+
+
+def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:
+    """How many programs there are, and how many blocks."""
+    block = scheme.block or KERNEL_BLOCK
+    all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block)
+    if all_blocks >= 2**31 - KERNEL_VALUES:
+        raise ValueError(f"x has {all_blocks} blocks, fewer than 2^31 are wanted")
+    return (triton.cdiv(all_blocks, KERNEL_VALUES // block),), all_blocks
+
+
+def _check_scheme_of_kernels(scheme: Scheme) -> None:
+    if scheme not in (NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS):
+        raise ValueError(
+            f"scheme {scheme.name} is none of this module's, which the kernels take: "
+            "use kernels.formats.block.quantize and dequantize"
+        )
+
+
+def _constants(scheme: Scheme) -> dict[str, str | int | None]:
+    """The scheme as both kernels want it, for compile time."""
+    block = scheme.block or KERNEL_BLOCK
+    return {
+        "BLOCK": block,
+        "TILE": KERNEL_VALUES // block,
+        "PER_BYTE": 8 // scheme.element.bits,
+        "SCALE": None
+        if scheme.block is None
+        else scheme.scale.name
+        if scheme.scale
+        else "FP32",
+    }
+
+
+@triton.jit
+def amax_of_block(x):
+    """``_amax`` of the last axis, FP32 -> FP32."""
+    amax = tl.max(tl.abs(x), -1)
+    return tl.where(amax == amax, tl.minimum(amax, 3.4028234663852886e38), 0.0)
+
+
+@triton.jit
+def inverse_of(tensor_scale, unit):
+    """``1 / tensor scale / unit``, by which values are multiplied; 0 where the unit is 0."""
+    unit = tl.where(unit == 0.0, float("inf"), unit)
+    return tl.div_rn(tl.div_rn(1.0, tensor_scale), unit)
+
+
+@triton.jit
+def pack_pairs(codes):
+    """``pack_e2m1`` of the last axis: [..., 2n] -> [..., n], uint8."""
+    shape: tl.constexpr = codes.shape[:-1] + [codes.shape[-1] // 2, 2]  # noqa: RUF005
+    low, high = codes.reshape(shape).split()
+    return low | (high << 4)
+
+
+@triton.jit
+def in_halves(x):
+    """The first and the last 8 of 16 values: [..., 16] -> twice [..., 8]."""
+    return tl.trans(x.reshape(x.shape[:-1] + [2, 8])).split()  # noqa: RUF005
+
+
+@triton.jit
+def of_halves(first, second):
+    """The last axis of one tensor and then that of the other: twice [..., n] -> [..., 2n]."""
+    both = tl.trans(tl.join(first, second))
+    return both.reshape(both.shape[:-2] + [2 * first.shape[-1]])  # noqa: RUF005
+
+
+@triton.jit
+def load_blocks(blocks, inside):
+    """The 16 values that start at each pointer in ``blocks``: [...] -> [..., 16], 0 outside.
+
+    By two loads of 8 values, of 16 bytes in a 16-bit format: so a thread gets whole blocks,
+    and finds the amax of each without another.
+    """
+    half = tl.expand_dims(blocks, -1) + tl.arange(0, 8)
+    inside = tl.expand_dims(inside, -1)
+    return of_halves(tl.load(half, inside, 0.0), tl.load(half + 8, inside, 0.0))
+
+
+@triton.jit
+def quantize_nvfp4(x, tensor_scale):
+    """``quantize(x, NVFP4, tensor_scale=...)`` of blocks that are in a program's registers.
+
+    x: [..., 16] FP32, from ``load_blocks`` or else slower   tensor_scale: FP32
+    Gives codes, [..., 8] uint8, two to a byte, and scales, [...] uint8.
+    """
+    first, second = in_halves(x)
+    amax = tl.maximum(amax_of_block(first), amax_of_block(second))
+    scales = encode_e4m3(tl.div_rn(tl.div_rn(amax, 6.0), tensor_scale))
+    inverse = tl.expand_dims(inverse_of(tensor_scale, decode_e4m3(scales)), -1)
+    first = pack_pairs(encode_e2m1(first * inverse))
+    second = pack_pairs(encode_e2m1(second * inverse))
+    return of_halves(first, second), scales
+
+
+@triton.jit
+def quantize_kernel(
+    x, codes, scales, tensor_scale, all_blocks, blocks, columns,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, LARGEST: tl.constexpr,
+    EXPONENT: tl.constexpr, SCALE: tl.constexpr,
+):  # fmt: skip
+    """TILE blocks: reads their values, writes their codes and scales.
+
+    x, codes, scales: pointers to contiguous rows   tensor_scale: pointer or None
+    all_blocks: how many there are   blocks, columns: in a row   BLOCK: values in a block
+    PER_BYTE: 1 code of E4M3 or 2 of E2M1   LARGEST: the largest element, EXPONENT that of the
+    power of two at or below it   SCALE: the format of scales, None if there are no blocks
+    """
+    block = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = (block // blocks).to(tl.int64)[:, None]  # 64 bits: offsets may pass 2**31
+    first = (block % blocks)[:, None] * BLOCK
+    column, byte = (
+        first + tl.arange(0, BLOCK),
+        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+    )
+    width = tl.cdiv(columns, PER_BYTE)
+    real = block < all_blocks
+    values = tl.load(x + row * columns + column, real[:, None] & (column < columns), 0.0)
+    values = values.to(tl.float32)
+    whole = 1.0 if tensor_scale is None else tl.load(tensor_scale)
+
+    if SCALE == "E4M3":
+        encoded, scale = quantize_nvfp4(values, whole)
+    else:
+        if SCALE is None:
+            inverse = tl.div_rn(1.0, whole)
+        else:
+            amax = amax_of_block(values)
+            if SCALE == "E8M0":
+                exponent = encode_e8m0_floor(amax).to(tl.int32) - EXPONENT
+                scale = tl.maximum(exponent, 0).to(tl.uint8)
+                unit = decode_e8m0(scale)
+            else:
+                scale = tl.maximum(tl.div_rn(amax, LARGEST), 2.0**-117)
+                scale = tl.where(amax == 0.0, 1.0, scale)
+                unit = scale
+            inverse = inverse_of(whole, unit)[:, None]
+        if PER_BYTE == 2:
+            encoded = pack_pairs(encode_e2m1(values * inverse))
+        else:
+            encoded = encode_e4m3(values * inverse)
+
+    tl.store(codes + row * width + byte, encoded, real[:, None] & (byte < width))
+    if SCALE is not None:
+        tl.store(scales + block, scale, real)
+
+
+@triton.jit
+def dequantize_kernel(
+    codes, scales, tensor_scale, out, all_blocks, blocks, columns,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, SCALE: tl.constexpr,
+):  # fmt: skip
+    """TILE blocks: reads their codes and scales, writes their values.
+
+    Arguments as of ``quantize_kernel``; out: pointer to contiguous FP32 rows
+    """
+    block = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = (block // blocks).to(tl.int64)[:, None]
+    first = (block % blocks)[:, None] * BLOCK
+    column, byte = (
+        first + tl.arange(0, BLOCK),
+        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+    )
+    width = tl.cdiv(columns, PER_BYTE)
+    real = block < all_blocks
+    encoded = tl.load(codes + row * width + byte, real[:, None] & (byte < width), 0)
+    if PER_BYTE == 2:
+        low, high = decode_e2m1(encoded & 0xF), decode_e2m1(encoded >> 4)
+        values = tl.join(low, high).reshape(TILE, BLOCK)
+    else:
+        values = decode_e4m3(encoded)
+
+    unit = 1.0 if tensor_scale is None else tl.load(tensor_scale)
+    if SCALE is not None:
+        scale = tl.load(scales + block, real, 0)
+        if SCALE == "E8M0":
+            scale = decode_e8m0(scale)
+        elif SCALE == "E4M3":
+            scale = decode_e4m3(scale)
+        unit = (scale * unit)[:, None]
+    tl.store(out + row * columns + column, values * unit, real[:, None] & (column < columns))

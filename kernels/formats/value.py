@@ -1,0 +1,279 @@
+"""One value in FP8 or FP4: its code, its bit fields, its neighbours.
+
+A code is read from left to right as sign, exponent, mantissa.  The codes without a sign count
+upwards through the positive numbers, so that rounding is counting steps: between two powers
+of two the numbers lie one step apart, and the code is the number of steps from the lower one,
+added to that one's code.  A carry into the exponent takes care of itself.  Below the smallest
+normal number the step stays what it was, down to 0: those are the subnormal numbers.
+
+``encode`` and ``decode`` in PyTorch are the specification.  The device functions below them
+do the same inside a Triton kernel, with FP32 and integers alone; a GPU's own conversions are
+faster where they exist, Hopper has none for FP4, and Triton's interpreter computes them
+wrongly.
+
+Sources: P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022, arXiv:2209.05433 (E4M3,
+E5M2); Open Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0, 2023
+(E2M1, E8M0).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Format(NamedTuple):
+    """What tells one format from another.
+
+    largest: the code of the largest finite number; a code above it, the sign left out, is
+        ``infinity`` or a NaN
+    nan: the NaN that ``encode`` writes, None in a format that has none
+    """
+
+    name: str
+    bits: int
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    largest: int
+    infinity: int | None
+    nan: int | None
+
+    @property
+    def max(self) -> float:
+        """The largest finite number."""
+        exponent, mantissa = divmod(self.largest, 2**self.mantissa_bits)
+        return (1 + mantissa / 2**self.mantissa_bits) * 2.0 ** (exponent - self.bias)
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number whose mantissa has a leading 1.
+
+        The exponent field 0 is for 0 and subnormal numbers; without a mantissa there are none.
+        """
+        return 2.0 ** ((1 if self.mantissa_bits else 0) - self.bias)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number."""
+        return self.smallest_normal * 2.0**-self.mantissa_bits
+
+
+E4M3 = Format("E4M3", 8, 4, 3, bias=7, largest=0x7E, infinity=None, nan=0x7F)  # the FN variant
+
+
+E5M2 = Format("E5M2", 8, 5, 2, bias=15, largest=0x7B, infinity=0x7C, nan=0x7F)
+
+
+E2M1 = Format("E2M1", 4, 2, 1, bias=1, largest=0x7, infinity=None, nan=None)
+
+
+E8M0 = Format("E8M0", 8, 8, 0, bias=127, largest=0xFE, infinity=None, nan=0xFF)  # no sign
+
+
+class Kind(IntEnum):
+    """What a code stands for."""
+
+    ZERO = 0
+    SUBNORMAL = 1
+    NORMAL = 2
+    INFINITE = 3
+    NAN = 4
+
+
+class Fields(NamedTuple):
+    """The bit fields of codes, int32, and the ``Kind`` of each."""
+
+    sign: Tensor
+    exponent: Tensor
+    mantissa: Tensor
+    kind: Tensor
+
+
+class Neighbours(NamedTuple):
+    """What lies next to a number in a format, FP32."""
+
+    below: Tensor
+    rounded: Tensor
+    above: Tensor
+
+
+def fields(codes: Tensor, format: Format) -> Fields:
+    """Sign, exponent as stored (with its bias), mantissa and kind of each code.
+
+    Raises:
+        TypeError: if ``codes`` is not a uint8 tensor.
+        ValueError: if a code has more bits than the format.
+    """
+    _check_codes(codes, format)
+    codes = codes.int()
+    unsigned = codes & (1 << format.exponent_bits + format.mantissa_bits) - 1
+    exponent = unsigned >> format.mantissa_bits
+    mantissa = unsigned & (1 << format.mantissa_bits) - 1
+    kind = torch.full_like(codes, Kind.NORMAL)
+    if format.mantissa_bits:
+        kind[exponent == 0] = Kind.SUBNORMAL
+        kind[unsigned == 0] = Kind.ZERO
+    kind[unsigned > format.largest] = Kind.NAN
+    if format.infinity is not None:
+        kind[unsigned == format.infinity] = Kind.INFINITE
+    return Fields((codes != unsigned).int(), exponent, mantissa, kind)
+
+
+def values(format: Format, *, device: torch.device | str | None = None) -> Tensor:
+    """Every number of the format, FP32: ``[2**bits]``, in the order of the codes.
+
+    normal: ``1.mantissa · 2^(exponent - bias)``; subnormal: ``0.mantissa · 2^(1 - bias)``.
+    """
+    _check_format(format)
+    codes = torch.arange(2**format.bits, dtype=torch.uint8, device=device)
+    sign, exponent, mantissa, kind = fields(codes, format)
+    leading = (kind == Kind.NORMAL).int() << format.mantissa_bits
+    power = exponent + (kind == Kind.SUBNORMAL) - format.bias - format.mantissa_bits
+    value = (leading + mantissa) * _power_of_two(power)
+    value[kind == Kind.INFINITE] = torch.inf
+    value[kind == Kind.NAN] = torch.nan
+    return torch.where(sign == 1, -value, value).float()
+
+
+def decode(codes: Tensor, format: Format) -> Tensor:
+    """The number that each code stands for, exactly, in FP32: looked up, for they are few.
+
+    Raises:
+        TypeError: if ``codes`` is not a uint8 tensor.
+        ValueError: if a code has more bits than the format.
+    """
+    _check_codes(codes, format)
+    return values(format, device=codes.device)[codes.int()]
+
+
+def encode(values: Tensor, format: Format) -> Tensor:
+    """The code of the nearest number of the format, uint8; a tie goes to the even code.
+
+    Saturating: ±inf, and what lies beyond the largest number, goes to the largest number of
+    that sign, in E5M2 too.  -0 stays -0.  NaN, of either sign, goes to 0x7F in E4M3 and E5M2;
+    in E2M1, which has no NaN, to +6, as in PTX's ``cvt.rn.satfinite.e2m1x2``.
+
+    E8M0 holds the scales of MX and takes the power of two at or below a number, not the
+    nearest one: it is the exponent field of an FP32 number.  The sign is ignored; 0, and what
+    lies below 2^-127, goes to 2^-127; what lies beyond 2^127 to that; ±inf and NaN go to NaN.
+
+    Raises:
+        TypeError: if ``values`` is not an FP64, FP32, FP16 or BF16 tensor.
+    """
+    _check_values("values", values, format)
+    values = values.detach().double()  # FP64 has every number of the other three
+    magnitude = values.abs()
+    if format == E8M0:
+        code = (_exponent(magnitude) + format.bias).clamp(0, format.largest)
+        return torch.where(magnitude.isfinite(), code, format.nan).to(torch.uint8)
+    nan = format.largest if format.nan is None else format.nan
+    magnitude = magnitude.nan_to_num(nan=0.0).clamp(max=format.max)
+    exponent = _exponent(magnitude.clamp(min=format.smallest_normal))
+    step = _power_of_two(exponent - format.mantissa_bits)
+    # At the smallest normal number's power of two, steps are counted from 0.
+    code = (magnitude / step).round().int()  # half to even
+    code += (exponent - (1 - format.bias)) << format.mantissa_bits
+    code += values.signbit().int() << format.bits - 1
+    return torch.where(values.isnan(), nan, code).to(torch.uint8)
+
+
+def neighbours(x: Tensor, format: Format) -> Neighbours:
+    """The finite numbers next to ``x`` on either side, and what ``encode`` makes of it.
+
+    ``below < x < above``, also where x is a number of the format; -inf or inf where there is
+    none, NaN beside NaN.
+
+    Raises:
+        TypeError: if ``x`` is not an FP64, FP32, FP16 or BF16 tensor.
+    """
+    _check_values("x", x, format)
+    rounded = decode(encode(x, format), format)
+    numbers = values(format, device=x.device)
+    ends = torch.tensor([-torch.inf, torch.inf], device=x.device)
+    numbers = torch.cat([numbers[numbers.isfinite()], ends]).unique()  # sorted
+    numbers += 0.0  # unique keeps either zero: this makes it 0
+    x = x.detach().double().contiguous()
+    last = len(numbers) - 1
+    below = numbers[(torch.searchsorted(numbers.double(), x) - 1).clamp(0, last)]
+    above = numbers[torch.searchsorted(numbers.double(), x, right=True).clamp(0, last)]
+    return Neighbours(
+        below.masked_fill(x.isnan(), torch.nan),
+        rounded,
+        above.masked_fill(x.isnan(), torch.nan),
+    )
+
+
+def pack_e2m1(codes: Tensor) -> Tensor:
+    """Two E2M1 codes to a byte, the first in the low nibble: ``[..., 2n] -> [..., n]``, uint8.
+
+    Raises:
+        TypeError: if ``codes`` is not a uint8 tensor.
+        ValueError: if its last size is odd, or a code has more than 4 bits.
+    """
+    _check_codes(codes, E2M1)
+    if codes.ndim == 0 or codes.shape[-1] % 2:
+        raise ValueError(
+            f"codes has shape {list(codes.shape)}, an even last size is wanted: two to a byte"
+        )
+    return codes[..., ::2] | codes[..., 1::2] << 4
+
+
+def unpack_e2m1(packed: Tensor) -> Tensor:
+    """The two E2M1 codes of each byte, low nibble first: ``[..., n] -> [..., 2n]``, uint8.
+
+    Raises:
+        TypeError: if ``packed`` is not a uint8 tensor.
+        ValueError: if it has no dimension.
+    """
+    _check_bytes("packed", packed)
+    if packed.ndim == 0:
+        raise ValueError("packed has 0 dimensions, [..., bytes] is wanted")
+    return torch.stack([packed & 0xF, packed >> 4], -1).flatten(-2)
+
+
+def _exponent(magnitude: Tensor) -> Tensor:
+    """floor(log2) of positive FP64 numbers, int32, from their bits."""
+    return ((magnitude.view(torch.int64) >> 52) - 1023).int()
+
+
+def _power_of_two(exponent: Tensor) -> Tensor:
+    """2^exponent in FP64, from its bits: exact on every device."""
+    return ((exponent.long() + 1023) << 52).view(torch.float64)
+
+
+def _check_format(format: Format) -> None:
+    if not isinstance(format, Format):
+        raise TypeError(f"format is {type(format).__name__}, one of this module is wanted")
+    if format.bits > 8:
+        raise ValueError(f"format {format.name} has {format.bits} bits, at most 8 is wanted")
+
+
+def _check_bytes(name: str, codes: Tensor) -> None:
+    if not isinstance(codes, Tensor):
+        raise TypeError(f"{name} is {type(codes).__name__}, a tensor is wanted")
+    if codes.dtype != torch.uint8:
+        raise TypeError(f"{name} is {codes.dtype}, torch.uint8 is wanted")
+
+
+def _check_codes(codes: Tensor, format: Format) -> None:
+    _check_format(format)
+    _check_bytes("codes", codes)
+    if format.bits < 8 and codes.numel() and (largest := int(codes.max())) >> format.bits:
+        raise ValueError(
+            f"codes has {largest}, {format.name} has {format.bits} bits: "
+            f"0 to {2**format.bits - 1} is wanted"
+        )
+
+
+def _check_values(name: str, values: Tensor, format: Format) -> None:
+    _check_format(format)
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name} is {type(values).__name__}, a tensor is wanted")
+    if values.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(
+            f"{name} is {values.dtype}, float64, float32, float16 or bfloat16 is wanted"
+        )

@@ -1,0 +1,220 @@
+"""What a consumer does: scores, softmax, blend, one block of keys after the other.
+
+A consumer is a warpgroup, 4 warps, with 64 rows of queries.  It starts the scores of one block
+and, right behind them, the product of weights and values of the block before; while the tensor
+cores work on both, it does softmax.
+"""
+
+from __future__ import annotations
+
+import math
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+
+from kernels.hopper.ring import ROWS, release, wait_for_tile
+from kernels.hopper.work import block_of, blocks_in
+
+LN_2 = gl.constexpr(math.log(2))
+
+
+@gluon.jit
+def start_scores(queries, keys, LAYOUT: gl.constexpr):
+    """queries · keysᵀ, on their way: they are there after a wait."""
+    KEYS: gl.constexpr = keys.shape[0]
+    zeros = gl.zeros([ROWS, KEYS], gl.float32, LAYOUT)
+    return warpgroup_mma(queries, keys.permute((1, 0)), zeros, use_acc=False, is_async=True)
+
+
+@gluon.jit
+def masked(scores, first_query, first_key, seq_k, CAUSAL: gl.constexpr):
+    """-inf where there is no key or, causal, where it comes after the query.
+
+    A key's number is 8 · eight + key.  Which eights a thread has is known when compiling: so it
+    compares with constants, and its own part of the number is taken off the limit once.
+    """
+    LAYOUT: gl.constexpr = scores.type.layout
+    KEYS: gl.constexpr = scores.shape[1]
+    scores = scores.reshape([ROWS, KEYS // 8, 8])
+    IN_EIGHTS: gl.constexpr = scores.type.layout
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, gl.SliceLayout(1, IN_EIGHTS))
+    eight = gl.arange(0, KEYS // 8, gl.SliceLayout(0, gl.SliceLayout(2, IN_EIGHTS)))
+    key = gl.arange(0, 8, gl.SliceLayout(0, gl.SliceLayout(1, IN_EIGHTS)))
+    last = gl.full([ROWS], seq_k - 1 - first_key, gl.int32, BY_ROW)
+    if CAUSAL:
+        last = gl.minimum(last, gl.arange(0, ROWS, BY_ROW) + (first_query - first_key))
+    last_eight = (last[:, None] - key[None, :]) >> 3
+    visible = eight[None, :, None] <= last_eight[:, None, :]
+    scores = gl.where(visible, scores, -float("inf")).reshape([ROWS, KEYS])
+    return gl.convert_layout(scores, LAYOUT, assert_trivial=True)
+
+
+@gluon.jit
+def pinned(number):
+    """The same number, through an instruction that the compiler may not move out of a branch.
+
+    Without it the compiler would compute the mask for every block, and select afterwards.
+    """
+    return gl.inline_asm_elementwise(
+        "mov.b32 $0, $1;", "=r,r", [number], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
+def weigh(scores, running_max, running_sum, scale_log2):
+    """Online softmax, as in ``kernels.softmax``, in base 2: weights, and the state after them.
+
+    Last, the factor by which sums from before must be rescaled.
+    """
+    new_max = gl.maximum(running_max, gl.max(scores, 1))
+    # Where every score is -inf, subtract 0: (-inf) - (-inf) would be NaN.
+    finite = gl.where(new_max == -float("inf"), 0.0, new_max)
+    weights = gl.exp2(scores * scale_log2 - (finite * scale_log2)[:, None])
+    rescale = gl.exp2((running_max - finite) * scale_log2)
+    return weights, new_max, running_sum * rescale + gl.sum(weights, 1), rescale
+
+
+@gluon.jit
+def wait_for_turn(turn_barriers, turn, CONSUMER: gl.constexpr):
+    """Waits until the consumer before has started its products; consumer 0 begins."""
+    FIRST: gl.constexpr = 1 if CONSUMER == 0 else 0
+    mbarrier.wait(turn_barriers.index(CONSUMER), (turn & 1) ^ FIRST)
+
+
+@gluon.jit
+def pass_turn(turn_barriers, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Lets the next consumer start its products."""
+    mbarrier.arrive(turn_barriers.index((CONSUMER + 1) % CONSUMERS), count=1)
+
+
+@gluon.jit
+def step(
+    queries, keys, values, use, turn_barriers, turn, weights, accumulator,
+    running_max, running_sum, scale_log2, first_query, first_key, seq_k, SCORES: gl.constexpr,
+    CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
+    DIAGONAL: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
+):  # fmt: skip
+    """Scores and softmax of a block of keys; the product with the values of the one before."""
+    OUTPUT: gl.constexpr = accumulator.type.layout
+    these_keys = wait_for_tile(keys, use)
+    if TURNS:
+        wait_for_turn(turn_barriers, turn, CONSUMER)
+    # Start both products.  They end in this order: waiting for the first leaves the second on.
+    scores = start_scores(queries, these_keys, SCORES)
+    accumulator = warpgroup_mma(
+        weights, wait_for_tile(values, use - 1), accumulator, is_async=True
+    )
+    if TURNS:
+        pass_turn(turn_barriers, CONSUMER, CONSUMERS)
+    if OVERLAP:
+        scores = warpgroup_mma_wait(1, deps=(scores,))
+        release(keys, use)
+    else:
+        scores, accumulator = warpgroup_mma_wait(0, deps=(scores, accumulator))
+        release(keys, use)
+        release(values, use - 1)
+    if DIAGONAL:  # noqa: SIM102, for one is known when compiling
+        if first_key + scores.shape[1] > first_query + 1:
+            scores = masked(scores, first_query, pinned(first_key), seq_k, True)
+    new_weights, running_max, running_sum, rescale = weigh(
+        scores, running_max, running_sum, scale_log2
+    )
+    if OVERLAP:
+        # The compiler moves all of softmax but the maximum to after this wait.  Made to stay
+        # before it, softmax overlapped whole, and the kernel was slower; we do not know why.
+        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
+        release(values, use - 1)
+    accumulator = accumulator * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]
+    weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)
+    return weights, accumulator, running_max, running_sum
+
+
+@gluon.jit
+def consume(
+    tensors, sizes, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
+    CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
+):  # fmt: skip
+    """A consumer: its 64 queries of each block, through all keys that the block sees.
+
+    Scores leave wgmma in the layout in which it takes a left operand from registers: the
+    weights stay with their threads.
+    """
+    _, k, _, out, lse, query_rings, keys, values, turn_barriers = tensors
+    scale_log2, units, _, _, seq_q, seq_k = sizes
+    BLOCK_Q: gl.constexpr = CONSUMERS * ROWS
+    BLOCK_K: gl.constexpr = k.block_type.shape[2]
+    COLUMNS: gl.constexpr = k.block_type.shape[3]
+    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_K, 16])
+    OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
+    # If BLOCK_K is a multiple of BLOCK_Q, only the last block of keys is cut by the diagonal.
+    DIAGONAL: gl.constexpr = CAUSAL and BLOCK_K % BLOCK_Q != 0
+    query_ring = query_rings[CONSUMER]
+    q_use = gl.to_tensor(0)
+    use = gl.to_tensor(0)
+    turn = gl.to_tensor(0)
+    for unit in range(gl.program_id(0), units, gl.num_programs(0)):
+        for which in range(blocks_in(unit, seq_q, BLOCK_Q, PAIRED)):
+            batch_head, first_query, blocks = block_of(
+                unit, which, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
+            )
+            first_query += CONSUMER * ROWS
+            end = use + blocks
+
+            # The last block of keys; there are no weights yet to multiply with values.
+            queries = wait_for_tile(query_ring, q_use)
+            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)
+            scores = warpgroup_mma_wait(0, deps=(scores,))
+            release(keys, use)
+            scores = masked(scores, first_query, (blocks - 1) * BLOCK_K, seq_k, CAUSAL)
+            running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
+            running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
+            new_weights, running_max, running_sum, _rescale = weigh(
+                scores, running_max, running_sum, scale_log2
+            )
+            weights = gl.convert_layout(new_weights.to(queries.dtype), LEFT)
+            accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
+            use += 1
+
+            # All others.
+            for _i in range(end - use):
+                weights, accumulator, running_max, running_sum = step(
+                    queries, keys, values, use, turn_barriers, turn,
+                    weights, accumulator, running_max, running_sum, scale_log2,
+                    first_query, (end - 1 - use) * BLOCK_K, seq_k, SCORES,
+                    CONSUMER, CONSUMERS, DIAGONAL, OVERLAP, TURNS,
+                )  # fmt: skip
+                use += 1
+                turn += 1
+
+            # The product with the first values: no softmax is left to overlap with it.
+            total = gl.where(running_sum == 0.0, 1.0, running_sum)  # no key was seen
+            factor = gl.convert_layout(1.0 / total, gl.SliceLayout(1, OUTPUT))
+            accumulator = warpgroup_mma(
+                weights, wait_for_tile(values, use - 1), accumulator, is_async=True
+            )
+            accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
+            release(values, use - 1)
+
+            # The output overwrites the queries in shared memory, and TMA stores it from there;
+            # the fence makes what threads wrote visible to it.
+            queries.store((accumulator * factor[:, None]).to(queries.dtype))
+            fence_async_shared()
+            Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]
+            tile = query_ring.tiles.index(q_use % Q_STAGES)
+            tma.async_copy_shared_to_global(out, [0, batch_head, first_query, 0], tile)
+            if lse is not None:
+                query = first_query + gl.arange(0, ROWS, BY_ROW)
+                row_lse = (running_max * scale_log2 + gl.log2(total)) * LN_2
+                gl.store(lse + batch_head.to(gl.int64) * seq_q + query, row_lse, query < seq_q)
+            tma.store_wait(0)
+            release(query_ring, q_use)
+            q_use += 1

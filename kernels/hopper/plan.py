@@ -1,0 +1,62 @@
+"""A plan: how the work is cut, and which of the Hopper kernel's mechanisms are used."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernels.hopper.ring import ROWS
+
+
+class Plan(NamedTuple):
+    """How the work is cut and which of the mechanisms are used.
+
+    consumers: 2 or 3 warpgroups, each with 64 queries     block_k: keys a tile
+    q_stages, stages: tiles in each ring of queries, and in those of keys and of values
+    registers: of each thread of a consumer, but for the first, which has what the others and
+    the producer leave: 240 beside another with 240, 168 beside two with 160
+    overlap: the maximum of each row is found before the product with values has ended
+    turns: only one consumer at a time starts products (ping-pong)
+    persistent: as many programs as SMs, else one for each block of queries
+    paired: causal, a block of queries that sees many keys goes with one that sees few
+    """
+
+    consumers: int
+    block_k: int
+    q_stages: int
+    stages: int
+    registers: int
+    overlap: bool = True
+    turns: bool = False
+    persistent: bool = True
+    paired: bool = True
+
+    @property
+    def block_q(self) -> int:
+        """How many queries a program works on at a time."""
+        return ROWS.value * self.consumers
+
+
+LONG = 8192  # queries, from which causal heads of 64 have the plan of those that are not causal
+
+
+# What was fastest on an H100, by head_dim and is_causal.
+PLANS = {
+    (64, False): Plan(3, 128, 2, 3, 160),
+    (64, True): Plan(2, 128, 2, 3, 240),
+    (128, False): Plan(2, 128, 2, 2, 240),
+    (128, True): Plan(2, 128, 2, 2, 240),
+    (256, False): Plan(2, 64, 1, 2, 240),
+    (256, True): Plan(2, 64, 1, 2, 240),
+}
+
+
+def padded(head_dim: int) -> int:
+    """The columns of a tile: 64, 128 or 256, of which TMA fills the last with zeros."""
+    return next(columns for columns in (64, 128, 256) if head_dim <= columns)
+
+
+def plan_for(head_dim: int, is_causal: bool, seq_q: int) -> Plan:
+    """What was fastest for tiles of so many columns, and so many queries."""
+    columns = padded(head_dim)
+    # At heads of 64 three consumers are faster, but share out short causal work too coarsely.
+    return PLANS[columns, is_causal and (columns, seq_q >= LONG) != (64, True)]

@@ -1,0 +1,288 @@
+"""A paged cache of keys and values, in 16 bits, FP8 or NVFP4: append, gather, bytes.
+
+While a model generates, each new token needs the keys and values of all tokens before it.  They
+are kept, and grow by one row a token, a head and a layer.  Nobody knows how long a sequence
+will be, so memory is handed out in pages of ``page_size`` rows, as an operating system does it:
+
+    page_table  [batch, pages_per_sequence]     sequence, position // page_size -> page
+    keys        [pages, kv_heads, page_size, row]     page, head, position % page_size -> row
+
+The pages of a sequence may lie anywhere, and only its last one is not full.  A token that is
+appended is converted or quantised once, by itself, and never touched again: a block scale of
+NVFP4 covers 16 numbers of one row, and the tensor scales are given beforehand.
+
+Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with
+PagedAttention", 2023, arXiv:2309.06180.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import triton
+from torch import Tensor
+
+from kernels.checks import check_kernel, check_no_gradient
+from kernels.formats.block import (
+    Quantized,
+    dequantize,
+)
+from kernels.serving.append import append_kernel
+from kernels.serving.pages import (
+    SCHEMES,
+    STORED_AS,
+    _as_ints,
+    _assigned_pages,
+    _check_int,
+    _check_scale,
+    _upload,
+)
+
+VALUES_A_PROGRAM = 4096  # at most; 32 a thread
+
+
+class KVCache:
+    """The keys and values of a batch of sequences, by pages.
+
+    page_table: [batch, pages_per_sequence] int32 or int64, copied; -1 where no page is yet
+    format: "bf16", "fp16", "fp8" (E4M3) or "nvfp4"   page_size: a power of two, 16 or more
+    head_dim: a multiple of 16, at most 256   pages: how many there are, as many as the table
+    needs if None   device: the page table's if None
+    key_scale, value_scale: the FP32 tensor scales of FP8 and NVFP4; 1.0 in 16 bits
+
+    What it holds, on the device, all zeros at first:
+    keys, values: [pages, kv_heads, page_size, row]: BF16 or FP16, or uint8: E4M3 codes, or
+    E2M1 codes in pairs, row = head_dim / 2
+    key_block_scales, value_block_scales: the same with row = head_dim / 16, uint8: E4M3 codes;
+    None but in NVFP4
+    page_table int32, lengths [batch] int32: how many tokens each sequence has.  ``host_pages``
+    and ``host_lengths`` are the same as lists, so that no check waits for a GPU.
+
+    Raises a ValueError or TypeError that names the argument, and RuntimeError where a change
+    would become part of a CUDA graph.  What raises changes nothing.
+    """
+
+    def __init__(
+        self,
+        page_table: Tensor,
+        *,
+        kv_heads: int,
+        head_dim: int,
+        format: str = "bf16",
+        page_size: int = 64,
+        pages: int | None = None,
+        key_scale: float = 1.0,
+        value_scale: float = 1.0,
+        device: torch.device | str | None = None,
+    ):
+        if not isinstance(format, str) or format not in STORED_AS:
+            raise ValueError(f"format is {format!r}, one of {list(STORED_AS)} is wanted")
+        _check_int("kv_heads", kv_heads, 1)
+        _check_int("head_dim", head_dim, 16)
+        if head_dim % 16 or head_dim > 256:
+            raise ValueError(
+                f"head_dim is {head_dim}, a multiple of 16, at most 256, is wanted"
+            )
+        _check_int("page_size", page_size, 16)
+        if page_size & (page_size - 1):
+            raise ValueError(f"page_size is {page_size}, a power of two is wanted")
+        _check_scale("key_scale", key_scale, format)
+        _check_scale("value_scale", value_scale, format)
+        self.host_pages = _assigned_pages(page_table)
+        needed = 1 + max((page for row in self.host_pages for page in row), default=-1)
+        pages = needed if pages is None else pages
+        _check_int("pages", pages, 0)
+        if pages < needed:
+            raise ValueError(
+                f"page_table has page {needed - 1}, the cache has {pages} pages, from 0"
+            )
+
+        self.format, self.page_size = format, page_size
+        self.kv_heads, self.head_dim, self.pages = kv_heads, head_dim, pages
+        # Rounded to FP32, as the kernels will see them.
+        scales = torch.tensor([key_scale, value_scale], dtype=torch.float32)
+        self.key_scale, self.value_scale = scales.tolist()
+        self.device = page_table.device if device is None else torch.device(device)
+        self.page_table = page_table.to(self.device, torch.int32, copy=True).contiguous()
+        self.device = self.page_table.device  # with its number: cuda is cuda:0
+        self.host_lengths = [0] * len(self.host_pages)
+        self.lengths = torch.zeros(len(self.host_pages), dtype=torch.int32, device=self.device)
+        row = head_dim // 2 if format == "nvfp4" else head_dim
+        self.keys, self.values = (self._new_pages(row, STORED_AS[format]) for _ in range(2))
+        self.key_block_scales = self.value_block_scales = None
+        if format == "nvfp4":
+            self.key_block_scales, self.value_block_scales = (
+                self._new_pages(head_dim // 16, torch.uint8) for _ in range(2)
+            )
+
+    def _new_pages(self, row: int, dtype: torch.dtype) -> Tensor:
+        shape = (self.pages, self.kv_heads, self.page_size, row)
+        return torch.zeros(shape, dtype=dtype, device=self.device)
+
+    @property
+    def batch(self) -> int:
+        return len(self.host_lengths)
+
+    @property
+    def bytes(self) -> int:
+        """What all tensors of the cache take, page table and lengths included."""
+        tensors = (*self._paged(), self.page_table, self.lengths)
+        return sum(x.numel() * x.element_size() for x in tensors)
+
+    @property
+    def bytes_per_token(self) -> int:
+        """One key row and one value row of every head, their block scales included."""
+        return sum(x.shape[1] * x.shape[3] * x.element_size() for x in self._paged())
+
+    def _paged(self) -> list[Tensor]:
+        paged = (self.keys, self.values, self.key_block_scales, self.value_block_scales)
+        return [x for x in paged if x is not None]
+
+    def assign(self, sequence: int, pages: Sequence[int]) -> None:
+        """Gives a sequence further pages, behind those that it has.
+
+        Raises ValueError for a page that is none, or is used already, and for a row of the page
+        table that has no room for them.
+        """
+        self._check_not_captured("assign")
+        self._check_sequence(sequence)
+        pages = _as_ints("pages", pages)
+        used = {page for row in self.host_pages for page in row}
+        for page in pages:
+            if not 0 <= page < self.pages:
+                raise ValueError(f"pages has {page}, the cache has {self.pages} pages, from 0")
+            if page in used:
+                raise ValueError(f"pages has {page}, which is used already")
+            used.add(page)
+        begin = len(self.host_pages[sequence])
+        end, room = begin + len(pages), self.page_table.shape[1]
+        if end > room:
+            raise ValueError(
+                f"pages has {len(pages)} pages, sequence {sequence} has {begin}: "
+                f"a row of the page table holds {room}"
+            )
+        self.page_table[sequence, begin:end] = _upload(pages, self.device)
+        self.host_pages[sequence] += pages
+
+    def append(self, k: Tensor, v: Tensor, sequences: Sequence[int] | None = None) -> None:
+        """Adds ``new`` tokens to each of n sequences, converted or quantised, in one launch.
+
+        k, v: [n, kv_heads, new, head_dim] FP32, FP16 or BF16, any strides; if rows are not
+        contiguous they are copied first   sequences: n different ones, in any order; all if
+        None
+        BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
+        ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
+        Reads k and v once, writes their rows once; nothing waits for the GPU.
+
+        Raises a ValueError or TypeError that names the argument, called key or value, and a
+        ValueError where a sequence's pages have no room.
+        """
+        self._check_not_captured("append")
+        if sequences is None:
+            sequences = range(self.batch)
+        sequences = _as_ints("sequences", sequences)
+        for sequence in sequences:
+            self._check_sequence(sequence)
+        if len(set(sequences)) < len(sequences):
+            raise ValueError(f"sequences is {sequences}: each may be named once")
+        self._check_rows(k, v, len(sequences))
+        new = k.shape[2]
+        for sequence in sequences:
+            length = self.host_lengths[sequence]
+            room = len(self.host_pages[sequence]) * self.page_size
+            if length + new > room:
+                raise ValueError(
+                    f"key has {new} new tokens, sequence {sequence} has {length} and pages "
+                    f"for {room}: assign it further pages first"
+                )
+        if k.numel() == 0:
+            return
+        k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (k, v))
+        to = _upload(sequences, self.device)
+        most_rows = VALUES_A_PROGRAM // triton.next_power_of_2(self.head_dim)
+        rows = min(triton.next_power_of_2(new), self.page_size, most_rows)
+        warps = triton.next_power_of_2(max(1, min(4, rows * self.head_dim // 1024)))
+        programs = len(sequences) * self.kv_heads * triton.cdiv(new + rows - 1, rows)
+        with torch.cuda.device_of(k):
+            append_kernel[(programs, 2)](
+                k, v, self.keys, self.values, self.key_block_scales, self.value_block_scales,
+                to, self.lengths, self.page_table, self.page_table.stride(0),
+                *k.stride()[:3], *v.stride()[:3],
+                self.key_scale, self.value_scale, self.kv_heads, new,
+                HEAD_DIM=self.head_dim, PAGE_SIZE=self.page_size, FORMAT=self.format,
+                ROWS=rows, num_warps=warps,
+            )  # fmt: skip
+            self.lengths.index_add_(0, to, torch.full_like(to, new))
+        for sequence in sequences:
+            self.host_lengths[sequence] += new
+
+    def forget(self) -> None:
+        """All lengths become 0: pages stay where they are, and will be written over."""
+        self._check_not_captured("forget")
+        self.host_lengths = [0] * self.batch
+        self.lengths.zero_()
+
+    def gather(self, sequence: int) -> tuple[Tensor, Tensor]:
+        """The keys and values of a sequence, [kv_heads, length, head_dim] each, FP32.
+
+        As many as ``host_lengths`` says, dequantised in PyTorch: what attention attends to.
+        """
+        self._check_sequence(sequence)
+        keys = self._gathered(sequence, self.keys, self.key_block_scales, self.key_scale)
+        return keys, self._gathered(
+            sequence, self.values, self.value_block_scales, self.value_scale
+        )
+
+    def _gathered(
+        self, sequence: int, paged: Tensor, block_scales: Tensor | None, scale: float
+    ) -> Tensor:
+        pages = self.page_table[sequence, : len(self.host_pages[sequence])]
+
+        def rows(paged: Tensor) -> Tensor:
+            """[kv_heads, length, row]: the sequence's pages, one behind the other."""
+            behind_each_other = paged[pages].transpose(0, 1).flatten(1, 2)
+            return behind_each_other[:, : self.host_lengths[sequence]]
+
+        if self.format not in SCHEMES:
+            return rows(paged).float()
+        shape = (self.kv_heads, self.host_lengths[sequence], self.head_dim)
+        tensor_scale = torch.tensor(scale, dtype=torch.float32, device=self.device)
+        scales = None if block_scales is None else rows(block_scales)
+        return dequantize(
+            Quantized(rows(paged), scales, tensor_scale, SCHEMES[self.format], shape)
+        )
+
+    def _check_not_captured(self, what: str) -> None:
+        if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"{what} cannot be part of a CUDA graph, for the cache counts on the host: "
+                f"{what} first, then replay what reads the cache"
+            )
+
+    def _check_sequence(self, sequence: int) -> None:
+        _check_int("sequence", sequence, 0)
+        if sequence >= self.batch:
+            raise ValueError(f"sequence is {sequence}, the cache has {self.batch}")
+
+    def _check_rows(self, k: Tensor, v: Tensor, n: int) -> None:
+        for name, x in (("key", k), ("value", v)):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
+            if x.ndim != 4:
+                raise ValueError(
+                    f"{name} has {x.ndim} dimensions, [n, kv_heads, new, head_dim] is wanted"
+                )
+            wanted = [n, self.kv_heads, k.shape[2], self.head_dim]
+            if list(x.shape) != wanted:
+                raise ValueError(f"{name} has shape {list(x.shape)}, {wanted} is wanted")
+            if x.dtype != k.dtype:
+                raise TypeError(f"{name} is {x.dtype}, key is {k.dtype}: they must match")
+            if x.device != self.device:
+                raise ValueError(
+                    f"{name} is on {x.device}, the cache is on {self.device}: they must match"
+                )
+            check_no_gradient(instead="kernels.reference.attention", **{name: x})
+            # The kernel takes BF16 by its bits, which the interpreter does right.
+            bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
+            check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})

@@ -1,0 +1,100 @@
+"""Decode on Hopper, in Gluon: the next keys and values arrive while these are multiplied.
+
+``kernels.serving.decode`` says what is computed, how it is shared out and how parts are
+merged.  Here a program reads its share tile by tile, in a way that suits a Hopper GPU:
+
+    fetch     the Tensor Memory Accelerator (TMA) copies the tiles to come into a ring of stages
+              in shared memory; each stage has a barrier that says when it is full
+    multiply  each warp reads keys of its own, as operands of the tensor cores, and has a
+              softmax of its own: running maximum, running sum, accumulator
+    merge     after the last tile of a key head, the warps of the program become one
+
+``kernels.serving.layouts`` has the layout of those operands, and how 8 or 4 bits become 16.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+from torch import Tensor
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.serving.cache import KVCache
+from kernels.serving.decode_hopper_kernel import decode_hopper_kernel
+from kernels.serving.layouts import (
+    words_of,
+)
+
+WARPS = 4
+
+
+# What was fastest on an H100 at head_dim 128: some 64 KB on their way to each SM, in few and
+# large pieces.
+PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
+
+
+STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
+
+
+SHARED_MEMORY = 228 * 2**10  # bytes an SM; a program takes 1 KB beside its own
+
+
+def keys_a_warp(head_dim: int) -> int:
+    """How many keys a warp reads at a time."""
+    return 32 if head_dim < 256 else 16
+
+
+def tile_of(cache: KVCache) -> int:
+    """How many keys a program reads at a time."""
+    return WARPS * keys_a_warp(cache.head_dim)
+
+
+def programs_of(cache: KVCache, rows: int) -> int:
+    """As many as run at once: what is shared out evenly should also start together."""
+    tile = tile_of(cache) * cache.bytes_per_token // cache.kv_heads
+    merged = WARPS * rows * cache.head_dim * 4  # the output of each warp, at the end
+    fit = SHARED_MEMORY // (STAGES[cache.format] * tile + merged + 2**10)
+    sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
+    return sms * max(1, min(fit, PROGRAMS_AN_SM[cache.format]))
+
+
+def decode_parts(
+    q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
+    score_scale: float, rows: int,
+) -> None:  # fmt: skip
+    """``serving.decode.decode_parts`` for Hopper; a block of keys is a tile of ``tile_of``."""
+    batch, heads, new, head_dim = q.shape
+    words = words_of(cache.format, head_dim)
+    piece = min(cache.page_size, tile_of(cache))
+    pages = [described(x, piece, words) for x in (cache.keys, cache.values)]
+    block_scales = [None, None]
+    if cache.format == "nvfp4":
+        scales = (cache.key_block_scales, cache.value_block_scales)
+        block_scales = [described_scales(x, piece * words // 8) for x in scales]
+    decode_hopper_kernel[(part_out.shape[0],)](
+        q, *pages, *block_scales, cache.page_table, cache.lengths,
+        out, lse, part_out, part_lse, score_scale, cache.value_scale,
+        batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
+        HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
+        BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
+        BATCH=triton.next_power_of_2(batch), num_warps=WARPS, launch_pdl=True,
+    )  # fmt: skip
+
+
+def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
+    """Where TMA finds ``rows`` rows of ``words`` 32-bit words: the whole tensor is a table.
+
+    Its lines are rows, or parts of rows, of at most 128 bytes: as wide as TMA swizzles, so that
+    lanes that read below each other meet in different banks of shared memory.
+    """
+    line = min(words, 32)
+    table = x.view(torch.int32).view(-1, line)
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=4 * line, element_bitwidth=32, rank=2)
+    return TensorDescriptor.from_tensor(table, [rows * words // line, line], layout)
+
+
+def described_scales(x: Tensor, words: int) -> TensorDescriptor:
+    """Where TMA finds the block scales of a piece, ``words`` 32-bit words side by side."""
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
+    return TensorDescriptor.from_tensor(x.view(torch.int32).view(-1, words), [1, words], layout)

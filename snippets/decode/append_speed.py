@@ -1,0 +1,44 @@
+# %% [markdown]
+# # How fast a cache is filled
+#
+# Keys and values of a long prompt arrive in BF16, 8 heads of 128 for each of 16 sequences, and
+# are appended to a cache in each format, quantised on the way; pages hold 64 tokens, in random
+# order. A time is that of emptying the cache, which only sets its lengths, and of filling it.
+# Moved is what is read and written by that time; copied is the same for `copy_` on a tensor as
+# large as the keys and values. Ratio is the first by the second.
+
+# %% tags=["append"]
+from functools import partial
+
+import torch
+
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.serving.cache import KVCache
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+n = 8192 if device == "cuda" else 16
+kv = torch.randn(2, 16, 8, n, 128, device=device).bfloat16()
+copy = time(partial(torch.empty_like(kv).copy_, kv)).median
+
+
+def fill(cache):
+    cache.forget()
+    cache.append(*kv)
+
+
+units = {"median": "ms", "p20": "ms", "p80": "ms", "moved": "TB/s", "copied": "TB/s"}
+append = Table("append", cache="", tokens="", **units, ratio="")
+for format in ("bf16", "fp8", "nvfp4") if device == "cuda" else ():
+    pages = torch.randperm(16 * n // 64).reshape(16, -1)
+    cache = KVCache(pages, kv_heads=8, head_dim=128, format=format, device=device)
+    spent = time(partial(fill, cache))
+    moved = (kv.nbytes + 16 * n * cache.bytes_per_token) / spent.median / 1e9
+    copied = 2 * kv.nbytes / copy / 1e9
+    row = [
+        format,
+        16 * n,
+        *(float(f"{x:.4g}") for x in (*spent, moved, copied, moved / copied)),
+    ]
+    append.add(**dict(zip(append.columns, row, strict=True)))
+append.show() if device == "cuda" else print("No GPU here, so no times.")

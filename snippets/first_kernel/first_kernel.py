@@ -1,0 +1,99 @@
+# %% [markdown]
+# # From a loop to a kernel
+#
+# Attention of three words as a plain loop over the queries, without the division by the root of
+# d, so that the numbers are those of the whiteboard. Every turn of the loop is on its own: it
+# reads one query, all keys and all values, and writes one row.
+
+# %% tags=["imports"]
+import os
+from functools import partial
+from math import exp
+
+import torch
+
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
+
+from kernels.bench.table import Table
+from kernels.bench.timing import time
+from kernels.first.one_key import one_key_attention
+from kernels.reference import oracle
+
+# %% tags=["loop"]
+queries = [[1, 0], [1, 1], [0, 1]]
+keys = [[1, 0], [0, 1], [1, 1]]
+values = [[10, 0], [0, 10], [5, 5]]
+
+for number, query in enumerate(queries):
+    scores = []
+    for key in keys:  # multiply
+        scores.append(sum(a * b for a, b in zip(query, key, strict=True)))
+
+    maximum = max(scores)  # squish
+    exponentials = [exp(score - maximum) for score in scores]
+    weights = [exponential / sum(exponentials) for exponential in exponentials]
+
+    output = [0.0, 0.0]
+    for weight, value in zip(weights, values, strict=True):  # multiply
+        output = [a + weight * b for a, b in zip(output, value, strict=True)]
+    print(f"query {number}: {[round(x, 2) for x in output]}")
+
+# %% [markdown]
+# The same three words through the kernel: the loop over the queries is gone, and three programs
+# are started instead. On a GPU it runs compiled. Without one it runs in Triton's interpreter.
+
+# %% tags=["kernel"]
+on_gpu = torch.cuda.is_available()
+device = "cuda" if on_gpu else "cpu"
+q, k, v = torch.tensor([queries, keys, values], device=device)[:, None, None].float()
+print(f"[batch, heads, sequence, head_dim] = {list(q.shape)}")
+for number, output in enumerate(one_key_attention(q, k, v, scale=1.0)[0, 0]):
+    print(f"program {number}: {[round(x, 2) for x in output.tolist()]}")
+
+# %% [markdown]
+# Correct before fast. The truth is FP64. PyTorch's own attention, in FP16 as the kernel, says
+# how large an error is to be expected: in no head may the kernel's largest error be more than
+# one and a half times PyTorch's. Neither N nor d is a power of two, so that padding is tested
+# too. Then the check is checked: one head of zeros must not pass.
+
+# %% tags=["verdict"]
+torch.manual_seed(0)
+shape = (2, 16, 500, 80) if on_gpu else (1, 2, 30, 12)
+q, k, v = torch.randn(3, *shape, device=device).half()
+truth = oracle(q, k, v)
+outputs = {"pytorch": torch.nn.functional.scaled_dot_product_attention(q, k, v)}
+outputs["one_key"] = one_key_attention(q, k, v)
+outputs["one_head_of_zeros"] = outputs["one_key"].clone()
+outputs["one_head_of_zeros"][0, 0] = 0
+
+errors = {name: (output - truth).abs() for name, output in outputs.items()}
+budget = 1.5 * errors["pytorch"].amax((-2, -1))  # one number a head
+table = Table("errors", form="", largest="", mean="", of_budget="", verdict="")
+for name, error in errors.items():
+    of_budget = (error.amax((-2, -1)) / budget).max().item()  # of the head that uses most
+    verdict = "passes" if of_budget <= 1 else "REJECTED"  # NaN is not <= 1
+    size = {"largest": error.max().item(), "mean": error.mean().item()}
+    table.add(form=name, **size, of_budget=of_budget, verdict=verdict)
+print(f"[batch, heads, sequence, head_dim] = {list(shape)} in FP16, errors against FP64")
+print(f"budget of a head: {budget.min():.2g} to {budget.max():.2g}")
+table.show()
+
+# %% [markdown]
+# How the time grows. The number of words stays the same, 16384, in fewer and longer sentences:
+# twice the N is twice as many meetings of a query with a key. If a meeting cost the same at
+# every N, its time would stay level.
+
+# %% tags=["growth"]
+units = {"meetings": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}
+growth = Table("growth", n="", **units)
+for n in (256, 512, 1024, 2048, 4096, 8192) if on_gpu else ():
+    q, k, v = torch.randn(3, 16384 // n, 2, n, 64, device=device).half()
+    meetings = 16384 * 2 * n
+    spent = time(partial(one_key_attention, q, k, v))
+    row = [n, meetings / 1e6, *spent, spent.median * 1e9 / meetings]
+    growth.add(**dict(zip(growth.columns, row, strict=True)))
+if on_gpu:
+    growth.show()
+else:
+    print("No GPU here: an interpreter's time says nothing about a kernel, so none is taken.")

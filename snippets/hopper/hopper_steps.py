@@ -1,0 +1,104 @@
+# %% [markdown]
+# # What each mechanism of the Hopper kernel gives
+#
+# The ladder. `flash_attention`: TMA fetches, and every warp does all the rest. Specialised: one
+# warp fetches, two or three warpgroups compute, and each block of queries has a program of its
+# own. Overlap: the maximum of each row is found while the values before are multiplied.
+# Persistent: as many programs as SMs, each of which takes one block after the other. Paired,
+# only where causal: a block that sees many keys goes with one that sees few.
+#
+# Then the top of the ladder with a single change. Turns: warpgroups take turns in starting
+# products (ping-pong). Consumers: more or fewer warpgroups, and registers of a thread to match.
+# block_k: 64 keys a block instead of 128, in twice as many stages. Stages: one more or one
+# less, as far as shared memory has room; at heads of 128 one more fits only with a single stage
+# of queries. Three consumers are left out at heads of 256: accumulator, scores and weights
+# would take 128 + 32 + 16 registers of a thread, which has 160.
+#
+# Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
+# half. Each form is captured as a CUDA graph. Each setting is measured in 5 rounds: all forms
+# one after the other, in an order drawn anew, some 10 ms each, the L2 cache cleared before each
+# call. A round gives a form its median; the median here is that of the rounds. Gain is over
+# the step named beside it, the one before or, of a change, the top of the ladder; ratio is over
+# cuDNN. Above 1 is faster.
+#
+# Heads of 64.
+
+# %% tags=["heads_of_64"]
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from random import sample
+
+import torch
+
+from kernels.bench.cost import attention_flops
+from kernels.bench.peers import SDPA
+from kernels.bench.table import Table
+from kernels.bench.timing import replayed, time
+from kernels.flash.call import flash_attention
+from kernels.hopper.call import hopper_attention
+from kernels.hopper.plan import plan_for
+
+two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
+changes = {
+    64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 4}],
+    128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, {"stages": 3, "q_stages": 1}],
+    256: [{"stages": 1}],
+}
+units = {"speed": "TFLOP/s", "gain": "", "ratio": "", "over": "", "median": "ms"}
+
+
+def steps_of(head_dim, causal, n):
+    # Each step: its name, its form, and the name of what its gain is over.
+    yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
+    yield "flash_attention", flash_attention, "sdpa_cudnn"
+    plan = plan_for(head_dim, causal, n)._replace(overlap=False, persistent=False, paired=False)
+    yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
+    for over, top in pairwise(["specialised", "overlap", "persistent", "paired"][: 3 + causal]):
+        plan = plan._replace(**{top: True})
+        yield top, partial(hopper_attention, plan=plan), over
+    for change in [{"turns": True}, *changes[head_dim]]:
+        if (changed := plan._replace(**change)) != plan:
+            name = " ".join(f"{field}={value}" for field, value in change.items())
+            yield name, partial(hopper_attention, plan=changed), top
+
+
+def measured(head_dim):
+    table = Table(f"steps_{head_dim}", head_dim="", n="", causal="", step="", **units)
+    for n, causal in [(1024, False), (1024, True), (16384, False), (16384, True)]:
+        batch, heads, steps = 16384 // n, 2048 // head_dim, list(steps_of(head_dim, causal, n))
+        qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()
+        calls = {name: partial(form, *qkv, is_causal=causal) for name, form, *_ in steps}
+        calls["flash_attention"]()  # sets up Triton
+        # Compiles all at the same time; a thread first makes the GPU its own.
+        with ThreadPoolExecutor(initializer=torch.cuda.synchronize) as pool:
+            list(pool.map(lambda call: call(), calls.values()))
+        calls = {name: replayed(call) for name, call in calls.items()}
+        rounds = {name: [] for name in calls}
+        for name in [name for _ in range(5) for name in sample(list(calls), len(calls))]:
+            rounds[name].append(time(calls[name], milliseconds=10).median)
+        ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
+        flops = attention_flops(n, head_dim, heads, batch, causal)
+        for name, _, over in steps:
+            row = [flops / ms[name] / 1e9, ms[over] / ms[name]]
+            row += [ms["sdpa_cudnn"] / ms[name], over, ms[name]]
+            row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
+            row = [head_dim, n, causal, name, *row]
+            table.add(**dict(zip(table.columns, row, strict=True)))
+    return table
+
+
+on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+measured(64).show() if on_hopper else print("No Hopper GPU here, so no times.")
+
+# %% [markdown]
+# Heads of 128.
+
+# %% tags=["heads_of_128"]
+measured(128).show() if on_hopper else print("No Hopper GPU here, so no times.")
+
+# %% [markdown]
+# Heads of 256.
+
+# %% tags=["heads_of_256"]
+measured(256).show() if on_hopper else print("No Hopper GPU here, so no times.")
