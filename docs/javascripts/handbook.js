@@ -248,5 +248,6 @@
   addEventListener("change", settle);
   addEventListener("resize", settle);
 
-  document$.next(document); // Material waits for DOMContentLoaded, which has passed: scripts come after the first paint
+  // Material waits for DOMContentLoaded, which has passed, since scripts come after the first paint: start it.
+  setTimeout(() => document$.next(document));
 })();

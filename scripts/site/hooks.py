@@ -41,10 +41,10 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    from scripts.site import drawings, ledger
+    from scripts.site import drawings, ledger, tables
 
     ledger.current.check()
-    return drawings.inline(html, page.file.src_uri)
+    return tables.wrap(drawings.inline(html, page.file.src_uri))
 
 
 def on_post_page(output, page, config):
