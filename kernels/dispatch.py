@@ -7,8 +7,9 @@
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
 What is faster where is a matter of measurement: ``snippets/hopper/fastest_rung.py`` takes the
-times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a short
-call with a gradient takes as long as the host does, and there the reference may be faster.
+times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a
+short call with a gradient takes as long as the host does, and there the reference may be
+faster.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from kernels.checks import KERNEL_DTYPES, check_attention
+from kernels.checks import KERNEL_DTYPES, check_attention, is_hopper
 from kernels.reference import attention as three_lines
 
 try:
@@ -29,17 +30,16 @@ try:
     from kernels.flash.call import flash_attention
     from kernels.flash.forward import flash_forward_kernel
 
-    COMPILES = isinstance(flash_forward_kernel, JITFunction)  # what is interpreted is slow
+    COMPILES = isinstance(flash_forward_kernel, JITFunction)  # an interpreted kernel is slow
 except ImportError:  # there is no Triton
     COMPILES = False
 
-
 try:
-    from kernels.hopper.call import hopper_attention, is_hopper
+    from kernels.hopper.call import hopper_attention
     from kernels.hopper.plan import plan_for
 
     GLUON = True
-except ImportError:  # there is no Gluon as it was written for
+except ImportError:  # Gluon is missing, or is not the one that the kernel was written for
     GLUON = False
 
 

@@ -10,7 +10,7 @@ import pytest
 from scripts import records
 from scripts.records import ROOT
 
-FIGURES = sorted((ROOT / "scripts" / "figures").glob("*.py"))
+FIGURES = sorted((ROOT / "scripts" / "figures").rglob("*.py"))
 FIGURES_READ = {"scripts.records", "kernels.cost", "kernels.hardware"}
 CHAPTER_1 = ["three_matmuls", "scaling", "sentence"]  # its snippets; records that no later kernel may stale
 CHAPTER_1_READS = {"kernels.reference", "kernels.cost", "kernels.measure"}

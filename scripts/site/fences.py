@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from functools import wraps
 from html import escape
+from importlib import import_module
 
 from scripts import records
-from scripts.site import figures, ledger, outputs, quotes
+from scripts.site import figures, ledger, outputs, quotes, values
 
 NAMED = (quotes.QuoteError, figures.FigureError, records.RecordError)  # their messages say all
+
+LIBRARY = {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"}  # what values ask besides records
 
 
 def quotation(formatter):
@@ -133,28 +136,23 @@ def suite(name, language, class_name, options, md, **kwargs) -> str:
 
 @quotation
 def value(src, language, class_name, md) -> str:
-    """``snippet.column [column=value …] format``: the one number that stands there, formatted."""
-    words = src.split()
-    if len(words) < 2 or "." not in words[0] or not all("=" in word for word in words[1:-1]):
-        raise ledger.current.fail(src, f"#!value {src}: `#!value snippet.column [column=value …] format` is wanted")
-    (name, column), format_spec = words[0].split(".", 1), words[-1]
-    ledger.current.valued.add(name)
-    record = ledger.recorded(name, src)
-    if isinstance(record, str):
-        short = "awaits its run" if name in ledger.awaiting else "stale"
-        return f'<span class="hb-value" title="{escape(record)}">[{short}]</span>'
-    wanted = dict(word.split("=", 1) for word in words[1:-1])
-    rows = [
-        row
-        for table in record.tables()
-        for row in table["rows"]
-        if column in row and all(str(row.get(key)) == text for key, text in wanted.items())
-    ]
-    if len(rows) != 1:
-        raise ledger.current.fail(src, f"#!value {src}: {len(rows)} rows answer, and one is wanted")
-    number = outputs.as_printed(format(rows[0][column], format_spec))
-    where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
-    return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{escape(number)}</span>'
+    """One number; ``values`` has the grammar."""
+    try:
+        question = values.parse(src)
+        if question.snippet is None:
+            number, where = values.of_library(question, {name: import_module(LIBRARY[name]) for name in LIBRARY})
+        else:
+            ledger.current.valued.add(question.snippet)
+            record = ledger.recorded(question.snippet, src)
+            if isinstance(record, str):
+                short = "awaits its run" if question.snippet in ledger.awaiting else "stale"
+                return f'<span class="hb-value" title="{escape(record)}">[{short}]</span>'
+            number = values.of_record(question, record)
+            where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
+        text = outputs.as_printed(question.printed(number))
+    except values.ValueFault as error:
+        raise ledger.current.fail(src, f"#!value {src}: {error}") from error
+    return f'<span class="hb-value" data-value="{escape(src)}" title="{escape(where)}">{escape(text)}</span>'
 
 
 def highlighted(code: str, md, options: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import plotly.graph_objects as go
 
@@ -37,11 +38,16 @@ class Figure:
         return drawing, sorted(records.tables_read)
 
 
+def paths() -> dict[str, Path]:
+    """Where the script of each figure lies: in the folder of the first chapter that shows it."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*/*.py"))}
+
+
 def load(name: str) -> Figure:
-    path = FOLDER / f"{name}.py"
-    if not path.is_file():
-        raise FigureError(f"{name}: there is no scripts/figures/{name}.py")
+    path = paths().get(name)
+    if not path:
+        raise FigureError(f"{name}: there is no scripts/figures/*/{name}.py")
     script = runpy.run_path(str(path))
     if not script.get("ALT"):
-        raise FigureError(f"{name}: scripts/figures/{name}.py has no ALT, its text alternative")
+        raise FigureError(f"{name}: {path.relative_to(FOLDER.parents[1])} has no ALT, its text alternative")
     return Figure(script["ALT"], script["figure"])

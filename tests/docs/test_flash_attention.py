@@ -8,7 +8,7 @@ import pytest
 
 from kernels.bench.cost import attention_flops, eager_traffic, fused_peak_bytes, mb, mib, qkvo_bytes, requested_bytes
 from scripts import records
-from scripts.figures import tile_order
+from scripts.figures.flash_attention import tile_order
 from tests.docs.by_hand import AT_THE_BOARD, K, Q, S, V, blend, dot, minutes, percent, row, table, value, vector, words
 
 CHAPTER = "chapters/flash-attention.md"

@@ -358,7 +358,7 @@ def test_a_million_gaussian_numbers():
 
 def test_every_number_is_drawn_with_its_bits():
     table("number_formats", "E2M1")
-    figure = importlib.import_module("scripts.figures.format_values").figure()
+    figure = importlib.import_module("scripts.figures.number_formats.format_values").figure()
     for trace in figure.data:
         format = {"E2M1": E2M1, "E4M3": E4M3, "E5M2": E5M2}[trace.name]
         numbers = values(format)
@@ -370,12 +370,12 @@ def test_every_number_is_drawn_with_its_bits():
 
 def test_the_block_is_drawn_as_it_lies():
     table("nvfp4_block", "codes")
-    heatmap = importlib.import_module("scripts.figures.nvfp4_layout").figure().data[0]
+    heatmap = importlib.import_module("scripts.figures.number_formats.nvfp4_layout").figure().data[0]
     assert " ".join(high + low for high, low in heatmap.text) == f"{BYTES} {SCALE}"
 
 
 def test_the_lines_of_errors_are_the_records():
-    figure = importlib.import_module("scripts.figures.error_by_block").figure()
+    figure = importlib.import_module("scripts.figures.number_formats.error_by_block").figure()
     (menu,) = figure.layout.updatemenus
     assert [list(trace.y) for trace in figure.data] == [list(drawn) for drawn in menu.buttons[0].args[0]["y"]]
     lines = menu.buttons[1].args[0]["y"]

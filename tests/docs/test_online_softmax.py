@@ -238,7 +238,7 @@ def test_the_kernels_errors_are_of_the_size_of_pytorchs():
 
 def figure(name):
     try:
-        return importlib.import_module(f"scripts.figures.{name}").figure()
+        return importlib.import_module(f"scripts.figures.online_softmax.{name}").figure()
     except records.Missing as error:
         pytest.skip(str(error))
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kernels.bench.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
-from scripts.figures import tile_reuse
+from scripts.figures.primer import tile_reuse
 from tests.docs.by_hand import (
     AT_THE_BOARD,
     ROOT,

@@ -5,16 +5,15 @@ import importlib
 import io
 import re
 import runpy
-from pathlib import Path
 
 import pytest
 import torch
 
 from kernels.bench.table import Table
 from scripts import records
+from scripts.site import figures
 
-FOLDER = Path(records.ROOT, "scripts", "figures")
-FIGURES = sorted(path.stem for path in FOLDER.glob("*.py"))
+FIGURES = figures.paths()
 ROLES = {"query", "key", "value", "accent", "soft"}
 
 
@@ -24,7 +23,7 @@ def rows():
 
     What only a GPU can measure is left out without one; a figure of it is drawn from the record.
     """
-    read = {name for path in FOLDER.glob("*.py") for name in re.findall(r'records\.table\("(\w+)"', path.read_text())}
+    read = {name for path in FIGURES.values() for name in re.findall(r'records\.table\("(\w+)"', path.read_text())}
     left = {}
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         for snippet in sorted(read):
@@ -41,7 +40,7 @@ def record(rows, monkeypatch):
 
 
 def module(name):
-    return importlib.import_module(f"scripts.figures.{name}")
+    return importlib.import_module(f"scripts.figures.{FIGURES[name].parent.name}.{name}")
 
 
 def fixed_colours(part, path=""):

@@ -5,7 +5,7 @@ import pytest
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
 from scripts import records
-from scripts.figures import balloon, memory
+from scripts.figures.balloon import balloon, memory
 
 
 def choose(figure, control, label):

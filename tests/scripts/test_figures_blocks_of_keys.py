@@ -11,7 +11,7 @@ def median(form, head_dim):
 
 
 def test_the_ladder_shows_the_records_times():
-    figure = importlib.import_module("scripts.figures.ladder_so_far").figure()
+    figure = importlib.import_module("scripts.figures.blocks_of_keys.ladder_so_far").figure()
     (menu,) = figure.layout.updatemenus
     for index, head_dim in enumerate((64, 128, 256)):
         trace, button = figure.data[index], menu.buttons[index]
@@ -23,7 +23,7 @@ def test_the_ladder_shows_the_records_times():
 
 
 def test_the_steps_are_drawn_against_the_scores():
-    figure = importlib.import_module("scripts.figures.steps_and_numbers").figure()
+    figure = importlib.import_module("scripts.figures.blocks_of_keys.steps_and_numbers").figure()
     scores = [2048 // head_dim * 16384 // 512 * 512**2 / 1e6 for head_dim in (256, 128, 64)]
     for trace, form in zip(figure.data, ("one_key_attention", "key_blocks_attention"), strict=True):
         assert list(trace.x) == scores
@@ -32,7 +32,7 @@ def test_the_steps_are_drawn_against_the_scores():
 
 def test_the_cost_of_a_meeting_is_the_records():
     rows = table("key_blocks", "times")
-    figure = importlib.import_module("scripts.figures.meeting_cost").figure()
+    figure = importlib.import_module("scripts.figures.blocks_of_keys.meeting_cost").figure()
     for trace, form in zip(figure.data, ("one_key_attention", "key_blocks_attention"), strict=True):
         assert list(zip(trace.x, trace.y, strict=True)) == [
             (row["n"], row["one_meeting"]) for row in rows if row["form"] == form

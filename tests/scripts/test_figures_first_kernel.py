@@ -3,7 +3,7 @@
 import pytest
 
 from scripts import records
-from scripts.figures import coalescing, first_kernel_times
+from scripts.figures.first_kernel import coalescing, first_kernel_times
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import pytest
 
 from kernels.bench.cost import attention_flops, requested_bytes
 from scripts import records
-from scripts.figures import ladder_memory, ladder_speed, roofline_rungs, tile_bytes, tile_order
+from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes, tile_order
 
 
 def choose(figure, choice):

@@ -6,7 +6,7 @@ import pytest
 
 from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
+from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
 
 
 def steps(head_dim, n, causal):

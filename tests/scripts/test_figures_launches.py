@@ -3,7 +3,7 @@
 import pytest
 
 from scripts import records
-from scripts.figures import launch_counts, launch_timeline, launch_times
+from scripts.figures.many_heads import launch_counts, launch_timeline, launch_times
 
 
 def test_the_bars_are_the_counts():

@@ -4,7 +4,7 @@ import pytest
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
-from scripts.figures import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
+from scripts.figures.traffic import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
 from tests.docs.by_hand import table, value
 
 N, D = 8192, 128

@@ -42,14 +42,14 @@ SUITE = {
 def house(tmp_path, monkeypatch):
     """A library of one module, a snippet of one cell, a figure, and a record, read anew each time."""
     monkeypatch.setattr(ledger, "read", lambda snippet: records.read(snippet))
-    for folder in ("kernels", "snippets/one", "scripts/figures", "tests/kernels"):
+    for folder in ("kernels", "snippets", "scripts/figures/chapter", "tests/kernels"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "kernels/state.py").write_text(
         "import functools\n\n\nLIMIT = 3\n\n\n"
         "class State:\n    @functools.cache\n    def merge(self):\n        return 1 < 2\n"
     )
-    (tmp_path / "snippets/one/first.py").write_text('# %% tags=["show"]\nprint("a < b")\n')
-    (tmp_path / "scripts/figures/bars.py").write_text(
+    (tmp_path / "snippets/first.py").write_text('# %% tags=["show"]\nprint("a < b")\n')
+    (tmp_path / "scripts/figures/chapter/bars.py").write_text(
         "import plotly.graph_objects as go\n\nfrom scripts import records\n\nALT = 'Two bars.'\n\n\n"
         'def figure():\n    return go.Figure(go.Bar(y=[row[\'time\'] for row in records.table("first", "times")]))\n'
     )
@@ -60,8 +60,8 @@ def house(tmp_path, monkeypatch):
         "no_table": "return records.table('first', 'nothing')",
     }.items():
         script = f"from scripts import records\n\nALT = 'x'\n\n\ndef figure():\n    {body}\n"
-        (tmp_path / "scripts/figures" / f"{name}.py").write_text(script)
-    (tmp_path / "scripts/figures/mute.py").write_text("def figure():\n    return None\n")
+        (tmp_path / "scripts/figures/chapter" / f"{name}.py").write_text(script)
+    (tmp_path / "scripts/figures/chapter/mute.py").write_text("def figure():\n    return None\n")
     for module in (records, quotes):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(figures, "FOLDER", tmp_path / "scripts/figures")
@@ -139,7 +139,7 @@ def test_a_line_past_the_fence_can_be_highlighted():
         ('``` source {size="3"}\nkernels.state:LIMIT\n```', "has no option size"),
         ("``` run\nnothing:show\n```", "there is no snippet nothing"),
         ("``` run\nfirst:nothing\n```", "has no cell nothing; it has show"),
-        ('``` figure {caption="c"}\nnothing\n```', "there is no scripts/figures/nothing.py"),
+        ('``` figure {caption="c"}\nnothing\n```', "there is no scripts/figures/*/nothing.py"),
         ("``` figure\nbars\n```", "a figure has a caption"),
         ("`#!value first.time .1f`", "2 rows answer, and one is wanted"),
         ("`#!value first.time n=3 .1f`", "0 rows answer, and one is wanted"),
@@ -204,7 +204,7 @@ def test_an_output_that_no_page_can_show_stops_the_build(monkeypatch):
 
 
 def test_a_figure_names_what_it_was_drawn_from_however_it_asked(house):
-    script = house / "scripts/figures/bars.py"
+    script = house / "scripts/figures/chapter/bars.py"
     script.write_text(
         script.read_text().replace('records.table("first", "times")', "records.table(table='times', snippet='first')")
     )

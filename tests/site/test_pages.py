@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.site import glossary, quotes
+from scripts.site import figures, glossary, quotes
 from tests.site.conftest import awaits
 
 BASE = "http://127.0.0.1/handbook/"
@@ -51,7 +51,7 @@ def runs(page: str) -> list[str]:
 
 def drawn_from(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
-    return set(re.findall(r'records\.table\("(\w+)"', (ROOT / "scripts/figures" / f"{figure}.py").read_text()))
+    return set(re.findall(r'records\.table\("(\w+)"', figures.paths()[figure].read_text()))
 
 
 def unprinted(number: str) -> str:
@@ -303,7 +303,7 @@ def test_a_missing_record_is_said_on_its_pages_and_at_the_end_of_the_build(copy)
         (notice,) = place.find_all(class_="hb-notice")
         assert says_how_to_run(notice, "scaling"), place
         assert not place.find_all(attrs={"data-record": True}) and not place.find(class_="hb-plot")
-    script = (copy.root / "scripts/figures/scaling.py").read_text()
+    script = (copy.root / "scripts/figures/three_matmuls/scaling.py").read_text()
     alternative = figure.find(class_="hb-alternative").get_text()
     assert len(alternative) > 80 and alternative[:40] in script
     named = {notice.get_text().split()[0] for notice in chapter.find_all(class_="hb-notice")}
@@ -359,7 +359,7 @@ def test_every_snippet_is_used_by_a_page(name):
     assert re.search(rf"^``` run\n\s*{name}:|snippets/{name}\.ipynb", DOCS, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "scripts/figures").glob("*.py")))
+@pytest.mark.parametrize("name", figures.paths())
 def test_every_figure_is_used_by_a_page(name):
     assert re.search(rf"^\s*``` figure [^\n]*\n\s*{name}\n", DOCS, re.MULTILINE)
 

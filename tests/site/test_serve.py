@@ -122,7 +122,7 @@ def test_a_changed_kernel_puts_notices_in_place_of_outputs_until_it_is_restored(
 
 @needs("scaling")
 def test_a_changed_figure_is_drawn_anew(server):
-    with server.changed("scripts/figures/scaling.py", lambda text: text.replace('query", row', 'question", row')):
+    with server.changed("scripts/figures/three_matmuls/scaling.py", lambda text: text.replace('query", row', 'question", row')):
         server.shows(lambda article: 'of a question"' in plot(article, "scaling"))
     server.shows(lambda article: 'of a query"' in plot(article, "scaling"))
 

@@ -1,0 +1,79 @@
+"""A single change to the plan of the Hopper kernel, and what it does to the speed: mostly nothing, or harm."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.figures import plot
+
+ALT = (
+    "One change a line, and how fast the kernel is with it, as a multiple of its speed without. A dashed "
+    "line marks no change. Taking turns lies around it. Another number of consumers than the plan's, smaller blocks of "
+    "keys and a single stage lie left of it nearly everywhere, three consumers at the middle heads and a single stage "
+    "the farthest. Stages more or less than the plan's hardly matter at the smallest heads; at the middle ones a third "
+    "stage, paid for with one of queries, loses in three of four settings. A menu chooses the head dimension."
+)
+CHANGES = {  # step of the record -> its name on the axis
+    "turns=True": "taking turns",
+    "consumers=2 registers=240": "two<br>consumers",
+    "consumers=3 registers=160": "three<br>consumers",
+    "block_k=64 stages=6": "64 keys a block,<br>6 stages",
+    "block_k=64 stages=4": "64 keys a block,<br>4 stages",
+    "stages=1": "1 stage",
+    "stages=2": "2 stages",
+    "stages=4": "4 stages",
+    "stages=3 q_stages=1": "3 stages,<br>1 of queries",
+}
+SETTINGS = {  # n, causal -> look
+    (16384, False): plot.Look("N = 16,384", "query", symbol="circle"),
+    (16384, True): plot.Look("N = 16,384, causal", "accent", symbol="diamond"),
+    (1024, False): plot.Look("N = 1024", "value", symbol="square"),
+    (1024, True): plot.Look("N = 1024, causal", "key", symbol="triangle-up"),
+}
+HEAD_DIMS = (64, 128, 256)
+LEFT = 0.3  # where the axis begins and the names of the changes stand
+GAIN = "%{customdata[0]}, %{name}: %{x:.2f} of the speed without, %{customdata[1]:.0f} TFLOP/s"
+
+
+def figure() -> go.Figure:
+    fig, head_dims = go.Figure(), []
+    for head_dim in HEAD_DIMS:
+        rows = [row for row in records.table("hopper_steps", f"steps_{head_dim}") if row["step"] in CHANGES]
+        tried = [step for step in CHANGES if plot.where(rows, step=step)]
+        for (n, causal), look in SETTINGS.items():
+            own = plot.where(rows, n=n, causal=causal)
+            fig.add_scatter(
+                x=[row["gain"] for row in own],
+                y=[tried.index(row["step"]) for row in own],
+                marker_opacity=0.85,
+                customdata=[[CHANGES[row["step"]].replace("<br>", " "), row["speed"]] for row in own],
+                **look.scatter(GAIN, "markers", size=11),
+            )
+        plot.labels(
+            fig,
+            x=[LEFT] * len(tried),
+            y=list(range(len(tried))),
+            text=[CHANGES[step] for step in tried],
+            textposition="middle right",
+            showlegend=False,
+        )
+        head_dims += [str(head_dim)] * (len(SETTINGS) + 1)
+    fig.add_scatter(
+        x=[1, 1],
+        y=[-0.5, 5.5],
+        mode="lines",
+        line={"dash": "dash", "width": 1.5},
+        meta={"role": "soft"},
+        showlegend=False,
+        hoverinfo="skip",
+    )
+    return plot.page(
+        fig,
+        plot.Frame(left=10, right=15, top=70),
+        plot.switch(fig, "Head dimension d", head_dims, "128"),
+        xaxis={
+            "title": "speed with the change ÷ without",
+            "range": [LEFT, 1.08],
+            "tickvals": [0.6, 0.7, 0.8, 0.9, 1],
+        },
+        yaxis={"range": [5.5, -0.5], "showticklabels": False, "tickvals": list(range(6))},
+    )

@@ -1,0 +1,59 @@
+"""What each mechanism of the Hopper kernel gives: TFLOP/s from the portable kernel up, beside cuDNN."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.figures import plot
+
+ALT = (
+    "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
+    "programs, pairs of blocks where causal, and cuDNN for comparison. There is a line for each of short and long "
+    "sequences, causal and not. Specialised warps gain on long sequences and with the largest heads. On short ones "
+    "they lose with the smallest heads and, causal, with the middle ones. Persistent programs gain most on short "
+    "sequences that are not causal; on long causal ones they lose, badly with the two larger heads, and pairs win that "
+    "back. A menu chooses the head dimension."
+)
+STEPS = {  # step of the record -> its name on the axis
+    "flash_attention": "portable",
+    "specialised": "specialised",
+    "overlap": "overlap",
+    "persistent": "persistent",
+    "paired": "paired",
+    "sdpa_cudnn": "cuDNN",
+}
+SETTINGS = {  # n, causal -> look
+    (16384, False): plot.Look("N = 16,384", "query", "solid", "circle"),
+    (16384, True): plot.Look("N = 16,384, causal", "accent", "dash", "diamond"),
+    (1024, False): plot.Look("N = 1024", "value", "dot", "square"),
+    (1024, True): plot.Look("N = 1024, causal", "key", "dashdot", "triangle-up"),
+}
+HEAD_DIMS = (64, 128, 256)
+
+
+def figure() -> go.Figure:
+    fig, head_dims = go.Figure(), []
+    for head_dim in HEAD_DIMS:
+        rows = records.table("hopper_steps", f"steps_{head_dim}")
+        for (n, causal), look in SETTINGS.items():
+            speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
+            *ladder, cudnn = [step for step in STEPS if step in speed]
+            for steps, drawn in [(ladder, look), ([cudnn], look._replace(symbol=f"{look.symbol}-open"))]:
+                fig.add_scatter(
+                    x=[speed[step]["speed"] for step in steps],
+                    y=[STEPS[step] for step in steps],
+                    legendgroup=look.name,
+                    showlegend=drawn is look,
+                    customdata=[[speed[step]["gain"], STEPS[speed[step]["over"]]] for step in steps],
+                    **drawn.scatter(
+                        "%{name}, %{y}: %{x:.0f} TFLOP/s, %{customdata[0]:.2f} of %{customdata[1]}", size=9
+                    ),
+                )
+                head_dims.append(str(head_dim))
+    names = list(STEPS.values())
+    return plot.page(
+        fig,
+        plot.Frame(left=90, right=15, top=70),
+        plot.switch(fig, "Head dimension d", head_dims, "128"),
+        xaxis={"title": "TFLOP/s", "range": [180, 760], "dtick": 100, "tick0": 200},
+        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.5, -0.5]},
+    )

@@ -1,0 +1,67 @@
+"""The scores for which each type holds the sum of a softmax, beside the spread of random dot products."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.figures import plot
+
+ALT = (
+    "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
+    "infinite, for four types. The bar of the sixteen-bit type FP is by far the shortest; those of BF and of "
+    "single precision nearly agree; that of double precision leaves the chart on both sides. A menu chooses how many "
+    "keys share the score: the more there are, the sooner each bar ends. Two more bars show random dot products: as "
+    "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
+)
+D, SPREADS, EDGE = 64, 3, 125
+DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
+
+
+def figure() -> go.Figure:
+    gone = {row["type"]: row["gone"] for row in records.table("overflow", "where")}
+    sums = records.table("overflow", "sums")
+    highest = {(row["type"], row["keys"]): row["highest"] for row in sums}
+    (spread,) = plot.where(records.table("scaling", "scaling"), d=D)
+    reach = [SPREADS * spread[column] for column in DOTS.values()]
+
+    def change(keys: int) -> dict[str, list[list]]:
+        """Where the bars end, and the labels there; those beyond the edge stand at the edge."""
+        ends = {kind: highest[kind, keys] for kind in gone}
+        lengths = [ends[kind] - gone[kind] for kind in gone]
+        return {
+            "x": [lengths, [min(end, EDGE) for end in ends.values()]],
+            "text": [[f"{end:.2f}" for end in ends.values()], [f" {end:.1f}" for end in ends.values()]],
+        }
+
+    choices = {f"{keys:,}": [change(keys), [0, 2]] for keys in sorted({row["keys"] for row in sums})}
+    first = choices["1"][0]
+    fig = go.Figure()
+    fig.add_bar(
+        orientation="h",
+        y=list(gone),
+        base=list(gone.values()),
+        x=first["x"][0],
+        text=first["text"][0],
+        textposition="none",
+        meta={"role": "query"},
+        hovertemplate="%{y}: from %{base:.1f} to %{text}<extra></extra>",
+    )
+    fig.add_bar(
+        orientation="h",
+        y=list(DOTS),
+        base=[-half for half in reach],
+        x=[2 * half for half in reach],
+        meta={"role": "accent"},
+        hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
+    )
+    plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
+    return plot.page(
+        fig,
+        plot.Frame(height=340, left=90, right=45),
+        plot.menu("Keys that share the score", choices, "1"),
+        legend=None,
+        bargap=0.35,
+        barmode="overlay",
+        showlegend=False,
+        xaxis={"title": "score", "range": [-EDGE, EDGE], "tickvals": [-100, -50, 0, 50, 100]},
+        yaxis={"autorange": "reversed"},
+    )

@@ -1,0 +1,40 @@
+"""How fast a matmul can be fed, against the edge of its tiles, from HBM and from shared memory."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
+from scripts.figures import plot
+
+ALT = (
+    "A chart with two logarithmic axes: what the tensor cores can be kept busy with, against the edge of a square "
+    "tile. Two lines rise in step with the edge and end level at the peak of the tensor cores. Fed from shared memory, "
+    "the line starts about nine times as high and reaches the peak at a tile that one SM holds with ease. Fed from "
+    "HBM, it gets there only at a tile far too large for the registers of one SM."
+)
+FEEDS = {  # bandwidth in the registry -> look
+    "shared memory bandwidth": plot.Look("fed from shared memory", "query", "solid"),
+    "hbm bandwidth": plot.Look("fed from HBM", "accent", "dot"),
+}
+EDGES = [2**doubled for doubled in range(11)]
+NUMBER = 2  # bytes, FP16
+
+
+def figure() -> go.Figure:
+    peak = H100["bf16 peak"].value
+    fig = go.Figure()
+    for constant, look in FEEDS.items():
+        bandwidth = H100[constant].value
+        ridge = peak / bandwidth * NUMBER  # the edge from which on the peak can be fed
+        edges = sorted({*EDGES, ridge})
+        fig.add_scatter(
+            x=edges,
+            y=[attainable(edge / NUMBER, peak, bandwidth) / 1e12 for edge in edges],
+            **look.scatter(f"edge %{{x:.0f}}, {look.name.removeprefix('fed ')}: %{{y:.3g}} TFLOP/s"),
+        )
+    return plot.page(
+        fig,
+        plot.Frame(height=360, left=70, top=30),
+        xaxis=plot.log("edge of the tile", EDGES[::2]),
+        yaxis=plot.log("TFLOP/s, at most", [1, 10, 100, round(peak / 1e12)]),
+    )

@@ -1,0 +1,158 @@
+"""Each kernel stands beside its own launch, on one clock that begins with the first; what the profiler lost is said."""
+
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.autograd import DeviceType
+
+from kernels.bench.profiler import Event, launch_timeline
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def event(id, name, start, end, *, annotation=False):
+    """One of the profiler's: what begins like a call of CUDA runs on the CPU, anything else on the GPU."""
+    return SimpleNamespace(
+        id=id,
+        name=name,
+        device_type=DeviceType.CPU if name.startswith(("cu", "Profiler")) else DeviceType.CUDA,
+        time_range=SimpleNamespace(start=start, end=end),
+        is_user_annotation=annotation,
+    )
+
+
+MARKER = "void at::neg<float>(float*)"
+BEFORE = [event(1, "cudaLaunchKernel", 10, 90), event(1, MARKER, 95, 97)]
+AFTER = [event(7, "cudaLaunchKernel", 150, 154), event(7, MARKER, 160, 162)]
+CALL = [
+    event(3, "cudaLaunchKernel", 110, 114),
+    event(3, "void at::(anonymous namespace)::softmax<4, int>(int)", 120.5, 130.5),
+    event(2, "cudaLaunchKernelExC", 100, 106),
+    event(2, "cuLaunchKernelEx", 101, 105),
+    event(2, "nvjet_hsh_8x64", 108, 112),
+    event(4, "cudaMemcpyAsync", 116, 119),
+    event(4, "Memcpy DtoD (Device -> Device)", 131, 133),
+]
+OTHERS = [
+    event(9, "cudaDeviceSynchronize", 98, 99),
+    event(2, "ProfilerStep#1", 5, 200, annotation=True),
+    event(2, "a step, on the GPU", 5, 200, annotation=True),
+]
+
+
+@pytest.fixture
+def pretend(monkeypatch):
+    """A profiler that sees what it is told to see, on a GPU that is not there."""
+
+    def sees(*events):
+        class Profile:
+            def __init__(self, activities, schedule):
+                assert activities == [torch.profiler.ProfilerActivity.CUDA]
+                self.actions = [schedule(step).name for step in range(2)]
+
+            def __enter__(self):
+                warnings.warn("Profiler clears events at the end of each cycle", stacklevel=2)
+                return self
+
+            def __exit__(self, *error):
+                assert self.actions == ["RECORD_AND_SAVE"]
+
+            def step(self):
+                assert self.actions.pop(0) == "WARMUP"
+
+            def events(self):
+                return list(events)
+
+        zeros = torch.zeros
+        monkeypatch.setattr(torch, "zeros", lambda *shape, device: zeros(*shape))
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+        monkeypatch.setattr(torch.profiler, "profile", Profile)
+
+    return sees
+
+
+def test_each_kernel_stands_beside_its_launch(pretend):
+    pretend(*AFTER, *OTHERS, *CALL, *BEFORE)
+    calls = []
+    with warnings.catch_warnings(action="error"):
+        found = launch_timeline(lambda: calls.append(1))
+    assert len(calls) == 4  # three to warm up
+    assert found == [
+        Event("host", 1, "cudaLaunchKernelExC", 0, 6),
+        Event("device", 1, "nvjet_hsh_8x64", 8, 4),
+        Event("host", 2, "cudaLaunchKernel", 10, 4),
+        Event("device", 2, "softmax", 20.5, 10),
+        Event("host", 3, "cudaMemcpyAsync", 16, 3),
+        Event("device", 3, "Memcpy DtoD", 31, 2),
+    ]
+
+
+def test_kernels_of_one_graph_share_its_launch(pretend):
+    first, second = event(5, "a", 109, 110), event(5, "b", 112, 115)
+    pretend(*BEFORE, event(5, "cudaGraphLaunch", 100, 108), first, second, *AFTER)
+    found = launch_timeline(lambda: None)
+    assert [(event.side, event.launch, event.start) for event in found] == [
+        ("host", 1, 0),
+        ("device", 1, 9),
+        ("device", 1, 12),
+    ]
+
+
+def test_a_call_that_launches_nothing_has_no_events(pretend):
+    pretend(*BEFORE, *AFTER)
+    assert launch_timeline(lambda: None) == []
+
+
+@pytest.mark.parametrize(
+    "events, words",
+    [
+        ([], "sees no GPU kernel here, or loses some"),
+        ([*BEFORE, *CALL], "loses some"),
+        ([*BEFORE, *CALL[1:], *AFTER], "has no launch of softmax$"),
+    ],
+)
+def test_what_the_profiler_lost_is_said(pretend, events, words):
+    pretend(*events)
+    with pytest.raises(RuntimeError, match=words):
+        launch_timeline(lambda: None)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_it_says_so():
+    with pytest.raises(RuntimeError, match="launch_timeline needs a GPU"):
+        launch_timeline(lambda: None)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_no_kernel_begins_before_its_launch(device):
+    x = torch.randn(256, 256, device=device)
+    found = launch_timeline(lambda: (x @ x).softmax(-1))
+    hosts, kernels = found[::2], found[1::2]
+    assert len(hosts) == len(kernels) > 1 and "softmax" in kernels[-1].name
+    assert hosts[0].start == 0 and all(event.duration > 0 for event in found)
+    for host, kernel in zip(hosts, kernels, strict=True):
+        assert (host.side, kernel.side, host.launch) == ("host", "device", kernel.launch)
+        assert host.start < kernel.start
+    assert all(before.start < after.start for before, after in pairwise(kernels))
+    assert launch_timeline(lambda: None) == []
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_a_long_kernel_takes_long():
+    kernel = launch_timeline(lambda: torch.cuda._sleep(10**7))[1]
+    assert 2_000 < kernel.duration < 50_000  # 10⁷ clocks at 2 GHz are 5 ms
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_it_says_nothing():
+    code = "import torch; from kernels.bench.profiler import launch_timeline; x = torch.ones(9, device='cuda')"
+    code += "; print(len(launch_timeline(lambda: x + x)), len(launch_timeline(lambda: x * x)))"  # twice: two cycles
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["2", "2"] and run.stderr == ""

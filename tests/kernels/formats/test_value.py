@@ -1,0 +1,609 @@
+"""Every code and every 16-bit number converts bit for bit as elsewhere, and every rounding goes to the right side.
+
+Elsewhere is ``ml_dtypes``, torch's own FP8 casts, and a search for the nearest number in a table.  Where the first two
+answer otherwise than ``encode`` does, ``DIFFERENCES`` says so, and nothing else may differ.
+"""
+
+import math
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.formats import value_triton
+from kernels.formats.value import (
+    E2M1,
+    E4M3,
+    E5M2,
+    E8M0,
+    Kind,
+    decode,
+    encode,
+    fields,
+    neighbours,
+    pack_e2m1,
+    unpack_e2m1,
+    values,
+)
+
+FLOATS = [E4M3, E5M2, E2M1]
+FORMATS = [*FLOATS, E8M0]
+ML = {
+    "E4M3": ml_dtypes.float8_e4m3fn,
+    "E5M2": ml_dtypes.float8_e5m2,
+    "E2M1": ml_dtypes.float4_e2m1fn,
+    "E8M0": ml_dtypes.float8_e8m0fnu,
+}
+TORCH = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2, "E8M0": torch.float8_e8m0fnu}
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # numpy, of NaN
+
+
+def each(wanted):
+    return pytest.mark.parametrize("format", wanted, ids=lambda format: format.name)
+
+
+# Oracles.
+
+
+def ml_encode(x, format):
+    return torch.from_numpy(x.cpu().numpy().astype(ML[format.name]).view(np.uint8))
+
+
+def ml_values(format):
+    """Every number of the format, FP64, by code."""
+    codes = np.arange(2**format.bits, dtype=np.uint8)
+    return torch.from_numpy(codes.view(ML[format.name]).astype(np.float64))
+
+
+def nearest(x, format):
+    """The code of the nearest number in the table, by distance in FP64; of two, the even one.  No NaN."""
+    numbers = ml_values(format)[: format.largest + 1]
+    magnitude = x.double().cpu().abs()
+    if format == E8M0:
+        below = torch.searchsorted(numbers, magnitude, right=True) - 1
+        return below.clamp(min=0).masked_fill(magnitude.isinf(), 0xFF).byte()
+    magnitude = magnitude.clamp(max=numbers[-1])
+    above = torch.searchsorted(numbers, magnitude)
+    below = (above - 1).clamp(min=0)
+    further_up = (numbers[above] - magnitude) - (magnitude - numbers[below])
+    even = torch.where(above % 2 == 0, above, below)
+    code = torch.where(further_up < 0, above, torch.where(further_up > 0, below, even))
+    return (code + (x.cpu().signbit().int() << format.bits - 1)).byte()
+
+
+# Inputs.
+
+
+def every(dtype):
+    return torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
+
+
+def boundaries(format, dtype):
+    """Every number, every midpoint and the end of the range, and the numbers just below and above, of both signs."""
+    numbers = ml_values(format)[: format.largest + 1]
+    past_the_end = 2 * numbers[-1] - numbers[-2]
+    middle = (numbers + torch.cat([numbers[1:], past_the_end[None]])) / 2
+    edges = torch.tensor([0.0, torch.finfo(dtype).tiny, torch.finfo(dtype).max, torch.inf], dtype=torch.float64)
+    at = torch.cat([numbers, middle, past_the_end[None], edges]).to(dtype)
+    away = torch.full_like(at, torch.inf)
+    beside = torch.cat([at, torch.nextafter(at, away), torch.nextafter(at, -away)])
+    return torch.cat([beside, -beside])
+
+
+def random_bits(n=2**14):
+    x = torch.randint(-(2**31), 2**31, (n,), dtype=torch.int64, generator=torch.Generator().manual_seed(0))
+    return x.to(torch.int32).view(torch.float32)
+
+
+@cache
+def cases(format):
+    """By name: numbers without NaN, and the code that each should have."""
+    inputs = {
+        "every BF16": every(torch.bfloat16),
+        "every FP16": every(torch.float16),
+        "FP32 boundaries": boundaries(format, torch.float32),
+        "FP64 boundaries": boundaries(format, torch.float64),
+        "random FP32 bits": random_bits(),
+        "random FP32 in range": random_bits().view(torch.int32).float() * (1.1 * min(format.max, 1e6) / 2**31),
+    }
+    inputs = {name: x[~x.isnan()] for name, x in inputs.items()}
+    return {name: (x, nearest(x, format)) for name, x in inputs.items()}
+
+
+def codes_of(format, device=None):
+    return torch.arange(2**format.bits, dtype=torch.uint8, device=device)
+
+
+# Decoding.
+
+
+def same_numbers(actual, expected):
+    """Bit for bit; any NaN is NaN."""
+    actual, expected = actual.cpu().float(), expected.cpu().float()
+    bits = [x.masked_fill(x.isnan(), torch.nan).view(torch.int32) for x in (actual, expected)]
+    return bits[0].equal(bits[1])
+
+
+@each(FORMATS)
+def test_every_code_is_decoded_as_elsewhere(format, device):
+    numbers = decode(codes_of(format, device), format)
+    assert numbers.dtype == torch.float32 and numbers.device.type == device.type
+    assert same_numbers(numbers, ml_values(format))
+    assert same_numbers(values(format, device=device), numbers)
+    if format.name in TORCH:
+        assert same_numbers(numbers, codes_of(format).view(TORCH[format.name]).float())
+
+
+@each(FORMATS)
+def test_the_fields_add_up_to_the_code_and_to_the_value(format, device):
+    sign, exponent, mantissa, kind = (x.cpu() for x in fields(codes_of(format, device), format))
+    width = format.exponent_bits + format.mantissa_bits
+    assert (sign << width | exponent << format.mantissa_bits | mantissa).equal(codes_of(format).int())
+    numbers = ml_values(format)
+    fraction = mantissa.double() / 2**format.mantissa_bits
+    normal = (1 + fraction) * 2.0 ** (exponent - format.bias).double()
+    subnormal = fraction * 2.0 ** (1 - format.bias)
+    magnitude = torch.where(kind == Kind.NORMAL, normal, subnormal)
+    magnitude[kind == Kind.INFINITE] = torch.inf
+    magnitude[kind == Kind.NAN] = torch.nan
+    assert same_numbers(torch.where(sign == 1, -magnitude, magnitude), numbers)
+    assert (kind == Kind.ZERO).equal(numbers == 0)
+    assert (kind == Kind.SUBNORMAL).equal((numbers != 0) & (numbers.abs() < format.smallest_normal))
+
+
+# zeros, subnormal, normal, infinite, NaN
+@pytest.mark.parametrize(
+    "format, counts",
+    [(E4M3, (2, 14, 238, 0, 2)), (E5M2, (2, 6, 240, 2, 6)), (E2M1, (2, 2, 12, 0, 0)), (E8M0, (0, 0, 255, 0, 1))],
+    ids=["E4M3", "E5M2", "E2M1", "E8M0"],
+)
+def test_how_many_codes_there_are_of_each_kind(format, counts, device):
+    kind = fields(codes_of(format, device), format).kind
+    assert tuple(kind.bincount(minlength=5).tolist()) == counts
+
+
+@pytest.mark.parametrize(
+    "format, largest, smallest_normal, smallest",
+    [(E4M3, 448, 2**-6, 2**-9), (E5M2, 57344, 2**-14, 2**-16), (E2M1, 6, 1, 0.5), (E8M0, 2.0**127, 2**-127, 2**-127)],
+    ids=["E4M3", "E5M2", "E2M1", "E8M0"],
+)
+def test_the_ends_of_each_format(format, largest, smallest_normal, smallest):
+    assert (format.max, format.smallest_normal, format.smallest) == (largest, smallest_normal, smallest)
+    numbers = ml_values(format)
+    assert numbers[numbers > 0].min() == smallest and numbers[numbers.isfinite()].max() == largest
+    assert ml_dtypes.finfo(ML[format.name]).bits == format.bits
+    signs = 0 if format == E8M0 else 1
+    assert format.bits == signs + format.exponent_bits + format.mantissa_bits
+
+
+def test_e2m1_by_hand(device):
+    """Sixteen codes; 1.5 is 0|01|1: exponent 1, which is the bias, and one half."""
+    magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    assert values(E2M1, device=device).tolist() == [*magnitudes, *(-x for x in magnitudes)]
+    assert [int(x) for x in fields(torch.tensor(0b0011, dtype=torch.uint8), E2M1)] == [0, 1, 1, Kind.NORMAL]
+    ties = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 7.0], device=device)
+    assert decode(encode(ties, E2M1), E2M1).tolist() == [0, 1, 1, 2, 2, 4, 4, 6]
+
+
+def test_e4m3_by_hand(device):
+    """0|1001|101 is (1 + 5/8) · 2² = 6.5; 17 lies halfway between 16 and 18, and 16 is even."""
+    sign, exponent, mantissa, kind = fields(torch.tensor([0b01001101], dtype=torch.uint8), E4M3)
+    assert (int(sign), int(exponent), int(mantissa), int(kind)) == (0, 9, 5, Kind.NORMAL)
+    x = torch.tensor([6.5, 17.0, 19.0, 1000.0, -0.001], device=device)
+    assert encode(x, E4M3).tolist() == [0b01001101, 0b01011000, 0b01011010, 0x7E, 0x81]
+    assert decode(encode(x, E4M3), E4M3).tolist() == [6.5, 16.0, 20.0, 448.0, -(2**-9)]
+
+
+# Encoding.
+
+
+def errs(encoder, format, case="FP64 boundaries", device="cpu"):
+    x, expected = cases(format)[case]
+    return not encoder(x.to(device), format).cpu().equal(expected)
+
+
+@each(FORMATS)
+def test_every_rounding_goes_to_the_nearest_code_and_ties_to_the_even_one(format, device):
+    assert [case for case in cases(format) if errs(encode, format, case, device)] == []
+
+
+@each(FLOATS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_every_16_bit_number_is_encoded_as_elsewhere(format, dtype, device):
+    x = every(dtype)
+    x = x[~x.isnan()]
+    codes = encode(x.to(device), format).cpu()
+    clamped = x.float().clamp(-format.max, format.max)  # beyond, the tools differ: see below
+    assert codes.equal(ml_encode(clamped, format))
+    if format.name in TORCH:
+        assert codes.equal(clamped.to(TORCH[format.name]).view(torch.uint8))
+
+
+@each(FLOATS)
+def test_every_boundary_is_encoded_as_elsewhere(format, device):
+    x = boundaries(format, torch.float32).clamp(-format.max, format.max)
+    codes = encode(x.to(device), format).cpu()
+    assert codes.equal(ml_encode(x, format))
+    if format.name in TORCH:
+        assert codes.equal(x.to(TORCH[format.name]).view(torch.uint8))
+
+
+def test_e8m0_agrees_with_the_tools_on_powers_of_two(device):
+    """Between them the tools round to the nearest, half upwards; the scale of MX is rounded down."""
+    x = ml_values(E8M0)[:255].float()
+    assert encode(x.to(device), E8M0).cpu().equal(torch.arange(255).byte())
+    assert ml_encode(x, E8M0).equal(torch.arange(255).byte())
+    assert x.to(torch.float8_e8m0fnu).view(torch.uint8).equal(torch.arange(255).byte())
+
+
+NAN = math.nan
+# format, number, encode's code, ml_dtypes', torch's: where versions or signs of NaN differ, each that may be
+DIFFERENCES = [
+    (E4M3, NAN, 0x7F, 0x7F, {0x7F}),
+    (E4M3, -NAN, 0x7F, 0xFF, {0x7F, 0xFF}),
+    (E4M3, 464.0, 0x7E, 0x7E, {0x7E}),  # a tie, and 480 is no number
+    (E4M3, 465.0, 0x7E, 0x7F, {0x7F, 0x7E}),  # torch 2.11 says NaN, 2.13 saturates
+    (E4M3, math.inf, 0x7E, 0x7F, {0x7F, 0x7E}),
+    (E4M3, -math.inf, 0xFE, 0xFF, {0xFF, 0xFE}),
+    (E5M2, NAN, 0x7F, 0x7E, {0x7F}),
+    (E5M2, -NAN, 0x7F, 0xFE, {0x7F, 0xFF}),
+    (E5M2, 61440.0, 0x7B, 0x7C, {0x7C}),
+    (E5M2, math.inf, 0x7B, 0x7C, {0x7C}),
+    (E5M2, -math.inf, 0xFB, 0xFC, {0xFC}),
+    (E2M1, NAN, 0x7, 0x8, None),  # PTX's satfinite says +6 too; ml_dtypes -0
+    (E2M1, -NAN, 0x7, 0x0, None),
+    (E2M1, math.inf, 0x7, 0x7, None),
+    (E2M1, -math.inf, 0xF, 0xF, None),
+    (E8M0, NAN, 0xFF, 0xFF, {0xFF}),
+    (E8M0, math.inf, 0xFF, 0xFF, {0xFF}),
+    (E8M0, -math.inf, 0xFF, 0xFF, {0xFF}),
+    (E8M0, 3.0, 0x80, 0x81, {0x81}),  # they round to nearest, and this tie to 4
+    (E8M0, 3e38, 0xFE, 0xFF, {0xFF}),
+    (E8M0, 0.0, 0x00, 0xFF, {0x00}),
+    (E8M0, -0.0, 0x00, 0xFF, {0x00}),
+    (E8M0, -1.0, 0x7F, 0xFF, {0x7F}),
+]
+
+
+@pytest.mark.parametrize(
+    "format, number, ours, of_ml_dtypes, of_torch",
+    DIFFERENCES,
+    ids=lambda x: x.name if isinstance(x, tuple) else str(x) if isinstance(x, float) else "",
+)
+def test_where_the_tools_differ(format, number, ours, of_ml_dtypes, of_torch, device):
+    x = torch.tensor([number])
+    assert x.signbit().item() == (math.copysign(1, number) < 0)
+    assert encode(x.to(device), format).tolist() == [ours]
+    assert on(device, encoder_of(format), x).tolist() == [ours]
+    assert ml_encode(x, format).tolist() == [of_ml_dtypes]
+    if of_torch is not None:
+        assert x.to(TORCH[format.name]).view(torch.uint8).item() in of_torch
+
+
+@each(FORMATS)
+def test_every_nan_goes_to_one_code(format, device):
+    x = torch.cat([every(dtype)[every(dtype).isnan()].float() for dtype in (torch.bfloat16, torch.float16)])
+    assert len(x) == 2 * 127 + 2 * 1023
+    code = E2M1.largest if format == E2M1 else format.nan
+    assert encode(x.to(device), format).eq(code).all()
+    assert on(device, encoder_of(format), x).eq(code).all()
+
+
+@each(FORMATS)
+def test_what_was_decoded_encodes_to_the_same_code(format, device):
+    """But NaN, which has one code, and infinity, which saturates."""
+    codes = codes_of(format, device)
+    finite = fields(codes, format).kind < Kind.INFINITE
+    assert encode(decode(codes, format), format)[finite].equal(codes[finite])
+    assert int(finite.sum()) == {"E4M3": 254, "E5M2": 248, "E2M1": 16, "E8M0": 255}[format.name]
+
+
+# Wrong encoders, each of which the table of numbers must tell from the right one.
+
+
+def steps(x, format):
+    magnitude = x.double().abs().nan_to_num(posinf=1e300).clamp(max=format.max)
+    exponent = magnitude.clamp(min=format.smallest_normal).log2().floor()
+    return magnitude / 2 ** (exponent - format.mantissa_bits), exponent
+
+
+def wrong(round):
+    def encoder(x, format):
+        count, exponent = steps(x, format)
+        code = round(count) + (exponent - 1 + format.bias) * 2**format.mantissa_bits
+        return (code.int() + (x.signbit().int() << format.bits - 1)).byte()
+
+    return encoder
+
+
+def no_subnormals(x, format):
+    return encode(torch.where(x.abs() < format.smallest_normal, torch.zeros_like(x).copysign(x), x), format)
+
+
+def rounded_to_bf16_first(x, format):
+    return encode(x.bfloat16(), format)
+
+
+def rounded_to_fp32_first(x, format):
+    return encode(x.float(), format)
+
+
+def minus_zero_lost(x, format):
+    return encode(x + 0.0, format)
+
+
+def wraps(x, format):
+    codes = encode(x.clamp(-format.max, format.max), format)
+    return codes + (x.abs() > format.max).byte()
+
+
+WRONG = [
+    ("ties away from zero", wrong(lambda count: (count + 0.5).floor())),
+    ("ties towards zero", wrong(lambda count: (count - 0.5).ceil())),
+    ("cut off", wrong(torch.floor)),
+    ("no subnormal numbers", no_subnormals),
+    ("rounded twice, by way of BF16", rounded_to_bf16_first),
+    ("rounded twice, by way of FP32", rounded_to_fp32_first),
+    ("-0 becomes 0", minus_zero_lost),
+    ("does not saturate", wraps),
+]
+
+
+@each(FLOATS)
+@pytest.mark.parametrize("encoder", [x[1] for x in WRONG], ids=[x[0] for x in WRONG])
+def test_a_wrong_encoder_is_rejected(encoder, format):
+    assert errs(encoder, format)
+
+
+@each(FLOATS)
+def test_they_differ_from_a_right_one_in_the_rounding_alone(format):
+    assert not errs(wrong(torch.round), format)
+
+
+def test_an_e8m0_scale_rounded_to_the_nearest_is_rejected():
+    assert errs(lambda x, format: encode(x * 4 / 3, format), E8M0)
+
+
+# The same inside a Triton kernel.
+
+
+@triton.jit
+def apply(inputs, outputs, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(outputs + i, FUNCTION(tl.load(inputs + i, i < n)), i < n)
+
+
+def on(device, function, x):
+    """A device function of every element, by a kernel: FP32 -> uint8 or uint8 -> FP32; the result on the CPU."""
+    x = x.to(device).contiguous()
+    out = torch.empty(x.shape, dtype=torch.uint8 if x.is_floating_point() else torch.float32, device=device)
+    block = 1024 if device.type == "cuda" else 2**17
+    apply[(triton.cdiv(x.numel(), block),)](x, out, x.numel(), FUNCTION=function, BLOCK=block)
+    return out.cpu()
+
+
+def encoder_of(format):
+    return getattr(value_triton, "encode_e8m0_floor" if format == E8M0 else f"encode_{format.name.lower()}")
+
+
+def decoder_of(format):
+    return getattr(value_triton, f"decode_{format.name.lower()}")
+
+
+def in_fp32(format):
+    """Every case that FP32 has: numbers and their codes."""
+    found = [(x.float(), expected) for x, expected in cases(format).values() if x.dtype != torch.float64]
+    return (torch.cat(x) for x in zip(*found, strict=True))
+
+
+@each(FORMATS)
+def test_the_device_function_encodes_bit_for_bit(format, device):
+    x, expected = in_fp32(format)
+    assert on(device, encoder_of(format), x).equal(expected)
+
+
+@each(FORMATS)
+def test_the_device_function_decodes_bit_for_bit(format, device):
+    assert same_numbers(on(device, decoder_of(format), codes_of(format)), values(format))
+
+
+@triton.jit
+def line_rounded_twice(x):
+    """encode_e2m1 with the middle line wrong: the sum with 2 rounds, and then again beside 2^23."""
+    x = tl.where(x < 6.0, x, 6.0)
+    magnitude = tl.minimum(tl.abs(x), 6.0)
+    to_4 = (magnitude + 2.0) + 8388608.0
+    lines = tl.minimum(tl.minimum(magnitude * 2.0 + 8388608.0, to_4), magnitude * 0.5 + 8388612.0)
+    return (lines.to(tl.uint32, bitcast=True) | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
+
+
+@triton.jit
+def by_way_of_fp32_subnormals(x):
+    """encode_e2m1 with its subnormal numbers laid over FP32's, where the last bit of x is lost."""
+    bits = (tl.minimum(tl.abs(x), 6.0) * 2.0**-126).to(tl.uint32, bitcast=True)
+    code = (bits + 0x1FFFFF + ((bits >> 22) & 1)) >> 22
+    return (code | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
+
+
+@triton.jit
+def unsigned(x):
+    return value_triton.encode_e2m1(tl.abs(x))
+
+
+@pytest.mark.parametrize("function", [line_rounded_twice, by_way_of_fp32_subnormals, unsigned])
+def test_a_wrong_device_function_is_rejected(function, device):
+    x, expected = in_fp32(E2M1)
+    assert not on(device, function, x).equal(expected)
+
+
+@triton.jit
+def to_e4m3_in_hardware(x):
+    return x.to(tl.float8e4nv).to(tl.uint8, bitcast=True)
+
+
+@triton.jit
+def to_e5m2_in_hardware(x):
+    return x.to(tl.float8e5).to(tl.uint8, bitcast=True)
+
+
+@triton.jit
+def from_e4m3_in_hardware(code):
+    return code.to(tl.float8e4nv, bitcast=True).to(tl.float32)
+
+
+@triton.jit
+def from_e5m2_in_hardware(code):
+    return code.to(tl.float8e5, bitcast=True).to(tl.float32)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "format, to, back",
+    [(E4M3, to_e4m3_in_hardware, from_e4m3_in_hardware), (E5M2, to_e5m2_in_hardware, from_e5m2_in_hardware)],
+    ids=["E4M3", "E5M2"],
+)
+def test_the_gpu_converts_the_same(format, to, back, device):
+    """Hopper's own conversions saturate too; of NaN only that it stays NaN is asked."""
+    x, expected = in_fp32(format)
+    assert on(device, to, x).equal(expected)
+    nan = torch.full((4,), torch.nan)
+    assert decode(on(device, to, nan), format).isnan().all()
+    assert same_numbers(on(device, back, codes_of(format)), values(format))
+
+
+# Properties.
+
+ROW = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
+NEAR = st.lists(st.floats(-8, 8, width=32), min_size=1, max_size=40)
+hypothesis_settings = settings(deadline=None, derandomize=True, max_examples=60)
+
+
+@each(FLOATS)
+@hypothesis_settings
+@given(st.one_of(ROW, NEAR))
+def test_rounding_is_monotone_and_symmetric(format, row):
+    x = torch.tensor(row).sort().values
+    rounded = decode(encode(x, format), format)
+    assert (rounded.diff() >= 0).all()
+    assert same_numbers(decode(encode(-x, format), format), -rounded)
+
+
+@each(FLOATS)
+@hypothesis_settings
+@given(st.one_of(ROW, NEAR))
+def test_the_error_is_at_most_half_a_step_or_the_clip(format, row):
+    x = torch.tensor(row).double()
+    _, exponent = torch.frexp(x.abs().clamp(format.smallest_normal, format.max))
+    half_a_step = 2.0 ** (exponent - 1 - format.mantissa_bits).double() / 2
+    clip = (x.abs() - format.max).clamp(min=0)
+    error = (decode(encode(x, format), format) - x).abs()
+    assert torch.where(clip > 0, error == clip, error <= half_a_step).all()
+
+
+@hypothesis_settings
+@given(st.lists(st.floats(2.0**-126, 2.0**126, width=32), min_size=1, max_size=40))
+def test_a_scale_is_the_power_of_two_at_or_below(row):
+    x = torch.tensor(row).sort().values
+    scale = decode(encode(x, E8M0), E8M0)
+    assert ((scale <= x) & (x < 2 * scale)).all() and (scale.diff() >= 0).all()
+
+
+# Neighbours.
+
+
+@each(FORMATS)
+def test_neighbours_are_the_numbers_on_either_side(format, device):
+    x = torch.cat([boundaries(format, torch.float64), random_bits(500).double()])
+    x = x[~x.isnan()]
+    numbers = ml_values(format)
+    numbers = numbers[numbers.isfinite()]
+    below, rounded, above = (number.cpu() for number in neighbours(x.to(device), format))
+    assert below.equal(torch.where(numbers < x[:, None], numbers, -torch.inf).amax(-1).float())
+    assert above.equal(torch.where(numbers > x[:, None], numbers, torch.inf).amin(-1).float())
+    assert same_numbers(rounded, decode(encode(x, format), format))
+    assert not any((number.signbit() & (number == 0)).any() for number in (below, above)), "-0 is no number of its own"
+    if format != E8M0:
+        finite = x.isfinite()
+        assert ((below == rounded) | (above == rounded) | (x == rounded))[finite].all()
+
+
+def test_neighbours_by_hand(device):
+    x = torch.tensor([1.3, 1.0, 0.0, 448.0, -500.0, torch.nan], device=device)
+    below, rounded, above = (number.tolist() for number in neighbours(x, E4M3))
+    assert below[:5] == [1.25, 0.9375, -(2**-9), 416.0, -torch.inf]
+    assert rounded[:5] == [1.25, 1.0, 0.0, 448.0, -448.0]
+    assert above[:5] == [1.375, 1.125, 2**-9, torch.inf, -448.0]
+    assert all(math.isnan(numbers[5]) for numbers in (below, rounded, above))
+    assert neighbours(torch.tensor(2.2), E2M1).above.shape == ()
+
+
+# Packing, shapes, errors.
+
+
+def test_two_codes_to_a_byte_the_first_in_the_low_nibble(device):
+    codes = torch.tensor([[0x1, 0x2, 0xF, 0x0], [0x8, 0x7, 0x3, 0xA]], dtype=torch.uint8, device=device)
+    assert pack_e2m1(codes).tolist() == [[0x21, 0x0F], [0x78, 0xA3]]
+    every_byte = torch.arange(256, dtype=torch.uint8, device=device)
+    assert pack_e2m1(unpack_e2m1(every_byte)).equal(every_byte)
+    assert unpack_e2m1(pack_e2m1(codes)).equal(codes)
+    numbers = np.array([0.5, -6.0, 3.0, -0.0], dtype=np.float32)
+    packed = pack_e2m1(torch.from_numpy(numbers.astype(ML["E2M1"]).view(np.uint8)).to(device))
+    assert packed.tolist() == [0xF1, 0x85]
+    assert pack_e2m1(codes[:, :0]).shape == (2, 0) and unpack_e2m1(codes[:0]).shape == (0, 8)
+
+
+@each(FORMATS)
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,), (2, 3, 5)])
+def test_shapes_stay(format, shape, device):
+    x = torch.randn(shape, device=device).abs()
+    codes = encode(x, format)
+    assert codes.shape == decode(codes, format).shape == fields(codes, format).kind.shape == x.shape
+    assert all(number.shape == x.shape for number in neighbours(x, format))
+
+
+@each(FORMATS)
+def test_strides_and_gradients_change_nothing(format, device):
+    x = torch.randn(6, 10, device=device)
+    expected = encode(x, format)
+    assert encode(x.t().contiguous().t(), format).equal(expected)
+    assert encode(x[::2, 1::3], format).equal(expected[::2, 1::3])
+    assert encode(x.requires_grad_(), format).equal(expected)
+    assert decode(expected[::2, 1::3], format).equal(decode(expected, format)[::2, 1::3])
+    assert neighbours(x.t(), format).above.equal(neighbours(x, format).above.t())
+
+
+BYTES = torch.zeros(4, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: encode([1.0], E4M3), TypeError, "values is list, a tensor is wanted"),
+        (lambda: encode(torch.zeros(2, dtype=torch.int32), E4M3), TypeError, r"values is torch\.int32, float64"),
+        (lambda: encode(torch.zeros(2).to(torch.float8_e5m2), E4M3), TypeError, r"values is torch\.float8_e5m2"),
+        (lambda: encode(torch.zeros(2), "E4M3"), TypeError, "format is str"),
+        (lambda: neighbours(BYTES, E4M3), TypeError, r"x is torch\.uint8, float64"),
+        (lambda: decode(3, E4M3), TypeError, "codes is int, a tensor is wanted"),
+        (lambda: decode(BYTES.int(), E4M3), TypeError, r"codes is torch\.int32, torch\.uint8 is wanted"),
+        (lambda: values("E4M3"), TypeError, "format is str"),
+        (lambda: decode(BYTES, torch.float8_e5m2), TypeError, "format is dtype"),
+        (lambda: decode(BYTES + 16, E2M1), ValueError, "codes has 16, E2M1 has 4 bits: 0 to 15 is wanted"),
+        (lambda: fields(BYTES + 200, E2M1), ValueError, "codes has 200"),
+        (lambda: pack_e2m1(BYTES + 16), ValueError, "codes has 16"),
+        (lambda: pack_e2m1(BYTES[:3]), ValueError, r"codes has shape \[3\], an even last size is wanted"),
+        (lambda: pack_e2m1(BYTES[0]), ValueError, r"codes has shape \[\]"),
+        (lambda: pack_e2m1(BYTES.float()), TypeError, r"codes is torch\.float32"),
+        (lambda: unpack_e2m1(BYTES[0]), ValueError, "packed has 0 dimensions"),
+        (lambda: unpack_e2m1(BYTES.short()), TypeError, r"packed is torch\.int16"),
+        (lambda: unpack_e2m1(None), TypeError, "packed is NoneType"),
+    ],
+)
+def test_bad_input_is_named(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
