@@ -133,6 +133,8 @@ def visit(browser, url):
         for pattern, handler in (routes or {}).items():
             page.route(pattern, handler)
         assert page.goto(url + path).ok
+        page.wait_for_selector("[data-opens]", state="attached")  # scripts run when the page has been shown
+        page.evaluate("new Promise((started) => setTimeout(started))")
         return page
 
     open_page.errors = errors

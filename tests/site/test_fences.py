@@ -308,7 +308,15 @@ def test_a_number_has_its_record_shown_on_the_page():
 
 @pytest.mark.parametrize(
     "value, text",
-    [(0.0, "0"), (0.25, "0.25"), (1234.5678, "1235"), (123456.7, "123457"), (1.5e-42, "1.500·10⁻⁴²"), (1e-3, "0.001"), (-0.5, "−0.5")],
+    [
+        (0.0, "0"),
+        (0.25, "0.25"),
+        (1234.5678, "1235"),
+        (123456.7, "123457"),
+        (1.5e-42, "1.500·10⁻⁴²"),
+        (1e-3, "0.001"),
+        (-0.5, "−0.5"),
+    ],
 )
 def test_numbers_in_a_table_keep_four_digits(value, text):
     assert outputs.number(value) == text

@@ -57,7 +57,9 @@ def test_the_search_index_is_fetched_when_it_is_asked_for():
     assert mended == SCRIPT.replace(fetch, f"{asked},B(()=>{fetch}),S(1))")
 
 
-@pytest.mark.parametrize("changed", ["", SCRIPT * 2, SCRIPT.replace("search_index", "index"), SCRIPT.replace("!==", "!=")])
+@pytest.mark.parametrize(
+    "changed", ["", SCRIPT * 2, SCRIPT.replace("search_index", "index"), SCRIPT.replace("!==", "!=")]
+)
 def test_a_script_of_material_without_what_is_mended_stops_the_build(changed):
     with pytest.raises(PluginError, match=r"bundle\.js: Material's script waits"):
         mends.search_when_asked(changed, "bundle.js")

@@ -75,7 +75,10 @@ def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
 
 
 def says_how_to_run(notice, name: str) -> bool:
-    return f"{name} awaits its run" in notice.get_text() and f".venv/bin/python {records.path(name).relative_to(ROOT)}" in notice.get_text()
+    return (
+        f"{name} awaits its run" in notice.get_text()
+        and f".venv/bin/python {records.path(name).relative_to(ROOT)}" in notice.get_text()
+    )
 
 
 def test_there_is_a_page_for_everything(pages):
