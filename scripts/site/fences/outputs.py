@@ -6,12 +6,14 @@ import json
 import re
 from datetime import date
 from html import escape
+from pathlib import Path
 
-from scripts.records import TABLE, Record, RecordError, Suite
-from scripts.site import quotes
+from scripts.records import TABLE, Missing, Outcome, Record, RecordError
+from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
+TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.suite; make record does so, too."
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -66,7 +68,7 @@ def folded_table_html(table: dict) -> str:
     )
 
 
-def suite_html(suite: Suite) -> str:
+def suite_html(suite: Outcome, root: Path) -> str:
     """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
     rows, reasons, totals = [], [], [0, 0, 0.0]
     for path, file in suite.files.items():
@@ -74,7 +76,7 @@ def suite_html(suite: Suite) -> str:
         skipped = [*file["skipped"].items()]
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        rows.append(suite_row(f"{escape(quotes.purpose(path))}<br><code>{name}</code>", counts))
+        rows.append(suite_row(f"{escape(symbols.purpose(path, root))}<br><code>{name}</code>", counts))
         reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
     table = (
@@ -121,7 +123,22 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
-def provenance_html(record: Record | Suite, url: str | None = None) -> str:
+def ran_html(record: Record | None, fault: RecordError | None, name: str, how: str, url: str | None = None) -> str:
+    """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
+    make it.
+
+    url: where the snippet's page is, if that is not the page itself
+    """
+    if record:
+        return (stale_html(fault) if fault else "") + provenance_html(record, url)
+    return notice_html(f"{name} awaits its run on a GPU. {how}" if isinstance(fault, Missing) else str(fault))
+
+
+def to_run(snippet: str) -> str:
+    return f"To run it yourself: make run SNIPPET={snippet}; to record it: make record."
+
+
+def provenance_html(record: Record, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])
@@ -130,6 +147,18 @@ def provenance_html(record: Record | Suite, url: str | None = None) -> str:
         f'<p class="hb-provenance">{name} ran on {ran["gpu"]}, {day.day} {day:%B %Y} · torch {ran["torch"]} · '
         f"triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · Python {ran['python']}</p>"
     )
+
+
+def stale_html(fault: RecordError) -> str:
+    """The mark of an output that a preview shows although its source has changed."""
+    return f'<p class="hb-stale" title="{escape(str(fault))}">recorded from older source</p>'
+
+
+def value_html(question: str, number: str, where: str, fault: RecordError | None = None) -> str:
+    """A number in running text; ``where`` says on hover what it rests on."""
+    marked = f'<span class="hb-stale" title="{escape(str(fault))}">older source</span>' if fault else ""
+    text = f"{escape(as_printed(number))}{marked}"
+    return f'<span class="hb-value" data-value="{escape(question)}" title="{escape(where)}">{text}</span>'
 
 
 def notice_html(text: str) -> str:
