@@ -8,6 +8,11 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     record    every table that a snippet left when it was recorded, where that was, and the command
     suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
     value     one number in running text, of a record, the hardware registry or a cost function
+
+Two stand only on the pages made of snippets:
+
+    snippet   what to download, where the snippet ran, how to run it
+    cell      a code cell and what it printed when it was recorded
 """
 
 from __future__ import annotations
@@ -58,17 +63,19 @@ def any_option(language, inputs, options, attrs, md) -> bool:
 class Fences:
     """The formatters of one build, and the page on which they stand.
 
-    library: what a value can ask beside records, ``{"hardware": module, "cost": module}``
+    library: the modules that a value asks besides records, ``{"hardware": …, "cost": …}``
+    repository: the address that a reader clones, empty if it is not known
     """
 
-    def __init__(self, reader: records.Reader, library: dict[str, str]):
+    def __init__(self, reader: records.Reader, library: dict[str, str], repository: str = ""):
         self.reader = reader
         self.library = {name: import_module(module) for name, module in library.items()}
+        self.repository = repository
         self.page = Page()
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
-        formatters = (self.source, self.run, self.figure, self.record, self.suite)
+        formatters = (self.source, self.run, self.figure, self.record, self.suite, self.snippet, self.cell)
         config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
             {"name": each.__name__, "class": each.__name__, "format": each, "validator": any_option}
             for each in formatters
@@ -97,9 +104,22 @@ class Fences:
             raise self.page.fail("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
         code = highlighted(cells[tag], md, {"title": f"{path} · {tag}"})
         record, ran = self.recorded(name)
-        printed = record.outputs.get(tag, []) if record else []
-        result = "".join(outputs.output_html(output, mark) for output in printed)
-        return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{result}{ran}</div>'
+        printed = outputs.cell_html(record, name, tag)
+        return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{printed}{ran}</div>'
+
+    @fence()
+    def snippet(self, name: str, options: dict, md) -> str:
+        record, fault = self.reader.look(name)
+        ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
+        return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
+
+    @fence()
+    def cell(self, mark: str, options: dict, md) -> str:
+        name, _, tag = mark.partition(":")
+        (source,) = (cell.source for cell in self.reader.snippet(name).cells if cell.id == tag)
+        record, _ = self.reader.look(name)
+        code = highlighted(source, md, {})
+        return f'<div class="hb-source" data-quote="{mark}">{code}</div>{outputs.cell_html(record, name, tag)}'
 
     @fence("caption")
     def figure(self, name: str, options: dict, md) -> str:

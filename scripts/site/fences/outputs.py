@@ -17,6 +17,12 @@ TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.suite; make record do
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def cell_html(record: Record | None, name: str, tag: str) -> str:
+    """What a cell left when it was recorded; nothing if it awaits its run or, in a preview, is new."""
+    recorded = record.outputs.get(tag, []) if record else []
+    return "".join(output_html(output, f"{name}:{tag}") for output in recorded)
+
+
 def output_html(output: dict, mark: str) -> str:
     """One output of a notebook.  ``mark`` names the cell it came from: ``three_matmuls:shapes``."""
     if output["output_type"] == "stream":
@@ -136,6 +142,23 @@ def ran_html(record: Record | None, fault: RecordError | None, name: str, how: s
 
 def to_run(snippet: str) -> str:
     return f"To run it yourself: make run SNIPPET={snippet}; to record it: make record."
+
+
+def downloads_html(snippet: str) -> str:
+    links = (f'<a href="../{snippet}.{kind}" download>{snippet}.{kind}</a>' for kind in ("py", "ipynb", "zip"))
+    return f'<p class="hb-downloads">{" ".join(links)}</p>'
+
+
+def from_nothing_html(snippet: str, repository: str) -> str:
+    """How to run a snippet on a machine that has nothing of the handbook yet."""
+    clone = f"<code>git clone {escape(repository)} handbook</code>, <code>cd handbook</code>, then" if repository else ""
+    tools = f"{'git, ' if repository else ''}make and Python 3.11 or newer"
+    return (
+        f"<p>Run it, with a GPU or without, on a machine with {tools}: {clone or 'from the root of the repository,'} "
+        f"<code>make run SNIPPET={snippet}</code>. It sets up torch and triton, once. Or unpack "
+        f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "
+        f"installed, <code>python {snippet}/{snippet}.py</code> runs it.</p>"
+    )
 
 
 def provenance_html(record: Record, url: str | None = None) -> str:

@@ -97,6 +97,18 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Pa
     return expanded(nav)
 
 
+def sheets(nav: list, docs: Path) -> list[Path]:
+    """The whiteboard sheets in the order of the navigation, those that belong to no chapter among them."""
+    found = []
+    for entry in nav:
+        if isinstance(entry, dict):
+            for below in entry.values():
+                found += sheets(below if isinstance(below, list) else [below], docs)
+        elif entry.startswith("whiteboard/") and entry not in ("whiteboard/index.md", "whiteboard/all.md"):
+            found.append(docs / entry)
+    return found
+
+
 def chapter_entries(chapters: list[Chapter]) -> list[dict]:
     """Chapters with their numbers, those of a part below its title and Roman number."""
     entries: list[dict] = []
