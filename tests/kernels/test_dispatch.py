@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import kernels
-from kernels import dispatch, hopper, reference
+from kernels import dispatch, reference
 from kernels.bench.memory import peak_memory
 from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
@@ -131,7 +131,7 @@ def test_without_gluon_hopper_takes_flash_and_without_a_compiler_the_reference(g
 
 
 def test_each_rung_can_be_chosen_where_these_tests_run():
-    assert dispatch.GLUON, "kernels.hopper cannot be imported with this triton"
+    assert dispatch.GLUON, "kernels.hopper.call cannot be imported with this triton"
     assert torch.cuda.is_available() == dispatch.COMPILES
 
 
@@ -157,7 +157,7 @@ def test_what_is_chosen_takes_its_input(data):
     dtype = data.draw(choose([FP64, FP32, FP16, BF16]))
     with pytest.MonkeyPatch.context() as monkeypatch, FakeTensorMode():
         pretend(monkeypatch, capability, data.draw(choose([1e6, 80e9])))
-        monkeypatch.setattr(hopper, "launch", lambda *x: None)
+        monkeypatch.setattr("kernels.hopper.call.launch", lambda *x: None)
         monkeypatch.setattr(dispatch, "three_lines", lambda q, k, v, **_: torch.empty(*q.shape[:-1], v.shape[-1]).to(q))
         q = torch.empty(*before, key_heads * group, seq_q, head_dim, device="cuda", dtype=dtype)
         k, v = (torch.empty(*before, key_heads, seq_k, d, device="cuda", dtype=dtype) for d in (head_dim, width))
@@ -381,7 +381,7 @@ def test_without_gluon_it_works():
 
 
 def test_the_package_knows_both_names():
-    assert kernels.attention is reference.attention
+    assert kernels.attention is attention
     assert kernels.fastest_rung is fastest_rung and kernels.hopper_attention is hopper_attention
 
 

@@ -1,0 +1,140 @@
+"""What the corrections claim in words beside what the chapters do."""
+
+from kernels.bench.cost import attention_flops, mb, qkvo_bytes, square_bytes
+from kernels.bench.hardware import A100, H100, V100
+from tests.budget import FACTOR
+from tests.claims.rows import chip, close, rounded, row, rows
+from tests.docs.by_hand import S
+
+HEAD_DIMS = (64, 128, 256)
+
+
+def the_diagonal_loses_one_row():
+    """In the three words each word's score of itself is once below the best other, and twice equal to it."""
+    others = [max(score for at, score in enumerate(scores) if at != word) for word, scores in enumerate(S)]
+    assert sorted(S[word][word] - others[word] for word in range(3)) == [-1, 0, 0]
+
+
+def flash_is_nearer_to_fp64():
+    """In the first run FlashAttention's largest and mean errors are below those of the three lines."""
+    lines, flash = (row("flash_first", "errors", form=form) for form in ("attention", "flash_attention"))
+    assert flash["largest"] < lines["largest"] and flash["mean"] < lines["mean"]
+
+
+def the_budget_is_one_and_a_half():
+    """The budget of errors is 1.5 times PyTorch's own."""
+    assert FACTOR == 1.5
+
+
+def exp_overflows_above(fp16, fp32):
+    """The last score whose exponential is a number is 11.09 in FP16 and 88.7 in FP32."""
+    for kind, typed in (("FP16", fp16), ("FP32", fp32)):
+        assert rounded(row("overflow", "where", type=kind)["last"], typed) == typed
+
+
+def it_makes_six():
+    """With caches kept the counters see 6 squares of traffic."""
+    counted = row("hbm_traffic", "whole", form="attention", n=8192)
+    assert round(counted["kept"] / mb(square_bytes(8192, 2))) == 6
+
+
+def squares_counted(trips):
+    """With caches flushed the counters see 5.6 squares of traffic."""
+    counted = row("hbm_traffic", "whole", form="attention", n=8192)
+    assert rounded(counted["flushed"] / mb(square_bytes(8192, 2)), trips) == trips
+
+
+def fused_prefill_does(operations):
+    """In 16 bits fused prefill does N/2 FLOP for each byte that must move, 4096 at N = 8192."""
+    for n in (1024, 8192):
+        assert attention_flops(n, 128) / qkvo_bytes(n, 128, 2) == n / 2
+    assert operations == 8192 / 2
+
+
+def neither_matmul_reaches_half():
+    """QKᵀ and PV of the three lines reach less than half of the peak."""
+    reached = (row("roofline", "reached", step=step)["reached"] for step in ("QKᵀ", "PV"))
+    assert all(1e12 * found < chip("bf16 peak") / 2 for found in reached)
+
+
+def _softmax(row_of):
+    return row("roofline", "softmax", row=row_of)
+
+
+def softmax_reaches_a_third():
+    """For rows of 8192 PyTorch's softmax reaches 0.27 to 0.4 of a copy's speed."""
+    assert 0.27 < _softmax(8192)["speed"] / _softmax(None)["speed"] < 0.4
+
+
+def a_few_lines_are_twice_as_fast():
+    """For rows of 8192 our softmax is 1.8 to 2.2 times as fast as PyTorch's."""
+    assert 1.8 < _softmax(8192)["time"] / _softmax(8192)["ours"] < 2.2
+
+
+def tensor_cores_were_eight_times_as_fast():
+    """A V100's peak in 16 bits is 8 times that of its FP32 lanes, to the whole number."""
+    assert round(V100["fp16 tensor core peak"].value / V100["fp32 peak"].value) == 8
+
+
+def they_are_sixteen_times_as_fast():
+    """On an A100 the ratio of the peaks is 16, on an H100 that of the FLOP in each clock."""
+    assert A100["fp16 tensor core peak"].value / A100["fp32 peak"].value == 16
+    assert H100["bf16 tensor core"].value / H100["fp32 lanes"].value == 16
+
+
+def _prefill(direction, head_dim):
+    return rows("prefill_speed", f"{direction}_{head_dim}")
+
+
+def two_and_a_half_to_ten_times():
+    """Forward, full, at N = 4096 and 16384 our kernel is 2.5 to 10 times as fast, the most at the smallest heads."""
+    times = {
+        (found["form"], head_dim, found["n"]): found["median"]
+        for head_dim in HEAD_DIMS
+        for found in _prefill("forward", head_dim)
+        if not found["causal"]
+    }
+    faster = [
+        times["attention", d, n] / times["flash_attention", d, n]
+        for d in HEAD_DIMS
+        for n in (4096, 16384)
+        if ("attention", d, n) in times
+    ]
+    assert len(faster) >= 3 and 2.5 <= min(faster) <= max(faster) <= 10
+    assert (faster[0], faster[-1]) == (max(faster), min(faster))
+
+
+def slower_than_cudnn_in_most_settings():
+    """Forward our portable kernel is slower than cuDNN in more than half of the settings."""
+    ours = [found["ratio"] for d in HEAD_DIMS for found in _prefill("forward", d) if found["form"] == "flash_attention"]
+    assert sum(ratio < 1 for ratio in ours) > len(ours) / 2
+
+
+def turns_gain_little_and_lose_more():
+    """Taking turns changes the speed to 1.04 times at most, and to less than 0.95 in some setting."""
+    found = [each["gain"] for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}", step="turns=True")]
+    assert min(found) < 0.95 < 1 < max(found) < 1.04
+
+
+def _long_causal(step):
+    return row("hopper_steps", "steps_128", n=16384, causal=True, step=step)["gain"]
+
+
+def persistence_cost_a_third():
+    """Causal, N = 16,384, d = 128: with persistence alone 2/3 of the speed, to 3 %."""
+    assert close(_long_causal("persistent"), 2 / 3, 0.03)
+
+
+def pairs_bring_it_back():
+    """There persistence and pairs together have the speed from before, to 3 %."""
+    assert close(_long_causal("persistent") * _long_causal("paired"), 1, 0.03)
+
+
+def counting_predicts_it():
+    """There the gain of pairs is the counted one, to 3 %."""
+    assert close(_long_causal("paired"), row("hopper_shares", "shares", head_dim=128, n=16384)["gain"], 0.03)
+
+
+def two_and_a_half_to_three_and_a_quarter():
+    """In every setting our decode kernel in NVFP4 is 2.5 to 3.25 times as fast as cuDNN in 16 bits."""
+    assert all(2.5 <= row["ratio"] <= 3.25 for row in rows("decode_speed", "decode", cache="nvfp4", form="ours"))

@@ -1,0 +1,297 @@
+"""What chapter 11 and its sheet claim in words.  Of the compiled kernel and its lanes it needs torch and Triton."""
+
+from ast import literal_eval
+from functools import cache
+
+from kernels.bench.cost import attention_flops
+from tests.claims.rows import chip, close, rounded, row, rows
+
+W = 4096
+REST, ATTENTION = 24 * W * W, attention_flops(1, W) * W  # FLOP of a token; in 16 bits as many bytes
+FORMATS = ("bf16", "fp8", "nvfp4")
+
+
+def _form(name, cache, **wanted):
+    """The rows of one kernel and one cache, in the order of the four settings."""
+    return rows("decode_speed", "decode", form=name, cache=cache, **wanted)
+
+
+def _column(name, cache, key):
+    return [found[key] for found in _form(name, cache)]
+
+
+def _sum_reaches():
+    """TB/s of a plain sum in the same run."""
+    return row("decode_speed", "sum")["read"]
+
+
+# Arithmetic.
+
+
+def a_sixth_of_the_rest():
+    """At N = w = 4096 attention's FLOP and bytes are 1/6 of the rest, and 1/7 of the layer."""
+    assert 6 * ATTENTION == REST and 7 * ATTENTION == REST + ATTENTION
+
+
+def more_than_ten_times_the_weights():
+    """64 caches are more than 10 times the weights of a layer."""
+    assert 64 * ATTENTION > 10 * REST
+
+
+def a_gpu_holds_four():
+    """Of the cache of 131,072 tokens an H100's 80 GB hold 4."""
+    assert chip("hbm") // (2 * 32 * 8 * 128 * 2 * 131072) == 4
+
+
+# The cache.
+
+
+def a_single_query_sees_the_first_word():
+    """The four tokens give [5, 4] without a mask and [9, 0] with is_causal, which sees key 0 alone."""
+    assert row("decode", "causal", mask="none")["output"] == "5, 4"
+    causal = row("decode", "causal", mask="is_causal")
+    assert (causal["output"], causal["sees"]) == ("9, 0", "0")
+
+
+def tables_are_eight_times_as_long():
+    """Page tables of pages of 16 are 8 times as large as those of pages of 128."""
+    tables = {found["page_size"]: found["page_table"] for found in rows("kv_cache_size", "last_page")}
+    assert tables[16] == 8 * tables[128]
+
+
+def filling_moves_nine_tenths():
+    """Filling a cache moves more than 0.9 of a copy's rate in BF16 and FP8."""
+    assert all(row("append_speed", "append", cache=cache)["ratio"] > 0.9 for cache in ("bf16", "fp8"))
+
+
+def filling_nvfp4_moves_eight_tenths():
+    """Filling an NVFP4 cache moves 0.8 to 0.85 of a copy's rate."""
+    assert 0.8 < row("append_speed", "append", cache="nvfp4")["ratio"] < 0.85
+
+
+def both_programs_find():
+    """In the snippet the two programs find [3, 6] and [6, 3], each with the sum 1.5, and together [5, 4] with 2.25."""
+    found = rows("decode", "by_hand")
+    assert [part["output"] for part in found] == ["3, 6", "6, 3", "5, 4"]
+    assert [part["sum"] for part in found] == [1.5, 1.5, 2.25]
+
+
+# Speed.
+
+
+def bf16_is_level_with_cudnn():
+    """In BF16 our kernel takes longer than cuDNN in all four settings, by less than 1/20."""
+    ours, cudnn = _column("ours", "bf16", "median"), _column("cudnn", "bf16", "median")
+    assert len(ours) == 4
+    assert all(1 < time / peer < 1.05 for time, peer in zip(ours, cudnn, strict=True))
+
+
+def fp8_against_cudnn(least, most):
+    """In FP8 our kernel is 1.8 to 1.9 times as fast as cuDNN in BF16, over the four settings."""
+    ratios = _column("ours", "fp8", "ratio")
+    assert (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
+
+
+def nvfp4_against_cudnn(least, most):
+    """In NVFP4 our kernel is 2.6 to 3.2 times as fast as cuDNN in BF16, over the four settings, and never 3.56."""
+    ratios = _column("ours", "nvfp4", "ratio")
+    assert (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
+    assert max(ratios) < 16 / 4.5
+
+
+LINES = {"nvfp4": ("ours", "nvfp4"), "bf16": ("ours", "bf16"), "fp8": ("ours", "fp8"), "cudnn": ("cudnn", "bf16")}
+
+
+def _timed(line, **setting):
+    """GB and milliseconds of one line in one setting."""
+    (found,) = _form(*LINES[line], **setting)
+    return found["read"] * found["median"], found["median"]
+
+
+def _slope_and_start(line):
+    """What one more byte costs, as TB/s, and what no byte costs, in µs: the line through two settings."""
+    (few, soon), (many, late) = (_timed(line, batch=16, heads=heads) for heads in ("32/8", "32/32"))
+    slope = (many - few) / (late - soon)
+    return slope, 1e3 * (soon - few / slope)
+
+
+def two_settings_of_nvfp4(few, soon, many, late):
+    """In NVFP4 0.151 GB take 0.0685 ms, and 0.604 GB take 0.2203 ms."""
+    found = [*_timed("nvfp4", batch=16, heads="32/8"), *_timed("nvfp4", batch=16, heads="32/32")]
+    assert [rounded(number, typed) for number, typed in zip(found, (few, soon, many, late), strict=True)] == [
+        few,
+        soon,
+        many,
+        late,
+    ]
+
+
+def _line_is(line, typed):
+    for number, like in zip(_slope_and_start(line), typed, strict=True):
+        assert rounded(number, like) == like
+
+
+def the_line_of_nvfp4(*typed):
+    """The line of NVFP4 has the slope 2.99 TB/s and begins at 18 µs."""
+    _line_is("nvfp4", typed)
+
+
+def the_line_of_bf16(*typed):
+    """The line of our kernel in BF16 has the slope 3.09 TB/s and begins at 11 µs."""
+    _line_is("bf16", typed)
+
+
+def the_line_of_fp8(*typed):
+    """The line of FP8 has the slope 3.07 TB/s and begins at 14 µs."""
+    _line_is("fp8", typed)
+
+
+def the_line_of_cudnn(*typed):
+    """The line of cuDNN has the slope 3.09 TB/s and begins at 5 µs."""
+    _line_is("cudnn", typed)
+
+
+def the_fixed_part(least, most):
+    """Our lines begin at 11 to 18 µs."""
+    starts = [_slope_and_start(line)[1] for line in FORMATS]
+    assert (rounded(min(starts), least), rounded(max(starts), most)) == (least, most)
+
+
+def cudnns_fixed_part(microseconds):
+    """cuDNN's line begins at 5 µs."""
+    assert rounded(_slope_and_start("cudnn")[1], microseconds) == microseconds
+
+
+def one_more_byte_costs_the_same():
+    """The slopes of all four lines are within 3 % of what a sum reads."""
+    assert all(close(_slope_and_start(line)[0], _sum_reaches(), 0.03) for line in LINES)
+
+
+def a_third_setting_keeps_to_the_lines():
+    """Each of the four lines foretells the time at 64/8 heads to 1/20."""
+    for line in LINES:
+        slope, start = _slope_and_start(line)
+        read, spent = _timed(line, batch=64, heads="64/8")
+        assert close(start / 1e3 + read / slope, spent, 0.05)
+
+
+# The portable kernel.
+
+
+def portable_bf16_takes_a_fifth_longer():
+    """In BF16 the portable kernel takes less than 1.2 times cuDNN's time in every setting."""
+    assert all(1 / ratio < 1.2 for ratio in _column("portable", "bf16", "ratio"))
+
+
+def portable_is_slower_with_fewer_bytes():
+    """In every setting the portable kernel takes longer in FP8 than in BF16, and longer still in NVFP4."""
+    times = [_column("portable", cache, "median") for cache in FORMATS]
+    assert all(bf16 < fp8 < nvfp4 for bf16, fp8, nvfp4 in zip(*times, strict=True))
+
+
+def twice_the_time():
+    """With 16 sequences and 32/8 heads the portable kernel takes 1.85 to 2.15 times as long in NVFP4 as in BF16."""
+    bf16, nvfp4 = (_form("portable", cache, batch=16, heads="32/8")[0]["median"] for cache in ("bf16", "nvfp4"))
+    assert 1.85 < nvfp4 / bf16 < 2.15
+
+
+def a_ninth_of_a_sum():
+    """There it reads 1/9 of what a sum reads, to 5 %."""
+    assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 9, 0.05)
+
+
+def _gained_from_portable(cache):
+    pairs = zip(_column("portable", cache, "median"), _column("ours", cache, "median"), strict=True)
+    return [slow / fast for slow, fast in pairs]
+
+
+def nvfp4_gains_six_times():
+    """In NVFP4 the kernel for Hopper is more than 6 times as fast as the portable one in every setting."""
+    assert min(_gained_from_portable("nvfp4")) > 6
+
+
+def bf16_gains_a_sixth():
+    """In BF16 the kernel for Hopper is faster than the portable one by less than 1/6 in every setting."""
+    assert all(1 < gain < 7 / 6 for gain in _gained_from_portable("bf16"))
+
+
+@cache
+def _instructions():
+    """What decode_kernel is compiled to in each format."""
+    from tests.docs.compiled import elsewhere
+
+    return literal_eval(elsewhere(f"[decode_instructions(name) for name in {FORMATS}]"))
+
+
+def the_same_instructions(count):
+    """For a block of keys the compiled kernel multiplies with 32 instructions in each format."""
+    assert {found["multiply"] for found in _instructions()} == {count}
+
+
+def nvfp4_is_rewritten():
+    """In NVFP4 two widened tiles, of keys and values, go from registers to shared memory; in BF16 and FP8 none."""
+    assert [found["rewritten"] for found in _instructions()] == [0, 0, 2]
+
+
+def fp8_loads_single_bytes(fp8, bf16):
+    """FP8's compiled kernel has 64 loads of single bytes, others have none; BF16's has 8 wide transposing loads."""
+    found = _instructions()
+    assert [each["byte"] for each in found] == [0, fp8, 0] and found[0]["transposed"] == bf16
+
+
+def compiled_it_is_twice_as_long():
+    """In FP8 and NVFP4 the compiled kernel has more than twice as many lines as in BF16."""
+    bf16, fp8, nvfp4 = (found["lines"] for found in _instructions())
+    assert min(fp8, nvfp4) > 2 * bf16
+
+
+def a_lane_holds(*numbers):
+    """In places 0, 1, 8 and 9 lane 0 puts its numbers 0, 8, 16 and 24, in the second product 1, 9, 17 and 25."""
+    from kernels.serving.layouts import query_dimension, words_of
+
+    def dimension(place):
+        return query_dimension.fn(place, 128, words_of("nvfp4", 128))
+
+    assert [dimension(16 * product + place) for product in (0, 1) for place in (0, 1, 8, 9)] == list(numbers)
+    lane = {dimension(16 * product + place) for product in range(8) for place in (0, 1, 8, 9)}
+    assert lane == set(range(32)) and {dimension(place) for place in range(128)} == set(range(128))
+
+
+# Errors.
+
+
+def _errors(cache):
+    """Of our kernel in all settings, and of the run that the page shows."""
+    return [*_column("ours", cache, "error"), row("decode", "right", cache=cache)["error"]]
+
+
+def bf16_is_off_by(percent):
+    """In BF16 cuDNN's output and ours are off by 0.2 % in every setting."""
+    found = [error for name in ("cudnn", "ours") for error in _column(name, "bf16", "error")]
+    assert {rounded(error, percent) for error in found} == {percent}
+
+
+def fp8_is_off_by(percent):
+    """In FP8 outputs are off by 4 % in every setting."""
+    assert {rounded(error, percent) for error in _errors("fp8")} == {percent}
+
+
+def nvfp4_is_off_by(least, most):
+    """In NVFP4 outputs are off by 13 to 14 %, over all settings."""
+    assert {rounded(error, least) for error in _errors("nvfp4")} == {least, most}
+
+
+def _value_is_off(scheme, cache, percent):
+    gaussian = row("format_error", "schemes", distribution="gaussian", scheme=scheme)["error"]
+    assert rounded(gaussian, percent) == percent
+    assert abs(row("kv_cache", "formats", format=cache)["error"] - float(percent)) < 0.1
+
+
+def an_nvfp4_value_is_off_by(percent):
+    """Gaussian values in NVFP4 are off by 9.5 %, and those of the cache by as much to 0.1 %."""
+    _value_is_off("NVFP4", "nvfp4", percent)
+
+
+def an_fp8_value_is_off_by(percent):
+    """Gaussian values in FP8 are off by 2.6 %, and those of the cache by as much to 0.1 %."""
+    _value_is_off("FP8", "fp8", percent)

@@ -1,0 +1,304 @@
+"""What chapter 8 and its sheet claim in words."""
+
+from kernels.bench.cost import attention_flops, mb, mib, requested_bytes
+from scripts import records
+from tests.claims.rows import chip, close, rounded, row, rows
+
+N, D, BYTES, BLOCK_Q = 8192, 128, 2, 64
+HEAD_DIMS = (64, 128, 256)
+SDPA = ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient", "sdpa_math")
+ASKED = requested_bytes(N, D, BYTES, BLOCK_Q)
+ALL_ASKED = requested_bytes(N, D, BYTES, BLOCK_Q, 16, 2)  # by the 32 heads of the ladder
+
+
+def _speeds(direction, head_dim, causal=False):
+    """(form, N) -> the row of the record."""
+    found = rows("prefill_speed", f"{direction}_{head_dim}", causal=causal)
+    return {(row["form"], row["n"]): row for row in found}
+
+
+def _ratios(of, to, direction, head_dim, causal=False):
+    """N -> how many times as long ``of`` takes as ``to``."""
+    found = _speeds(direction, head_dim, causal)
+    lengths = [n for form, n in found if form == of and (to, n) in found]
+    return {n: found[of, n]["median"] / found[to, n]["median"] for n in lengths}
+
+
+def _settings(direction, form):
+    """(head_dim, causal, N) -> the row of one form, over all settings of the ladder."""
+    every = [(d, causal) for d in HEAD_DIMS for causal in (False, True)]
+    return {
+        (d, causal, n): row
+        for d, causal in every
+        for (name, n), row in _speeds(direction, d, causal).items()
+        if name == form
+    }
+
+
+def skipping_saves_less_than_half_the_time():
+    """At d = 128 and N = 16384 causal takes between 0.5 and 0.6 of the time of full."""
+    full, causal = (_speeds("forward", D, causal)["flash_attention", 16384]["median"] for causal in (False, True))
+    assert 0.5 < causal / full < 0.6
+
+
+def causal_is_dearer_in_three_lines():
+    """The three lines take longer causal than full in every setting of the ladder."""
+    found = _settings("forward", "attention")
+    assert all(found[d, True, n]["median"] > row["median"] for (d, causal, n), row in found.items() if not causal)
+
+
+def six_megabytes_come_through(megabytes):
+    """HBM moves 6 MB of what FlashAttention asks for at N = 8192, with flushed caches."""
+    assert rounded(row("hbm_traffic", "whole", form="flash_attention")["flushed"], megabytes) == megabytes
+
+
+def inputs_are_read_once():
+    """What the counters see is the size of Q, K and V, to 2 %."""
+    whole = row("hbm_traffic", "whole", form="flash_attention")
+    assert close(whole["requested"], mb(ASKED), 1e-6) and close(whole["flushed"], mb(3 * N * D * BYTES), 0.02)
+
+
+def _seconds():
+    """How long the ladder's 32 heads take at N = 8192."""
+    return 1e-3 * _speeds("forward", D)["flash_attention", N]["median"]
+
+
+def more_is_asked_than_hbm_gives():
+    """At N = 8192 the bytes asked for a second are 2.5 to 3 times HBM's bandwidth."""
+    assert 2.5 < ALL_ASKED / _seconds() / chip("hbm bandwidth") < 3
+
+
+def more_is_asked_than_l2_gave():
+    """At N = 8192 the bytes asked for a second are 1.15 to 1.25 times what was read of 16 MiB from L2."""
+    assert 1.15 < ALL_ASKED / _seconds() / (1e12 * row("l2_speed", "sizes", size=16)["speed"]) < 1.25
+
+
+def _intensity_over_ridge(form):
+    """How far right of the ridge a form lies, by the bytes counted."""
+    counted = row("hbm_traffic", "whole", form=form)
+    ridge = chip("bf16 peak") / chip("hbm bandwidth")
+    return attention_flops(counted["n"], D) / (1e6 * counted["flushed"]) / ridge
+
+
+def flash_lies_far_right():
+    """FlashAttention does more than 10 times the ridge's FLOP for each byte counted."""
+    assert _intensity_over_ridge("flash_attention") > 10
+
+
+def slow_rungs_lie_right_too():
+    """One key and key blocks do 2 to 2.5 times the ridge's FLOP for each byte counted."""
+    assert all(2 < _intensity_over_ridge(form) < 2.5 for form in ("one_key_attention", "key_blocks_attention"))
+
+
+def three_lines_speed_up_at_16384():
+    """At d = 128 and d = 256 the three lines are more than 1.4 times as fast at N = 16384 as at N = 8192."""
+    for head_dim in (128, 256):
+        found = _speeds("forward", head_dim)
+        assert found["attention", 16384]["speed"] > 1.4 * found["attention", 8192]["speed"]
+
+
+def long_rows_have_another_softmax():
+    """PyTorch's softmax of rows of 16384 is another kernel than that of 8192 and takes 0.45 to 0.55 of its time."""
+    short, long = (row("roofline", "softmax", row=n) for n in (8192, 16384))
+    assert short["kernel"] != long["kernel"] and 0.45 < long["time"] / short["time"] < 0.55
+
+
+def _times_as_fast_as_three_lines(head_dim, least, most):
+    full = _ratios("attention", "flash_attention", "forward", head_dim)
+    assert len(full) >= 5 and all(least < times < most for times in full.values())
+
+
+def at_128_three_to_eight_times(least, most):
+    """Forward and full our kernel is 3 to 8 times as fast as the three lines at d = 128, at every N."""
+    _times_as_fast_as_three_lines(128, least, most)
+
+
+def at_64_six_to_twelve_times(least, most):
+    """Forward and full our kernel is 6 to 12 times as fast as the three lines at d = 64, at every N."""
+    _times_as_fast_as_three_lines(64, least, most)
+
+
+def at_256_two_to_four_times(least, most):
+    """Forward and full our kernel is 2 to 4 times as fast as the three lines at d = 256, at every N."""
+    _times_as_fast_as_three_lines(256, least, most)
+
+
+def causal_it_is_far_more():
+    """At every N and d our lead over the three lines is more than twice as large causal as full."""
+    for head_dim in HEAD_DIMS:
+        full, causal = (_ratios("attention", "flash_attention", "forward", head_dim, c) for c in (False, True))
+        assert all(causal[n] > 2 * times for n, times in full.items())
+
+
+def cudnn_is_the_fastest_backend():
+    """In every setting of the ladder no backend of SDPA takes less time than cuDNN."""
+    for direction in ("forward", "backward"):
+        cudnn = _settings(direction, "sdpa_cudnn")
+        for other in SDPA:
+            for setting, found in _settings(direction, other).items():
+                assert cudnn[setting]["median"] <= found["median"], (direction, other, setting)
+
+
+def forward_is_slower_than_cudnn():
+    """Forward our kernel reaches less than cuDNN's speed in every setting."""
+    assert all(found["ratio"] < 1 for found in _settings("forward", "flash_attention").values())
+
+
+def forward_is_faster_than_flash():
+    """Forward our kernel takes less time than SDPA's flash backend in every setting."""
+    for head_dim in HEAD_DIMS:
+        for causal in (False, True):
+            times = _ratios("sdpa_flash", "flash_attention", "forward", head_dim, causal)
+            assert times and all(ratio > 1 for ratio in times.values())
+
+
+def backward_is_ahead_in_a_few_short_settings():
+    """Backward our kernel is ahead of cuDNN at N up to 2048 alone, in less than half the settings, never at d = 256."""
+    found = _settings("backward", "flash_attention")
+    ahead = [(d, n) for (d, causal, n), row in found.items() if row["ratio"] > 1]
+    assert 0 < len(ahead) < len(found) / 2 and all(d != 256 and n <= 2048 for d, n in ahead)
+
+
+def backward_is_worst_at_256():
+    """Backward and full our least share of cuDNN's speed is at d = 256."""
+    found = {key: row["ratio"] for key, row in _settings("backward", "flash_attention").items() if not key[1]}
+    assert min(found, key=found.get)[0] == 256
+
+
+def three_lines_win_backward_at_256():
+    """Backward and full the three lines take less time than our kernel at d = 256, at every N; causal, more."""
+    assert all(times < 1 for times in _ratios("attention", "flash_attention", "backward", 256).values())
+    assert all(times > 1 for times in _ratios("attention", "flash_attention", "backward", 256, True).values())
+
+
+def flash_wins_backward_at_256():
+    """Backward and full at d = 256 SDPA's flash takes less time than our kernel from N = 1024 on, and not below."""
+    found = _ratios("sdpa_flash", "flash_attention", "backward", 256)
+    assert found and all((times < 1) == (n >= 1024) for n, times in found.items())
+
+
+def math_takes_twenty_times_as_long():
+    """Forward SDPA's math takes more than 20 times as long as cuDNN in every setting."""
+    assert all(found["ratio"] < 1 / 20 for found in _settings("forward", "sdpa_math").values())
+
+
+def training_takes_two_thirds():
+    """In training our kernel's peak memory is 2/3 of cuDNN's to 0.01 from N = 8192 on, and no form takes less."""
+    found = [row for row in rows("prefill_memory", "training") if row["n"] >= 8192 and row["peak"] is not None]
+    peaks = {(row["form"], row["n"]): row["peak"] for row in found}
+    ours = {n: peak for (form, n), peak in peaks.items() if form == "flash_attention"}
+    assert len(ours) >= 3 and all(abs(peak / peaks["sdpa_cudnn", n] - 2 / 3) < 0.01 for n, peak in ours.items())
+    assert all(peak >= ours[n] for (_, n), peak in peaks.items())
+
+
+def the_rest_is_one_dq():
+    """What cuDNN takes more than our kernel in training is an FP32 tensor of the size of dQ to 2 %, from N = 8192."""
+    ours = {row["n"]: row["peak"] for row in rows("prefill_memory", "training", form="flash_attention")}
+    for found in rows("prefill_memory", "training", form="sdpa_cudnn"):
+        if found["n"] >= 8192:
+            assert close(found["peak"] - ours[found["n"]], mib(found["n"] * D * 4), 0.02)
+
+
+def two_backends_keep_no_lse():
+    """Forward cuDNN and memory-efficient hold the output alone, to 0.2 %, from N = 4096 on."""
+    for form in ("sdpa_cudnn", "sdpa_efficient"):
+        for found in rows("prefill_memory", "forward", form=form):
+            assert found["n"] < 4096 or close(found["peak"], mib(found["n"] * D * BYTES), 0.002)
+
+
+def flash_takes_more_at_small_n():
+    """SDPA's flash takes more than twice the output and one number a row up to N = 8192, and less beyond."""
+    for found in rows("prefill_memory", "forward", form="sdpa_flash"):
+        assert (found["peak"] > 2 * found["expected"]) == (found["n"] <= 8192)
+
+
+def all_are_within_the_budget():
+    """The output and the three gradients, full and causal, are eight verdicts, all within the budget."""
+    errors = rows("flash_attention", "errors")
+    tensors = ("out", "dq", "dk", "dv")
+    assert {(row["causal"], row["tensor"]) for row in errors} == {(c, t) for c in (False, True) for t in tensors}
+    assert len(errors) == 8 and all(row["verdict"] == "within the budget" for row in errors)
+
+
+def sixteen_keys_are_missed():
+    """The call without the last 16 keys was rejected."""
+    assert "without the last 16 keys: REJECTED" in str(records.read("flash_attention").outputs["correct"])
+
+
+def no_error_is_above_three_lines():
+    """In each of the eight tensors our largest error is at most that of the three lines."""
+    assert all(row["flash"] <= row["three_lines"] for row in rows("flash_attention", "errors"))
+
+
+def _backend(name):
+    """What the profiler saw when a backend was asked for."""
+    return row("sdpa_backends", "asked", backend=name)
+
+
+def names_give_backends_away():
+    """The last kernel's name has pytorch_flash, cudnn and fmha_cutlass in it for the three fused backends."""
+    parts = {"sdpa_flash": "pytorch_flash", "sdpa_cudnn": "cudnn", "sdpa_efficient": "fmha_cutlass"}
+    assert all(part in _backend(name)["last"] for name, part in parts.items())
+
+
+def math_is_a_crowd_of_kernels():
+    """Math launches more than 10 kernels."""
+    assert _backend("sdpa_math")["launched"] > 10
+
+
+def cudnns_name_has_flash_in_it():
+    """The name of cuDNN's kernel has "flash" in it."""
+    assert "flash" in _backend("sdpa_cudnn")["last"]
+
+
+def _refused():
+    """(case, backend) of each refusal."""
+    return {(row["case"], row["backend"]) for row in rows("sdpa_backends", "refused")}
+
+
+def flash_and_cudnn_refuse():
+    """Flash and cuDNN refuse FP32 and heads of 512, and take heads of 256 in the ladder."""
+    wanted = {(case, name) for case in ("FP32", "d = 512") for name in ("sdpa_flash", "sdpa_cudnn")}
+    assert wanted <= _refused()
+    assert all(("sdpa_flash", n) in _speeds("forward", 256) for n in (1024, 4096))
+
+
+def flash_takes_no_mask():
+    """Flash refuses a mask, and causal with fewer queries than keys; causal with as many it takes."""
+    assert {("a mask", "sdpa_flash"), ("512 queries, causal", "sdpa_flash")} <= _refused()
+    assert ("causal", "sdpa_flash") not in _refused()
+
+
+def _case(name):
+    """The times of each backend in one case."""
+    return row("sdpa_backends", "chosen", case=name)
+
+
+def a_mask_doubles_cudnns_time():
+    """cuDNN takes a mask and then 1.9 to 2.1 times the time."""
+    assert ("a mask", "sdpa_cudnn") not in _refused()
+    assert 1.9 < _case("a mask")["sdpa_cudnn"] / _case("plain")["sdpa_cudnn"] < 2.1
+
+
+def efficient_is_the_one_for_fp32():
+    """In FP32 memory-efficient runs, flash and cuDNN refuse; it refuses 4 heads of K and V for 16 of queries."""
+    assert _case("FP32")["sdpa_efficient"] and not _case("FP32")["sdpa_flash"] and not _case("FP32")["sdpa_cudnn"]
+    assert ("4 heads of K and V", "sdpa_efficient") in _refused()
+
+
+def mask_and_causal_together():
+    """A mask together with is_causal is refused by math, and not by cuDNN and memory-efficient."""
+    backends = {name for name in SDPA if ("a mask, and is_causal", name) in _refused()}
+    assert backends == {"sdpa_math", "sdpa_flash"}
+    assert _case("a mask, and is_causal")["sdpa_cudnn"] and _case("a mask, and is_causal")["sdpa_efficient"]
+
+
+def the_fastest_was_chosen():
+    """In 9 cases of 9 PyTorch took cuDNN where it could, else memory-efficient, and none that could was faster."""
+    chosen = rows("sdpa_backends", "chosen")
+    assert len(chosen) == 9
+    for found in chosen:
+        able = [name for name in ("sdpa_cudnn", "sdpa_efficient") if (found["case"], name) not in _refused()]
+        times = {name: found[name] for name in SDPA if found[name] is not None}
+        assert set(SDPA) - set(times) == {name for case, name in _refused() if case == found["case"]}
+        assert found["chosen"] == able[0] == min(times, key=times.get)

@@ -1,0 +1,319 @@
+"""What chapter 9 and its sheet claim in words."""
+
+from math import ceil
+
+from kernels.bench.cost import attention_flops, mib
+from tests.claims.rows import chip, close, rounded, row, rows
+
+HEAD_DIMS = (64, 128, 256)
+PEAK = chip("bf16 peak")
+MATMULS = {d: attention_flops(1, d) / chip("bf16 tensor core") for d in HEAD_DIMS}  # clocks a score
+EXP2 = 1 / chip("exp2")
+IN_TURN = {d: PEAK * MATMULS[d] / (MATMULS[d] + EXP2) for d in HEAD_DIMS}  # FLOP/s, one after the other
+STEP = 128 * 128 * MATMULS[128]  # clocks of 128 queries and 128 keys at d = 128
+TILES = 2 * 128 * 128 * 2  # bytes of K and V in a step
+WANTED = TILES / STEP * chip("sms") * chip("tensor core clock")  # B/s from L2, at the peak of the tensor cores
+
+
+def _gains(head_dim, step, **wanted):
+    """By how much the speed changed with a step, in each setting that has these values."""
+    return [found["gain"] for found in rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)]
+
+
+def _gain(head_dim, step, **wanted):
+    (found,) = _gains(head_dim, step, **wanted)
+    return found
+
+
+def _speed(head_dim, form, **wanted):
+    return row("hopper_speed", f"forward_{head_dim}", form=form, **wanted)["speed"]
+
+
+def one_after_the_other(*most):
+    """Matmuls and exp2 in turn reach 495, 660 and 792 of 989 TFLOP/s at d = 64, 128 and 256."""
+    assert [rounded(IN_TURN[d] / 1e12, most[0]) for d in HEAD_DIMS] == list(most[:3])
+    assert rounded(PEAK / 1e12, most[3]) == most[3]
+
+
+def exp2_costs_half():
+    """In clocks exp2 costs 0.5 of the matmuls at d = 128, 1.0 at d = 64 and 0.25 at d = 256."""
+    assert [EXP2 / MATMULS[d] for d in (128, 64, 256)] == [0.5, 1, 0.25]
+    assert [row("hopper_budget", "clocks", head_dim=d)["exp2_to_matmuls"] for d in (128, 64, 256)] == [0.5, 1, 0.25]
+
+
+def one_against(operations):
+    """One score has one exp2 and 512 operations of the matmuls at d = 128."""
+    assert attention_flops(1, 128) == operations
+
+
+def l2_gives_what_is_wanted(terabytes):
+    """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for."""
+    assert rounded(WANTED / 1e12, terabytes) == terabytes
+    assert close(row("l2_speed", "sizes", size=16)["speed"], WANTED / 1e12, 0.03)
+
+
+def two_heads_fit_into_l2(megabytes):
+    """K and V of two heads of N = 16,384 are 16 MiB; 132 programs have blocks of two heads of 128 blocks."""
+    assert 2 * mib(2 * 16384 * 128 * 2) == megabytes < mib(chip("l2"))
+    assert 16384 / 128 < chip("sms") <= 2 * 16384 / 128
+
+
+def two_thirds_of_the_peak():
+    """At d = 128, N = 16,384, full our kernel reaches 2/3 of the peak, and asks for 2/3 of L2's speed, to 3 %."""
+    reached = 1e12 * _speed(128, "hopper_attention", n=16384, causal=False) / PEAK
+    assert close(reached, 2 / 3, 0.03)
+    assert close(reached * WANTED / 1e12, 2 / 3 * row("l2_speed", "sizes", size=16)["speed"], 0.03)
+
+
+def _waiting_bits(which):
+    return [found[which] for found in rows("hopper_budget", "phases")]
+
+
+def consumers_wait_for(*bits):
+    """In uses 0 to 5 of two tiles a consumer waits for the bits 0, 0, 1, 1, 0, 0."""
+    assert _waiting_bits("wait_for_full") == list(bits) == [use // 2 % 2 for use in range(6)]
+
+
+def the_producer_waits_for(*bits):
+    """In uses 0 to 5 of two tiles the producer waits for the bits 1, 1, 0, 0, 1, 1."""
+    assert _waiting_bits("wait_for_free") == list(bits) == [1 - use // 2 % 2 for use in range(6)]
+
+
+def uses_take_tiles(*tiles):
+    """Uses 0 to 5 take tiles 0, 1, 0, 1, 0, 1."""
+    assert [found["tile"] for found in rows("hopper_budget", "phases")] == list(tiles) == [use % 2 for use in range(6)]
+
+
+def three_consumers_spill():
+    """Of the plans that were compiled three consumers at d = 128 alone spill, and none that the kernel uses does."""
+    for found in rows("hopper_budget", "budget"):
+        is_three = (found["head_dim"], found["consumers"]) == (128, 3)
+        assert found["spilled"] is None or (found["spilled"] > 0) == is_three
+    assert all(found["spilled"] == 0 for found in rows("hopper_compiled", "compiled"))
+
+
+def a_third_stage_does_not_fit():
+    """Three stages at d = 128 are more bytes than a block may have, and were not compiled."""
+    plan = row("hopper_budget", "budget", head_dim=128, consumers=2, stages=3)
+    assert plan["rings"] > chip("shared memory per block") and plan["shared"] is None
+
+
+def rings_are_as_predicted(predicted):
+    """At d = 128 the plan's rings are 196,608 bytes, and each compiled kernel has 1 to 999 bytes more."""
+    assert row("hopper_budget", "budget", head_dim=128, consumers=2, stages=2)["rings"] == predicted
+    compiled = rows("hopper_compiled", "compiled", head_dim=128)
+    assert all(0 < found["shared"] - int(predicted) < 1000 for found in compiled)
+
+
+def three_fit_at_64():
+    """At d = 64 three consumers with three stages spill nothing and fit into shared memory."""
+    plan = row("hopper_budget", "budget", head_dim=64, consumers=3)
+    assert plan["spilled"] == 0 and plan["shared"] <= chip("shared memory per block")
+
+
+def some_of_exp2_is_hidden():
+    """At d = 64 both runs are above the 495 TFLOP/s of one after the other."""
+    hidden = row("hopper_steps", "steps_64", n=16384, causal=False, step="persistent")["speed"]
+    assert min(hidden, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
+
+
+def _counted_gain(head_dim, block_q, block_k):
+    """By counting blocks of keys: how many times as long the busiest SM works without pairs as with them."""
+    blocks, heads, sms = ceil(16384 / block_q), 2048 // head_dim, int(chip("sms"))
+    lengths = [ceil(min(16384, (block + 1) * block_q) / block_k) for block in reversed(range(blocks))]
+    pairs = [long + short for long, short in zip(lengths[: blocks // 2], reversed(lengths), strict=False)]
+    assert blocks % 2 == 0
+    return max(sum((lengths * heads)[i::sms]) for i in range(sms)) / max(
+        sum((pairs * heads)[i::sms]) for i in range(sms)
+    )
+
+
+def _counting_says(head_dim, gain):
+    counted = _counted_gain(head_dim, *{64: (192, 128), 128: (128, 128), 256: (128, 64)}[head_dim])
+    assert rounded(counted, gain) == gain
+    assert close(counted, row("hopper_shares", "shares", head_dim=head_dim, n=16384)["gain"], 0.001)
+
+
+def counting_says_at_128(gain):
+    """Causal, at N = 16,384 and d = 128, counting predicts a gain of 1.52 from pairs."""
+    _counting_says(128, gain)
+
+
+def counting_says_at_256(gain):
+    """Causal, at N = 16,384 and d = 256, counting predicts a gain of 1.77 from pairs, more than was measured."""
+    _counting_says(256, gain)
+    assert _gains(256, "paired", n=16384, causal=True)[0] < gain
+
+
+def counting_says_at_64(gain):
+    """Causal, at N = 16,384 and d = 64, counting predicts a gain of 1.07 from pairs."""
+    _counting_says(64, gain)
+
+
+def counting_agrees():
+    """The gain of pairs at d = 128 is within 3 % of the counted one."""
+    assert close(_gain(128, "paired", n=16384, causal=True), _counted_gain(128, 128, 128), 0.03)
+
+
+def persistence_slows_long_causal_work():
+    """Alone, persistence is slower for causal work at d = 128 and 256, at N = 1024 and 16,384."""
+    assert all(_gain(d, "persistent", n=n, causal=True) < 1 for d in (128, 256) for n in (1024, 16384))
+
+
+def specialised_warps_gain_on_long_work():
+    """At N = 16,384 specialised warps gain more than 5 % at d = 128 and d = 256, full and causal."""
+    assert all(found > 1.05 for d in (128, 256) for found in _gains(d, "specialised", n=16384))
+
+
+def specialised_warps_lose_on_short_work():
+    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 they gain."""
+    assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
+    assert _gain(128, "specialised", n=1024, causal=False) > 1
+
+
+def overlap_is_best_at_128_causal():
+    """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal."""
+    most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
+    assert _gain(128, "overlap", n=16384, causal=True) == most
+
+
+def overlap_gives_little_at_64():
+    """At d = 64 overlap gains less than 3 % in every setting."""
+    assert max(_gains(64, "overlap")) < 1.03
+
+
+def overlap_gives_more_than_the_maximum():
+    """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes."""
+    assert _gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
+
+
+def persistence_gives_little_at_256():
+    """Full, at N = 1024 and d = 256, persistence gains less than 5 %."""
+    assert _gain(256, "persistent", n=1024, causal=False) < 1.05
+
+
+def persistence_gives_little_on_long_work():
+    """Full, at N = 16,384, persistence changes the speed by less than 5 % at every d."""
+    assert all(0.95 < _gain(d, "persistent", n=16384, causal=False) < 1.05 for d in HEAD_DIMS)
+
+
+def _with_pairs(head_dim, n):
+    """Speed with persistence and pairs over that without both, causal."""
+    return _gain(head_dim, "persistent", n=n, causal=True) * _gain(head_dim, "paired", n=n, causal=True)
+
+
+def pairs_repair_long_work():
+    """Causal, at N = 16,384, persistence and pairs together change the speed by less than 5 % at every d."""
+    assert all(0.95 < _with_pairs(d, 16384) < 1.05 for d in HEAD_DIMS)
+
+
+def pairs_gain_on_short_work():
+    """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128."""
+    assert 1.05 < _with_pairs(256, 1024) < 1.1 < min(_with_pairs(64, 1024), _with_pairs(128, 1024))
+    assert max(_with_pairs(64, 1024), _with_pairs(128, 1024)) < 1.5
+
+
+def two_consumers_lose_on_long_work():
+    """At d = 64 two consumers keep more than 0.97 of the speed at N = 1024, and less than 0.97 at N = 16,384."""
+    two = "consumers=2 registers=240"
+    assert _gain(64, two, n=1024, causal=False) > 0.97 > max(_gains(64, two, n=16384))
+
+
+def three_lose_a_quarter_on_short_causal_work():
+    """At d = 64, N = 1024, causal, three consumers keep 3/4 of the speed to 3 %, as 4608 / 6144 counts."""
+    assert close(_gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
+
+
+def stages_are_all_the_same_at_64():
+    """At d = 64 two and four stages change the speed by less than 2 % in every setting."""
+    assert all(0.98 < found < 1.02 for step in ("stages=2", "stages=4") for found in _gains(64, step))
+
+
+def a_single_stage_leaves(least, most):
+    """A single stage leaves 0.64 to 0.84 of the speed, over d = 128 and 256."""
+    found = _gains(128, "stages=1") + _gains(256, "stages=1")
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def half_as_many_keys_leave(least, most):
+    """64 keys a block leave 0.82 to 0.90 of the speed, over d = 64 and 128."""
+    found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def a_third_stage_loses():
+    """At d = 128 a third stage loses in 3 of 4 settings."""
+    found = _gains(128, "stages=3 q_stages=1")
+    assert len(found) == 4 and sum(gain < 1 for gain in found) == 3
+
+
+def taking_turns_leaves(least, most):
+    """Taking turns leaves between 0.92 and 1.03 of the speed, over all settings."""
+    found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def rounds_spread_by(factor):
+    """At d = 128, N = 16,384, full the 80th percentile of our kernel's times is 1.07 times the 20th."""
+    ours = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
+    assert rounded(ours["p80"] / ours["p20"], factor) == factor
+
+
+def two_steps_come_out_faster():
+    """At d = 128, N = 16,384, full persistence loses and a third stage gains, both less than 5 %."""
+    setting = {"n": 16384, "causal": False}
+    assert 0.95 < _gain(128, "persistent", **setting) < 1 < _gain(128, "stages=3 q_stages=1", **setting) < 1.05
+
+
+def no_error_is_above_cudnns():
+    """In each of the 6 settings of d and causal our error is at most cuDNN's."""
+    errors = {(row["head_dim"], row["causal"], row["form"]): row["error"] for row in rows("hopper_speed", "errors")}
+    ours = {key[:2]: error for key, error in errors.items() if key[2] == "hopper_attention"}
+    assert len(ours) == 6 and all(error <= errors[*key, "sdpa_cudnn"] for key, error in ours.items())
+
+
+def the_worst_setting_is_level():
+    """Of 18 settings cuDNN takes longer in all, in the closest one less than 1 % longer."""
+    overall = row("hopper_speed", "overall", against="sdpa_cudnn")
+    every = [found for d in HEAD_DIMS for found in rows("hopper_speed", f"forward_{d}", form="hopper_attention")]
+    assert overall["settings"] == len(every) == 18
+    assert min(found["ratio"] for found in every) > 1 and 1 < overall["least"] < 1.01
+
+
+def eighteen_settings(count):
+    """The comparison with cuDNN has 18 settings."""
+    assert row("hopper_speed", "overall", against="sdpa_cudnn")["settings"] == count
+
+
+def one_setting_is_above_the_matmul():
+    """Of all settings and forms d = 256, N = 4096, full alone is above 724 TFLOP/s, with our kernel."""
+    above = [
+        (d, found["n"], found["causal"], found["form"])
+        for d in HEAD_DIMS
+        for found in rows("hopper_speed", f"forward_{d}")
+        if 1e12 * found["speed"] > chip("bf16 matmul")
+    ]
+    assert above == [(256, 4096, False, "hopper_attention")]
+
+
+def some_distances_are_small():
+    """In some of the settings cuDNN takes less than 1.07 times our time."""
+    spread = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
+    assert row("hopper_speed", "overall", against="sdpa_cudnn")["least"] < spread["p80"] / spread["p20"]
+
+
+def the_choice_was_at_worst(bf16, fp32):
+    """Forward the chosen rung takes at most 1.09 times as long as the fastest in BF16, and 1.26 times in FP32."""
+    for name, most in (("bf16", bf16), ("fp32", fp32)):
+        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
+
+
+def short_training_is_for_three_lines():
+    """With a gradient, in more than half of the calls of fewer than 2^24 scores the three lines are the fastest."""
+    for name in ("bf16_both", "fp32_both"):
+        short = [
+            found["fastest"]
+            for found in rows("fastest_rung", name)
+            if found["pairs"] * found["n_q"] * found["n_k"] < 2**24
+        ]
+        assert short.count("reference") > len(short) / 2

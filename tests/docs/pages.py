@@ -1,0 +1,115 @@
+# ruff: noqa: RUF001  (signs as the pages print them)
+"""A page's Markdown as plain text, block by block, with its formulas in the words of ``arithmetic`` and its values."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+
+from scripts.records import ROOT
+from scripts.site import fences
+
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
+CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
+CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
+VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
+WORDS = r"\text", r"\mathrm", r"\operatorname", r"\textstyle"
+SIGNS = {
+    r"\cdot": "·",
+    r"\times": "×",
+    r"\approx": "≈",
+    r"\ln": "ln ",
+    r"\log_2": "log₂ ",
+    r"\sqrt": "√",
+    r"\lVert": "",
+}
+SIGNS |= {r"\left": "", r"\right": "", r"\,": " ", r"\;": " ", r"\ ": " ", r"\%": "%", r"\bigl": "", r"\bigr": ""}
+SIGNS |= {r"\!": "", "{,}": ",", r"\infty": "∞", r"\pi": "π", r"\beta": "β", r"\ell": "ℓ", "&": " "}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph, a row of a table or an item of a list."""
+
+    text: str
+    line: int
+    box: int | None  # the line of the by-hand box around it
+
+
+@cache
+def blocks(page):
+    """The blocks of a page in ``docs``."""
+    return read((DOCS / page).read_text(encoding="utf-8"))
+
+
+def read(markdown):
+    """The blocks of a text in Markdown, without fences and list of references."""
+    text = FENCE.sub(lambda match: "\n" * match.group().count("\n"), markdown)
+    text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
+    found, lines, box, indent = [], [], None, 0
+
+    def end():
+        if lines:
+            found.append(Block(plain(" ".join(line.strip() for _, line in lines)), lines[0][0], box))
+            lines.clear()
+
+    for number, line in enumerate(text.splitlines(), 1):
+        opening = BOX.match(line)
+        ends_box = box is not None and line.strip() and len(line) - len(line.lstrip()) < indent
+        if not line.strip() or opening or ends_box or re.match(r" *(\||[-*] |\d+\. |#)", line):
+            end()
+        if ends_box:
+            box = None
+        if opening:
+            if opening[2] == "by-hand":
+                box, indent = number, len(opening[1]) + 4
+            continue
+        if line.strip():
+            lines.append((number, line))
+    end()
+    return found
+
+
+def plain(text):
+    """One block of Markdown as text: links are their words, values their numbers, formulas are read aloud."""
+    text = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
+    text = re.sub(r"`([^`]*)`", lambda match: value(match[1]) if match[1].startswith("#!value ") else CODE, text)
+    text = re.sub(r"\$\$(.+?)\$\$|\$(.+?)\$", lambda match: spoken(match[1] or match[2]), text)
+    text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\{claim=\w+\}", rf"{CLAIM}\1{CLAIM}", text)
+    text = re.sub(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
+    text = re.sub(r"\{ ?[.:#][^}]*\}", "", text)
+    text = re.sub(r"<(?!!--)/?\w[^>]*>", "", text)
+    return text.replace("*", "").replace("\\|", "|")
+
+
+def value(source):
+    """The number that stands on the page where ``#!value`` stands in the Markdown."""
+    html = fences.value(source.removeprefix("#!value "), "", "", None)
+    text = unescape(re.sub(r"<[^>]*>", "", html))
+    return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
+
+
+def spoken(tex):
+    r"""A formula in the signs of a sentence: ``\frac{a}{b}`` is (a)/(b); what has no such sign ends an expression."""
+    tex = re.sub(r"\\begin\{pmatrix\}(.*?)\\end\{pmatrix\}", lambda match: matrix(match[1]), tex)
+    tex = tex.replace("]] [[", "]] · [[")
+    tex = re.sub(r"\\(?:begin|end)\{[^}]*\}", " ", tex)
+    for command in WORDS:
+        tex = re.sub(re.escape(command) + r"\{([^}]*)\}", r" \1 ", tex)
+    for sign, words in sorted(SIGNS.items(), key=lambda each: -len(each[0])):
+        tex = re.sub(re.escape(sign) + r"(?![a-zA-Z])" if sign[-1].isalpha() else re.escape(sign), words, tex)
+    fraction = re.compile(r"\\frac\{((?:[^{}]|\{[^{}]*\})*)\}\{((?:[^{}]|\{[^{}]*\})*)\}")
+    while fraction.search(tex):
+        tex = fraction.sub(r"((\1)/(\2))", tex)
+    tex = re.sub(r"\\\w+|\\.", f" {CODE} ", tex)
+    tex = re.sub(r"(?<=[\w)}\]]) (?=[A-Za-z(](?![a-z]))", "\u2062", tex)
+    return (
+        re.sub(r"(?<=[A-Za-z])(?=[A-Za-z]\b)(?<![a-z][a-z])", "\u2062", tex) if re.fullmatch(r"\S{1,12}", tex) else tex
+    )
+
+
+def matrix(rows):
+    cells = [[cell.strip() for cell in row.split("&")] for row in rows.split("\\\\")]
+    return "[" + ", ".join(f"[{', '.join(row)}]" for row in cells) + "]"
