@@ -109,7 +109,7 @@ class Fences:
 
     @fence()
     def snippet(self, name: str, options: dict, md) -> str:
-        record, fault = self.reader.look(name)
+        record, fault = self.look(name)
         ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
         return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
 
@@ -117,7 +117,7 @@ class Fences:
     def cell(self, mark: str, options: dict, md) -> str:
         name, _, tag = mark.partition(":")
         (source,) = (cell.source for cell in self.reader.snippet(name).cells if cell.id == tag)
-        record, _ = self.reader.look(name)
+        record, _ = self.look(name)
         code = highlighted(source, md, {})
         return f'<div class="hb-source" data-quote="{mark}">{code}</div>{outputs.cell_html(record, name, tag)}'
 
@@ -147,9 +147,9 @@ class Fences:
 
     @fence()
     def suite(self, name: str, options: dict, md) -> str:
-        if name != "tests/kernels":
-            raise self.page.fail("suite", name, f"there is no suite {name}; there is: tests/kernels")
-        suite, fault = self.reader.look_at_tests()
+        if name != records.TESTS:
+            raise self.page.fail("suite", name, f"there is no suite {name}; there is: {records.TESTS}")
+        suite, fault = self.allowed(*self.reader.look_at_tests())
         ran = outputs.ran_html(suite, fault, "The GPU suite", outputs.TO_RUN_THE_SUITE)
         return f'<div class="hb-suite">{outputs.suite_html(suite, self.reader.root)}{ran}</div>' if suite else ran
 
@@ -166,7 +166,7 @@ class Fences:
 
     def value_of_record(self, text: str, question: values.Question) -> str:
         self.page.valued.setdefault(question.snippet, text)
-        record, fault = self.reader.look(question.snippet)
+        record, fault = self.look(question.snippet)
         if not record:
             short = "[awaits its run]" if isinstance(fault, records.Missing) else "[stale]"
             return f'<span class="hb-value" title="{escape(str(fault))}">{short}</span>'
@@ -176,10 +176,18 @@ class Fences:
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:
         """The record of a snippet, if there is one that can be shown, and what the page says of its run."""
-        record, fault = self.reader.look(name)
+        record, fault = self.look(name)
         self.page.shown.add(name)
-        url = self.page.url_of(name)
-        return record, outputs.ran_html(record, fault, name, outputs.to_run(name), url)
+        return record, outputs.ran_html(record, fault, name, outputs.to_run(name), self.page.url_of(name))
+
+    def look(self, name: str) -> tuple[records.Record | None, records.RecordError | None]:
+        """The record of a snippet and what is wrong with it; a stale one only in a preview."""
+        return self.allowed(*self.reader.look(name))
+
+    def allowed(self, record, fault):
+        if isinstance(fault, records.Stale) and not self.reader.stale_too:
+            raise fault
+        return record, fault
 
 
 def highlighted(code: str, md, options: dict[str, str]) -> str:

@@ -109,7 +109,7 @@ def number(value: float) -> str:
 
 
 def as_printed(text: str) -> str:
-    """``-5e-09`` as print has it: ``−5·10⁻⁹``."""
+    """``-5e-09`` as print has it, with a minus sign: ``−5·10⁻⁹``."""  # noqa: RUF002
     text = re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
     return re.sub("^-", "\N{MINUS SIGN}", text)
 
@@ -151,11 +151,11 @@ def downloads_html(snippet: str) -> str:
 
 def from_nothing_html(snippet: str, repository: str) -> str:
     """How to run a snippet on a machine that has nothing of the handbook yet."""
-    clone = f"<code>git clone {escape(repository)} handbook</code>, <code>cd handbook</code>, then" if repository else ""
-    tools = f"{'git, ' if repository else ''}make and Python 3.11 or newer"
+    clone = f"<code>git clone {escape(repository)} handbook</code>, <code>cd handbook</code>"
     return (
-        f"<p>Run it, with a GPU or without, on a machine with {tools}: {clone or 'from the root of the repository,'} "
-        f"<code>make run SNIPPET={snippet}</code>. It sets up torch and triton, once. Or unpack "
+        "<p>Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer: "
+        f"{clone if repository else 'at the root of a clone of the repository'}, "
+        f"<code>make run SNIPPET={snippet}</code>. That sets up torch and triton, once. Or unpack "
         f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "
         f"installed, <code>python {snippet}/{snippet}.py</code> runs it.</p>"
     )

@@ -3,7 +3,8 @@
     snippet.table.column key=value … FORMAT          the one row that answers
     least snippet.table.column key=value … FORMAT    the least of all rows that answer; ``most`` likewise
     snippet.table.column key=a/b key=value … FORMAT  row a's number divided by row b's
-    least snippet.table.column key=a/b … FORMAT      the least ratio of all pairs that agree in the columns that select
+    least snippet.table.column key=a/b … FORMAT      the least ratio of all pairs that agree in the other columns that
+                                                     select, which stand before the first column of floats
     hardware.H100."hbm bandwidth" T .2f              a constant of the registry of hardware
     cost.square_bytes(8192, 2) Mi .0f                a cost function of literal arguments, or a field of what it returns
 
@@ -19,6 +20,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from types import ModuleType
 
 from scripts.records import Record
@@ -137,12 +139,13 @@ def numbers(rows: list[dict], column: str, wanted: dict[str, str]) -> list[float
 
 
 def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], second: dict[str, str]) -> list[float]:
-    """The ratio of each pair of rows that differ in ``compared`` and agree in all other columns that select rows.
+    """The ratio of each pair of rows that differ in ``compared`` and agree in all other columns that select rows:
+    those which stand before the first column of measured numbers, which are floats.
 
     first, second: what is wanted of the two rows of a pair
     """
-    kinds = {key: {type(row[key]) for row in rows} for key in rows[0]}
-    select = [key for key in kinds if kinds[key] <= {str, int, bool} and key not in (column, compared)]
+    select = [*takewhile(lambda key: not any(isinstance(row[key], float) for row in rows), rows[0])]
+    select = [key for key in select if key not in (column, compared)]
     sides = []
     for wanted in (first, second):
         answering = [row for row in those(rows, wanted) if row[column] is not None]

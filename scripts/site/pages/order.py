@@ -19,7 +19,9 @@ SHOWN = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 
 @dataclass(frozen=True)
 class Chapter:
-    """name: of its page, ``first-kernel``   number: 0 is the primer   part: the title of its part, empty if it has none"""
+    """
+    name: of its page, ``first-kernel``   number: 0 is the primer   part: the title of its part, if it stands in one
+    """
 
     name: str
     number: int
@@ -74,7 +76,7 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[str]:
 
 
 def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Path) -> list:
-    """The navigation of mkdocs.yml, in which ``chapters/``, ``whiteboard/`` and ``snippets/`` stand for all their pages."""
+    """The navigation of mkdocs.yml, in which ``chapters/``, ``whiteboard/`` and ``snippets/`` stand for their pages."""
     folders = {
         "chapters/": chapter_entries(chapters),
         "whiteboard/": [

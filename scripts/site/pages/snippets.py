@@ -1,4 +1,4 @@
-"""Snippets as pages: Markdown made of a snippet's cells, with the fences ``snippet`` and ``cell``, and the downloads."""
+"""Snippets as pages, made of their cells with the fences ``snippet`` and ``cell``, and what they offer for download."""
 
 from __future__ import annotations
 
@@ -40,5 +40,6 @@ def copy_downloads(site_dir: str, names: list[str], reader: Reader) -> None:
     folder = Path(site_dir, "snippets")
     for name in names:
         shutil.copy(reader.path(name), folder)
-        nbformat.write(reader.compose(name), folder / f"{name}.ipynb")
+        record, _ = reader.look(name)  # None too if a preview finds one that cannot be read
+        nbformat.write(reader.compose(name) if record else reader.snippet(name), folder / f"{name}.ipynb")
         archive.write(folder / f"{name}.zip", name, reader)
