@@ -42,9 +42,9 @@ run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run
 	@$(RUN) scripts.run $(SNIPPET)
 
-record:  ## run on this machine's GPU the snippets and the suite whose record is stale or missing; ALL=1 runs all
+record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.suite $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && exit $$snippets
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test

@@ -13,7 +13,7 @@ from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
-TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.suite; make record does so, too."
+TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -129,7 +129,7 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
-def ran_html(record: Record | None, fault: RecordError | None, name: str, how: str, url: str | None = None) -> str:
+def ran_html(record: Record | Outcome | None, fault: RecordError | None, name: str, how: str, url: str | None = None) -> str:
     """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
     make it.
 
@@ -161,7 +161,7 @@ def from_nothing_html(snippet: str, repository: str) -> str:
     )
 
 
-def provenance_html(record: Record, url: str | None = None) -> str:
+def provenance_html(record: Record | Outcome, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])
