@@ -19,26 +19,28 @@ def kernels_of(path: Path) -> list[ast.FunctionDef]:
     return [each for each in functions if any("triton.jit" in ast.unparse(x) for x in each.decorator_list)]
 
 
-def not_taken(path: Path, run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:
+def not_taken(paths: list[Path], run: Callable[[], object], report: Path) -> list[tuple[str, int, int | None]]:
     """The kernel, line and next line of each branch that ``run`` does not take, and each line that it does not reach.
 
     ``report`` is where coverage.py may write. ``if EARLY:`` is left out: only a GPU takes it.
     """
     import coverage  # here, since a machine with a GPU runs the tests of this folder without it
 
-    watch = coverage.Coverage(branch=True, include=[str(path)], data_file=None, config_file=False)
+    watch = coverage.Coverage(branch=True, include=[str(path) for path in paths], data_file=None, config_file=False)
     watch.exclude("if EARLY:")
     with watch.collect():
         run()
     watch.json_report(outfile=str(report))
-    functions = next(iter(json.loads(report.read_text())["files"].values()))["functions"]
-    # A function's exit is named after its first line: its decorator for coverage.py, its `def` for the interpreter.
-    exits = {line for line, target in watch.get_data().arcs(str(path)) if target < 0}
+    files = {Path(name).resolve(): file["functions"] for name, file in json.loads(report.read_text())["files"].items()}
     missing = []
-    for name in (kernel.name for kernel in kernels_of(path)):
-        missing += [(name, line, None) for line in functions[name]["missing_lines"]]
-        branches = functions[name]["missing_branches"]
-        missing += [(name, line, target) for line, target in branches if target > 0 or line not in exits]
+    for path in paths:
+        # A function's exit is named after its first line: its decorator for coverage.py, its `def` in the interpreter.
+        exits = {line for line, target in watch.get_data().arcs(str(path)) if target < 0}
+        for name in (kernel.name for kernel in kernels_of(path)):
+            function = files[path][name]
+            missing += [(name, line, None) for line in function["missing_lines"]]
+            branches = function["missing_branches"]
+            missing += [(name, line, target) for line, target in branches if target > 0 or line not in exits]
     return missing
 
 

@@ -12,7 +12,6 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels import flash
 from tests.kernels.branches import kernels_of, loops_of, not_taken, stopped_after_one_round
 
 KERNELS = Path(__file__).parents[2] / "kernels"
@@ -25,13 +24,13 @@ def drive_softmax():
     yield softmax(torch.randn(2, 10), block=4)
 
 
-def drive_coalescing():
+def drive_strided_read():
     from kernels.bench.strided_read import strided_read
 
     yield strided_read(torch.randn(4096), 2)
 
 
-def drive_rereading():
+def drive_repeated_read():
     from kernels.bench.repeated_read import repeated_read
 
     yield repeated_read(torch.randn(8192), 2)
@@ -61,7 +60,7 @@ def drive_key_blocks():
 
 
 def drive_three_kernels():
-    from kernels import three_kernels
+    from kernels.first import three_kernels
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BLOCK_Q", "BLOCK_K", "BLOCK_D"):
@@ -70,17 +69,20 @@ def drive_three_kernels():
 
 
 def drive_flash():
+    from kernels.flash.call import flash_attention
+    from kernels.flash.tiles import Tiles
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flash, "tiles", lambda *_: flash.Tiles(32, 16, 4, 1))
-        yield from drive_attention(flash.flash_attention, 70, gradient=True)
+        patch.setattr("kernels.flash.call.tiles", lambda *_: Tiles(32, 16, 4, 1))
+        yield from drive_attention(flash_attention, 70, gradient=True)
         q, k, v = (torch.randn(1, 1, 40, 16, requires_grad=True) for _ in range(3))
-        _, lse = flash.flash_attention(q, k, v, return_lse=True)
+        _, lse = flash_attention(q, k, v, return_lse=True)
         lse.sum().backward()
         yield from (q.grad, k.grad)
 
 
 def drive_formats():
-    from tests.kernels.test_formats import FORMATS, codes_of, decoder_of, encoder_of, on
+    from tests.kernels.formats.test_value import FORMATS, codes_of, decoder_of, encoder_of, on
 
     for format in FORMATS:
         yield on(torch.device("cpu"), encoder_of(format), torch.randn(5))
@@ -130,19 +132,24 @@ def drive_decode():
 
 
 DRIVERS = {
-    "block_scaling": drive_block_scaling,
-    "coalescing": drive_coalescing,
-    "decode": drive_decode,
-    "flash": drive_flash,
-    "formats": drive_formats,
-    "key_blocks": drive_key_blocks,
-    "kv_cache": drive_kv_cache,
-    "one_key": drive_one_key,
-    "rereading": drive_rereading,
-    "softmax": drive_softmax,
-    "three_kernels": drive_three_kernels,
+    drive_softmax: ["softmax.py"],
+    drive_one_key: ["first/one_key.py"],
+    drive_key_blocks: ["first/key_blocks.py"],
+    drive_three_kernels: ["first/three_kernels.py"],
+    drive_flash: ["flash/work.py", "flash/forward.py", "flash/backward.py"],
+    drive_formats: ["formats/value_triton.py"],
+    drive_block_scaling: ["formats/block_triton.py"],
+    drive_kv_cache: ["serving/append.py"],
+    drive_decode: ["serving/decode_kernel.py"],
+    drive_strided_read: ["bench/strided_read.py"],
+    drive_repeated_read: ["bench/repeated_read.py"],
 }
-LOOPS = [(name, line) for name in DRIVERS for line in loops_of(KERNELS / f"{name}.py")]
+LOOPS = [
+    pytest.param(driver, name, line, id=f"{name}-{line}")
+    for driver, names in DRIVERS.items()
+    for name in names
+    for line in loops_of(KERNELS / name)
+]
 
 
 def results_of(driver) -> list[torch.Tensor]:
@@ -150,33 +157,30 @@ def results_of(driver) -> list[torch.Tensor]:
     return list(driver())
 
 
+whole_results_of = functools.cache(results_of)
+
+
 def differ(results: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     pairs = zip(results, others, strict=True)
     return not all(torch.allclose(a.float(), b.float(), rtol=0, atol=0, equal_nan=True) for a, b in pairs)
 
 
-@functools.cache
-def whole_results(name: str) -> list[torch.Tensor]:
-    return results_of(DRIVERS[name])
-
-
 def test_every_file_of_kernels_is_driven():
-    with_kernels = {
-        path.relative_to(KERNELS).with_suffix("").as_posix() for path in KERNELS.rglob("*.py") if kernels_of(path)
-    }
-    assert with_kernels == DRIVERS.keys()
+    with_kernels = {path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.py") if kernels_of(path)}
+    assert with_kernels == {name for names in DRIVERS.values() for name in names}
 
 
-@pytest.mark.parametrize("name", DRIVERS)
-def test_every_branch_is_entered(name, tmp_path):
-    assert not_taken(KERNELS / f"{name}.py", lambda: results_of(DRIVERS[name]), tmp_path / "report.json") == []
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.__name__)
+def test_every_branch_is_entered(driver, tmp_path):
+    paths = [KERNELS / name for name in DRIVERS[driver]]
+    assert not_taken(paths, lambda: results_of(driver), tmp_path / "report.json") == []
 
 
-@pytest.mark.parametrize("name, line", LOOPS)
-def test_a_loop_that_stops_after_its_first_round_gives_other_results(name, line):
-    whole = whole_results(name)
-    with stopped_after_one_round(KERNELS / f"{name}.py", line):
-        stopped = results_of(DRIVERS[name])
+@pytest.mark.parametrize("driver, name, line", LOOPS)
+def test_a_loop_that_stops_after_its_first_round_gives_other_results(driver, name, line):
+    whole = whole_results_of(driver)
+    with stopped_after_one_round(KERNELS / name, line):
+        stopped = results_of(driver)
     assert differ(whole, stopped)
 
 
@@ -233,7 +237,7 @@ def test_a_branch_that_is_not_taken_is_reported(arguments, missing, tmp_path):
     def text(line):
         return line and (lines[line - 1].strip() if line > 0 else "its end")
 
-    found = not_taken(HERE, lambda: results_of(lambda: toy(*arguments)), tmp_path / "report.json")
+    found = not_taken([HERE], lambda: results_of(lambda: toy(*arguments)), tmp_path / "report.json")
     assert [(name, text(line), text(target)) for name, line, target in found] == missing
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.flash.call import call, flash_attention
+from kernels.flash import call
+from kernels.flash.call import flash_attention
 from kernels.flash.tiles import Tiles
 from kernels.reference import attention
 from tests.budget import attention_budget_used, budget_used, gradient_budget_used, lse_budget_used

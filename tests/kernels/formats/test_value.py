@@ -16,6 +16,7 @@ import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernels.formats import value_triton
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -28,7 +29,6 @@ from kernels.formats.value import (
     neighbours,
     pack_e2m1,
     unpack_e2m1,
-    value_triton,
     values,
 )
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from kernels.hopper.call import call, hopper_attention
+from kernels.hopper import call
+from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.flash.test_flash import CAUSAL, columns_first, every_other, inputs, sequence_first
 from tests.kernels.hopper.harness import BF16, FP16, on_hopper, same, with_lse

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from kernels.bench.hardware import H100
-from kernels.hopper.call import call, hopper_attention, work
-from kernels.hopper.call import plan as plans
+from kernels.hopper import call, work
+from kernels.hopper import plan as plans
+from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.test_flash import inputs
 from tests.kernels.hopper.harness import (

@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
-from kernels.hopper.call import call
+from kernels.hopper import call
 from kernels.hopper.plan import Plan
 from tests.kernels.hopper.harness import OTHER_PLANS
 

@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
 
 
 PORTABLE = Kernel(partial(decode_attention, portable=True), 16, "kernels.serving.decode.programs_of")
-HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode_hopper.programs_of")
+HOPPER = Kernel(decode_attention, 128, "kernels.serving.decode.hopper_programs")
 
 
 # Caches.

@@ -1,11 +1,17 @@
 """Decode is attention over what its cache holds, within the error budget, whatever its shape and numbers."""
 
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kernels.serving import decode
 from kernels.serving.cache import KVCache
@@ -24,6 +30,8 @@ from tests.kernels.serving.harness import (
     used,
     write,
 )
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # Rows that are masked may hold anything; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -216,6 +224,64 @@ def test_strides_of_queries_change_nothing(kernel, device):
     q = queries(cache, FP16, group=3, new=2)
     strided = q.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
     assert kernel.attention(strided, cache).equal(kernel.attention(q, cache))
+
+
+# Which kernel: the one for Hopper, or the portable one, which runs wherever Triton does.
+
+
+def choice(monkeypatch, *, capability=(9, 0), hip=None, gluon=True, **sizes):
+    """Whether a GPU of this kind, which need not be there, takes the kernel for Hopper."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    monkeypatch.setattr(decode, "GLUON", gluon)
+    cache = SimpleNamespace(**{"format": "nvfp4", "page_size": 64, "head_dim": 128, "pages": 3} | sizes)
+    with FakeTensorMode():
+        return decode.is_for_hopper(torch.empty(1, 2, 1, cache.head_dim, dtype=FP16, device="cuda"), cache)
+
+
+def test_a_hopper_gpu_takes_the_kernel_for_hopper(monkeypatch):
+    assert choice(monkeypatch)
+    for head_dim, taken in ((64, True), (128, True), (256, True), (80, False), (32, False)):
+        assert choice(monkeypatch, head_dim=head_dim) == taken
+    assert not choice(monkeypatch, pages=0)
+    assert not choice(monkeypatch, head_dim=64, page_size=16) and choice(monkeypatch, head_dim=64, page_size=32)
+    assert choice(monkeypatch, head_dim=64, page_size=16, format="fp8")
+
+
+@pytest.mark.parametrize("capability", [(8, 0), (8, 9), (9, 1), (10, 0), (12, 0)])
+def test_another_gpu_takes_the_portable_one(capability, monkeypatch):
+    assert not choice(monkeypatch, capability=capability)
+
+
+def test_a_gpu_of_amds_is_no_hopper_though_it_is_called_9_0(monkeypatch):
+    assert not choice(monkeypatch, hip="6.4")
+
+
+def test_without_gluon_a_hopper_gpu_takes_the_portable_one(monkeypatch):
+    assert not choice(monkeypatch, gluon=False)
+
+
+WITHOUT_GLUON = """
+import sys
+sys.modules["triton.experimental.gluon.language.nvidia.hopper"] = None
+import torch
+from kernels.serving import decode
+from kernels.serving.cache import KVCache
+cache = KVCache(torch.arange(2)[None], kv_heads=1, head_dim=16, page_size=16, format="fp16")
+k, v = torch.randn(2, 1, 1, 20, 16)
+cache.append(k, v)
+q = torch.randn(1, 1, 1, 16).half()
+expected = torch.nn.functional.scaled_dot_product_attention(q.float(), k.half().float(), v.half().float())
+torch.testing.assert_close(decode.decode_attention(q, cache).float(), expected, rtol=1e-2, atol=1e-2)
+print(decode.GLUON)
+"""
+
+
+def test_a_triton_without_gluon_decodes_all_the_same():
+    environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", WITHOUT_GLUON]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert run.stdout == "False\n", run.stderr
 
 
 # Refused.

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from tests.kernels.prefilled import prefilled_with_nan
@@ -55,11 +56,9 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
     """Only there, only for these head dimensions, and not if told otherwise."""
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("needs a Hopper GPU")
-    from kernels.serving import decode_hopper
-
     taken = []
-    right = decode_hopper.decode_parts
-    monkeypatch.setattr(decode_hopper, "decode_parts", lambda *x: [taken.append(x), right(*x)])
+    right = decode.hopper_parts
+    monkeypatch.setattr(decode, "hopper_parts", lambda *x: [taken.append(x), right(*x)])
     for size, portable, times in ((head_dim, False, 1), (head_dim, True, 0), (80, False, 0)):
         taken.clear()
         cache = new_cache(device, format, [70], head_dim=size, page_size=64)
