@@ -94,6 +94,9 @@ class Build(BasePlugin):
         assets.copy(config.site_dir)
         snippets.copy_downloads(config.site_dir, self.snippets, self.reader)
         self.say("pages and downloads written")
+        self.say_faults()
+
+    def say_faults(self) -> None:
         for name, fault in self.faults.items():
             if isinstance(fault, records.Missing):
                 log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)

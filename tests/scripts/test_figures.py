@@ -11,9 +11,10 @@ import torch
 
 from kernels.bench.table import Table
 from scripts import records
-from scripts.site import figures
+from scripts.records import ROOT
+from scripts.site.fences import figures
 
-FIGURES = figures.paths()
+FIGURES = figures.paths(ROOT)
 ROLES = {"query", "key", "value", "accent", "soft"}
 
 

@@ -82,7 +82,8 @@ def suite_html(suite: Outcome, root: Path) -> str:
         skipped = [*file["skipped"].items()]
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        rows.append(suite_row(f"{escape(symbols.purpose(path, root))}<br><code>{name}</code>", counts))
+        purpose = symbols.purpose(path, root) if (root / path).is_file() else "No longer there."  # in a preview
+        rows.append(suite_row(f"{escape(purpose)}<br><code>{name}</code>", counts))
         reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
     table = (
@@ -129,7 +130,9 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
-def ran_html(record: Record | Outcome | None, fault: RecordError | None, name: str, how: str, url: str | None = None) -> str:
+def ran_html(
+    record: Record | Outcome | None, fault: RecordError | None, name: str, how: str, url: str | None = None
+) -> str:
     """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
     make it.
 
@@ -179,7 +182,7 @@ def stale_html(fault: RecordError) -> str:
 
 def value_html(question: str, number: str, where: str, fault: RecordError | None = None) -> str:
     """A number in running text; ``where`` says on hover what it rests on."""
-    marked = f'<span class="hb-stale" title="{escape(str(fault))}">older source</span>' if fault else ""
+    marked = f' <span class="hb-stale" title="{escape(str(fault))}">older source</span>' if fault else ""
     text = f"{escape(as_printed(number))}{marked}"
     return f'<span class="hb-value" data-value="{escape(question)}" title="{escape(where)}">{text}</span>'
 

@@ -62,12 +62,9 @@ def purpose(path: str, root: Path) -> str:
     """What a file says that it is for: the first line of its docstring.
 
     Raises:
-        SymbolError: if there is no such file, or it does not say.
+        SymbolError: if it does not say.
     """
-    file = root / path
-    if not file.is_file():
-        raise SymbolError(f"there is no {path}")
-    docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    docstring = ast.get_docstring(ast.parse((root / path).read_text(encoding="utf-8")))
     if not docstring:
         raise SymbolError(f"{path} has no docstring, of which the first line says what it is for")
     return docstring.splitlines()[0]
