@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -27,10 +27,20 @@ class Definition:
 
     place: ``module:qualname``
     statements: all that bind the name or change what it is bound to, stripped; of a class without its methods
+    imports: what is imported from kernels/ in them: name, module, name there
+    inside: the methods and classes of a class
     """
 
-    def __init__(self, module: str, qualname: str, statements: list[ast.stmt], inside: list[Definition] = ()):
-        self.module, self.qualname, self.statements, self.inside = module, qualname, statements, list(inside)
+    def __init__(
+        self,
+        module: str,
+        qualname: str,
+        statements: list[ast.stmt],
+        imports: list[tuple[str, str, str]],
+        inside: list[Definition],
+    ):
+        self.module, self.qualname, self.statements = module, qualname, statements
+        self.imports, self.inside = imports, inside
         self.owner: Definition | None = None  # the class that it stands in
         for each in self.inside:
             each.owner = self
@@ -47,7 +57,7 @@ class Definition:
     def is_class(self) -> bool:
         return any(isinstance(each, ast.ClassDef) for each in self.statements)
 
-    @property
+    @cached_property
     def is_compiled(self) -> bool:
         functions = (each for tree in self.statements for each in ast.walk(tree) if isinstance(each, Function))
         return any(last_name(each) in COMPILED for function in functions for each in function.decorator_list)
@@ -60,10 +70,6 @@ class Definition:
     @cached_property
     def names(self) -> list[str]:
         return sorted(free_names(self.statements))
-
-    @cached_property
-    def imports(self) -> list[tuple[str, str, str]]:
-        return [each for statement in self.statements for each in from_kernels(statement)]
 
 
 class Module:
@@ -90,41 +96,40 @@ class Module:
             self._define(qualname, statements)
 
     def _take(self, statement: ast.stmt) -> None:
-        """Notes a statement of the module with each name that it binds or whose value it changes."""
-        if isinstance(statement, ast.Try) and only_raises(statement):
-            for each in statement.body:
-                self._take(each)
-        elif isinstance(statement, ast.Pass):
-            for name, module, original in from_kernels(statement):
-                self.imported[name] = (module, original)
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            for each in statement.names:
-                source = getattr(statement, "module", None)
-                name = each.asname or each.name.partition(".")[0]
-                self.foreign[name] = f"{source}:{each.name}" if source else each.name
-        else:
-            for name in dict.fromkeys(self._bound(statement)):
+        """Notes a statement of the module with each name that it binds or whose value it changes.
+
+        A name that one import binds and nothing else is what is imported, also where ``try`` stands around the import.
+        """
+        bound = list(self._bound(statement))
+        often = Counter(name for name, _ in bound)
+        for name, source in bound:
+            if source and often[name] == 1:
+                (self.imported if isinstance(source, tuple) else self.foreign)[name] = source
+            elif statement not in self._bodies[name]:
                 self._bodies[name].append(statement)
 
-    def _bound(self, statement: ast.stmt) -> Iterator[str]:
+    def _bound(self, statement: ast.stmt) -> Iterator[tuple[str, tuple[str, str] | str | None]]:
+        """The names, and of an import where each comes from: (module of kernels/, name), or what of another package."""
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield statement.name
+                yield statement.name, None
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Delete():
                 targets = statement.targets if hasattr(statement, "targets") else [statement.target]
-                for target in targets:
-                    yield from self._targets(statement, target)
-            case ast.Import() | ast.ImportFrom():
-                yield from (each.asname or each.name.partition(".")[0] for each in statement.names)
-            case ast.If() | ast.Try() | ast.TryStar() | ast.With() | ast.For() | ast.While():
-                yield from (name for target in heads(statement) for name in self._targets(statement, target))
-                yield from (name for each in blocks(statement) for name in self._bound(each))
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
-                yield self._known_root(statement, method)
-            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self._bodies:
-                yield name  # the command that a module is when it is run
+                yield from ((name, None) for target in targets for name in self._targets(statement, target))
+            case ast.Import():
+                names = ((each.asname, each.name) for each in statement.names)
+                yield from ((short, name) if short else (name.partition(".")[0],) * 2 for short, name in names)
+            case ast.ImportFrom():
+                yield from ((each.asname or each.name, f"{statement.module}:{each.name}") for each in statement.names)
             case ast.Pass():
-                yield from (name for name, _, _ in from_kernels(statement))
+                yield from ((name, (module, original)) for name, module, original in from_kernels(statement))
+            case ast.If() | ast.Try() | ast.TryStar() | ast.With() | ast.For() | ast.While():
+                yield from ((name, None) for target in heads(statement) for name in self._targets(statement, target))
+                yield from (each for inner in blocks(statement) for each in self._bound(inner))
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                yield self._known_root(statement, method), None
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in self._bodies:
+                yield name, None  # the command that a module is when it is run
             case ast.Expr(value=ast.Constant()) | ast.Raise() | ast.Assert():
                 pass
             case _:
@@ -167,8 +172,14 @@ class Module:
                     methods[f"{qualname}.{each.name}"].append(each)
                 statement = without(statement, inside)
             own.append(statement)
-        inner = [self._define(name, each) for name, each in methods.items()]
-        definition = Definition(self.name, qualname, own, inner)
+        inside = [self._define(name, each) for name, each in methods.items()]
+        imports = [
+            each
+            for statement in own
+            for each in from_kernels(statement)
+            if isinstance(statement, Function | ast.ClassDef) or each[0] not in self.imported
+        ]
+        definition = Definition(self.name, qualname, own, imports, inside)
         self.definitions[qualname] = definition
         return definition
 
@@ -229,12 +240,6 @@ def blocks(statement: ast.stmt) -> Iterator[ast.stmt]:
     for part in (statement, *getattr(statement, "handlers", [])):
         for field in ("body", "orelse", "finalbody"):
             yield from getattr(part, field, [])
-
-
-def only_raises(statement: ast.Try) -> bool:
-    """Whether it does nothing of its own if an import fails, but says so: had it, there would be no record."""
-    handlers = [each for handler in statement.handlers for each in handler.body]
-    return not statement.orelse and not statement.finalbody and all(isinstance(each, ast.Raise) for each in handlers)
 
 
 def heads(statement: ast.stmt) -> Iterator[ast.expr]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import symtable
+from collections.abc import Callable
 from functools import lru_cache
 
 # These decorators read no type hints.  Others may: of a jit function a hint says what is constant when it is compiled.
@@ -120,38 +121,45 @@ def canonical(part: object) -> bytes:
     """A syntax tree, or a list of trees, texts and lists, as bytes that no Python version changes.
 
     Neither ``ast.dump`` nor ``ast.unparse`` is that: 3.12 knows fields that 3.11 does not, and puts empty strings
-    into f-strings.  What is empty is left out.
+    into f-strings.  What is empty is left out, ``pass`` too.
     """
-    if isinstance(part, list):
-        return b"[" + b",".join(canonical(each) for each in part if not isinstance(each, ast.Pass)) + b"]"
+    pieces: list[str] = []
+    _write(part, pieces.append)
+    return "".join(pieces).encode("utf-8", "surrogatepass")
+
+
+def _write(part: object, write: Callable[[str], None]) -> None:
     if isinstance(part, ast.AST):
-        fields = dict(ast.iter_fields(part))
-        if isinstance(part, ast.JoinedStr):
-            fields["values"] = [piece for piece in part.values if getattr(piece, "value", None) != ""]
-        kept = [
-            name.encode() + b"=" + canonical(value)
-            for name, value in fields.items()
-            if name not in ("ctx", "kind", "type_comment") and not is_nothing(value)
-        ]
-        return type(part).__name__.encode() + b"(" + b",".join(kept) + b")"
-    match part:
-        case bytes():
-            data = part
-        case str():
-            data = part.encode("utf-8", "surrogatepass")
-        case int():
-            data = b"%x" % part
-        case float():
-            data = part.hex().encode()
-        case complex():
-            data = f"{part.real.hex()} {part.imag.hex()}".encode()
-        case _:  # None, Ellipsis
-            data = repr(part).encode()
-    return f"{type(part).__name__}:{len(data)}:".encode() + data
-
-
-def is_nothing(value: object) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(each, ast.Pass) for each in value))
+        write(f"{type(part).__name__}(")
+        for name in part._fields:
+            value = getattr(part, name, None)
+            if value is not None and value != [] and name not in ("ctx", "kind", "type_comment"):
+                if name == "values" and isinstance(part, ast.JoinedStr):
+                    value = [each for each in value if getattr(each, "value", None) != ""]
+                write(f"{name}=")
+                _write(value, write)
+        write(")")
+    elif isinstance(part, list):
+        write("[")
+        for each in part:
+            if not isinstance(each, ast.Pass):
+                _write(each, write)
+        write("]")
+    else:
+        match part:
+            case bytes():
+                data = part.hex()
+            case bool():
+                data = str(part)
+            case int():
+                data = f"{part:x}"
+            case float():
+                data = part.hex()
+            case complex():
+                data = f"{part.real.hex()} {part.imag.hex()}"
+            case _:  # a text, None, Ellipsis
+                data = str(part)
+        write(f"{type(part).__name__}:{len(data)}:{data}")
 
 
 remembered = lru_cache(maxsize=512)  # of a text, what is worked out once: a build reads most files as the last one did

@@ -16,6 +16,7 @@ BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
 VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 WORDS = r"\text", r"\mathrm", r"\operatorname", r"\textstyle"
 SIGNS = {
     r"\cdot": "·",
@@ -69,6 +70,8 @@ def read(markdown):
             continue
         if line.strip():
             lines.append((number, line))
+            if line.startswith("#"):
+                end()
     end()
     return found
 
@@ -79,7 +82,8 @@ def plain(text):
     text = re.sub(r"`([^`]*)`", lambda match: value(match[1]) if match[1].startswith("#!value ") else CODE, text)
     text = re.sub(r"\$\$(.+?)\$\$|\$(.+?)\$", lambda match: spoken(match[1] or match[2]), text)
     text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\{claim=\w+\}", rf"{CLAIM}\1{CLAIM}", text)
-    text = re.sub(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
+    text = PICTURE.sub("", text)
+    text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
     text = re.sub(r"\{ ?[.:#][^}]*\}", "", text)
     text = re.sub(r"<(?!!--)/?\w[^>]*>", "", text)
     return text.replace("*", "").replace("\\|", "|")

@@ -1,0 +1,32 @@
+"""The text alternative of a drawing has no number that neither drawing nor page has, and each drawing is shown."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.docs.pages import DOCS, PICTURE, blocks
+
+DRAWINGS = DOCS / "assets" / "drawings"
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+SHOWN = [
+    (page.relative_to(DOCS).as_posix(), words, DRAWINGS / source.rpartition("/")[2])
+    for page in sorted(DOCS.rglob("*.md"))
+    for words, source in PICTURE.findall(page.read_text(encoding="utf-8"))
+    if "assets/drawings/" in source
+]
+
+
+def numbers(text):
+    return {number.rstrip(",") for number in NUMBER.findall(text)}
+
+
+@pytest.mark.parametrize("page, words, drawing", SHOWN, ids=[drawing.stem for _, _, drawing in SHOWN])
+def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
+    drawn = " ".join(ElementTree.parse(drawing).getroot().itertext())
+    written = " ".join(block.text for block in blocks(page))
+    assert numbers(words) - numbers(drawn) - numbers(written) == set()
+
+
+def test_every_drawing_is_shown():
+    assert {path.name for path in DRAWINGS.glob("*.svg")} == {drawing.name for _, _, drawing in SHOWN}
