@@ -1,4 +1,4 @@
-"""Sets up, once, what a command needs: `python3 scripts/setup.py site|record|test|speed|lock`.
+"""Sets up, once, what a command needs: `python3 scripts/setup.py site|run|record|test|speed|lock`.
 
 Standard library only: the system's Python runs it before anything is installed. Each step has a stamp that holds a hash
 of what went into it, written when the step has ended well; a step whose stamp still matches is passed over.
@@ -29,6 +29,7 @@ PIP = "26.3"  # the pip that Python 3.11 brings knows no --group
 
 GROUPS = {
     "site": ["site"],
+    "run": ["library"],
     "record": ["record", "library", "kernel-test"],
     "test": ["site", "library", "record", "test"],
     "speed": ["site", "test"],

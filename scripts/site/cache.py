@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,15 +75,15 @@ class Pages:
         A page that asks mkdocstrings for a module is always rendered, since mkdocstrings notes what it has rendered.
         """
         names = sorted(file.src_uri for file in files)
-        self.key = (page.url, markdown, names, self.surroundings)
-        kept = None if "\n::: " in markdown else self.pages.get(*self.key)
+        self.key = () if "\n::: " in markdown else (page.url, markdown, names, self.surroundings)
+        kept = self.pages.get(*self.key) if self.key else None
         self.restored = kept is not None
         if self.restored:
             page.render = lambda config, files: put_back(page, kept, files)
 
     def keep(self, page: Page, html: str) -> str:
         """``html``, the finished content of the page that was last asked for, once it is kept."""
-        if not self.restored:
+        if self.key and not self.restored:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
             self.pages.put((html, page.toc, page._title_from_render, page.present_anchor_ids, links), *self.key)
         return html
@@ -134,5 +135,5 @@ def files_below(path: Path) -> Iterator[Path]:
 
 
 def installed() -> list[str]:
-    """The installed packages, with their versions."""
-    return sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
+    """Python and the installed packages, with their versions."""
+    return [sys.version] + sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))

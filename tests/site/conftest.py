@@ -72,9 +72,9 @@ class Copy:
         beside.replace(self.root / path)
         return text
 
-    def build(self) -> subprocess.CompletedProcess:
+    def build(self, **environment: str) -> subprocess.CompletedProcess:
         """The strict build, into ``site/`` of the copy."""
-        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/")
+        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/", **environment)
 
 
 @pytest.fixture(scope="session")
