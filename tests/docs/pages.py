@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from html import unescape
 
-from scripts.records import ROOT
-from scripts.site import fences
+from scripts.records import ROOT, Reader
+from scripts.site.fences import Fences
 
 DOCS = ROOT / "docs"
+FENCES = Fences(Reader(), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -90,7 +91,7 @@ def plain(text):
 
 def value(source):
     """The number that stands on the page where ``#!value`` stands in the Markdown."""
-    html = fences.value(source.removeprefix("#!value "), "", "", None)
+    html = FENCES.value(source.removeprefix("#!value "), "", "", None)
     text = unescape(re.sub(r"<[^>]*>", "", html))
     return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
 

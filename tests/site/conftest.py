@@ -73,9 +73,9 @@ class Copy:
         beside.replace(self.root / path)
         return text
 
-    def build(self) -> subprocess.CompletedProcess:
+    def build(self, **environment: str) -> subprocess.CompletedProcess:
         """The strict build, into ``site/`` of the copy."""
-        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/")
+        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/", **environment)
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +156,8 @@ def visit(browser, url):
         for pattern, handler in (routes or {}).items():
             page.route(pattern, handler)
         assert page.goto(url + path).ok
+        page.wait_for_selector("[data-opens]", state="attached")  # scripts run when the page has been shown
+        page.evaluate("new Promise((started) => setTimeout(started))")
         return page
 
     open_page.errors = errors

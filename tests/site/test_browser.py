@@ -1,6 +1,7 @@
 """The site as a person meets it: in both schemes, on narrow screens, by its search, on paper."""
 
 import io
+import json
 import re
 from unicodedata import normalize
 
@@ -14,7 +15,7 @@ from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LIBRARY = "**/plotly.min.js"
-TOGGLE = "document.querySelector('label[for^=__palette]:not([hidden])').click()"
+TOGGLE = "[...document.querySelectorAll('.hb-scheme')].find((button) => button.checkVisibility()).click()"
 LABELS = "'.hb-plot :is(.legendtext, .xtick text, .ytick text, .xtitle, .ytitle)'"
 INKS = f"[...new Set([...document.querySelectorAll({LABELS})].map((label) => getComputedStyle(label).fill))].join()"
 # What paper gets: each figure's inks, and whether it scales to the column.
@@ -147,19 +148,34 @@ def test_native_controls_change_the_figure(visit):
         assert slider.get_attribute("aria-valuetext")
 
 
-def test_the_search_index_is_fetched_only_when_someone_searches(visit):
-    def fetched() -> int:
-        return page.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.includes('search_index')).length")
-
+def test_the_search_index_is_fetched_after_all_that_is_shown(visit):
     page = visit(CHAPTER)
     page.wait_for_load_state("networkidle")
-    assert fetched() == 0
-    page.click(".md-search__input")
-    page.keyboard.type("softmax")
-    page.wait_for_selector(".md-search-result__link", timeout=5000)
-    assert fetched() == 1
+    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    index = "performance.getEntriesByType('resource').find(({ name }) => name.endsWith('search_index.json'))"
+    assert page.evaluate(f"{index}.startTime") > loaded
+
+
+def test_the_words_searched_for_are_marked_on_the_page(visit):
     page = visit(f"{CHAPTER}?h=softmax")  # as from a result of the search
     page.wait_for_selector("article mark", timeout=5000)
+
+
+def test_the_browser_works_out_the_style_of_an_element_about_once(browser, url, tmp_path):
+    """What scripts change when they start must not restyle the whole page, which a phone would wait for."""
+    page = browser.new_page()
+    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
+    assert page.goto(f"{url}chapters/flash-attention/").ok
+    page.wait_for_selector(".md-code__button")
+    page.wait_for_load_state("networkidle")
+    browser.stop_tracing()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    styled = sum(
+        event.get("args", {}).get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree"
+    )
+    elements = page.evaluate("document.querySelectorAll('*').length")
+    page.close()
+    assert elements < styled < 3 * elements
 
 
 def test_search_leads_to_a_page_that_holds_the_word(visit, url):

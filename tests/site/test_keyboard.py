@@ -4,13 +4,11 @@ import pytest
 
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
 
-# Lists what can be used, notes what the keyboard reaches, and counts how often it comes from outside of the page. What looks like a button in the header counts, also where
-# it is a label. A group of radio buttons is one stop, at whichever of them. Transitions would hide what has just got
-# the focus.
+# Lists what can be used, notes what the keyboard reaches, and counts how often it comes from outside of the page. What
+# looks like a button in the header counts, also where it is a label. Transitions would hide what has just got the focus.
 WALK = """(closed) => {
     document.head.insertAdjacentHTML("beforeend", "<style>* { transition: none !important }</style>");
-    const control = (element) => element.control ?? element;
-    const key = (element) => (control(element).type === "radio" ? control(element).name : control(element));
+    const key = (element) => element.control ?? element;
     const shown = (element) => {
         const { left, right, width } = element.getBoundingClientRect();
         const inView = width > 0 && left < innerWidth && right > 0;
@@ -29,8 +27,7 @@ WALK = """(closed) => {
     };
     addEventListener("focusin", ({ target }) => {
         reached.add(key(target));
-        if (!(target.type === "radio" ? [...target.form.querySelectorAll("label")].some(shown) : shown(target)))
-            walk.unseen.add(html(target));
+        if (!shown(target)) walk.unseen.add(html(target));
     });
     addEventListener("keydown", () => (walk.rounds += document.activeElement === document.body));
     return walk.wanted.length;
@@ -62,7 +59,7 @@ def test_the_keyboard_reaches_every_control_of_a_page(visit, walked):
         scroll_through(page)
         page.evaluate("scrollTo(0, 0)")
         tab_through(page, closed=".md-search button, .md-search__output, .md-search__output *")
-        places = [".md-logo", ".md-search__input", ".md-option", ".md-sidebar--primary a"]
+        places = [".md-logo", ".md-search__input", ".hb-scheme", ".md-sidebar--primary a"]
         assert_reached(page, path, *places, *([] if path == "404.html" else [".md-skip", ".md-footer a"]))
 
 
@@ -71,7 +68,7 @@ def test_the_keyboard_reaches_every_control_on_a_phone(visit):
     scroll_through(page)
     page.evaluate("scrollTo(0, 0)")
     tab_through(page, closed=".md-search *, .md-sidebar *")
-    places = ["[aria-label=Contents]", "[aria-label=Search]", ".md-option", ".md-skip", ".md-footer a", "pre > code"]
+    places = ["[aria-label=Contents]", "[aria-label=Search]", ".hb-scheme", ".md-skip", ".md-footer a", "pre > code"]
     assert_reached(page, CHAPTER, *places)
 
 
@@ -81,7 +78,7 @@ def test_the_keyboard_changes_the_scheme(visit, scheme, width):
     page = visit("", scheme, width=width)
     for _ in range(10):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.matches('.md-option')"):
+        if page.evaluate("document.activeElement.matches('.hb-scheme')"):
             break
     else:
         pytest.fail("Tab does not come to the schemes")
@@ -158,5 +155,3 @@ def test_on_a_phone_the_keyboard_goes_to_a_chapter_by_contents_and_by_search(vis
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert "softmax" in page.inner_text("article").lower()
-
-
