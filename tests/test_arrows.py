@@ -90,7 +90,7 @@ def test_a_snippet_of_chapter_1_imports_nothing_that_a_later_kernel_changes(name
         "from kernels.flash import flash_attention",
         "from scripts import record",
         "from scripts import records, watch",
-        "from scripts.site import ledger",
+        "from scripts.site import fences",
         "from scripts.figures.three_matmuls import scaling",
         "from snippets import scaling",
         "from . import scaling",
