@@ -10,7 +10,7 @@ from scripts.records import ROOT, Reader
 from scripts.site.fences import Fences
 
 DOCS = ROOT / "docs"
-FENCES = Fences(Reader(), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
+FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -92,6 +92,7 @@ def plain(text):
 def value(source):
     """The number that stands on the page where ``#!value`` stands in the Markdown."""
     html = FENCES.value(source.removeprefix("#!value "), "", "", None)
+    html = re.sub(r' <span class="hb-stale".*?</span>', "", html)
     text = unescape(re.sub(r"<[^>]*>", "", html))
     return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
 
