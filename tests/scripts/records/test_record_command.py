@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
+from tests.scripts.conftest import House
 
 from scripts import records
-from tests.scripts.conftest import House
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import os
 import shutil
 
 import pytest
+from tests.scripts.conftest import House
 
 from scripts import records
-from tests.scripts.conftest import House
 
 OUTCOME = {
     "tests/kernels/test_double.py": {

@@ -1,4 +1,4 @@
-"""``house``: a house in miniature in a folder of its own, with today's scripts."""
+"""``house``: a handbook in miniature in a folder of its own, with today's scripts."""
 
 import os
 import shutil
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-collect_ignore = ["house"]  # its tests are for the house
+from scripts.records import Reader
+
+collect_ignore = ["miniature"]  # its tests are for the house
 
 HERE = Path(__file__).parent
-SCRIPTS = HERE.parents[1] / "scripts"
+SCRIPTS = HERE.parents[2] / "scripts"
 
 
 class House:
@@ -19,10 +21,23 @@ class House:
 
     def __init__(self, root: Path):
         self.root = root
-        shutil.copytree(HERE / "house", root, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE / "miniature", root, ignore=shutil.ignore_patterns("__pycache__"))
         (root / "scripts").mkdir()
-        for name in ("__init__.py", "record.py", "records.py", "suite.py", "watch.py"):
+        for name in ("__init__.py", "record.py", "record_tests.py"):
             shutil.copy(SCRIPTS / name, root / "scripts")
+        shutil.copytree(SCRIPTS / "records", root / "scripts/records", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def reader(self, **options) -> Reader:
+        """Of the house as it is now."""
+        return Reader(self.root, **options)
+
+    def read(self, name: str):
+        return self.reader().read(name)
+
+    def faults(self) -> dict[str, str]:
+        """What is wrong with each record, but of those that are missing."""
+        found = {name: str(fault) for name, fault in self.reader().faults().items()}
+        return {name: fault for name, fault in found.items() if "not been run" not in fault}
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
@@ -30,18 +45,18 @@ class House:
         (self.root / path).write_text(text.replace(old, new))
 
     def snippet(self, name: str, text: str) -> None:
-        (self.root / "snippets" / "chapter" / f"{name}.py").write_text(text)
+        (self.root / "snippets/chapter" / f"{name}.py").write_text(text)
 
     def path(self, name: str) -> Path:
-        return self.root / "snippets" / "chapter" / f"{name}.record.ipynb"
+        return self.root / "snippets/chapter" / f"{name}.record.ipynb"
 
     def beside_snippets(self) -> list[str]:
         """The names of the files beside the snippets, hidden ones too."""
         return sorted(path.name for path in (self.root / "snippets/chapter").iterdir() if path.suffix != ".py")
 
     @property
-    def suite_path(self) -> Path:
-        return self.root / "tests" / "kernels" / "gpu.record.json"
+    def outcome_path(self) -> Path:
+        return self.root / "tests/kernels/gpu.record.json"
 
     def environment(self, **more: str) -> dict[str, str]:
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
@@ -53,9 +68,9 @@ class House:
         """``python -m scripts.record``, the real one."""
         return self.module("scripts.record", *arguments, **environment)
 
-    def suite(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """``python -m scripts.suite``, the real one."""
-        return self.module("scripts.suite", *arguments, **environment)
+    def record_tests(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """``python -m scripts.record_tests``, the real one."""
+        return self.module("scripts.record_tests", *arguments, **environment)
 
     def module(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
