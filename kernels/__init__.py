@@ -22,6 +22,7 @@ MODULE_OF = {
     "KVCache": "serving.cache",
     "quantize": "formats.block",
     "dequantize": "formats.block",
+    "merge": "partial",
 }
 
 
@@ -32,4 +33,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return list(MODULE_OF)
+    return sorted(MODULE_OF)

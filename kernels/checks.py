@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-
-
 REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
 
 
@@ -222,3 +220,8 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
                 f"{name} requires a gradient, which this kernel does not compute: "
                 f"use torch.no_grad() or {instead}"
             )
+
+
+def is_hopper(device: torch.device) -> bool:
+    """Whether this GPU is a Hopper of NVIDIA's: some of AMD's call themselves 9.0, too."""
+    return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)

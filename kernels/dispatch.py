@@ -21,7 +21,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from kernels.checks import KERNEL_DTYPES, check_attention
+from kernels.checks import KERNEL_DTYPES, check_attention, is_hopper
 from kernels.reference import attention as three_lines
 
 try:
@@ -30,17 +30,16 @@ try:
     from kernels.flash.call import flash_attention
     from kernels.flash.forward import flash_forward_kernel
 
-    COMPILES = isinstance(flash_forward_kernel, JITFunction)  # what is interpreted is slow
+    COMPILES = isinstance(flash_forward_kernel, JITFunction)  # an interpreted kernel is slow
 except ImportError:  # there is no Triton
     COMPILES = False
 
-
 try:
-    from kernels.hopper.call import hopper_attention, is_hopper
+    from kernels.hopper.call import hopper_attention
     from kernels.hopper.plan import plan_for
 
     GLUON = True
-except ImportError:  # there is no Gluon as it was written for
+except ImportError:  # Gluon is missing, or is not the one that the kernel was written for
     GLUON = False
 
 

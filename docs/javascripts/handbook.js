@@ -23,6 +23,11 @@
     return library;
   }
 
+  // Drawing takes long on a phone: one step at a time, each when the browser has nothing else to do.
+  let turn = Promise.resolve();
+  const whenIdle = window.requestIdleCallback ?? setTimeout; // Safari has none
+  const idle = () => new Promise((resolve) => whenIdle(resolve));
+
   // The body's colours follow the scheme; the root element always holds the light ones, which paper wants.
   function colours() {
     const style = getComputedStyle(onPaper ? document.documentElement : document.body);
@@ -64,8 +69,8 @@
 
     // Once more after whatever is being drawn; resolves also where the library did not load and the alternative stays.
     draw() {
-      const before = this.drawing ?? Promise.resolve();
-      this.drawing = before.then(plotly).then(() => this.paint(), () => (this.drawing = undefined));
+      this.drawing = turn.then(plotly).then(() => this.paint(), () => (this.drawing = undefined));
+      turn = this.drawing.catch(() => {}); // one that fails holds up no other
       return this.drawing;
     }
 
@@ -74,8 +79,9 @@
       const { data, layout } = coloured(this.figure, colours());
       const options = { displayModeBar: false, responsive: !onPaper };
       for (const step of [() => Plotly.newPlot(this.canvas, data, layout, options), ...this.controls]) {
+        if (!onPaper) await idle(); // a print takes what stands when the event has been handled
         const done = step();
-        if (!onPaper) await done; // a print takes what stands when the event has been handled
+        if (!onPaper) await done;
       }
       this.place.classList.add("hb-plot--drawn");
       if (onPaper) this.fitPaper();
@@ -145,16 +151,23 @@
   );
   for (const plot of plots) seen.observe(plot.place);
 
-  // Of Material's two scheme switches Tab comes to the first, unless the one that is shown is the chosen one.
-  const choose = () => {
-    const scheme = document.body.dataset.mdColorScheme;
-    for (const option of document.querySelectorAll(".md-option")) option.checked = option.dataset.mdColorScheme === scheme;
-  };
-  choose();
-  new MutationObserver(() => {
-    choose();
+  // The scheme that the reader chooses is kept; until one is chosen, the system's is followed.
+  const show = (scheme) => {
+    document.body.dataset.mdColorScheme = scheme;
+    document.documentElement.style.colorScheme = scheme === "slate" ? "dark" : "light";
     for (const plot of plots.filter((plot) => plot.drawing)) plot.draw();
-  }).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  };
+  const switches = [...document.querySelectorAll(".hb-scheme")];
+  for (const button of switches) {
+    button.addEventListener("click", () => {
+      __md_set("scheme", button.dataset.scheme);
+      show(button.dataset.scheme);
+      switches.find((other) => other !== button).focus(); // the one that was pressed is hidden now
+    });
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
+    if (!__md_get("scheme")) show(matches ? "slate" : "default");
+  });
 
   // Print: Ctrl/Cmd+P waits for every figure; a print from the menu prints what is drawn, and the others' alternatives.
   addEventListener("keydown", (event) => {
@@ -234,4 +247,6 @@
   settle();
   addEventListener("change", settle);
   addEventListener("resize", settle);
+
+  document$.next(document); // Material waits for DOMContentLoaded, which has passed: scripts come after the first paint
 })();

@@ -55,7 +55,7 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     if ncu is None:
         raise RuntimeError(
             "dram_traffic needs ncu on the PATH: it comes with CUDA, as Nsight Compute; "
-            "kernels.cost predicts what it counts"
+            "kernels.bench.cost predicts what it counts"
         )
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
     command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS)]
@@ -100,7 +100,9 @@ def _parse_ncu(text: str) -> list[DramTraffic]:
 def _call_for_ncu(name: str, *shape: str) -> None:
     """Calls a function of ``kernels`` twice: to warm up, and for the counters."""
     if not torch.cuda.is_available():
-        raise RuntimeError("dram_traffic needs a GPU; kernels.cost predicts what it counts")
+        raise RuntimeError(
+            "dram_traffic needs a GPU; kernels.bench.cost predicts what it counts"
+        )
     function = pkgutil.resolve_name(name)
     torch.manual_seed(0)
     q, k, v = torch.randn(3, *map(int, shape), device="cuda").half()

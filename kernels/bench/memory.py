@@ -15,7 +15,7 @@ def peak_memory(function: Callable[[], object]) -> int:
     """
     if not torch.cuda.is_available():
         raise RuntimeError(
-            "peak_memory needs a GPU; kernels.cost computes the size of each tensor"
+            "peak_memory needs a GPU; kernels.bench.cost computes the size of each tensor"
         )
     function()
     torch.cuda.synchronize()

@@ -41,7 +41,7 @@ from triton.compiler import CompiledKernel
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.checks import check_no_gradient, check_shapes
+from kernels.checks import check_no_gradient, check_shapes, is_hopper
 from kernels.flash.work import LOG2_E
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, padded, plan_for
@@ -140,11 +140,6 @@ def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
             f"query is on {torch.cuda.get_device_name(q.device)}, and hopper_attention needs "
             "a Hopper GPU, of compute capability 9.0: use flash_attention"
         )
-
-
-def is_hopper(device: torch.device) -> bool:
-    """Whether this GPU is one that the kernel was written for; some of AMD's are 9.0 too."""
-    return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)
 
 
 def launch(

@@ -30,19 +30,22 @@ import torch
 import triton
 from torch import Tensor
 
-from kernels.checks import check_attention, check_kernel, check_no_gradient
+from kernels.checks import check_attention, check_kernel, check_no_gradient, is_hopper
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
+try:
+    from kernels.serving.decode_hopper import decode_parts as hopper_parts
+    from kernels.serving.decode_hopper import programs_of as hopper_programs
+    from kernels.serving.decode_hopper import tile_of
+
+    GLUON = True
+except ImportError:  # Gluon is missing, or is not the one that the kernel was written for
+    GLUON = False
+
 BLOCK_K = 64  # keys a step
-
-
-ROWS = 16  # queries a tile: what tl.dot takes at least
-
-
+ROWS = 16  # queries a tile: the fewest that tl.dot takes
 PROGRAMS_AN_SM = 4
-
-
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -61,10 +64,11 @@ def decode_attention(
     scale: 1/√head_dim if None, any sign
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, new]
     in FP32
-    portable: not ``kernels.serving.decode_hopper``, which does this on a Hopper GPU for a
-    head_dim of 64, 128 or 256, but the kernel of this file Query i sees all keys but the newest
-    new - 1 - i.  One that sees none gets 0, lse -inf. Reads the used part of the cache once,
-    and once more for each further 16 rows of queries, heads that share a key head times new.
+    portable: use the kernel of ``serving.decode_kernel`` also on a Hopper GPU, where
+    ``serving.decode_hopper`` would do a head_dim of 64, 128 or 256
+    Query i sees all keys but the newest new - 1 - i.  One that sees none gets 0, lse -inf.
+    Reads the used part of the cache once, and once more for each further 16 rows of queries,
+    which are the heads that share a key head, times new.
     The lengths are read on the GPU: a CUDA graph of this call may be replayed after the cache
     grew.  Each program reads all lengths, which is little for batches up to some thousand.
 
@@ -82,10 +86,6 @@ def decode_attention(
     group = heads // cache.kv_heads
     with torch.cuda.device_of(q):
         if not portable and is_for_hopper(q, cache):
-            from kernels.serving.decode_hopper import decode_parts as hopper_parts
-            from kernels.serving.decode_hopper import programs_of as hopper_programs
-            from kernels.serving.decode_hopper import tile_of
-
             read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
             programs = hopper_programs(cache, rows)
         else:
@@ -134,9 +134,8 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
 
 
 def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
-    """Whether ``kernels.serving.decode_hopper`` can do it: this GPU, this head_dim, these
-    pages."""
-    if not q.is_cuda or torch.cuda.get_device_capability(q.device) != (9, 0):
+    """Whether the kernel for Hopper can do it, here, for this head_dim and these pages."""
+    if not (GLUON and q.is_cuda and is_hopper(q.device)):
         return False
     # TMA describes no tensor without rows, and writes to multiples of 128 bytes: the block
     # scales of a page must be as many.

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import event_priority
 
 log = logging.getLogger("mkdocs.hooks.handbook")
 serving = False
@@ -19,15 +18,13 @@ def on_startup(command, dirty):
     serving = command == "serve"
 
 
-@event_priority(100)  # before mkdocs-jupyter looks for notebooks
 def on_files(files, config):
     from scripts.records import RecordError
-    from scripts.site import ledger, notebooks
+    from scripts.site import ledger, snippet_pages
 
     ledger.serving = serving
-    notebooks.set_template()
     try:
-        for file in notebooks.compose(config):
+        for file in snippet_pages.files(config):
             files.append(file)
     except RecordError as error:
         raise PluginError(str(error)) from error
@@ -44,10 +41,8 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    from scripts.site import drawings, ledger, notebooks
+    from scripts.site import drawings, ledger
 
-    if page.file.src_uri.endswith(".ipynb"):
-        return notebooks.finish(html, page)
     ledger.current.check()
     return drawings.inline(html, page.file.src_uri)
 
@@ -55,24 +50,16 @@ def on_page_content(html, page, config, files):
 def on_post_page(output, page, config):
     from mkdocs.utils import get_relative_url
 
-    from scripts.site import maths, mends
+    from scripts.site import maths
 
-    html = maths.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
-    return mends.mend(html, page.file.src_uri)
-
-
-def on_post_template(output_content, template_name, config):
-    from scripts.site import mends
-
-    return mends.mend(output_content, template_name) if template_name == "404.html" else output_content
+    return maths.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
 
 
 def on_post_build(config):
-    from scripts.site import assets, ledger, mends, notebooks
+    from scripts.site import assets, ledger, snippet_pages
 
     assets.copy(config.site_dir)
-    mends.mend_script(config.site_dir)
-    notebooks.copy_downloads(config.site_dir)
+    snippet_pages.copy_downloads(config.site_dir)
     for name in sorted(ledger.awaiting):
         log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)
     forget_modules()

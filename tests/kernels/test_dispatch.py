@@ -15,8 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import kernels
-from kernels import dispatch, hopper, reference
+from kernels import dispatch, reference
 from kernels.bench.memory import peak_memory
 from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
@@ -131,7 +130,7 @@ def test_without_gluon_hopper_takes_flash_and_without_a_compiler_the_reference(g
 
 
 def test_each_rung_can_be_chosen_where_these_tests_run():
-    assert dispatch.GLUON, "kernels.hopper cannot be imported with this triton"
+    assert dispatch.GLUON, "kernels.hopper.call cannot be imported with this triton"
     assert torch.cuda.is_available() == dispatch.COMPILES
 
 
@@ -157,7 +156,7 @@ def test_what_is_chosen_takes_its_input(data):
     dtype = data.draw(choose([FP64, FP32, FP16, BF16]))
     with pytest.MonkeyPatch.context() as monkeypatch, FakeTensorMode():
         pretend(monkeypatch, capability, data.draw(choose([1e6, 80e9])))
-        monkeypatch.setattr(hopper, "launch", lambda *x: None)
+        monkeypatch.setattr("kernels.hopper.call.launch", lambda *x: None)
         monkeypatch.setattr(dispatch, "three_lines", lambda q, k, v, **_: torch.empty(*q.shape[:-1], v.shape[-1]).to(q))
         q = torch.empty(*before, key_heads * group, seq_q, head_dim, device="cuda", dtype=dtype)
         k, v = (torch.empty(*before, key_heads, seq_k, d, device="cuda", dtype=dtype) for d in (head_dim, width))
@@ -372,17 +371,12 @@ assert dispatch.attention(q.bfloat16(), k.bfloat16(), v.bfloat16()).dtype == tor
 
 
 def test_without_triton_it_works():
-    nothing = "assert not (dispatch.COMPILES or dispatch.GLUON or 'kernels.flash' in sys.modules)"
+    nothing = "assert not (dispatch.COMPILES or dispatch.GLUON or 'kernels.flash.call' in sys.modules)"
     run_without("triton", script=THE_SAME + nothing)
 
 
 def test_without_gluon_it_works():
     run_without("triton.experimental.gluon", script=THE_SAME + "assert dispatch.COMPILES and not dispatch.GLUON")
-
-
-def test_the_package_knows_both_names():
-    assert kernels.attention is reference.attention
-    assert kernels.fastest_rung is fastest_rung and kernels.hopper_attention is hopper_attention
 
 
 # On a GPU.

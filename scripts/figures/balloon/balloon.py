@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from kernels.bench.cost import qkvo_bytes, square_bytes
+from scripts.figures import plot
 
 ALT = (
     "Four bars, one under the other, each centred and as wide as what it stands for has bytes: each of Q, K and V, "
@@ -21,9 +22,10 @@ PLACES = [3, 2, 1, 0]  # from the top
 
 
 def figure() -> go.Figure:
-    """One trace a choice of N, d and type; each control changes what no other does: visible, x, text, opacity."""
-    fig = go.Figure()
+    """Bars for each N, and labels for each N, d and type; each control changes an attribute of its own."""
     words, head_dim, heads, kind = SHOWN
+    labels = [(n, dim, name) for n in WORDS for dim in HEAD_DIMS for name in TYPES]
+    fig = go.Figure()
     for n in WORDS:
         for role, places in [("query", [3, 0]), ("accent", [2, 1])]:
             fig.add_bar(
@@ -31,80 +33,46 @@ def figure() -> go.Figure:
                 y=places * 2,
                 width=0.42,
                 orientation="h",
-                visible=n == words,
                 meta={"role": role},
                 hoverinfo="skip",
                 showlegend=False,
             )
-    labels = [(n, dim, name) for n in WORDS for dim in HEAD_DIMS for name in TYPES]
     for n, dim, name in labels:
-        fig.add_scatter(
+        plot.labels(
+            fig,
             x=middle(dim == head_dim),
             y=[place + 0.36 for place in PLACES],
-            mode="text",
             text=texts(n, dim, HEADS[heads], TYPES[name]),
             textfont={"size": 12},
-            visible=n == words,
             opacity=float(name == kind),
-            hoverinfo="skip",
             showlegend=False,
         )
-
-    of_words = [n for n in WORDS for _ in range(2)] + [n for n, _, _ in labels]  # of each trace
-    every = list(range(len(of_words)))
-    labelled = every[2 * len(WORDS) :]
+    every = list(range(len(fig.data)))
+    labelled = every[-len(labels) :]
+    of_words = [f"{n:,}" for n in WORDS for _ in range(2)] + [f"{n:,}" for n, _, _ in labels]
 
     def of_dim(chosen: int) -> dict:
         drawn = [bars(n, chosen)[role] for n in WORDS for role in ("query", "accent")]
         return {"x": drawn + [middle(dim == chosen) for _, dim, _ in labels]}
 
-    menus = {
-        "d": (head_dim, {dim: [of_dim(dim), every] for dim in HEAD_DIMS}),
-        "Heads": (
-            heads,
-            {
-                label: [{"text": [texts(n, dim, count, TYPES[name]) for n, dim, name in labels]}, labelled]
-                for label, count in HEADS.items()
-            },
-        ),
-        "Type": (
-            kind,
-            {label: [{"opacity": [float(name == label) for *_, name in labels]}, labelled] for label in TYPES},
-        ),
-    }
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 5, "r": 5, "t": 5, "b": 5},
+    def of_heads(count: int) -> dict:
+        return {"text": [texts(n, dim, count, TYPES[name]) for n, dim, name in labels]}
+
+    def of_type(chosen: str) -> dict:
+        return {"opacity": [float(name == chosen) for *_, name in labels]}
+
+    return plot.page(
+        fig,
+        plot.Frame(left=5, right=5, top=5, bottom=5),
+        plot.menu("d", {str(dim): [of_dim(dim), every] for dim in HEAD_DIMS}, str(head_dim)),
+        plot.menu("Heads", {label: [of_heads(count), labelled] for label, count in HEADS.items()}, heads),
+        plot.menu("Type", {label: [of_type(label), labelled] for label in TYPES}, kind),
+        plot.switch(fig, "Words N", of_words, f"{words:,}", plot.slider),
+        legend=None,
         barmode="overlay",
-        xaxis={"range": [-0.53, 0.53], "visible": False, "fixedrange": True},
-        yaxis={"range": [-0.4, 3.65], "visible": False, "fixedrange": True},
-        updatemenus=[
-            {
-                "name": name,
-                "active": list(choices).index(shown),
-                "buttons": [
-                    {"label": str(label), "method": "restyle", "args": args} for label, args in choices.items()
-                ],
-            }
-            for name, (shown, choices) in menus.items()
-        ],
-        sliders=[
-            {
-                "name": "Words N",
-                "active": WORDS.index(words),
-                "steps": [
-                    {
-                        "label": f"{chosen:,}",
-                        "method": "restyle",
-                        "args": [{"visible": [n == chosen for n in of_words]}, every],
-                    }
-                    for chosen in WORDS
-                ],
-            }
-        ],
+        xaxis={"range": [-0.53, 0.53], "visible": False},
+        yaxis={"range": [-0.4, 3.65], "visible": False},
     )
-    return fig
 
 
 def bars(n: int, head_dim: int) -> dict[str, list[float]]:
@@ -129,13 +97,6 @@ def texts(n: int, head_dim: int, heads: int, element_bytes: int) -> list[str]:
     times = f"{heads} of " if heads > 1 else ""
     tables = [(head_dim, row), (n, square), (n, square), (head_dim, row)]
     return [
-        f"{step}: {times}{n}\N{MULTIPLICATION SIGN}{width}, <b>{binary(size)}</b>"
+        f"{step}: {times}{n}\N{MULTIPLICATION SIGN}{width}, <b>{plot.binary(size)}</b>"
         for step, (width, size) in zip(STEPS, tables, strict=True)
     ]
-
-
-def binary(size: int) -> str:
-    """A size in the largest unit of which it is at least one: 64 GiB."""
-    units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
-    power = min((size.bit_length() - 1) // 10, len(units) - 1)
-    return f"{size / 2 ** (10 * power):g} {units[power]}"

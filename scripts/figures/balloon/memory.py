@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Peak memory of one head against the number of words, both axes logarithmic. Two predicted lines: that of the "
@@ -13,69 +14,40 @@ ALT = (
     "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # of the snippet
-WORDS = [1024 * 2**doubled for doubled in range(11)]
-MEASURED = [("attention", "three lines", "accent", "circle"), ("flash_attention", "FlashAttention", "query", "square")]
-LIBRARY = ("sdpa_flash", "PyTorch's flash backend", "value", "diamond-open")
+LENGTHS = [1024 * 2**doubled for doubled in range(11)]
+PREDICTED = [
+    (eager_peak_bytes, plot.Look("three lines, predicted", "accent", "dot")),
+    (fused_peak_bytes, plot.Look("FlashAttention, predicted", "query", "dot")),
+]
+MEASURED = {  # form -> its column where the limit was sought, its look
+    "attention": ("peak", plot.Look("three lines, measured", "accent", symbol="circle")),
+    "flash_attention": ("fused", plot.Look("FlashAttention, measured", "query", symbol="square")),
+    "sdpa_flash": (None, plot.Look("PyTorch's flash backend, measured", "value", symbol="diamond-open")),
+}
+FAILED = plot.Look("three lines, out of memory", "accent", symbol="x")
 
 
 def figure() -> go.Figure:
     rows = records.table("prefill_memory", "forward")
     tried = records.table("balloon", "limit")
-    longest = tried[-1]["longest"]
-    at_the_limit = {row["n"]: row for row in tried if row["n"] in (longest, longest + tried[-1]["gap"])}
+    longest = tried[-1]["longest"]  # that fitted
+    last, failed = ({row["n"]: row for row in tried}[n] for n in (longest, longest + tried[-1]["gap"]))
+
     fig = go.Figure()
-    for count, name, role in [
-        (eager_peak_bytes, "three lines, predicted", "accent"),
-        (fused_peak_bytes, "FlashAttention, predicted", "query"),
-    ]:
-        fig.add_scatter(
-            x=WORDS,
-            y=[mib(count(n, HEAD_DIM, ELEMENT_BYTES)) for n in WORDS],
-            name=name,
-            mode="lines",
-            line_dash="dot",
-            meta={"role": role},
-            hovertemplate="N = %{x:,}, predicted: %{y:,.4g} MiB<extra></extra>",
-        )
-    for form, name, role, symbol in [*MEASURED, LIBRARY]:
-        measured = {row["n"]: row["peak"] for row in rows if row["form"] == form}
-        column = {"attention": "peak", "flash_attention": "fused"}.get(form)
-        measured |= {n: row[column] for n, row in at_the_limit.items() if column}
-        fig.add_scatter(
-            x=[n for n in sorted(measured) if measured[n]],
-            y=[measured[n] for n in sorted(measured) if measured[n]],
-            name=f"{name}, measured",
-            mode="markers",
-            marker={"symbol": symbol, "size": 9},
-            meta={"role": role},
-            hovertemplate=f"N = %{{x:,}}, {name}: %{{y:,.4g}} MiB<extra></extra>",
-        )
-    failed = at_the_limit[max(at_the_limit)]
-    fig.add_scatter(
-        x=[failed["n"]],
-        y=[failed["expected"]],
-        name="three lines, out of memory",
-        mode="markers",
-        marker={"symbol": "x", "size": 13},
-        meta={"role": "accent"},
-        hovertemplate="N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed<extra></extra>",
+    for count, look in PREDICTED:
+        sizes = [mib(count(n, HEAD_DIM, ELEMENT_BYTES)) for n in LENGTHS]
+        fig.add_scatter(x=LENGTHS, y=sizes, **look.scatter("N = %{x:,}, predicted: %{y:,.4g} MiB", "lines"))
+    for form, (column, look) in MEASURED.items():
+        peaks = {row["n"]: row["peak"] for row in plot.where(rows, form=form)}
+        peaks |= {row["n"]: row[column] for row in (last, failed) if column}
+        fitted = sorted(n for n, peak in peaks.items() if peak)
+        hover = f"N = %{{x:,}}, {look.name.removesuffix(', measured')}: %{{y:,.4g}} MiB"
+        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **look.scatter(hover, "markers", size=9))
+    hover = "N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed"
+    fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13))
+    return plot.page(
+        fig,
+        plot.Frame(height=420, left=64),
+        xaxis=plot.log_words("words N (Ki = 1024)", 2**20, range=[2.9, 6.15]),
+        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
     )
-    words = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
-    sizes = {1: "1 MiB", 32: "32 MiB", 2**10: "1 GiB", 2**15: "32 GiB", 2**20: "1 TiB"}
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 64, "r": 10, "t": 10, "b": 50},
-        xaxis={
-            "type": "log",
-            "title": "words N (Ki = 1024)",
-            "range": [2.9, 6.15],
-            "tickvals": list(words),
-            "ticktext": list(words.values()),
-        },
-        yaxis={"type": "log", "title": "peak memory", "tickvals": list(sizes), "ticktext": list(sizes.values())},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-    )
-    fig.update_xaxes(fixedrange=True)
-    fig.update_yaxes(fixedrange=True)
-    return fig

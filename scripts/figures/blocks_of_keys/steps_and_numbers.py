@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Time against the number of scores, both axes from nought, for three head dimensions. The multiplications are the "
@@ -10,7 +11,10 @@ ALT = (
     "a straight line through the origin: twice the scores, twice the time. Blocks of keys lie on a level line: the "
     "number of scores hardly matters to them."
 )
-FORMS = {"one_key_attention": ("one key", "accent", "dot"), "key_blocks_attention": ("key blocks", "query", "solid")}
+FORMS = {  # form -> look, and where the head dimension stands
+    "one_key_attention": (plot.Look("one key", "accent", "dot"), "top left"),
+    "key_blocks_attention": (plot.Look("key blocks", "query", "solid"), "bottom center"),
+}
 HEAD_DIMS = (256, 128, 64)
 N, TOKENS, WIDTH = 512, 16384, 2048  # of the snippet prefill_speed: batch times N, heads times head_dim
 
@@ -18,36 +22,24 @@ N, TOKENS, WIDTH = 512, 16384, 2048  # of the snippet prefill_speed: batch times
 def figure() -> go.Figure:
     scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in HEAD_DIMS]
     fig = go.Figure()
-    for form, (name, role, dash) in FORMS.items():
+    for form, (look, side) in FORMS.items():
         fig.add_scatter(
             x=scores,
             y=[median(form, head_dim) for head_dim in HEAD_DIMS],
-            name=name,
-            mode="lines+markers+text",
-            marker_size=9,
-            line_dash=dash,
             text=[f"d = {head_dim}" for head_dim in HEAD_DIMS],
-            textposition="top left" if form == "one_key_attention" else "bottom center",
+            textposition=side,
             cliponaxis=False,
-            meta={"role": role},
-            hovertemplate=f"{name}, %{{text}}: %{{x:.3g}} million scores, %{{y:.4g}} ms<extra></extra>",
+            **look.scatter("%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms", "lines+markers+text", size=9),
         )
-    fig.update_xaxes(title="scores, millions", range=[0, 300], tickvals=[0, *scores], tickformat=".0f")
-    fig.update_yaxes(title="milliseconds", range=[0, 135], tickvals=[0, 25, 50, 75, 100, 125])
-    fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=340,
-        margin={"l": 60, "r": 15, "t": 30, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
+    return plot.page(
+        fig,
+        plot.Frame(height=340, right=15, top=30),
+        xaxis={"title": "scores, millions", "range": [0, 300], "tickvals": [0, *scores], "tickformat": ".0f"},
+        yaxis={"title": "milliseconds", "range": [0, 135], "tickvals": [0, 25, 50, 75, 100, 125]},
     )
-    return fig
 
 
 def median(form: str, head_dim: int) -> float:
-    (row,) = [
-        row
-        for row in records.table("prefill_speed", f"forward_{head_dim}")
-        if (row["form"], row["n"], row["causal"]) == (form, N, False)
-    ]
+    rows = records.table("prefill_speed", f"forward_{head_dim}")
+    (row,) = plot.where(rows, form=form, n=N, causal=False)
     return row["median"]

@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from kernels.bench.hardware import H100
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Milliseconds against gigabytes that a step must read, both from zero. Two straight lines rise from the corner: "
@@ -13,11 +14,11 @@ ALT = (
     "few. The portable kernel lies near the lines in sixteen bits; with fewer bytes it rises, and with four bits it is "
     "highest. A menu chooses one of four settings, or all."
 )
-FORMS = {  # form -> its name, role and symbol
-    "cudnn": ("cuDNN", "key", "square-open"),
-    "flash": ("flash", "value", "diamond-open"),
-    "portable": ("ours, portable", "soft", "circle-open"),
-    "ours": ("ours, Hopper", "accent", "circle"),
+FORMS = {
+    "cudnn": plot.Look("cuDNN", "key", symbol="square-open"),
+    "flash": plot.Look("flash", "value", symbol="diamond-open"),
+    "portable": plot.Look("ours, portable", "soft", symbol="circle-open"),
+    "ours": plot.Look("ours, Hopper", "accent", symbol="circle"),
 }
 FORMATS = {"bf16": "BF16", "fp8": "FP8", "nvfp4": "NVFP4"}
 
@@ -25,13 +26,10 @@ FORMATS = {"bf16": "BF16", "fp8": "FP8", "nvfp4": "NVFP4"}
 def figure() -> go.Figure:
     rows = records.table("decode_speed", "decode")
     (reached,) = records.table("decode_speed", "sum")
-    settings = list(dict.fromkeys((row["batch"], row["heads"], row["n"]) for row in rows))
-    choices = {}
-    for batch, heads, n in settings:
-        of_it = [row for row in rows if (row["batch"], row["heads"], row["n"]) == (batch, heads, n)]
-        choices[f"{batch} × {n:,} tokens, heads {heads}"] = of_it  # noqa: RUF001  (a multiplication sign)
-    shown = next(iter(choices.values()))
-    choices["all four"] = rows
+    settings = {}
+    for row in rows:
+        settings.setdefault(f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}", []).append(row)  # noqa: RUF001  (a multiplication sign)
+    settings["all four"] = rows
 
     fig = go.Figure()
     lines = [("the maker's bandwidth", "dash", H100["hbm bandwidth"].value / 1e12), ("a sum", "solid", reached["read"])]
@@ -46,54 +44,48 @@ def figure() -> go.Figure:
             meta={"role": "query"},
             hoverinfo="skip",
         )
-    for form, (name, role, symbol) in FORMS.items():
-        x, y, label, more = points(shown, form)
-        fig.add_scatter(
-            x=x,
-            y=y,
-            text=label,
-            customdata=more,
-            name=name,
-            mode="markers+text",
-            textposition="top left",
-            marker={"symbol": symbol, "size": 10, "line": {"width": 2 if symbol.endswith("open") else 0}},
-            meta={"role": role},
-            hovertemplate=f"{name}, %{{customdata[0]}}: %{{y:.3g}} ms for %{{x:.3g}} GB, "
-            "error %{customdata[1]:.2g} %<extra></extra>",
-        )
-    which = list(range(len(lines), len(lines) + len(FORMS)))
-    buttons = []
-    for label, chosen in choices.items():
-        x, y, names, more = zip(*(points(chosen, form) for form in FORMS), strict=True)
-        ends = [1.2 * max(map(gigabytes, chosen)), 1.1 * max(row["median"] for row in chosen)]
-        axes = {"xaxis.range": [0, ends[0]], "yaxis.range": [0, ends[1]]}
-        data = {"x": list(x), "y": list(y), "text": list(names), "customdata": list(more)}
-        buttons.append({"label": label, "method": "update", "args": [data, axes, which]})
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 60, "r": 10, "t": 90, "b": 50},
-        updatemenus=[{"name": "Setting", "buttons": buttons}],
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": "GB that a step must read", "fixedrange": True, **range_of(buttons[0], "x")},
-        yaxis={"title": "ms", "fixedrange": True, **range_of(buttons[0], "y")},
+    hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
+    first = points(next(iter(settings.values())))
+    for place, look in enumerate(FORMS.values()):
+        own = {attribute: values[place] for attribute, values in first.items()}
+        fig.add_scatter(textposition="top left", **own, **look.scatter(hover, "markers+text", size=10))
+        fig.data[-1].marker.line.width = 2 if look.symbol.endswith("open") else 0
+
+    which = list(range(len(lines), len(fig.data)))
+    choices = {label: [points(chosen), ranges(chosen), which] for label, chosen in settings.items()}
+    fig.update_layout(next(iter(choices.values()))[1])
+    return plot.page(
+        fig,
+        plot.Frame(height=420, top=90),
+        plot.menu("Setting", choices, method="update"),
+        xaxis_title="GB that a step must read",
+        yaxis_title="ms",
     )
-    return fig
 
 
 def gigabytes(row: dict) -> float:
     return row["read"] * row["median"]  # TB/s by ms
 
 
-def points(rows: list[dict], form: str) -> tuple[list, list, list, list]:
-    """GB, milliseconds, a label where there is room for one, and what the pointer shows, of one form."""
-    found = [row for row in rows if row["form"] == form]
+def points(rows: list[dict]) -> dict[str, list[list]]:
+    """Of each form: GB, milliseconds, a label where there is room for one, and what the pointer shows."""
     few = len({(row["batch"], row["heads"]) for row in rows}) == 1
-    labels = [FORMATS[row["cache"]] if form == "ours" and few else "" for row in found]
-    names = [f"{FORMATS[row['cache']]}, {row['batch']} × {row['n']:,}, heads {row['heads']}" for row in found]  # noqa: RUF001
-    more = [[name, row["error"]] for name, row in zip(names, found, strict=True)]
-    return [gigabytes(row) for row in found], [row["median"] for row in found], labels, more
+    own = {form: plot.where(rows, form=form) for form in FORMS}
+    return {
+        "x": [[gigabytes(row) for row in found] for found in own.values()],
+        "y": [[row["median"] for row in found] for found in own.values()],
+        "text": [
+            [FORMATS[row["cache"]] if form == "ours" and few else "" for row in found] for form, found in own.items()
+        ],
+        "customdata": [[[title(row), row["error"]] for row in found] for found in own.values()],
+    }
 
 
-def range_of(button: dict, axis: str) -> dict:
-    return {"range": button["args"][1][f"{axis}axis.range"]}
+def title(row: dict) -> str:
+    return f"{FORMATS[row['cache']]}, {row['batch']} × {row['n']:,}, heads {row['heads']}"  # noqa: RUF001
+
+
+def ranges(rows: list[dict]) -> dict[str, list[float]]:
+    """The axes, from nought to a little beyond the last point."""
+    ends = 1.2 * max(map(gigabytes, rows)), 1.1 * max(row["median"] for row in rows)
+    return {"xaxis.range": [0, ends[0]], "yaxis.range": [0, ends[1]]}

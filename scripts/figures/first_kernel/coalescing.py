@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A chart with both axes logarithmic: useful gigabytes a second against the stride, from neighbours to numbers "
@@ -11,6 +12,10 @@ ALT = (
     "sectors handed out in pairs follows it up to sixteen. PyTorch's own sum of the same numbers is level with the "
     "first point."
 )
+MEASURED = plot.Look("measured", "accent", "solid")
+ONE_BY_ONE = plot.Look("if sectors come one by one", "soft", "dot")
+IN_PAIRS = plot.Look("if they come in pairs", "key", "dash")
+TORCH_SUM = plot.Look("PyTorch's sum", "value", symbol="diamond-open")
 
 
 def figure() -> go.Figure:
@@ -18,37 +23,17 @@ def figure() -> go.Figure:
     speeds = {int(name.removeprefix("stride_")): speed for name, speed in rows.items() if name.startswith("stride_")}
     strides = sorted(speeds)
     fig = go.Figure()
-    lines = [
-        ("measured", [speeds[stride] for stride in strides], "accent", "solid"),
-        ("if sectors come one by one", [speeds[1] / min(stride, 8) for stride in strides], "soft", "dot"),
-        ("if they come in pairs", [speeds[1] / min(stride, 16) for stride in strides], "key", "dash"),
-    ]
-    for name, speed, role, dash in lines:
-        fig.add_scatter(
-            x=strides,
-            y=speed,
-            name=name,
-            mode="lines+markers",
-            line_dash=dash,
-            meta={"role": role},
-            hovertemplate=f"stride %{{x}}, {name}: %{{y:.0f}} GB/s<extra></extra>",
-        )
-    fig.add_scatter(
-        x=strides[:1],
-        y=[rows["torch_sum"]],
-        name="PyTorch's sum",
-        mode="markers",
-        marker={"size": 12, "symbol": "diamond-open"},
-        meta={"role": "value"},
-        hovertemplate="PyTorch's sum: %{y:.0f} GB/s<extra></extra>",
+    for look, speed in [
+        (MEASURED, [speeds[stride] for stride in strides]),
+        (ONE_BY_ONE, [speeds[1] / min(stride, 8) for stride in strides]),
+        (IN_PAIRS, [speeds[1] / min(stride, 16) for stride in strides]),
+    ]:
+        fig.add_scatter(x=strides, y=speed, **look.scatter("stride %{x}, %{name}: %{y:.0f} GB/s"))
+    hover = "%{name}: %{y:.0f} GB/s"
+    fig.add_scatter(x=strides[:1], y=[rows["torch_sum"]], **TORCH_SUM.scatter(hover, "markers", size=12))
+    return plot.page(
+        fig,
+        plot.Frame(left=70, top=70),
+        xaxis=plot.log("stride, in FP32 numbers", strides),
+        yaxis=plot.log("useful GB/s", [100, 200, 500, 1000, 2000, 3000]),
     )
-    fig.update_xaxes(title="stride, in FP32 numbers", type="log", tickvals=strides, ticktext=strides, fixedrange=True)
-    ticks = [100, 200, 500, 1000, 2000, 3000]
-    fig.update_yaxes(title="useful GB/s", type="log", tickvals=ticks, ticktext=ticks, fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 70, "r": 10, "t": 70, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-    )
-    return fig

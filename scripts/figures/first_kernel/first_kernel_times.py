@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A chart with a logarithmic time axis and three settings of the same arithmetic: heads of sixty-four, twice that "
@@ -10,37 +11,30 @@ ALT = (
     "halved each time the heads are halved. The three lines in PyTorch also become faster, and the fastest of "
     "PyTorch's fused kernels is the lowest, with the first kernel hundreds of times above it."
 )
-N = 512
+N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # of the snippet; the width is heads times head_dim
+ONE_KEY = plot.Look("one key at a time", "accent", "solid")
+THREE_LINES = plot.Look("the three lines", "soft", "dot")
+FASTEST = plot.Look("PyTorch's fastest", "key", "dash")
 
 
 def figure() -> go.Figure:
-    sizes = [64, 128, 256]
-    times: dict[str, list[float]] = {"one key at a time": [], "the three lines": [], "PyTorch's fastest": []}
-    for size in sizes:
-        rows = [row for row in records.table("prefill_speed", f"forward_{size}") if row["n"] == N and not row["causal"]]
-        spent = {row["form"]: row["median"] for row in rows}
-        times["one key at a time"].append(spent["one_key_attention"])
-        times["the three lines"].append(spent["attention"])
-        times["PyTorch's fastest"].append(min(time for form, time in spent.items() if form.startswith("sdpa")))
+    times = [medians(head_dim) for head_dim in HEAD_DIMS]
     fig = go.Figure()
-    dashes = ["solid", "dot", "dash"]
-    for (name, spent), role, dash in zip(times.items(), ["accent", "soft", "key"], dashes, strict=True):
-        fig.add_scatter(
-            x=[f"{2048 // size} heads<br>of {size}" for size in sizes],
-            y=spent,
-            name=name,
-            mode="lines+markers",
-            line_dash=dash,
-            meta={"role": role},
-            hovertemplate=f"{name}: %{{y:.3g}} ms<extra></extra>",
-        )
-    ticks = [0.1, 1, 10, 100]
-    fig.update_xaxes(type="category", fixedrange=True)
-    fig.update_yaxes(title="milliseconds", type="log", tickvals=ticks, ticktext=ticks, fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 70, "r": 10, "t": 50, "b": 60},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
+    for look, spent in [
+        (ONE_KEY, [each["one_key_attention"] for each in times]),
+        (THREE_LINES, [each["attention"] for each in times]),
+        (FASTEST, [min(time for form, time in each.items() if form.startswith("sdpa")) for each in times]),
+    ]:
+        settings = [f"{WIDTH // head_dim} heads<br>of {head_dim}" for head_dim in HEAD_DIMS]
+        fig.add_scatter(x=settings, y=spent, **look.scatter("%{name}: %{y:.3g} ms"))
+    return plot.page(
+        fig,
+        plot.Frame(left=70, top=50, bottom=60),
+        xaxis={"type": "category"},
+        yaxis=plot.log("milliseconds", [0.1, 1, 10, 100]),
     )
-    return fig
+
+
+def medians(head_dim: int) -> dict[str, float]:
+    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    return {row["form"]: row["median"] for row in rows}

@@ -2,7 +2,9 @@
 
 import plotly.graph_objects as go
 
+from kernels.bench.cost import mib
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Peak memory of one head against the number of words, both axes logarithmic. The three lines and the three "
@@ -10,63 +12,47 @@ ALT = (
     "lie our FlashAttention and the fused backends of SDPA, on each other but for the flash backend, which lies above "
     "them while the words are few. In training our FlashAttention takes least. A menu chooses forward or training."
 )
-FORMS = {  # form -> name, role, dash, marker
-    "attention": ("three lines", "accent", "solid", "circle"),
-    "three_kernel_attention": ("three kernels", "accent", "dot", "square-open"),
-    "sdpa_efficient": ("SDPA efficient", "value", "dot", "triangle-up"),
-    "sdpa_flash": ("SDPA flash", "value", "dash", "diamond"),
-    "sdpa_cudnn": ("SDPA cuDNN", "key", "solid", "diamond-open"),
-    "flash_attention": ("FlashAttention", "query", "solid", "circle"),
+FORMS = {
+    "attention": plot.Look("three lines", "accent", "solid", "circle"),
+    "three_kernel_attention": plot.Look("three kernels", "accent", "dot", "square-open"),
+    "sdpa_efficient": plot.Look("SDPA efficient", "value", "dot", "triangle-up"),
+    "sdpa_flash": plot.Look("SDPA flash", "value", "dash", "diamond"),
+    "sdpa_cudnn": plot.Look("SDPA cuDNN", "key", "solid", "diamond-open"),
+    "flash_attention": plot.Look("FlashAttention", "query", "solid", "circle"),
 }
-PASSES = {"forward": "forward only", "training": "forward and backward"}
+FAILED = plot.Look("out of memory", "accent", "solid", "x")
+PASSES = {"forward only": "forward", "forward and backward": "training"}
 
 
 def figure() -> go.Figure:
-    tables = {passes: records.table("prefill_memory", passes) for passes in PASSES}
+    passes = {label: points(records.table("prefill_memory", name)) for label, name in PASSES.items()}
+    first = next(iter(passes.values()))
     fig = go.Figure()
-    drawn = {}  # pass -> x and y of every trace
-    for passes, rows in tables.items():
-        xs, ys = [], []
-        for form in FORMS:
-            measured = [row for row in rows if row["form"] == form and not row["out_of_memory"]]
-            xs.append([row["n"] for row in measured])
-            ys.append([row["peak"] for row in measured])
-        # Where memory ran out: drawn at four times the last that fitted, which the square makes it.
-        failed = [row["n"] for row in rows if row["out_of_memory"] and row["form"] == "attention"]
-        xs.append(failed)
-        ys.append([4 * ys[0][-1] for _ in failed])
-        drawn[passes] = xs, ys
-
-    xs, ys = drawn["forward"]
-    looks = [*FORMS.values(), ("out of memory", "accent", "solid", "x")]
-    for (name, role, dash, symbol), x, y in zip(looks, xs, ys, strict=True):
-        fig.add_scatter(
-            x=x,
-            y=y,
-            name=name,
-            mode="markers" if symbol == "x" else "lines+markers",
-            line_dash=dash,
-            marker={"symbol": symbol, "size": 12 if symbol == "x" else 8},
-            meta={"role": role},
-            hovertemplate=f"{name}, N = %{{x:,}}"
-            + ("<extra></extra>" if symbol == "x" else ": %{y:,.4g} MiB<extra></extra>"),
-        )
-    every = list(range(len(looks)))
-    buttons = [
-        {"label": label, "method": "restyle", "args": [dict(zip("xy", drawn[passes], strict=True)), every]}
-        for passes, label in PASSES.items()
-    ]
-    lengths = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki"}
-    sizes = {1: "1 MiB", 32: "32 MiB", 2**10: "1 GiB", 2**15: "32 GiB"}
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 64, "r": 10, "t": 10, "b": 50},
-        updatemenus=[{"name": "What is measured", "buttons": buttons}],
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": "words N (Ki = 1024)", "type": "log"},
-        yaxis={"title": "peak memory", "type": "log", "tickvals": list(sizes), "ticktext": list(sizes.values())},
+    for look, x, y in zip([*FORMS.values(), FAILED], first["x"], first["y"], strict=True):
+        if look is FAILED:
+            trace = look.scatter("%{name}, N = %{x:,}", "markers", size=12)
+        else:
+            trace = look.scatter("%{name}, N = %{x:,}: %{y:,.4g} MiB", size=8)
+        fig.add_scatter(x=x, y=y, **trace)
+    every = list(range(len(fig.data)))
+    return plot.page(
+        fig,
+        plot.Frame(height=420, left=64),
+        plot.menu("What is measured", {label: [drawn, every] for label, drawn in passes.items()}),
+        xaxis=plot.log_words("words N (Ki = 1024)", 2**18, range=[2.9, 5.55]),
+        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
     )
-    fig.update_xaxes(fixedrange=True, range=[2.9, 5.55], tickvals=list(lengths), ticktext=list(lengths.values()))
-    fig.update_yaxes(fixedrange=True, range=[-0.9, 5.6])
-    return fig
+
+
+def points(rows: list[dict]) -> dict[str, list[list]]:
+    """Length and peak of every form, and at last where the three lines ran out of memory.
+
+    That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
+    """
+    fitted = {form: plot.where(rows, form=form, out_of_memory=False) for form in FORMS}
+    failed = [row["n"] for row in plot.where(rows, form="attention", out_of_memory=True)]
+    last = fitted["attention"][-1]["peak"]
+    return {
+        "x": [[row["n"] for row in own] for own in fitted.values()] + [failed],
+        "y": [[row["peak"] for row in own] for own in fitted.values()] + [[4 * last for _ in failed]],
+    }

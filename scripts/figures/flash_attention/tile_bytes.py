@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 
 from kernels.bench.cost import eager_traffic, mb, qkvo_bytes, requested_bytes
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Megabytes against the number of queries in a block, both axes logarithmic. What is asked for falls in step with "
@@ -14,60 +15,31 @@ ALT = (
 )
 N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # of the snippet
 BLOCKS = [2**doubled for doubled in range(11)]
+ASKED = plot.Look("asked for", "query")
+THREE_LINES = plot.Look("three lines, through HBM (predicted)", "accent", "dot")
+LEAST = plot.Look("Q, K, V and output, once", "soft", "dash")
+OURS = plot.Look("our kernel asks for", "query", symbol="circle")
+COUNTED = plot.Look("HBM moves, counted", "value", symbol="diamond")
 
 
 def figure() -> go.Figure:
-    (whole,) = (row for row in records.table("hbm_traffic", "whole") if row["form"] == "flash_attention")
+    (whole,) = plot.where(records.table("hbm_traffic", "whole"), form="flash_attention")
     asked = [mb(requested_bytes(N, HEAD_DIM, ELEMENT_BYTES, block)) for block in BLOCKS]
     # The kernel's own block is the one whose requests the snippet computed.
     (ours,) = (block for block, size in zip(BLOCKS, asked, strict=True) if abs(size - whole["requested"]) < 1e-6)
     three_lines = sum(mb(read + written) for _, read, written in eager_traffic(N, HEAD_DIM, ELEMENT_BYTES))
     least = mb(qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES))
 
-    fig = go.Figure()
-    fig.add_scatter(
-        x=BLOCKS,
-        y=asked,
-        name="asked for",
-        mode="lines",
-        meta={"role": "query"},
-        hovertemplate="blocks of %{x}: %{y:,.4g} MB asked for<extra></extra>",
-    )
-    for name, level, role, dash in [
-        ("three lines, through HBM (predicted)", three_lines, "accent", "dot"),
-        ("Q, K, V and output, once", least, "soft", "dash"),
-    ]:
-        fig.add_scatter(
-            x=[BLOCKS[0], BLOCKS[-1]],
-            y=[level, level],
-            name=name,
-            mode="lines",
-            line_dash=dash,
-            meta={"role": role},
-            hovertemplate=f"{name}: %{{y:,.4g}} MB<extra></extra>",
-        )
-    for name, amount, role, symbol in [
-        ("our kernel asks for", whole["requested"], "query", "circle"),
-        ("HBM moves, counted", whole["flushed"], "value", "diamond"),
-    ]:
-        fig.add_scatter(
-            x=[ours],
-            y=[amount],
-            name=name,
-            mode="markers",
-            marker={"symbol": symbol, "size": 12},
-            meta={"role": role},
-            hovertemplate=f"{name}: %{{y:,.4g}} MB<extra></extra>",
-        )
+    fig, amount = go.Figure(), "%{name}: %{y:,.4g} MB"
+    fig.add_scatter(x=BLOCKS, y=asked, **ASKED.scatter("blocks of %{x}: %{y:,.4g} MB asked for", "lines"))
+    for look, level in [(THREE_LINES, three_lines), (LEAST, least)]:
+        fig.add_scatter(x=[BLOCKS[0], BLOCKS[-1]], y=[level, level], **look.scatter(amount, "lines"))
+    for look, size in [(OURS, whole["requested"]), (COUNTED, whole["flushed"])]:
+        fig.add_scatter(x=[ours], y=[size], **look.scatter(amount, "markers", size=12))
     ticks = [1, 10, 100, 1000, 10000]
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 64, "r": 10, "t": 10, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": "queries in a block", "type": "log", "tickvals": BLOCKS[::2], "ticktext": BLOCKS[::2]},
-        yaxis={"title": "MB", "type": "log", "tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks]},
+    return plot.page(
+        fig,
+        plot.Frame(height=420, left=64),
+        xaxis=plot.log("queries in a block", BLOCKS[::2]),
+        yaxis=plot.log("MB", ticks, [f"{tick:,}" for tick in ticks], range=[0, 4.7]),
     )
-    fig.update_xaxes(fixedrange=True)
-    fig.update_yaxes(fixedrange=True, range=[0, 4.7])
-    return fig

@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
@@ -20,63 +21,39 @@ STEPS = {  # step of the record -> its name on the axis
     "paired": "paired",
     "sdpa_cudnn": "cuDNN",
 }
-SETTINGS = {  # n, causal -> name, role, dash, symbol
-    (16384, False): ("N = 16,384", "query", "solid", "circle"),
-    (16384, True): ("N = 16,384, causal", "accent", "dash", "diamond"),
-    (1024, False): ("N = 1024", "value", "dot", "square"),
-    (1024, True): ("N = 1024, causal", "key", "dashdot", "triangle-up"),
+SETTINGS = {  # n, causal -> look
+    (16384, False): plot.Look("N = 16,384", "query", "solid", "circle"),
+    (16384, True): plot.Look("N = 16,384, causal", "accent", "dash", "diamond"),
+    (1024, False): plot.Look("N = 1024", "value", "dot", "square"),
+    (1024, True): plot.Look("N = 1024, causal", "key", "dashdot", "triangle-up"),
 }
 HEAD_DIMS = (64, 128, 256)
 
 
 def figure() -> go.Figure:
-    fig = go.Figure()
-    shown = HEAD_DIMS.index(128)
-    for index, head_dim in enumerate(HEAD_DIMS):
+    fig, head_dims = go.Figure(), []
+    for head_dim in HEAD_DIMS:
         rows = records.table("hopper_steps", f"steps_{head_dim}")
-        for (n, causal), (name, role, dash, symbol) in SETTINGS.items():
-            speed = {row["step"]: row for row in rows if (row["n"], row["causal"]) == (n, causal)}
-            ladder = [step for step in STEPS if step in speed and step != "sdpa_cudnn"]
-            for steps, in_legend in ((ladder, True), (["sdpa_cudnn"], False)):
+        for (n, causal), look in SETTINGS.items():
+            speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
+            *ladder, cudnn = [step for step in STEPS if step in speed]
+            for steps, drawn in [(ladder, look), ([cudnn], look._replace(symbol=f"{look.symbol}-open"))]:
                 fig.add_scatter(
                     x=[speed[step]["speed"] for step in steps],
                     y=[STEPS[step] for step in steps],
-                    name=name,
-                    legendgroup=name,
-                    showlegend=in_legend,
-                    mode="lines+markers",
-                    marker_size=9,
-                    marker_symbol=symbol if in_legend else f"{symbol}-open",
-                    line_dash=dash,
-                    visible=index == shown,
-                    meta={"role": role},
+                    legendgroup=look.name,
+                    showlegend=drawn is look,
                     customdata=[[speed[step]["gain"], STEPS[speed[step]["over"]]] for step in steps],
-                    hovertemplate=f"{name}, %{{y}}: %{{x:.0f}} TFLOP/s, %{{customdata[0]:.2f}} "
-                    "of %{customdata[1]}<extra></extra>",
+                    **drawn.scatter(
+                        "%{name}, %{y}: %{x:.0f} TFLOP/s, %{customdata[0]:.2f} of %{customdata[1]}", size=9
+                    ),
                 )
-    each = len(SETTINGS) * 2
-    everyone = list(range(each * len(HEAD_DIMS)))
+                head_dims.append(str(head_dim))
     names = list(STEPS.values())
-    fig.update_xaxes(title="TFLOP/s", range=[180, 760], dtick=100, tick0=200, fixedrange=True)
-    fig.update_yaxes(categoryorder="array", categoryarray=names, range=[len(names) - 0.5, -0.5], fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 90, "r": 15, "t": 70, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        updatemenus=[
-            {
-                "name": "Head dimension d",
-                "active": shown,
-                "buttons": [
-                    {
-                        "label": str(head_dim),
-                        "method": "restyle",
-                        "args": [{"visible": [i // each == index for i in everyone]}, everyone],
-                    }
-                    for index, head_dim in enumerate(HEAD_DIMS)
-                ],
-            }
-        ],
+    return plot.page(
+        fig,
+        plot.Frame(left=90, right=15, top=70),
+        plot.switch(fig, "Head dimension d", head_dims, "128"),
+        xaxis={"title": "TFLOP/s", "range": [180, 760], "dtick": 100, "tick0": 200},
+        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.5, -0.5]},
     )
-    return fig

@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
+from scripts.figures import plot
 
 ALT = (
     "A schedule with a line for the producer, one for the tensor cores and one for each consumer, against clocks. The "
@@ -19,7 +20,15 @@ ALT = (
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # of keys, that a block of queries sees here
 SHOWN = 4200  # clocks
-COLOURS = ("query", "accent", "key")  # of the consumers
+ROLES = ("query", "accent", "key")  # of the consumers
+LINES = {  # each line, and how the axis calls it
+    "busy": None,
+    "producer": "producer",
+    "tensor cores": "tensor<br>cores",
+    "consumer 0": "consumer 0",
+    "consumer 1": "consumer 1",
+    "consumer 2": "consumer 2",
+}
 
 
 class Choice(NamedTuple):
@@ -47,6 +56,10 @@ class Bar(NamedTuple):
     consumer: int
     start: float
     clocks: float
+
+    @property
+    def end(self) -> float:
+        return self.start + self.clocks
 
 
 def schedule(choice: Choice) -> tuple[list[Bar], list[tuple[str, float]]]:
@@ -89,98 +102,66 @@ def schedule(choice: Choice) -> tuple[list[Bar], list[tuple[str, float]]]:
 
 def busy(choice: Choice) -> float:
     """The share of time that the tensor cores multiply, once the schedule repeats itself."""
-    clocks = {name: [bar for bar in schedule(choice)[0] if bar.line == name] for name in ("tensor cores", "consumer 0")}
-    starts = [bar.start for bar in clocks["consumer 0"]]
-    from_, to = starts[2], starts[4]
-    return sum(max(0, min(to, bar.start + bar.clocks) - max(from_, bar.start)) for bar in clocks["tensor cores"]) / (
-        to - from_
-    )
+    bars, _ = schedule(choice)
+    softmaxes = [bar.start for bar in bars if bar.line == "consumer 0"]
+    begin, end = softmaxes[2], softmaxes[4]
+    products = [bar for bar in bars if bar.line == "tensor cores"]
+    return sum(max(0, min(end, bar.end) - max(begin, bar.start)) for bar in products) / (end - begin)
 
 
 def figure() -> go.Figure:
-    fig, owner = go.Figure(), []
-    for index, choice in enumerate(CHOICES):
-        bars, asked = schedule(choice)
-        times = sorted({at for _, at in asked})
-        together = [" ".join(tile for tile, at in asked if at == time) for time in times]
-        fig.add_scatter(
-            x=times,
-            y=["producer"] * len(times),
-            mode="markers",
-            marker_symbol="triangle-right",
-            marker_size=11,
-            meta={"role": "soft"},
-            cliponaxis=False,
-            customdata=together,
-            hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
-        )
-        owner.append(index)
-        for consumer in range(choice.consumers):
-            own = [bar for bar in bars if bar.consumer == consumer and bar.start < SHOWN]
-            fig.add_bar(
-                base=[bar.start for bar in own],
-                x=[bar.clocks for bar in own],
-                y=[bar.line for bar in own],
-                orientation="h",
-                customdata=[bar.text for bar in own],
-                marker={"opacity": 0.35, "line": {"width": 1}},
-                meta={"role": COLOURS[consumer]},
-                hovertemplate="%{y}: %{customdata}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
-            )
-            owner.append(index)
-        labelled = [bar for bar in bars if bar.start + bar.clocks <= SHOWN]
-        fig.add_scatter(
-            x=[bar.start + bar.clocks / 2 for bar in labelled],
-            y=[bar.line for bar in labelled],
-            mode="text",
-            text=[bar.text for bar in labelled],
-            textfont_size=10,
-            hoverinfo="skip",
-        )
-        owner.append(index)
-        fig.add_scatter(
-            x=[SHOWN],
-            y=["busy"],
-            mode="text",
-            text=[f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"],
-            textposition="middle left",
-            hoverinfo="skip",
-        )
-        owner.append(index)
-    everyone = list(range(len(owner)))
-    for trace, index in zip(fig.data, owner, strict=True):
-        trace.visible = index == 0
-    lines = ["busy", "producer", "tensor cores", *(f"consumer {consumer}" for consumer in range(3))]
-    fig.update_yaxes(
-        categoryorder="array",
-        categoryarray=lines,
-        range=[len(lines) - 0.5, -0.5],
-        tickvals=lines[1:],
-        ticktext=["producer", "tensor<br>cores", "consumer 0", "consumer 1", "consumer 2"],
-        fixedrange=True,
-        showgrid=False,
-    )
-    fig.update_xaxes(title="clocks of one SM", range=[-50, SHOWN], dtick=1000, fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=330,
+    fig, choices = go.Figure(), []
+    for choice in CHOICES:
+        draw(fig, choice)
+        choices += [choice.label] * (len(fig.data) - len(choices))
+    return plot.page(
+        fig,
+        plot.Frame(height=330, left=85),
+        plot.switch(fig, "Choose", choices, CHOICES[0].label),
+        legend=None,
         barmode="overlay",
         bargap=0.25,
         showlegend=False,
-        margin={"l": 85, "r": 10, "t": 10, "b": 50},
-        updatemenus=[
-            {
-                "name": "Choose",
-                "active": 0,
-                "buttons": [
-                    {
-                        "label": choice.label,
-                        "method": "restyle",
-                        "args": [{"visible": [index == chosen for index in owner]}, everyone],
-                    }
-                    for chosen, choice in enumerate(CHOICES)
-                ],
-            }
-        ],
+        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN], "dtick": 1000},
+        yaxis={
+            "categoryorder": "array",
+            "categoryarray": list(LINES),
+            "range": [len(LINES) - 0.5, -0.5],
+            "tickvals": list(LINES)[1:],
+            "ticktext": list(LINES.values())[1:],
+            "showgrid": False,
+        },
     )
-    return fig
+
+
+def draw(fig: go.Figure, choice: Choice) -> None:
+    """The schedule of one choice: when tiles are asked for, the bars, their labels, and how busy they are."""
+    bars, asked = schedule(choice)
+    times = sorted({at for _, at in asked})
+    fig.add_scatter(
+        x=times,
+        y=["producer"] * len(times),
+        mode="markers",
+        marker={"symbol": "triangle-right", "size": 11},
+        meta={"role": "soft"},
+        cliponaxis=False,
+        customdata=[" ".join(tile for tile, at in asked if at == time) for time in times],
+        hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
+    )
+    for consumer in range(choice.consumers):
+        own = [bar for bar in bars if bar.consumer == consumer and bar.start < SHOWN]
+        fig.add_bar(
+            base=[bar.start for bar in own],
+            x=[bar.clocks for bar in own],
+            y=[bar.line for bar in own],
+            orientation="h",
+            customdata=[bar.text for bar in own],
+            marker={"opacity": 0.35, "line": {"width": 1}},
+            meta={"role": ROLES[consumer]},
+            hovertemplate="%{y}: %{customdata}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
+        )
+    labelled = [bar for bar in bars if bar.end <= SHOWN]
+    middles = [bar.start + bar.clocks / 2 for bar in labelled]
+    plot.labels(fig, middles, [bar.line for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
+    share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
+    plot.labels(fig, [SHOWN], ["busy"], [share], textposition="middle left")

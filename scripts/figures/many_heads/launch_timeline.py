@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Two timelines on one scale, a loop over heads above and all heads at once below, each with a lane for the host "
@@ -22,62 +23,51 @@ def figure() -> go.Figure:
     rows = records.table("launch_timeline", "events")
     short, long = sorted({row["n"] for row in rows})
     fig = make_subplots(len(FORMS), 1, vertical_spacing=0.24, subplot_titles=list(FORMS.values()))
-    for n in (short, long):
-        for panel, form in enumerate(FORMS, start=1):
-            for side, (lane, role, what) in LANES.items():
-                found = events(rows, form, n, side)
-                fig.add_bar(
-                    base=[row["start"] for row in found],
-                    x=[row["duration"] for row in found],
-                    y=[lane] * len(found),
-                    orientation="h",
-                    width=0.7,
-                    meta={"role": role},
-                    visible=n == short,
-                    showlegend=False,
-                    customdata=[
-                        [row["launch"], "<br>".join(wrap(row["name"], 28)), row["start"], row["duration"]]
-                        for row in found
-                    ],
-                    hovertemplate=f"{what} %{{customdata[0]}}: %{{customdata[1]}}<br>from %{{customdata[2]:.1f}} µs, "
-                    "for %{customdata[3]:.1f} µs<extra></extra>",
-                    row=panel,
-                    col=1,
-                )
-    views = [
-        ("short input, first part", short, done(rows, short, ["at_once"])),
-        ("short input, whole call", short, done(rows, short, FORMS)),
-        ("long input, whole call", long, done(rows, long, FORMS)),
-    ]
-    buttons = [
-        {
-            "label": label,
-            "method": "update",
-            "args": [
-                {"visible": [n == drawn for drawn in (short, long) for _ in range(len(FORMS) * len(LANES))]},
-                {"xaxis.range": [0, 1.02 * end], "xaxis2.range": [0, 1.02 * end]},
+    lanes = [(n, panel, side) for n in (short, long) for panel in range(len(FORMS)) for side in LANES]
+    for n, panel, side in lanes:
+        lane, role, what = LANES[side]
+        events = plot.where(rows, form=list(FORMS)[panel], n=n, side=side)
+        fig.add_bar(
+            base=[row["start"] for row in events],
+            x=[row["duration"] for row in events],
+            y=[lane] * len(events),
+            orientation="h",
+            width=0.7,
+            meta={"role": role},
+            visible=n == short,
+            showlegend=False,
+            customdata=[
+                [row["launch"], "<br>".join(wrap(row["name"], 28)), row["start"], row["duration"]] for row in events
             ],
-        }
-        for label, n, end in views
-    ]
-    fig.update_xaxes(fixedrange=True, range=buttons[0]["args"][1]["xaxis.range"])
+            hovertemplate=f"{what} %{{customdata[0]}}: %{{customdata[1]}}<br>from %{{customdata[2]:.1f}} µs, "
+            "for %{customdata[3]:.1f} µs<extra></extra>",
+            row=panel + 1,
+            col=1,
+        )
+
+    def view(n: int, end: float) -> list[dict]:
+        """The lanes of one input, from the first launch until ``end``."""
+        reach = [0, 1.02 * end]
+        return [{"visible": [drawn == n for drawn, *_ in lanes]}, {"xaxis.range": reach, "xaxis2.range": reach}]
+
+    views = {
+        "short input, first part": view(short, last_end(rows, n=short, form="at_once")),
+        "short input, whole call": view(short, last_end(rows, n=short)),
+        "long input, whole call": view(long, last_end(rows, n=long)),
+    }
+    fig.update_layout(views["short input, first part"][1])
     fig.update_xaxes(title="µs from the first launch", row=len(FORMS), col=1)
-    fig.update_yaxes(fixedrange=True, showgrid=False, autorange="reversed")
+    fig.update_yaxes(showgrid=False, autorange="reversed")
     fig.update_annotations(font_size=13)
-    fig.update_layout(
-        template=None,
-        height=320,
+    return plot.page(
+        fig,
+        plot.Frame(height=320, left=48, right=16, top=36),
+        plot.menu("Show", views, method="update"),
+        legend=None,
         barmode="overlay",
-        margin={"l": 48, "r": 16, "t": 36, "b": 50},
-        updatemenus=[{"name": "Show", "buttons": buttons}],
     )
-    return fig
 
 
-def events(rows: list[dict], form: str, n: int, side: str) -> list[dict]:
-    return [row for row in rows if (row["form"], row["n"], row["side"]) == (form, n, side)]
-
-
-def done(rows: list[dict], n: int, forms: list[str] | dict) -> float:
-    """When the last kernel of these forms ends."""
-    return max(row["start"] + row["duration"] for row in rows if row["n"] == n and row["form"] in forms)
+def last_end(rows: list[dict], **wanted: object) -> float:
+    """When the last of these kernels ends."""
+    return max(row["start"] + row["duration"] for row in plot.where(rows, **wanted))

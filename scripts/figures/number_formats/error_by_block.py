@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Error in per cent, on a logarithmic axis, against how many numbers share a scale, up to the whole tensor; a "
@@ -12,13 +13,13 @@ ALT = (
     "channels, both four-bit lines climb to more than half, the one with powers of two highest, while eight bits stay "
     "near a tenth or below it. With the mean subtracted all lines are back where they were for Gaussian numbers."
 )
-LINES = {  # what is drawn: its scheme in blocks, its scheme of one scale for all, role, dash
-    "E2M1, scales in E4M3": ("NVFP4", "E2M1", "accent", "solid"),
-    "E2M1, scales powers of 2": ("MXFP4", None, "key", "dash"),
-    "E4M3, scales powers of 2": ("MXFP8", None, "soft", "dashdot"),
-    "E4M3, scales in FP32": ("FP8_BLOCKS", "FP8", "query", "dot"),
-}
-NUMBERS = {
+LINES = [  # scheme of the blocks, scheme of one scale for the whole tensor, look
+    ("NVFP4", "E2M1", plot.Look("E2M1, scales in E4M3", "accent", "solid")),
+    ("MXFP4", None, plot.Look("E2M1, scales powers of 2", "key", "dash")),
+    ("MXFP8", None, plot.Look("E4M3, scales powers of 2", "soft", "dashdot")),
+    ("FP8_BLOCKS", "FP8", plot.Look("E4M3, scales in FP32", "query", "dot")),
+]
+NUMBERS = {  # label in the menu -> distribution and column of the record
     "Gaussian": ("gaussian", "error"),
     "outlier channels, error over spread": ("outliers", "of_spread"),
     "outlier channels, error over size": ("outliers", "error"),
@@ -35,52 +36,20 @@ def figure() -> go.Figure:
         label: [
             [rows[distribution, blocks, size][column] for size in SIZES]
             + [rows[distribution, whole, None][column] if whole else None]
-            for blocks, whole, _, _ in LINES.values()
+            for blocks, whole, _ in LINES
         ]
         for label, (distribution, column) in NUMBERS.items()
     }
-    first = errors["Gaussian"]
+    places, names = [*SIZES, ALL], [*SIZES, "all"]
     fig = go.Figure()
-    for (name, (_, _, role, dash)), drawn in zip(LINES.items(), first, strict=True):
-        fig.add_scatter(
-            x=[*SIZES, ALL],
-            text=[*map(str, SIZES), "all"],
-            y=drawn,
-            name=name,
-            mode="lines+markers",
-            line_dash=dash,
-            meta={"role": role},
-            hovertemplate=f"{name}, %{{text}} numbers a scale: %{{y:.3g}} %<extra></extra>",
-        )
-    ticks = [0.5, 1, 2, 5, 10, 20, 50, 100]
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 60, "r": 10, "t": 80, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={
-            "title": "numbers that share a scale",
-            "type": "log",
-            "tickvals": [*SIZES, ALL],
-            "ticktext": [*SIZES, "all"],
-            "fixedrange": True,
-        },
-        yaxis={
-            "title": "error, %",
-            "type": "log",
-            "range": [-0.33, 2],
-            "tickvals": ticks,
-            "ticktext": ticks,
-            "fixedrange": True,
-        },
-        updatemenus=[
-            {
-                "name": "Numbers",
-                "buttons": [
-                    {"label": label, "method": "restyle", "args": [{"y": drawn}, list(range(len(LINES)))]}
-                    for label, drawn in errors.items()
-                ],
-            }
-        ],
+    for (_, _, look), drawn in zip(LINES, errors["Gaussian"], strict=True):
+        trace = look.scatter("%{name}, %{text} numbers a scale: %{y:.3g} %")
+        fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
+    every = list(range(len(LINES)))
+    return plot.page(
+        fig,
+        plot.Frame(height=420, top=80),
+        plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}),
+        xaxis=plot.log("numbers that share a scale", places, names),
+        yaxis=plot.log("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
     )
-    return fig

@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Three rows of marks, one for each small format, at the numbers it has; hovering a mark shows its bits. A menu "
@@ -11,77 +12,54 @@ ALT = (
     "many marks. With each power of two as wide as the next, the marks of each format are evenly spaced from its "
     "smallest normal number to its largest, and the five-bit exponent reaches twice as far as the four-bit one."
 )
-ROLES = {"E5M2": "key", "E4M3": "query", "E2M1": "accent"}
-HEIGHTS = {"E5M2": 0, "E4M3": 1, "E2M1": 2}
+FORMATS = {name: plot.Look(name, role) for name, role in [("E5M2", "key"), ("E4M3", "query"), ("E2M1", "accent")]}
 POWERS = [-16, -12, -8, -4, 0, 4, 8, 12, 16]
+AXES = {
+    "evenly, up to 7": {
+        "type": "linear",
+        "range": [-7, 7],
+        "tickvals": [-6, -4, -2, 0, 2, 4, 6],
+        "ticktext": None,
+    },
+    "evenly, all of them": {
+        "type": "linear",
+        "range": [-6.2e4, 6.2e4],
+        "tickvals": [-57344, 0, 57344],
+        "ticktext": ["\N{MINUS SIGN}57,344", "0", "57,344"],
+    },
+    "by powers of two": {
+        "type": "log",
+        "range": [-5.1, 5.1],
+        "tickvals": [2.0**power for power in POWERS],
+        "ticktext": [f"2<sup>{power}</sup>".replace("-", "\N{MINUS SIGN}") for power in POWERS],
+    },
+}
 
 
 def figure() -> go.Figure:
     fig = go.Figure()
-    for name, role in ROLES.items():
+    for height, (name, look) in enumerate(FORMATS.items()):
         marks = values(name)
         fig.add_scatter(
             x=[value for value, _ in marks],
-            y=[HEIGHTS[name]] * len(marks),
+            y=[height] * len(marks),
             customdata=[[f"{value:.10g}", bits] for value, bits in marks],
-            name=name,
             mode="markers",
             marker={"symbol": "line-ns-open", "size": 26, "line": {"width": 1.5}},
-            meta={"role": role},
             showlegend=False,
-            hovertemplate=f"{name}: %{{customdata[0]}}<br>%{{customdata[1]}}<extra></extra>",
+            **look.trace("%{name}: %{customdata[0]}<br>%{customdata[1]}"),
         )
-    ticks = [2.0**power for power in POWERS]
-    axes = {
-        "evenly, up to 7": {
-            "type": "linear",
-            "range": [-7, 7],
-            "tickvals": list(range(-6, 7, 2)),
-            "ticktext": None,
-        },
-        "evenly, all of them": {
-            "type": "linear",
-            "range": [-6.2e4, 6.2e4],
-            "tickvals": [-57344, 0, 57344],
-            "ticktext": ["\N{MINUS SIGN}57,344", "0", "57,344"],
-        },
-        "by powers of two": {
-            "type": "log",
-            "range": [-5.1, 5.1],
-            "tickvals": ticks,
-            "ticktext": [f"2<sup>{power}</sup>".replace("-", "\N{MINUS SIGN}") for power in POWERS],
-        },
-    }
-    first = next(iter(axes.values()))
-    fig.update_layout(
-        template=None,
-        height=330,
-        margin={"l": 60, "r": 10, "t": 10, "b": 50},
+    choices = {label: [{f"xaxis.{key}": value for key, value in axis.items()}] for label, axis in AXES.items()}
+    bare = {"showgrid": False, "zeroline": False}
+    return plot.page(
+        fig,
+        plot.Frame(height=330),
+        plot.menu("Numbers drawn", choices, method="relayout"),
+        legend=None,
         hovermode="closest",
-        xaxis={**first, "fixedrange": True, "showgrid": False, "zeroline": False},
-        yaxis={
-            "range": [-0.6, 2.6],
-            "tickvals": list(HEIGHTS.values()),
-            "ticktext": list(HEIGHTS),
-            "fixedrange": True,
-            "showgrid": False,
-            "zeroline": False,
-        },
-        updatemenus=[
-            {
-                "name": "Numbers drawn",
-                "buttons": [
-                    {
-                        "label": label,
-                        "method": "relayout",
-                        "args": [{f"xaxis.{key}": value for key, value in axis.items()}],
-                    }
-                    for label, axis in axes.items()
-                ],
-            }
-        ],
+        xaxis=next(iter(AXES.values())) | bare,
+        yaxis={"range": [-0.6, 2.6], "tickvals": list(range(len(FORMATS))), "ticktext": list(FORMATS), **bare},
     )
-    return fig
 
 
 def values(name: str) -> list[tuple[float, str]]:

@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A table of nine rows and two columns: eight bytes of codes, each with its high half on the left and its low half "
@@ -30,38 +31,23 @@ def figure() -> go.Figure:
     hover = [[told(row, scale["unit"]) for row in pair] for pair in pairs]
     hover += [[f"scale {scale['bits']}: {worth}<br>sign, exponent, mantissa"] * 2]
     fig = go.Figure()
-    fig.add_heatmap(
+    plot.grid(
+        fig,
+        z=[[0.32, 0.12]] * len(pairs) + [[0.5, 0.5]],
+        text=cells["hexadecimal"],
+        hover="%{y}, %{x}<br>%{customdata}",
         x=HALVES,
         y=[f"byte {byte}" for byte in range(len(pairs))] + ["scale"],
-        z=[[0.32, 0.12]] * len(pairs) + [[0.5, 0.5]],
-        zmin=0,
-        zmax=1,
-        text=cells["hexadecimal"],
-        texttemplate="%{text}",
-        textfont={"size": 14},
         customdata=hover,
-        hovertemplate="%{y}, %{x}<br>%{customdata}<extra></extra>",
-        xgap=2,
-        ygap=2,
-        showscale=False,
     )
-    fig.update_layout(
-        template=None,
-        height=400,
-        margin={"l": 70, "r": 10, "t": 30, "b": 10},
-        xaxis={"side": "top", "fixedrange": True, "showgrid": False},
-        yaxis={"autorange": "reversed", "fixedrange": True, "showgrid": False},
-        updatemenus=[
-            {
-                "name": "In the cells",
-                "buttons": [
-                    {"label": label, "method": "restyle", "args": [{"text": [text]}, [0]]}
-                    for label, text in cells.items()
-                ],
-            }
-        ],
+    return plot.page(
+        fig,
+        plot.Frame(left=70, top=30, bottom=10),
+        plot.menu("In the cells", {label: [{"text": [text]}, [0]] for label, text in cells.items()}),
+        legend=None,
+        xaxis=plot.COLUMNS,
+        yaxis=plot.ROWS,
     )
-    return fig
 
 
 def number(value: float) -> str:

@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Two charts, one above the other, and a slider: how many of eight blocks have arrived. Above, sixty-four scores as "
@@ -12,99 +13,62 @@ ALT = (
     "Where the maximum rises, most of the old sum is lost, and the bar falls; where it stays, the bar grows."
 )
 SIZE = 8  # scores a block
-NOTHING = 0.0
+START = 3  # blocks that are read when the page opens
+DOTS = [
+    plot.Look("still to come", "soft", symbol="circle-open").scatter("%{y}", "markers", size=5),
+    plot.Look("read", "key").scatter("%{y}", "markers", size=5),
+    plot.Look("new", "accent").scatter("%{y}", "markers", size=8),
+]
+MAXIMUM = plot.Look("running maximum", "query").trace("%{y}") | {"mode": "lines", "line": {"shape": "hv", "width": 2}}
+BARS = [plot.Look(name, role).trace("%{name} %{y:.3f}") for name, role in [("kept", "key"), ("new", "accent")]]
 
 
 def figure() -> go.Figure:
     blocks = records.table("online_softmax", "arrivals")
-    top = max(block["sum"] for block in blocks)
+    states = [drawn(blocks, read) for read in range(len(blocks) + 1)]
+    shown = zip(states[START]["x"], states[START]["y"], strict=True)
     fig = make_subplots(rows=2, cols=1, row_heights=[0.62, 0.38], vertical_spacing=0.06)
-    start = 3
-    shown = drawn(blocks, start)
-    for trace, (name, role, options) in zip(
-        shown,
-        [
-            ("still to come", "soft", {"mode": "markers", "marker": {"symbol": "circle-open", "size": 5}}),
-            ("read", "key", {"mode": "markers", "marker": {"size": 5}}),
-            ("new", "accent", {"mode": "markers", "marker": {"size": 8}}),
-            ("running maximum", "query", {"mode": "lines", "line": {"shape": "hv", "width": 2}}),
-        ],
-        strict=False,
-    ):
-        fig.add_scatter(
-            **trace, name=name, meta={"role": role}, hovertemplate="%{y}<extra></extra>", **options, row=1, col=1
-        )
-    for trace, (name, role) in zip(shown[4:], [("kept", "key"), ("new", "accent")], strict=True):
-        fig.add_bar(
-            x=trace["x"],
-            y=trace["y"],
-            name=name,
-            showlegend=False,
-            meta={"role": role},
-            hovertemplate=f"{name} %{{y:.3f}}<extra></extra>",
-            row=2,
-            col=1,
-        )
-    fig.update_xaxes(range=[0, SIZE * len(blocks) + 1], showticklabels=False, ticks="", row=1, col=1)
-    fig.update_yaxes(title="score", row=1, col=1)
-    fig.update_xaxes(title=said(blocks, start), range=[0.4, len(blocks) + 0.6], dtick=1, row=2, col=1)
-    fig.update_yaxes(title="sum", range=[0, 1.1 * top], row=2, col=1)
-    fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=420,
+    for look, (x, y) in zip([*DOTS, MAXIMUM], shown, strict=False):
+        fig.add_scatter(x=x, y=y, row=1, col=1, **look)
+    for look, (x, y) in zip(BARS, shown, strict=True):
+        fig.add_bar(x=x, y=y, showlegend=False, row=2, col=1, **look)
+    changes = {str(read): [state, {"xaxis2.title.text": said(blocks, read)}] for read, state in enumerate(states)}
+    return plot.page(
+        fig,
+        plot.Frame(height=420, left=55, top=30, bottom=65),
+        plot.slider("Blocks read", changes, str(START), method="update"),
         barmode="stack",
-        margin={"l": 55, "r": 10, "t": 30, "b": 65},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        sliders=[
-            {
-                "name": "Blocks read",
-                "active": start,
-                "steps": [
-                    {
-                        "label": str(read),
-                        "method": "update",
-                        "args": [
-                            {axis: [trace[axis] for trace in drawn(blocks, read)] for axis in ("x", "y")},
-                            {"xaxis2.title.text": said(blocks, read)},
-                        ],
-                    }
-                    for read in range(len(blocks) + 1)
-                ],
-            }
-        ],
+        xaxis={"range": [0, SIZE * len(blocks) + 1], "showticklabels": False, "ticks": ""},
+        yaxis={"title": "score"},
+        xaxis2={"title": said(blocks, START), "range": [0.4, len(blocks) + 0.6], "dtick": 1},
+        yaxis2={"title": "sum", "range": [0, 1.1 * max(block["sum"] for block in blocks)]},
     )
-    return fig
 
 
-def scores(block: dict) -> list[float]:
-    return [block[f"s{place}"] for place in range(SIZE)]
-
-
-def points(blocks: list[dict]) -> dict:
-    """The scores of some blocks, each at its place in the row."""
+def drawn(blocks: list[dict], read: int) -> dict[str, list[list]]:
+    """The six traces when that many blocks were read: the scores to come, read and new, the maximum, both bars."""
+    done = blocks[:read]
+    before, newest, behind = done[:-1], done[-1:], blocks[read:]
+    edges = [place(block, edge) for block in done for edge in (0.5, SIZE + 0.5)]
+    bars = [block["block"] for block in done]
+    old = [kept(blocks, index) for index in range(read)]
+    new = [block["sum"] - part for block, part in zip(done, old, strict=True)]
+    dots = [behind, before, newest]
     return {
-        "x": [SIZE * (block["block"] - 1) + place + 1 for block in blocks for place in range(SIZE)],
-        "y": [score for block in blocks for score in scores(block)],
+        "x": [[place(block, 1 + i) for block in part for i in range(SIZE)] for part in dots] + [edges, bars, bars],
+        "y": [[block[f"s{i}"] for block in part for i in range(SIZE)] for part in dots]
+        + [[block["max"] for block in done for _ in range(2)], old, new],
     }
+
+
+def place(block: dict, within: float) -> float:
+    """Where in the row a place within a block lies; both count from one."""
+    return SIZE * (block["block"] - 1) + within
 
 
 def kept(blocks: list[dict], index: int) -> float:
-    """What is left of the sum before a block."""
-    return blocks[index - 1]["sum"] * blocks[index]["kept"] if index else NOTHING
-
-
-def drawn(blocks: list[dict], read: int) -> list[dict]:
-    """The six traces when that many blocks were read."""
-    before, newest, behind = blocks[: max(read - 1, 0)], blocks[max(read - 1, 0) : read], blocks[read:]
-    maximum = {
-        "x": [SIZE * (block["block"] - 1) + edge for block in blocks[:read] for edge in (0.5, SIZE + 0.5)],
-        "y": [block["max"] for block in blocks[:read] for _ in range(2)],
-    }
-    bars = [block["block"] for block in blocks[:read]]
-    old = [kept(blocks, index) for index in range(read)]
-    new = [block["sum"] - part for block, part in zip(blocks[:read], old, strict=True)]
-    return [points(behind), points(before), points(newest), maximum, {"x": bars, "y": old}, {"x": bars, "y": new}]
+    """What a block leaves of the sum before it."""
+    return blocks[index - 1]["sum"] * blocks[index]["kept"] if index else 0.0
 
 
 def said(blocks: list[dict], read: int) -> str:

@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
@@ -12,79 +13,55 @@ ALT = (
     "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
 )
 D, SPREADS, EDGE = 64, 3, 125
-DOTS = {"spread_raw": f"q·k, d = {D}", "spread": "q·k / √d"}
+DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 
 def figure() -> go.Figure:
     gone = {row["type"]: row["gone"] for row in records.table("overflow", "where")}
     sums = records.table("overflow", "sums")
     highest = {(row["type"], row["keys"]): row["highest"] for row in sums}
-    (spread,) = [row for row in records.table("scaling", "scaling") if row["d"] == D]
-    counts = sorted({row["keys"] for row in sums})
-    ends = {keys: [highest[kind, keys] for kind in gone] for keys in counts}
-    dots = {name: SPREADS * spread[column] for column, name in DOTS.items()}
+    (spread,) = plot.where(records.table("scaling", "scaling"), d=D)
+    reach = [SPREADS * spread[column] for column in DOTS.values()]
 
+    def change(keys: int) -> dict[str, list[list]]:
+        """Where the bars end, and the labels there; those beyond the edge stand at the edge."""
+        ends = {kind: highest[kind, keys] for kind in gone}
+        lengths = [ends[kind] - gone[kind] for kind in gone]
+        return {
+            "x": [lengths, [min(end, EDGE) for end in ends.values()]],
+            "text": [[f"{end:.2f}" for end in ends.values()], [f" {end:.1f}" for end in ends.values()]],
+        }
+
+    choices = {f"{keys:,}": [change(keys), [0, 2]] for keys in sorted({row["keys"] for row in sums})}
+    first = choices["1"][0]
     fig = go.Figure()
     fig.add_bar(
         orientation="h",
         y=list(gone),
         base=list(gone.values()),
-        **lengths(gone, ends[1]),
+        x=first["x"][0],
+        text=first["text"][0],
         textposition="none",
         meta={"role": "query"},
         hovertemplate="%{y}: from %{base:.1f} to %{text}<extra></extra>",
     )
     fig.add_bar(
         orientation="h",
-        y=list(dots),
-        base=[-reach for reach in dots.values()],
-        x=[2 * reach for reach in dots.values()],
+        y=list(DOTS),
+        base=[-half for half in reach],
+        x=[2 * half for half in reach],
         meta={"role": "accent"},
         hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
     )
-    fig.add_scatter(
-        mode="text",
-        y=list(gone),
-        **labels(ends[1]),
-        textposition="middle right",
-        cliponaxis=False,
-        hoverinfo="skip",
-    )
-    fig.update_xaxes(title="score", range=[-EDGE, EDGE], tickvals=[-100, -50, 0, 50, 100], fixedrange=True)
-    fig.update_yaxes(autorange="reversed", fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=340,
+    plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
+    return plot.page(
+        fig,
+        plot.Frame(height=340, left=90, right=45),
+        plot.menu("Keys that share the score", choices, "1"),
+        legend=None,
         bargap=0.35,
         barmode="overlay",
         showlegend=False,
-        margin={"l": 90, "r": 45, "t": 10, "b": 50},
-        updatemenus=[
-            {
-                "name": "Keys that share the score",
-                "active": 0,
-                "buttons": [
-                    {
-                        "label": f"{keys:,}",
-                        "method": "restyle",
-                        "args": [
-                            {key: [lengths(gone, ends[keys])[key], labels(ends[keys])[key]] for key in ("x", "text")},
-                            [0, 2],
-                        ],
-                    }
-                    for keys in counts
-                ],
-            }
-        ],
+        xaxis={"title": "score", "range": [-EDGE, EDGE], "tickvals": [-100, -50, 0, 50, 100]},
+        yaxis={"autorange": "reversed"},
     )
-    return fig
-
-
-def lengths(gone: dict[str, float], ends: list[float]) -> dict:
-    pairs = zip(gone.values(), ends, strict=True)
-    return {"x": [end - start for start, end in pairs], "text": [f"{end:.2f}" for end in ends]}
-
-
-def labels(ends: list[float]) -> dict:
-    """Where a bar ends, in figures; beyond the edge, at the edge."""
-    return {"x": [min(end, EDGE) for end in ends], "text": [f" {end:.1f}" for end in ends]}

@@ -3,34 +3,30 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "The rescale factor of each block against the number of the block, for one row in three orders. Sorted falling, "
     "every factor is one. In random order nearly all are one. Sorted rising, every factor lies below one: lowest at "
     "both ends of the row, where scores lie far apart, and around three quarters in the middle."
 )
-ORDERS = {"falling": ("soft", "square-open", 10), "rising": ("query", "diamond", 7), "random": ("accent", "circle", 6)}
+ORDERS = [  # look, and the size of its markers
+    (plot.Look("falling", "soft", symbol="square-open"), 10),
+    (plot.Look("rising", "query", symbol="diamond"), 7),
+    (plot.Look("random", "accent", symbol="circle"), 6),
+]
 
 
 def figure() -> go.Figure:
     rows = records.table("softmax_order", "factors")[1:]  # the first block finds nothing to rescale
+    blocks = [row["block"] for row in rows]
     fig = go.Figure()
-    for order, (role, symbol, size) in ORDERS.items():
-        fig.add_scatter(
-            x=[row["block"] for row in rows],
-            y=[row[order] for row in rows],
-            name=order,
-            mode="markers",
-            marker={"symbol": symbol, "size": size},
-            meta={"role": role},
-            hovertemplate=f"{order}, block %{{x}}: %{{y:.3g}}<extra></extra>",
-        )
-    fig.update_xaxes(title="block", range=[0.5, len(rows) + 2], tickvals=[2, 8, 16, 24, 32], fixedrange=True)
-    fig.update_yaxes(title="rescale factor", range=[-0.04, 1.08], tickvals=[0, 0.25, 0.5, 0.75, 1], fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=340,
-        margin={"l": 60, "r": 10, "t": 30, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
+    for look, size in ORDERS:
+        trace = look.scatter("%{name}, block %{x}: %{y:.3g}", "markers", size=size)
+        fig.add_scatter(x=blocks, y=[row[look.name] for row in rows], **trace)
+    return plot.page(
+        fig,
+        plot.Frame(height=340, top=30),
+        xaxis={"title": "block", "range": [0.5, len(rows) + 2], "tickvals": [2, 8, 16, 24, 32]},
+        yaxis={"title": "rescale factor", "range": [-0.04, 1.08], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
     )
-    return fig

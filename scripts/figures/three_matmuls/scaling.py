@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Three charts, one above the other, against the head dimension d on a logarithmic axis: the spread of the scores, "
@@ -11,51 +12,33 @@ ALT = (
     "root of d, spread and share stay level and the gradient falls slowly. Without the division the spread grows as "
     "the square root of d, the largest share nears the whole row, and the gradient vanishes."
 )
-PANELS = {  # column of the table -> title and ticks of its axis
-    "spread": ("spread", [1, 4, 16, 64]),
-    "largest": ("largest, %", [10, 25, 50, 100]),
-    "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1]),
+PANELS = {  # column of the table -> title and ticks of its axis, and what is written there
+    "spread": ("spread", [1, 4, 16, 64], None),
+    "largest": ("largest, %", [10, 25, 50, 100], None),
+    "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1], ["10⁻³⁰", "10⁻²⁰", "10⁻¹⁰", 1]),
 }
-NAMES = {1e-30: "10⁻³⁰", 1e-20: "10⁻²⁰", 1e-10: "10⁻¹⁰"}
+LOOKS = {  # end of the column's name -> look
+    "_raw": plot.Look("not divided", "accent", "solid"),
+    "": plot.Look("divided by √d", "soft", "dot"),
+}
 
 
 def figure() -> go.Figure:
     rows = records.table("scaling", "scaling")
     d = [row["d"] for row in rows]
     fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.06)
-    for panel, (quantity, (title, ticks)) in enumerate(PANELS.items(), start=1):
-        for suffix, name, role, dash in [
-            ("_raw", "not divided", "accent", "solid"),
-            ("", "divided by √d", "soft", "dot"),
-        ]:
+    for panel, (quantity, axis) in enumerate(PANELS.items(), start=1):
+        for suffix, look in LOOKS.items():
             fig.add_scatter(
                 x=d,
                 y=[row[quantity + suffix] for row in rows],
-                name=name,
-                legendgroup=name,
+                legendgroup=look.name,
                 showlegend=panel == 1,
-                mode="lines+markers",
-                line_dash=dash,
-                meta={"role": role},
-                hovertemplate=f"d = %{{x}}, {name}: %{{y:.3g}}<extra></extra>",
                 row=panel,
                 col=1,
+                **look.scatter("d = %{x}, %{name}: %{y:.3g}"),
             )
-        fig.update_yaxes(
-            title=title,
-            type="log",
-            tickvals=ticks,
-            ticktext=[NAMES.get(tick, tick) for tick in ticks],
-            row=panel,
-            col=1,
-        )
-    fig.update_yaxes(fixedrange=True)
-    fig.update_xaxes(type="log", tickvals=d, ticktext=d, fixedrange=True)
+        fig.update_yaxes(plot.log(*axis), row=panel, col=1)
+    fig.update_xaxes(plot.log(None, d))
     fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 70, "r": 10, "t": 30, "b": 50},
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-    )
-    return fig
+    return plot.page(fig, plot.Frame(height=420, left=70, top=30))

@@ -3,6 +3,7 @@
 import plotly.graph_objects as go
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A grid of six rows and six columns, one of each for every word of the sentence the cat sat on the mat. The row is "
@@ -20,31 +21,22 @@ def figure() -> go.Figure:
     grid = [[row[name] for name in names] for row in scores]
 
     fig = go.Figure()
-    cells = {"x": words, "y": words, "z": grid, "zmin": 0, "zmax": max(map(max, grid)), "xgap": 2, "ygap": 2}
-    fig.add_heatmap(**cells, showscale=False, opacity=0.25, hoverinfo="skip")
-    fig.add_heatmap(
-        **cells,
-        text=grid,
-        texttemplate="%{text}",
-        textfont={"size": 14},
-        showscale=False,
-        hovertemplate="%{y} asks, %{x} is looked at: %{z}<extra></extra>",
-    )
+    shade = {"x": words, "y": words, "zmax": max(map(max, grid))}
+    fig.add_heatmap(z=grid, zmin=0, xgap=2, ygap=2, showscale=False, opacity=0.25, hoverinfo="skip", **shade)
+    plot.grid(fig, grid, grid, "%{y} asks, %{x} is looked at: %{z}", **shade)
 
-    buttons = [{"label": "all of them", "method": "restyle", "args": [{"z": [grid], "text": [grid]}, [1]]}]
+    asks = {"all of them": [{"z": [grid], "text": [grid]}, [1]]}
     for chosen, word in enumerate(words):
         z: list = [[None] * len(words) for _ in words]
         text = [[""] * len(words) for _ in words]
         z[chosen] = grid[chosen]
         text[chosen] = [f"{scores[chosen][name]}<br>{shares[chosen][name]:.0f} %" for name in names]
-        buttons.append({"label": word, "method": "restyle", "args": [{"z": [z], "text": [text]}, [1]]})
-
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 70, "r": 10, "t": 60, "b": 10},
-        updatemenus=[{"name": "Who asks", "buttons": buttons}],
-        xaxis={"side": "top", "title": "is looked at", "fixedrange": True, "showgrid": False},
-        yaxis={"autorange": "reversed", "title": "asks", "fixedrange": True, "showgrid": False},
+        asks[word] = [{"z": [z], "text": [text]}, [1]]
+    return plot.page(
+        fig,
+        plot.Frame(height=420, left=70, top=60, bottom=10),
+        plot.menu("Who asks", asks),
+        legend=None,
+        xaxis=plot.COLUMNS | {"title": "is looked at"},
+        yaxis=plot.ROWS | {"title": "asks"},
     )
-    return fig

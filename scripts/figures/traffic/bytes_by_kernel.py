@@ -4,6 +4,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "Two bar charts, one above the other: megabytes read and megabytes written by each kernel, predicted, counted with "
@@ -13,48 +14,35 @@ ALT = (
     "Triton kernels instead, whose square is twice as large."
 )
 FORMS = {"attention": "the three lines of PyTorch", "three_kernel_attention": "three Triton kernels"}
-BARS = [("predicted", "soft"), ("flushed", "query"), ("kept", "key")]
+BARS = {
+    "predicted": plot.Look("predicted", "soft"),
+    "flushed": plot.Look("counted, flushed", "query"),
+    "kept": plot.Look("counted, kept", "key"),
+}
 MOVED = ["read", "written"]
+
+
+def figure() -> go.Figure:
+    steps = {form: [row["step"] for row in rows_of(form, "predicted")] for form in FORMS}
+    heights = {form: [[row[moved] for row in rows_of(form, bar)] for moved in MOVED for bar in BARS] for form in FORMS}
+    fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
+    places = [(panel, moved, bar) for panel, moved in enumerate(MOVED, start=1) for bar in BARS]
+    for (panel, moved, bar), height in zip(places, heights["attention"], strict=True):
+        fig.add_bar(
+            x=steps["attention"],
+            y=height,
+            legendgroup=bar,
+            showlegend=panel == 1,
+            row=panel,
+            col=1,
+            **BARS[bar].trace(f"%{{x}}, {bar}: %{{y:.1f}} MB {moved}"),
+        )
+        fig.update_yaxes(title=f"{moved}, MB", rangemode="tozero", row=panel, col=1)
+    forms = {FORMS[form]: [{"x": [steps[form]] * len(places), "y": heights[form]}] for form in FORMS}
+    return plot.page(fig, plot.Frame(height=420, left=70, top=40, bottom=40), plot.menu("Form", forms), barmode="group")
 
 
 def rows_of(form: str, bar: str) -> list[dict]:
     if bar == "predicted":
-        return [row for row in records.table("hbm_traffic", "predicted") if row["form"] == form]
-    counted = records.table("hbm_traffic", "counted")
-    return [row for row in counted if row["form"] == form and row["caches"] == bar]
-
-
-def figure() -> go.Figure:
-    fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
-    heights = {form: [] for form in FORMS}
-    for panel, moved in enumerate(MOVED, start=1):
-        for bar, role in BARS:
-            for form in FORMS:
-                heights[form].append([row[moved] for row in rows_of(form, bar)])
-            fig.add_bar(
-                x=[row["step"] for row in rows_of("attention", "predicted")],
-                y=heights["attention"][-1],
-                name=bar if bar == "predicted" else f"counted, {bar}",
-                legendgroup=bar,
-                showlegend=panel == 1,
-                meta={"role": role},
-                hovertemplate=f"%{{x}}, {bar}: %{{y:.1f}} MB {moved}<extra></extra>",
-                row=panel,
-                col=1,
-            )
-        fig.update_yaxes(title=f"{moved}, MB", rangemode="tozero", fixedrange=True, row=panel, col=1)
-    buttons = []
-    for form, label in FORMS.items():
-        steps = [row["step"] for row in rows_of(form, "predicted")]
-        args = [{"x": [steps] * len(heights[form]), "y": heights[form]}]
-        buttons.append({"label": label, "method": "restyle", "args": args})
-    fig.update_xaxes(fixedrange=True)
-    fig.update_layout(
-        template=None,
-        height=420,
-        barmode="group",
-        margin={"l": 70, "r": 10, "t": 40, "b": 40},
-        updatemenus=[{"name": "Form", "buttons": buttons}],
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-    )
-    return fig
+        return plot.where(records.table("hbm_traffic", "predicted"), form=form)
+    return plot.where(records.table("hbm_traffic", "counted"), form=form, caches=bar)

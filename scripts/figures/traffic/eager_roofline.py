@@ -2,9 +2,9 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.cost import attainable, attention_flops
-from kernels.bench.hardware import H100
+from kernels.bench.cost import attention_flops
 from scripts import records
+from scripts.figures import plot
 
 ALT = (
     "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
@@ -14,72 +14,37 @@ ALT = (
     "bytes are those counted with caches flushed, counted with caches kept, or predicted."
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
-ROOFS = [("the maker's figures", "soft", "dash", "bf16 peak", "hbm bandwidth")]
-ROOFS += [("reached on an H100", "key", "solid", "bf16 matmul", "hbm copy")]
-LABELS = {"QKᵀ": "bottom right", "scale": "bottom right", "softmax": "bottom right", "PV": "top left"}
-LABELS["all four"] = "bottom right"
-BYTES = {"flushed": "counted, caches flushed", "kept": "counted, caches kept", "predicted": "predicted"}
+HEAD_DIM = 128  # of the snippet
+REACHED = plot.Look("reached on an H100", "key", "solid")
+LOOKS = {name: (plot.Look(name, "query", symbol="circle"), "bottom right") for name in ("QKᵀ", "scale", "softmax")}
+LOOKS["PV"] = (plot.Look("PV", "query", symbol="circle"), "top left")
+LOOKS["all four"] = (plot.Look("all four", "accent", symbol="diamond"), "bottom right")
+BYTES = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
+TICKS = [0.1, 1, 10, 100, 1000]
 
 
 def figure() -> go.Figure:
-    predicted = [row for row in records.table("hbm_traffic", "predicted") if row["form"] == "attention"]
-    counted = [row for row in records.table("hbm_traffic", "counted") if row["form"] == "attention"]
-    n = predicted[0]["n"]
-    flops = [FLOPS_A_SCORE.get(row["step"], 0) * n * n or attention_flops(n, 128) / 2 for row in predicted]
-    points = {}
-    for choice in BYTES:
-        moved = [row for row in counted if row["caches"] == choice] or predicted
-        timed = [row for row in counted if row["caches"] == ("kept" if choice == "kept" else "flushed")]
-        megabytes = [row["read"] + row["written"] for row in moved]
-        spent = [row["time"] for row in timed]
-        work = [*flops, sum(flops)]
-        x = [f / 1e6 / m for f, m in zip(work, [*megabytes, sum(megabytes)], strict=True)]
-        y = [f / 1e9 / ms for f, ms in zip(work, [*spent, sum(spent)], strict=True)]
-        points[choice] = (x, y)
-
-    fig = go.Figure()
-    for name, role, dash, peak, bandwidth in ROOFS:
-        pi, beta = H100[peak].value, H100[bandwidth].value
-        at = [0.1, pi / beta, 3000]
-        fig.add_scatter(
-            x=at,
-            y=[attainable(x, pi, beta) / 1e12 for x in at],
-            name=name,
-            mode="lines",
-            line_dash=dash,
-            meta={"role": role},
-            hovertemplate=f"{name}: %{{y:.3g}} TFLOP/s at %{{x:.3g}} FLOP/B<extra></extra>",
-        )
-    names = [*(row["step"] for row in predicted), "all four"]
-    x, y = points["flushed"]
-    for i, name in enumerate(names):
-        fig.add_scatter(
-            x=[x[i]],
-            y=[y[i]],
-            text=[name],
-            name=name,
-            showlegend=False,
-            mode="markers+text",
-            textposition=LABELS[name],
-            marker={"size": 11, "symbol": "diamond" if name == "all four" else "circle"},
-            meta={"role": "accent" if name == "all four" else "query"},
-            hovertemplate=f"{name}: %{{y:.3g}} TFLOP/s at %{{x:.3g}} FLOP/B<extra></extra>",
-        )
-    which = list(range(len(ROOFS), len(ROOFS) + len(names)))
-    buttons = [
-        {"label": label, "method": "restyle", "args": [{"x": [[a] for a in x], "y": [[b] for b in y]}, which]}
-        for (x, y), label in ((points[choice], BYTES[choice]) for choice in BYTES)
-    ]
-    ticks = {"x": [0.1, 1, 10, 100, 1000], "y": [0.1, 1, 10, 100, 1000]}
-    fig.update_layout(
-        template=None,
-        height=420,
-        margin={"l": 60, "r": 10, "t": 40, "b": 50},
-        updatemenus=[{"name": "Bytes", "buttons": buttons}],
-        legend={"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": "FLOP per byte", "type": "log", "tickvals": ticks["x"], "ticktext": ticks["x"]},
-        yaxis={"title": "TFLOP/s", "type": "log", "tickvals": ticks["y"], "ticktext": ticks["y"]},
+    return plot.roofline(
+        {label: points(choice) for label, choice in BYTES.items()},
+        LOOKS,
+        REACHED,
+        xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
+        yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
+        ends=(0.1, 3000),
     )
-    fig.update_xaxes(fixedrange=True, range=[-1, 3.4])
-    fig.update_yaxes(fixedrange=True, range=[-1, 3.3])
-    return fig
+
+
+def points(choice: str) -> plot.Points:
+    """Each of the four kernels and all of them; with predicted bytes, too, the time is the one with caches flushed."""
+    predicted = plot.where(records.table("hbm_traffic", "predicted"), form="attention")
+    counted = plot.where(records.table("hbm_traffic", "counted"), form="attention")
+    moved = plot.where(counted, caches=choice) or predicted
+    timed = plot.where(counted, caches="kept" if choice == "kept" else "flushed")
+
+    n = predicted[0]["n"]
+    flops = [FLOPS_A_SCORE.get(row["step"], 0) * n * n or attention_flops(n, HEAD_DIM) / 2 for row in predicted]
+    megabytes = [row["read"] + row["written"] for row in moved]
+    times = [row["time"] for row in timed]
+    kernels = zip([*flops, sum(flops)], [*megabytes, sum(megabytes)], [*times, sum(times)], strict=True)
+    found = [(f / 1e6 / mb, f / 1e9 / ms) for f, mb, ms in kernels]
+    return dict(zip([*(row["step"] for row in predicted), "all four"], found, strict=True))

@@ -13,7 +13,7 @@ from torch.autograd import DeviceType
 
 from kernels.bench.profiler import Event, launch_timeline
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def event(id, name, start, end, *, annotation=False):
@@ -152,7 +152,7 @@ def test_on_a_gpu_a_long_kernel_takes_long():
 
 @pytest.mark.gpu
 def test_on_a_gpu_it_says_nothing():
-    code = "import torch; from kernels.timeline import launch_timeline; x = torch.ones(9, device='cuda')"
+    code = "import torch; from kernels.bench.profiler import launch_timeline; x = torch.ones(9, device='cuda')"
     code += "; print(len(launch_timeline(lambda: x + x)), len(launch_timeline(lambda: x * x)))"  # twice: two cycles
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["2", "2"] and run.stderr == ""

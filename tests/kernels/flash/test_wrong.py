@@ -5,7 +5,7 @@ import torch
 
 from kernels.flash.call import flash_attention
 from tests.budget import attention_budget_used, gradient_budget_used, lse_budget_used
-from tests.kernels.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
 
 RIGHT = {"flash_attention": flash_attention, "streamed": streamed}
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=["fp32", "fp16"])

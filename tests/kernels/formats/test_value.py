@@ -16,7 +16,7 @@ import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import formats
+from kernels.formats import value_triton
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -389,11 +389,11 @@ def on(device, function, x):
 
 
 def encoder_of(format):
-    return getattr(formats, "encode_e8m0_floor" if format == E8M0 else f"encode_{format.name.lower()}")
+    return getattr(value_triton, "encode_e8m0_floor" if format == E8M0 else f"encode_{format.name.lower()}")
 
 
 def decoder_of(format):
-    return getattr(formats, f"decode_{format.name.lower()}")
+    return getattr(value_triton, f"decode_{format.name.lower()}")
 
 
 def in_fp32(format):
@@ -433,7 +433,7 @@ def by_way_of_fp32_subnormals(x):
 
 @triton.jit
 def unsigned(x):
-    return formats.encode_e2m1(tl.abs(x))
+    return value_triton.encode_e2m1(tl.abs(x))
 
 
 @pytest.mark.parametrize("function", [line_rounded_twice, by_way_of_fp32_subnormals, unsigned])

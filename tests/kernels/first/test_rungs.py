@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels import key_blocks, three_kernels
+from kernels.first import key_blocks, three_kernels
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention

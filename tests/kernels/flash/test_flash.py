@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels import flash
+from kernels.flash import call
 from kernels.flash.call import flash_attention
 from kernels.flash.tiles import Tiles
 from kernels.reference import attention
@@ -24,7 +24,7 @@ from tests.budget import attention_budget_used, budget_used, gradient_budget_use
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 UGLY = [(1, 1), (3, 3), (113, 203), (203, 113), (1, 239), (239, 1), (64, 64), (33, 128)]
 DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
@@ -39,7 +39,7 @@ def tiles(request, monkeypatch):
     The interpreter takes long over the kernel's own tiles, most of which small inputs leave empty: one test does.
     """
     if request.param == "small tiles":
-        monkeypatch.setattr(flash, "tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
+        monkeypatch.setattr(call, "tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
 
 
 def inputs(device, dtype, seq_q, seq_k, head_dim, *, batch=2, heads=2, key_heads=None):
@@ -315,11 +315,11 @@ def test_torch_s_own_checks_of_an_operator(is_causal, device):
     q, k, v = (x.requires_grad_() for x in inputs(device, torch.float32, 20, 24, 16))
     lengths = torch.tensor([24, 5], device=device)
     for key_lengths in (None, lengths):
-        torch.library.opcheck(flash.flash_forward, (q, k, v, key_lengths, is_causal, 0.3))
-    out, lse = flash.flash_forward(q, k, v, lengths, is_causal, 0.3)
+        torch.library.opcheck(call.flash_forward, (q, k, v, key_lengths, is_causal, 0.3))
+    out, lse = call.flash_forward(q, k, v, lengths, is_causal, 0.3)
     tensors = [x.detach() for x in (out, lse, torch.randn_like(out), torch.randn_like(lse))]
     q, k, v = (x.detach() for x in (q, k, v))
-    torch.library.opcheck(flash.flash_backward, (q, k, v, lengths, is_causal, 0.3, *tensors))
+    torch.library.opcheck(call.flash_backward, (q, k, v, lengths, is_causal, 0.3, *tensors))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -487,7 +487,9 @@ def test_bf16_is_refused_by_the_interpreter():
 
 
 def test_a_cpu_outside_the_interpreter_is_told_what_to_do():
-    script = "import torch; from kernels.flash import flash_attention as f; x = torch.zeros(1, 1, 8, 16); f(x, x, x)"
+    script = (
+        "import torch; from kernels.flash.call import flash_attention as f; x = torch.zeros(1, 1, 8, 16); f(x, x, x)"
+    )
     environment = {**os.environ, "TRITON_INTERPRET": "0"}
     run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert "ValueError: query is on cpu" in run.stderr
@@ -533,7 +535,7 @@ def test_rows_further_apart_than_2_to_the_31_elements(device, monkeypatch):
     k.copy_(torch.randn(1, 1, rows, 64))
     assert (rows - 1) * k.stride(-2) > 2**31
     # A second block of keys, which begins at 16 · 2**27 = 2**31.
-    monkeypatch.setattr(flash, "tiles", lambda kernel, head_dim, dtype: Tiles(32, 16, 4, 1))
+    monkeypatch.setattr(call, "tiles", lambda kernel, head_dim, dtype: Tiles(32, 16, 4, 1))
     results, expected = (with_gradients(x, x, x, x) for x in (k, k.contiguous()))
     assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
 
@@ -571,7 +573,7 @@ def test_nothing_of_torch_s_own_runs(device):
 
 BY_THE_INTERPRETER = """
 import sys, torch
-from tests.kernels.test_flash import with_gradients
+from tests.kernels.flash.test_flash import with_gradients
 tensors, is_causal = torch.load(sys.argv[1])
 torch.save(with_gradients(*tensors, is_causal=is_causal), sys.argv[2])
 """

@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from kernels import coalescing
+from kernels.bench import strided_read as module
 from kernels.bench.strided_read import strided_read
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("size, stride", [(2880, 1), (2880, 3), (2880, 32), (64, 64), (1, 1)])
 def test_each_program_reads_its_rows_of_one_column(size, stride, dtype, device, monkeypatch):
-    monkeypatch.setattr(coalescing, "BLOCK", 256)
+    monkeypatch.setattr(module, "BLOCK", 256)
     x = torch.randint(-100, 100, (size,), device=device).to(dtype)  # whole numbers: their sums are exact
     columns = x.float().view(size // stride, stride).T
     expected = torch.cat([column.split(256)[block].sum()[None]
@@ -58,7 +58,7 @@ def test_numbers_beyond_2_to_the_31(device):
 def test_one_compilation_serves_all_strides(device):
     x = torch.ones(2**12, device=device)
     strided_read(x, 4)
-    caches = coalescing.strided_read_kernel.device_caches
+    caches = module.strided_read_kernel.device_caches
     before = len(caches[x.device.index or 0][0])
     for stride in (1, 2, 16, 32):
         strided_read(x, stride)

@@ -1,11 +1,8 @@
-"""The numbers of the chapters, from the formulas; every constant with its source."""
-
-import subprocess
-import sys
+"""Bytes and FLOPs of the chapters, from the formulas."""
 
 import pytest
 
-from kernels import hardware
+from kernels.bench import hardware
 from kernels.bench.cost import (
     attainable,
     attention_flops,
@@ -118,48 +115,3 @@ def test_the_roofline_of_an_h100():
     assert attainable(intensity, peak, bandwidth) == intensity * bandwidth < 0.43 * peak
     assert attainable(attention_flops(8192, 128) / qkvo_bytes(8192, 128, 2), peak, bandwidth) == peak
     assert attainable(peak / bandwidth, peak, bandwidth) == pytest.approx(peak)
-
-
-REGISTRY = [(chip, what) for chip in ("H100", "H200", "A100", "V100") for what in getattr(hardware, chip)]
-
-
-@pytest.mark.parametrize("chip, what", REGISTRY)
-def test_a_constant_says_where_it_is_from(chip, what):
-    constant = getattr(hardware, chip)[what]
-    assert constant.value > 0 and constant.unit and constant.source
-    assert constant.trust in ("specified", "measured", "secondary")
-
-
-def test_what_the_chapters_say_of_an_h100():
-    h100 = {what: constant.value for what, constant in hardware.H100.items()}
-    assert round(h100["bf16 peak"] / 1e12, 1) == 989.4
-    assert h100["bf16 tensor core"] / h100["fp32 lanes"] == 16
-    assert h100["shared memory per block"] == 232_448
-    assert round(h100["bf16 peak"] / h100["hbm bandwidth"]) == 295
-    assert round(h100["exp2 rate"] / 1e12, 1) == 3.9
-    assert round(h100["shared memory bandwidth"] / 1e12) == 31
-    for chip, times in ((hardware.V100, 8), (hardware.A100, 16)):
-        assert round(chip["fp16 tensor core peak"].value / chip["fp32 peak"].value) == times
-
-
-@pytest.mark.parametrize(
-    "modules, unwanted",
-    [
-        ("kernels", ["torch", "triton"]),
-        ("kernels.cost, kernels.hardware", ["torch", "triton"]),
-        ("kernels.reference, kernels.measure", ["triton"]),
-    ],
-)
-def test_what_is_not_needed_is_not_imported(modules, unwanted):
-    script = f"import sys, {modules}; assert not set({unwanted}) & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_the_package_finds_each_name_in_its_module():
-    import kernels
-
-    assert kernels.__dir__()[0] == "attention" and "flash_attention" in dir(kernels)
-    for name, module in kernels.MODULE_OF.items():
-        assert getattr(kernels, name).__module__ == f"kernels.{module}"
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = kernels.nothing

@@ -1,0 +1,164 @@
+"""How figures look: traces, axes, size and legend, controls, roofs.  What is drawn, each figure says itself.
+
+Nothing here sets a colour: a trace has a role, ``query``, ``key``, ``value``, ``accent`` or ``soft``, and the page
+colours the roles in both of its schemes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
+
+COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
+ROWS = {"autorange": "reversed", "showgrid": False}
+LEGEND = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"}  # above the drawing
+WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
+
+
+def where(rows: list[dict], **wanted: object) -> list[dict]:
+    """The rows of a table that have these values."""
+    return [row for row in rows if wanted.items() <= row.items()]
+
+
+class Look(NamedTuple):
+    """What a trace is called, its role, and the dash and the symbol by which it is told apart without colour."""
+
+    name: str
+    role: str
+    dash: str | None = None
+    symbol: str | None = None
+
+    def trace(self, hover: str) -> dict:
+        """Of a trace of any kind; ``hover`` is Plotly's template of a tooltip, in which ``%{name}`` is the name."""
+        template = hover.replace("%{name}", self.name) + "<extra></extra>"
+        return {"name": self.name, "meta": {"role": self.role}, "hovertemplate": template}
+
+    def scatter(self, hover: str, mode: str = "lines+markers", size: float | None = None) -> dict:
+        marker = {"symbol": self.symbol, "size": size}
+        return self.trace(hover) | {"mode": mode, "line": {"dash": self.dash}, "marker": marker}
+
+
+def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) -> None:
+    """Text in the drawing, which answers no pointer."""
+    fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", **more)
+
+
+def grid(fig: go.Figure, z: list, text: list, hover: str, size: int = 14, zmax: float = 1, **more: object) -> None:
+    """Cells shaded by ``z`` from nought to ``zmax``, with a text in each."""
+    shade = {"z": z, "zmin": 0, "zmax": zmax, "xgap": 2, "ygap": 2, "showscale": False}
+    written = {"text": text, "texttemplate": "%{text}", "textfont": {"size": size}}
+    fig.add_heatmap(**shade, **written, hovertemplate=f"{hover}<extra></extra>", **more)
+
+
+def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
+    """A logarithmic axis with ticks at ``values``, which are written as ``texts``."""
+    values = list(values)
+    ticks = {"tickvals": values, "ticktext": values if texts is None else list(texts)}
+    return ({"title": title} if title else {}) | {"type": "log", **ticks, **options}
+
+
+def log_words(title: str, most: int, **options: object) -> dict:
+    """A logarithmic axis of words: 1024, 4096, 16 Ki and so on."""
+    ticks = {n: text for n, text in WORDS.items() if n <= most}
+    return log(title, ticks, ticks.values(), **options)
+
+
+def log_sizes(title: str, sizes: Iterable[int], unit: Callable[[int], float], **options: object) -> dict:
+    """A logarithmic axis of sizes in bytes, drawn in ``unit`` and each written in its own: 32 MiB, 1 GiB."""
+    return log(title, [unit(size) for size in sizes], [binary(size) for size in sizes], **options)
+
+
+def binary(size: int) -> str:
+    """A size in the largest unit that it holds at least one of: 64 GiB."""
+    units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+    power = min((size.bit_length() - 1) // 10, len(units) - 1)
+    return f"{size / 2 ** (10 * power):g} {units[power]}"
+
+
+def menu(name: str, choices: dict[str, list], shown: str | None = None, method: str = "restyle") -> dict:
+    """``choices``: label -> what Plotly's ``method`` is called with; the first is shown unless another is named."""
+    return {"name": name, "active": active(choices, shown), "buttons": steps(choices, method)}
+
+
+def slider(name: str, choices: dict[str, list], shown: str, method: str = "restyle") -> dict:
+    return {"name": name, "active": active(choices, shown), "steps": steps(choices, method)}
+
+
+def active(choices: dict[str, list], shown: str | None) -> int | None:
+    return None if shown is None else list(choices).index(shown)
+
+
+def steps(choices: dict[str, list], method: str) -> list[dict]:
+    return [{"label": label, "method": method, "args": args} for label, args in choices.items()]
+
+
+def switch(
+    fig: go.Figure, name: str, of_traces: Sequence[str], shown: str, control: Callable[..., dict] = menu
+) -> dict:
+    """A control that shows the traces of one choice and hides those of the others.
+
+    ``of_traces``: to which choice each of the first traces belongs; the traces after these are always shown.
+    """
+    for trace, choice in zip(fig.data, of_traces, strict=False):
+        trace.visible = choice == shown
+    every = list(range(len(of_traces)))
+    visible = {label: [{"visible": [of == label for of in of_traces]}, every] for label in dict.fromkeys(of_traces)}
+    return control(name, visible, shown)
+
+
+class Frame(NamedTuple):
+    """The height of a figure and its margins, in pixels; its width is the page's."""
+
+    height: int = 400
+    left: int = 60
+    right: int = 10
+    top: int = 10
+    bottom: int = 50
+
+
+def page(fig: go.Figure, frame: Frame, *controls: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:
+    """The figure as it stands on a page, with its controls; its axes do not move under a finger that scrolls."""
+    if legend:
+        fig.update_layout(legend=legend)
+    fig.update_layout(
+        template=None,
+        height=frame.height,
+        margin={"l": frame.left, "r": frame.right, "t": frame.top, "b": frame.bottom},
+        updatemenus=[control for control in controls if "buttons" in control],
+        sliders=[control for control in controls if "steps" in control],
+        **layout,
+    )
+    return fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)
+
+
+Points = dict[str, tuple[float, float]]  # of a roofline: name -> FLOP per byte, TFLOP/s
+
+
+def roofline(
+    points: dict[str, Points], looks: dict[str, tuple[Look, str]], reached: Look, xaxis: dict, yaxis: dict, ends: tuple
+) -> go.Figure:
+    """The roofs of an H100, the maker's and the one ``reached``, and points under them; a menu chooses the points.
+
+    ``points``: label in the menu -> points;  ``looks``: name of a point -> its look and where its label stands;
+    ``ends``: from how many to how many FLOP per byte the roofs are drawn
+    """
+    fig, hover = go.Figure(), "%{name}: %{y:.3g} TFLOP/s at %{x:.3g} FLOP/B"
+    roofs = [(Look("the maker's figures", "soft", "dash"), "bf16 peak", "hbm bandwidth")]
+    roofs += [(reached, "bf16 matmul", "hbm copy")]
+    for look, peak, bandwidth in roofs:
+        pi, beta = H100[peak].value, H100[bandwidth].value
+        x = [ends[0], pi / beta, ends[1]]
+        fig.add_scatter(x=x, y=[attainable(at, pi, beta) / 1e12 for at in x], **look.scatter(hover, "lines"))
+
+    places = {label: [chosen.get(name, (None, None)) for name in looks] for label, chosen in points.items()}
+    first = next(iter(places.values()))
+    for (look, side), (x, y) in zip(looks.values(), first, strict=True):
+        label = {"text": [look.name], "textposition": side, "showlegend": False}
+        fig.add_scatter(x=[x], y=[y], **label, **look.scatter(hover, "markers+text", size=11))
+
+    which = list(range(len(roofs), len(fig.data)))
+    moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, which] for label, at in places.items()}
+    return page(fig, Frame(height=420, top=40), menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)

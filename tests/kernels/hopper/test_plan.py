@@ -1,0 +1,136 @@
+"""Every plan shares out all of the work, fits on an SM, and computes attention."""
+
+import re
+from collections import Counter
+from functools import partial
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from kernels.bench.hardware import H100
+from kernels.hopper import call, work
+from kernels.hopper import plan as plans
+from kernels.hopper.call import hopper_attention
+from kernels.hopper.plan import PLANS, plan_for
+from tests.kernels.flash.test_flash import inputs
+from tests.kernels.hopper.harness import (
+    BF16,
+    OTHER_PLANS,
+    on_hopper,
+    sms,
+    used,
+)
+from tests.kernels.prefilled import prefilled_with_nan
+
+REGISTERS = H100["registers per SM"].value // 4
+SHARED_MEMORY = H100["shared memory per block"].value
+
+
+# Plans.
+
+
+@on_hopper
+@pytest.mark.parametrize("plan", OTHER_PLANS)
+def test_other_plans(plan, device):
+    """Of one block of queries, and of some, with more pairs than SMs and fewer keys than queries."""
+    is_causal, plan = OTHER_PLANS[plan]
+    heads = 4 * (sms(device) // 8 + 1)
+    for seq_q, seq_k in ((50, 120), (600, 500)):
+        q, k, v = inputs(device, BF16, seq_q, seq_k, 64, batch=2, heads=heads, key_heads=heads // 4)
+        attention = partial(hopper_attention, plan=plan)
+        assert used(attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
+
+
+@on_hopper
+def test_more_programs_than_a_grid_axis_of_65535(device):
+    q, k, v = torch.randn(3, 35000, 2, 4, 64, device=device, dtype=BF16)
+    expected = hopper_attention(*(x[-100:] for x in (q, k, v)))
+    for plan in (PLANS[64, False], PLANS[64, False]._replace(persistent=False)):
+        with prefilled_with_nan():
+            out = hopper_attention(q, k, v, plan=plan)
+        assert out.isfinite().all() and out[-100:].equal(expected)
+
+
+class Observed:
+    """A kernel, and what was compiled for each of its launches."""
+
+    def __init__(self, kernel):
+        self.kernel, self.made = kernel, []
+
+    def __getitem__(self, grid):
+        return lambda *arguments, **options: self.made.append(self.kernel[grid](*arguments, **options))
+
+
+@on_hopper
+@pytest.mark.parametrize("return_lse", [False, True], ids=["out", "out and lse"])
+@pytest.mark.parametrize("pairs", ["few", "many"])
+@pytest.mark.parametrize("head_dim, is_causal, seq_q", [*[(*x, 200) for x in PLANS], (64, True, plans.LONG)])
+def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, device, monkeypatch):
+    """Nothing is spilled, consumers get the registers of the plan, the rings take what they should."""
+    observed = Observed(call.hopper_kernel)
+    monkeypatch.setattr(call, "hopper_kernel", observed)
+    shape = (1, 1 if pairs == "few" else sms(device) + 1, seq_q, head_dim)
+    q = torch.randn(shape, device=device, dtype=BF16)
+    hopper_attention(q, q, q, is_causal=is_causal, return_lse=return_lse)
+    (made,) = observed.made
+    assert made.n_spills == 0
+    plan = plan_for(head_dim, is_causal, seq_q)
+    assert re.search(rf"setmaxnreg\.inc\S+\s+{plan.registers};", made.asm["ptx"])
+    rows = plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k
+    assert 2 * rows * head_dim < made.metadata.shared < 2 * rows * head_dim + 1024
+
+
+@pytest.mark.parametrize("head_dim, is_causal", PLANS)
+def test_a_plan_fits_on_an_sm(head_dim, is_causal):
+    """Its tiles of 2 bytes a number in shared memory, where barriers need some room; its warps' registers."""
+    plan = PLANS[head_dim, is_causal]
+    rows = plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k
+    assert 2 * rows * head_dim + 1024 <= SHARED_MEMORY
+    assert 128 * (plan.consumers * plan.registers + 24) <= REGISTERS  # the producer's warp is counted as four
+
+
+def test_a_head_dim_between_has_the_plan_of_the_next():
+    for is_causal in (False, True):
+        for head_dim in range(8, 257, 8):
+            next_size = min(x for x in (64, 128, 256) if x >= head_dim)
+            assert plan_for(head_dim, is_causal, 1) == PLANS[next_size, is_causal]
+
+
+def test_long_causal_heads_of_64_have_three_consumers():
+    assert plan_for(64, True, plans.LONG - 1).consumers == 2
+    assert plan_for(64, True, plans.LONG) == PLANS[64, False]
+    for head_dim in (72, 256):
+        assert plan_for(head_dim, True, plans.LONG) == PLANS[128 if head_dim == 72 else 256, True]
+
+
+IN_PYTHON = SimpleNamespace(
+    to_tensor=torch.tensor, int32=torch.int32, minimum=min, cdiv=lambda x, y: -(-x // y),
+    where=lambda condition, x, y: x if condition else y,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_causal, paired", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
+@pytest.mark.parametrize("seq_q", [1, 128, 129, 300, 385, 1000])
+@pytest.mark.parametrize("seq_k", [1, 200, 1000])
+def test_the_work_is_shared_out(seq_q, seq_k, block_q, block_k, is_causal, paired, monkeypatch):
+    """Each block of queries is in one unit, with all the keys that it sees and no block more; pairs are equally long.
+
+    The kernel's own functions, run in Python.
+    """
+    monkeypatch.setattr(work, "gl", IN_PYTHON)
+    blocks, pairs, done = -(-seq_q // block_q), 3, Counter()
+    for unit in range(pairs * (-(-blocks // 2) if paired else blocks)):
+        number = int(work.blocks_in.fn(torch.tensor(unit), seq_q, block_q, paired))
+        lengths = []
+        for which in range(number):
+            pair, first_query, length = work.block_of.fn(unit, which, seq_q, seq_k, block_q, block_k, is_causal, paired)
+            seen = min(seq_k, first_query + block_q) if is_causal else seq_k
+            assert (length - 1) * block_k < seen <= length * block_k
+            done[pair, first_query] += 1
+            lengths.append(length)
+        if number == 2 and seq_k >= seq_q:
+            assert abs(sum(lengths) - (blocks + 1) * block_q / block_k) < 2
+    assert done == Counter(product(range(pairs), range(0, seq_q, block_q)))

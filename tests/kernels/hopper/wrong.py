@@ -1,0 +1,82 @@
+"""Hopper kernels that are wrong on purpose, each by one mistake that is easily made."""
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import NamedTuple
+
+from kernels.hopper import call
+from kernels.hopper.plan import Plan
+from tests.kernels.hopper.harness import OTHER_PLANS
+
+# Wrong versions of the file, each by one mistake that is easily made.  None changes how often a barrier is waited for
+# on one side alone: a kernel that hangs is rejected by nobody.
+
+
+class Mistake(NamedTuple):
+    """What stands in one file of kernels/hopper, what stands there instead, and where it shows."""
+
+    right: str
+    wrong: str
+    is_causal: bool = False
+    plan: Plan | None = None
+
+
+ROOM = Path(call.__file__).parent
+TEXTS = {path.name: path.read_text() for path in ROOM.glob("*.py")}
+NO_MISTAKE = Mistake("", "")
+
+
+MISTAKES = {
+    "last block not masked": Mistake(
+        "gl.full([ROWS], seq_k - 1 - first_key,", "gl.full([ROWS], seq_k + 127 - first_key,"
+    ),
+    "causal mask off by one": Mistake(
+        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key)",
+        "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key + 1)",
+        is_causal=True,
+    ),
+    "diagonal masked in its last block alone": Mistake(
+        "CAUSAL and BLOCK_K % BLOCK_Q != 0", "False", is_causal=True, plan=OTHER_PLANS["few keys a tile"][1]
+    ),
+    "blocks of keys at the diagonal left out": Mistake(
+        "gl.minimum(seq_k, first_query + BLOCK_Q)",
+        "gl.minimum(seq_k, first_query + 1)",
+        is_causal=True,
+        plan=OTHER_PLANS["few keys a tile"][1],
+    ),
+    "accumulator not rescaled": Mistake(
+        "accumulator * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]", "accumulator * 1.0"
+    ),
+    "sum not rescaled": Mistake("running_sum * rescale + gl.sum", "running_sum + gl.sum"),
+    "maximum not kept": Mistake("return weights, new_max, running_sum", "return weights, running_max, running_sum"),
+    "weights of the block before": Mistake(
+        "weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)", "pass"
+    ),
+    "every consumer has the first queries": Mistake("batch, head, first_query + i * ROWS", "batch, head, first_query"),
+    "heads grouped wrongly": Mistake("batch, head // group, row", "batch, head % (heads // group), row"),
+    "one block of a pair twice": Mistake(
+        "gl.where(which == 0, block, unit % units)", "gl.where(which == 0, block, block)", is_causal=True
+    ),
+    "last unit left out": Mistake("LOG2_E.value, units, heads", "LOG2_E.value, units - 1, heads"),
+    "not scaled": Mistake("lse, scale * LOG2_E.value", "lse, LOG2_E.value"),
+    "lse in units of log 2": Mistake("gl.log2(total)) * LN_2", "gl.log2(total))"),
+}
+
+
+def all_versions():
+    return {"none": NO_MISTAKE, **MISTAKES}
+
+
+def changed(mistake, folder):
+    """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        text = text.replace("kernels.hopper", folder.name)
+        text = text.replace("attention_handbook::", f"{folder.name}::")  # torch takes an operator's name once
+        (folder / name).write_text(text.replace(mistake.right, mistake.wrong) if mistake.right else text)
+    spec = spec_from_file_location(folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+    sys.modules[folder.name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[folder.name])
+    return import_module(f"{folder.name}.call")
