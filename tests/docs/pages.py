@@ -5,11 +5,13 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from xml.etree import ElementTree
 
 from scripts.records import ROOT
 from scripts.site import fences
 
 DOCS = ROOT / "docs"
+DRAWINGS = DOCS / "assets" / "drawings"
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -73,6 +75,11 @@ def read(markdown):
                 end()
     end()
     return found
+
+
+def drawn(path):
+    """The words of a drawing on one line."""
+    return " ".join(" ".join(ElementTree.parse(path).getroot().itertext()).split())
 
 
 def plain(text):
