@@ -1,7 +1,6 @@
 """Chapter 10: what was worked by hand is computed, and what is said of records and of the library is looked up."""
 
 import ast
-import importlib
 import re
 from fractions import Fraction
 from math import erf, expm1, floor, log2, sqrt
@@ -351,36 +350,6 @@ def test_a_million_gaussian_numbers():
     assert row("nvfp4_block", "gaussian")["error"] == pytest.approx(of("gaussian", "NVFP4", 16), rel=0.01)
     assert "value off by 9.5 %" in words(SHEET) and "Nine and a half per cent" in words(CHAPTER)
     assert round(row("nvfp4_block", "gaussian")["error"], 1) == 9.5
-
-
-# The figures, drawn from the records themselves, and the snippet's block, which is the tests' own.
-
-
-def test_every_number_is_drawn_with_its_bits():
-    table("number_formats", "E2M1")
-    figure = importlib.import_module("scripts.figures.number_formats.format_values").figure()
-    for trace in figure.data:
-        format = {"E2M1": E2M1, "E4M3": E4M3, "E5M2": E5M2}[trace.name]
-        numbers = values(format)
-        codes = {numbers[code].item(): code for code in reversed(range(2**format.bits)) if numbers[code].isfinite()}
-        assert list(trace.x) == sorted(codes)
-        for value, (text, shown) in zip(trace.x, trace.customdata, strict=True):
-            assert shown == bits(codes[value], format) and float(text) == pytest.approx(value)
-
-
-def test_the_block_is_drawn_as_it_lies():
-    table("nvfp4_block", "codes")
-    heatmap = importlib.import_module("scripts.figures.number_formats.nvfp4_layout").figure().data[0]
-    assert " ".join(high + low for high, low in heatmap.text) == f"{BYTES} {SCALE}"
-
-
-def test_the_lines_of_errors_are_the_records():
-    figure = importlib.import_module("scripts.figures.number_formats.error_by_block").figure()
-    (menu,) = figure.layout.updatemenus
-    assert [list(trace.y) for trace in figure.data] == [list(drawn) for drawn in menu.buttons[0].args[0]["y"]]
-    lines = menu.buttons[1].args[0]["y"]
-    assert lines[0][1] == of("outliers", "NVFP4", 16, "of_spread") and lines[0][-1] > 75
-    assert lines[3][-1] == of("outliers", "FP8", None, "of_spread")
 
 
 def test_the_block_of_the_snippet_and_of_the_library_is_the_boards():

@@ -1,8 +1,7 @@
-"""Chapter 7: what was worked by hand is computed, what is said of records is looked up, and the figures draw them."""
+"""Chapter 7: what was worked by hand is computed, and what is said of records is looked up."""
 
 # ruff: noqa: RUF001  (a dash and a multiplication sign, as print has them)
 
-import importlib
 import struct
 from functools import reduce
 from math import exp, inf, isclose, log
@@ -10,7 +9,6 @@ from math import exp, inf, isclose, log
 import pytest
 
 from kernels.bench.cost import mb, square_bytes
-from scripts import records
 from tests.docs.by_hand import minutes, row, table, value, vector, words
 
 CHAPTER = "chapters/online-softmax.md"
@@ -231,70 +229,3 @@ def test_the_kernels_errors_are_of_the_size_of_pytorchs():
     errors = table("online_softmax", "errors")[1:]
     assert all(1 / 3 < found["kernel"] / found["torch"] < 3 for found in errors)
     assert {found["kernel"] > found["torch"] for found in errors} == {True, False}  # here above, there below
-
-
-# The figures.
-
-
-def figure(name):
-    try:
-        return importlib.import_module(f"scripts.figures.online_softmax.{name}").figure()
-    except records.Missing as error:
-        pytest.skip(str(error))
-
-
-def choose(drawing, choice):
-    """As Plotly's restyle and update do: a list gives one value to each trace that is named."""
-    changes, *others = choice["args"]
-    traces = others[-1] if choice["method"] == "restyle" else range(len(drawing.data))
-    for attribute, values in changes.items():
-        for trace, changed in zip(traces, values, strict=True):
-            drawing.data[trace][attribute] = changed
-
-
-def test_the_bars_end_where_each_type_does():
-    drawing = figure("overflow")
-    (menu,) = drawing.layout.updatemenus
-    gone = {found["type"]: found["gone"] for found in table("overflow", "where")}
-    for keys, button in zip((1, 64, 8192), menu.buttons, strict=True):
-        choose(drawing, button)
-        bars, _, labels = drawing.data
-        assert button.label == f"{keys:,}"
-        for kind, start, length, text in zip(bars.y, bars.base, bars.x, labels.text, strict=True):
-            end = row("overflow", "sums", type=kind, keys=keys)["highest"]
-            assert start == gone[kind] and isclose(start + length, end) and text == f" {end:.1f}"
-    assert menu.active == 0
-
-
-def test_the_state_after_each_block():
-    drawing = figure("online_state")
-    blocks = table("online_softmax", "arrivals")
-    (slider,) = drawing.layout.sliders
-    for read, step in enumerate(slider.steps):
-        choose(drawing, step)
-        coming, before, newest, maximum, old, new = drawing.data
-        assert [len(part.x) for part in (coming, before, newest)] == [
-            8 * (8 - read),
-            8 * max(read - 1, 0),
-            8 * min(read, 1),
-        ]
-        shown = sorted(zip([*coming.x, *before.x, *newest.x], [*coming.y, *before.y, *newest.y], strict=True))
-        assert [score for _, score in shown] == [block[f"s{place}"] for block in blocks for place in range(8)]
-        assert list(maximum.y[1::2]) == [block["max"] for block in blocks[:read]]
-        assert [a + b for a, b in zip(old.y, new.y, strict=True)] == pytest.approx(
-            [block["sum"] for block in blocks[:read]]
-        )
-        title = step.args[1]["xaxis2.title.text"]
-        assert read == 0 or f"{blocks[read - 1]['sum']:.3f}" in title
-    for block in blocks:  # the table itself, by definition
-        seen = [other[f"s{place}"] for other in blocks[: block["block"]] for place in range(8)]
-        assert block["sum"] == pytest.approx(sum(exp(score - max(seen)) for score in seen), rel=1e-5)
-
-
-def test_the_factors_of_three_orders():
-    drawing = figure("rescale_factor")
-    rows = table("softmax_order", "factors")[1:]
-    for trace in drawing.data:
-        assert list(trace.y) == [found[trace.name] for found in rows]
-    assert all(found["falling"] == 1 and found["rising"] < 1 for found in rows)
-    assert sum(found["random"] == 1 for found in rows) > 24
