@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from urllib.parse import urldefrag
 
 import pytest
@@ -32,6 +33,7 @@ def works(text):
     return {match["address"]: (match["words"], item) for match, item in found if match}
 
 
+@cache
 def docstrings(module):
     tree = ast.parse(module.read_text(encoding="utf-8"))
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
