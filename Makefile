@@ -38,9 +38,9 @@ serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
 	PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
 
-record:  ## run on this machine's GPU the snippets and the suite whose record is stale or missing; ALL=1 runs all
+record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.suite $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && exit $$snippets
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test

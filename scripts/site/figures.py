@@ -30,12 +30,12 @@ class Figure:
 
         None in place of the JSON if one of these records is missing or stale.
         """
-        records.tables_read.clear()
-        try:
-            drawing = self.figure().update_layout(template=None).to_json()
-        except (records.Missing, records.Stale):
-            drawing = None
-        return drawing, sorted(records.tables_read)
+        with records.in_charge().noting() as snippets:
+            try:
+                drawing = self.figure().update_layout(template=None).to_json()
+            except (records.Missing, records.Stale):
+                drawing = None
+        return drawing, sorted(snippets)
 
 
 def paths() -> dict[str, Path]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 
@@ -70,14 +69,6 @@ def on_build_error(error):
 
 
 def forget_modules():
-    """`mkdocs serve` builds again in this process: its next build must read today's scripts and kernels.
-
-    ``scripts.records`` stays while its file is as it was, for it remembers what each source hashes to.
-    """
+    """`mkdocs serve` builds again in this process: its next build must read today's scripts and kernels."""
     for name in [name for name in sys.modules if name.split(".")[0] in ("scripts", "kernels")]:
-        if name != "scripts.records" or is_older(sys.modules[name]):
-            del sys.modules[name]
-
-
-def is_older(records):
-    return records.WRITTEN != Path(records.__file__).stat().st_mtime_ns
+        del sys.modules[name]

@@ -15,7 +15,7 @@ from pymdownx.superfences import SuperFencesException
 
 from scripts import records
 
-Found = TypeVar("Found", records.Record, records.Suite)
+Found = TypeVar("Found", records.Record, records.Outcome)
 LINKED = re.compile(r"snippets/(\w+)\.ipynb")
 
 
@@ -93,10 +93,10 @@ def recorded(name: str, quotation: str) -> records.Record | str:
     return read_or_say(lambda: read(name), name, how, quotation)
 
 
-def recorded_suite(quotation: str) -> records.Suite | str:
+def recorded_suite(quotation: str) -> records.Outcome | str:
     """The record of the GPU suite; otherwise as ``recorded``."""
-    how = "To run it: .venv/bin/python -m scripts.suite; make record does so, too."
-    return read_or_say(records.read_suite, "The GPU suite", how, quotation)
+    how = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
+    return read_or_say(records.tests, "The GPU suite", how, quotation)
 
 
 def read_or_say(read: Callable[[], Found], name: str, how: str, quotation: str) -> Found | str:

@@ -7,7 +7,7 @@ import re
 from datetime import date
 from html import escape
 
-from scripts.records import TABLE, Record, RecordError, Suite
+from scripts.records import TABLE, Outcome, Record, RecordError
 from scripts.site import quotes
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -66,7 +66,7 @@ def folded_table_html(table: dict) -> str:
     )
 
 
-def suite_html(suite: Suite) -> str:
+def suite_html(suite: Outcome) -> str:
     """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
     rows, reasons, totals = [], [], [0, 0, 0.0]
     for path, file in suite.files.items():
@@ -121,7 +121,7 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
-def provenance_html(record: Record | Suite, url: str | None = None) -> str:
+def provenance_html(record: Record | Outcome, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import pytest
 
 from kernels.bench.cost import attention_flops, mb, mib, qkvo_bytes, square_bytes
-from scripts.figures.primer import tile_reuse
 from tests.docs.by_hand import (
     AT_THE_BOARD,
     ROOT,
@@ -232,11 +231,3 @@ def test_the_drawn_tile_is_fed_by_two_rows_and_two_columns():
     }
     assert marked == {"first": 8, "second": 8, "product": 4}
     assert fetched(4, 2) == 4 * (marked["first"] + marked["second"])
-
-
-def test_the_figure_levels_off_where_the_chapter_says():
-    peak = PEAK / 1e12
-    for trace, edge in zip(tile_reuse.figure().data, (SHARED_EDGE, EDGE), strict=True):
-        for x, y in zip(trace.x, trace.y, strict=True):
-            assert y == pytest.approx(min(1, x / edge) * peak)
-        assert any(x == pytest.approx(edge) for x in trace.x)

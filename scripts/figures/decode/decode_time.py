@@ -28,7 +28,7 @@ def figure() -> go.Figure:
     (reached,) = records.table("decode_speed", "sum")
     settings = {}
     for row in rows:
-        settings.setdefault(f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}", []).append(row)  # noqa: RUF001  (a multiplication sign)
+        settings.setdefault(setting(row), []).append(row)
     settings["all four"] = rows
 
     fig = go.Figure()
@@ -61,6 +61,10 @@ def figure() -> go.Figure:
         xaxis_title="GB that a step must read",
         yaxis_title="ms",
     )
+
+
+def setting(row: dict) -> str:
+    return f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}"  # noqa: RUF001  (a multiplication sign)
 
 
 def gigabytes(row: dict) -> float:

@@ -32,7 +32,7 @@ LINES = {  # each line, and how the axis calls it
 
 
 class Choice(NamedTuple):
-    """consumers, block_k, stages: of the plan in kernels/hopper.py; a test compares them."""
+    """consumers, block_k, stages: of the plan in kernels/hopper/plan.py; a test compares them."""
 
     label: str
     head_dim: int

@@ -7,48 +7,53 @@ import pytest
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
+from scripts.figures.plot import where
+from tests.scripts.figures.controls import choose, points, visible
 
 
 def steps(head_dim, n, causal):
     rows = records.table("hopper_steps", f"steps_{head_dim}")
-    return {row["step"]: row for row in rows if (row["n"], row["causal"]) == (n, causal)}
+    return {row["step"]: row for row in where(rows, n=n, causal=causal)}
 
 
-def test_the_ladder_is_the_records():
-    traces = list(hopper_ladder.figure().data)
-    for head_dim in hopper_ladder.HEAD_DIMS:
-        for setting in hopper_ladder.SETTINGS:
-            found = steps(head_dim, *setting)
-            ladder, cudnn = traces.pop(0), traces.pop(0)
-            wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
-            assert len(wanted) == 4 + setting[1]
-            assert list(ladder.x) == [found[step]["speed"] for step in wanted]
-            assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_ladder_is_the_records(head_dim):
+    figure = hopper_ladder.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    traces = visible(figure)
+    for setting in hopper_ladder.SETTINGS:
+        found = steps(head_dim, *setting)
+        ladder, cudnn = traces.pop(0), traces.pop(0)
+        wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
+        assert len(wanted) == 4 + setting[1]
+        assert list(ladder.x) == [found[step]["speed"] for step in wanted]
+        assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
     assert not traces
 
 
-def test_every_change_is_drawn_and_is_the_records():
-    drawn = [round(x, 6) for trace in hopper_changes.figure().data if trace.mode == "markers" for x in trace.x]
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_every_change_is_drawn_and_is_the_records(head_dim):
+    figure = hopper_changes.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    drawn = [x for trace in visible(figure) if trace.mode == "markers" for x in trace.x]
     wanted = [
         row["gain"]
-        for head_dim in hopper_changes.HEAD_DIMS
         for setting in hopper_changes.SETTINGS
         for step, row in steps(head_dim, *setting).items()
         if step not in hopper_ladder.STEPS
     ]
-    assert drawn == wanted and min(wanted) > hopper_changes.figure().layout.xaxis.range[0]
+    assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
 
 
-def test_the_speeds_beside_cudnn_are_the_records():
-    *lines, matmul = hopper_beside.figure().data
+@pytest.mark.parametrize("label, head_dim, causal", [(label, *of) for label, of in hopper_beside.CHOICES.items()])
+def test_the_speeds_beside_cudnn_are_the_records(label, head_dim, causal):
+    figure = hopper_beside.figure()
+    choose(figure, "Heads", label)
+    *lines, matmul = visible(figure)
     assert set(matmul.y) == {H100["bf16 matmul"].value / 1e12}
-    for head_dim, causal in hopper_beside.CHOICES:
-        rows = [row for row in records.table("hopper_speed", f"forward_{head_dim}") if row["causal"] == causal]
-        for form in hopper_beside.FORMS:
-            line = lines.pop(0)
-            assert dict(zip(line.x, line.y, strict=True)) == {
-                row["n"]: row["speed"] for row in rows if row["form"] == form
-            }
+    for line, form in zip(lines, hopper_beside.FORMS, strict=True):
+        rows = where(records.table("hopper_speed", f"forward_{head_dim}"), form=form, causal=causal)
+        assert points(line) == {row["n"]: row["speed"] for row in rows}
 
 
 @pytest.mark.parametrize("choice", hopper_timeline.CHOICES, ids=lambda choice: choice.label)
@@ -83,7 +88,7 @@ def test_the_tensor_cores_are_as_busy_as_the_chapter_says():
 
 
 def test_the_schedule_has_the_kernels_plans():
-    hopper = pytest.importorskip("kernels.hopper")
+    hopper = pytest.importorskip("kernels.hopper.plan")
     for choice in hopper_timeline.CHOICES:
         plans = [plan for (head_dim, _), plan in hopper.PLANS.items() if head_dim == choice.head_dim]
         assert {(plan.block_k, plan.stages) for plan in plans} == {(choice.block_k, choice.stages)}

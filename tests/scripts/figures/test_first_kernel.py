@@ -4,15 +4,7 @@ import pytest
 
 from scripts import records
 from scripts.figures.first_kernel import coalescing, first_kernel_times
-
-
-@pytest.fixture(autouse=True)
-def recorded():
-    for name in ("coalescing", "prefill_speed"):
-        try:
-            records.read(name)
-        except records.Missing as missing:
-            pytest.skip(str(missing))
+from scripts.figures.plot import where
 
 
 def test_the_bandwidths_are_the_records_and_the_predictions_follow_from_sectors():
@@ -29,11 +21,7 @@ def test_the_bandwidths_are_the_records_and_the_predictions_follow_from_sectors(
 def test_the_times_are_the_records():
     one_key, three_lines, fastest = first_kernel_times.figure().data
     for index, head_dim in enumerate([64, 128, 256]):
-        rows = [
-            row
-            for row in records.table("prefill_speed", f"forward_{head_dim}")
-            if (row["n"], row["causal"]) == (512, False)
-        ]
+        rows = where(records.table("prefill_speed", f"forward_{head_dim}"), n=512, causal=False)
         spent = {row["form"]: row["median"] for row in rows}
         assert one_key.y[index] == spent["one_key_attention"] and three_lines.y[index] == spent["attention"]
         assert fastest.y[index] == min(spent[form] for form in spent if form.startswith("sdpa"))

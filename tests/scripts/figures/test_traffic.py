@@ -4,28 +4,28 @@ import pytest
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
+from scripts import records
+from scripts.figures.plot import where
 from scripts.figures.traffic import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
-from tests.docs.by_hand import table, value
+from tests.scripts.figures.controls import choose
 
 N, D = 8192, 128
 MATMUL = attention_flops(N, D) / 2
 
 
 def counted(form, caches):
-    return [row for row in table("hbm_traffic", "counted") if (row["form"], row["caches"]) == (form, caches)]
+    return where(records.table("hbm_traffic", "counted"), form=form, caches=caches)
 
 
 @pytest.mark.parametrize("form, label", bytes_by_kernel.FORMS.items())
 def test_bytes_are_those_of_the_record_for_both_forms(form, label):
     figure = bytes_by_kernel.figure()
-    (menu,) = figure.layout.updatemenus
-    (chosen,) = [button for button in menu.buttons if button.label == label]
-    predicted = [row for row in table("hbm_traffic", "predicted") if row["form"] == form]
+    choose(figure, "Form", label)
+    predicted = where(records.table("hbm_traffic", "predicted"), form=form)
     bars = [predicted, counted(form, "flushed"), counted(form, "kept")]
     wanted = [[row[moved] for row in rows] for moved in ("read", "written") for rows in bars]
-    assert [list(heights) for heights in chosen.args[0]["y"]] == wanted
-    if form == "attention":  # as it is before anything is chosen
-        assert [list(trace.y) for trace in figure.data] == wanted
+    assert [list(trace.y) for trace in figure.data] == wanted
+    assert all(list(trace.x) == [row["step"] for row in predicted] for trace in figure.data)
 
 
 def test_times_are_those_of_the_record_and_the_text_alternative_is_true():
@@ -41,16 +41,16 @@ def test_times_are_those_of_the_record_and_the_text_alternative_is_true():
 
 def test_the_roofline_has_its_points_where_the_record_says_and_the_text_alternative_is_true():
     figure = eager_roofline.figure()
-    points = {trace.name: (trace.x[0], trace.y[0]) for trace in figure.data if trace.mode == "markers+text"}
+    points = {trace.name: trace for trace in figure.data if trace.mode == "markers+text"}
     rows = dict(zip(points, counted("attention", "flushed"), strict=False))
     for name, flops in {"QKᵀ": MATMUL, "scale": N * N, "softmax": 5 * N * N, "PV": MATMUL}.items():
         moved = 1e6 * (rows[name]["read"] + rows[name]["written"])
-        assert points[name] == pytest.approx((flops / moved, flops / rows[name]["time"] / 1e9))
-    ridge = H100["bf16 peak"].value / value("hbm bandwidth")
-    assert all(x < ridge for x, _ in points.values())
-    (menu,) = figure.layout.updatemenus
-    (predicted,) = [button for button in menu.buttons if button.label == "predicted"]
-    assert predicted.args[0]["x"][0][0] == pytest.approx(D / (1 + 2 * D / N))
+        wanted = flops / moved, flops / rows[name]["time"] / 1e9
+        assert (points[name].x[0], points[name].y[0]) == pytest.approx(wanted)
+    ridge = H100["bf16 peak"].value / H100["hbm bandwidth"].value
+    assert all(point.x[0] < ridge for point in points.values())
+    choose(figure, "Bytes", "predicted")
+    assert points["QKᵀ"].x[0] == pytest.approx(D / (1 + 2 * D / N))
 
 
 def test_the_floors_and_the_time_are_in_the_order_that_is_told():
