@@ -17,6 +17,7 @@ KERNELS = {
 }
 # A work up to the end of its sentence: authors, title, year and the link; a point before a digit ends nothing.
 WORK = re.compile(r"- (?P<words>.*?\]\((?P<address>https?://[^)]+)\)(?:[^.]|\.(?=\d))*)\.")
+FILE = re.compile(r"`((?:kernels|snippets|scripts|tests|docs)/[\w/-]+\.\w+)`")
 OUTSIDE = re.compile(r"""https?://(?!127\.0\.0\.1|localhost)[^\s)>"'`]+""")
 
 
@@ -103,6 +104,12 @@ def test_an_entry_has_an_anchor_of_its_own():
 def test_no_page_leads_outside_but_to_a_work_of_the_page(page):
     found = {urldefrag(address).url for address in OUTSIDE.findall(page.read_text(encoding="utf-8"))}
     assert found <= set(ON_PAGE)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_file_that_a_page_names_is_there(page):
+    named = FILE.findall(page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_a_number_of_arxiv_is_the_address_it_leads_to():
