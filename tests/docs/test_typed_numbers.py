@@ -1,4 +1,4 @@
-"""A number with a unit is computed: on a page by an equation, a record or a claim, in a snippet or a figure by its code."""
+"""A number with a unit is computed: on a page by an equation, a value or a claim, in a script by its code."""
 
 import ast
 import re
