@@ -32,12 +32,12 @@ class Look(NamedTuple):
     symbol: str | None = None
 
     def trace(self, hover: str) -> dict:
-        """Arguments of any ``fig.add_...``; ``hover`` is Plotly's template of a tooltip, with ``%{name}`` for the name."""
+        """For any ``fig.add_...``; ``hover`` is Plotly's template of a tooltip, with ``%{name}`` for the name."""
         template = hover.replace("%{name}", self.name) + "<extra></extra>"
         return {"name": self.name, "meta": {"role": self.role}, "hovertemplate": template}
 
     def scatter(self, hover: str, mode: str = "lines+markers", size: float | None = None) -> dict:
-        """Arguments of ``fig.add_scatter``, with markers of ``size``."""
+        """For ``fig.add_scatter``, with markers of ``size``."""
         marker = {"symbol": self.symbol, "size": size}
         return self.trace(hover) | {"mode": mode, "line": {"dash": self.dash}, "marker": marker}
 
