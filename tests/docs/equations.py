@@ -9,7 +9,7 @@ equation that ends in a marked number is not read again.
 
 import re
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import chain, product, takewhile
 from math import e
 
 from tests.docs.arithmetic import Number, Parser, Unreadable, Vector, factor_of, tokens
@@ -86,12 +86,16 @@ class Reader:
         members, end = [] if start is None else [self.tokens[start:left]], at
         while end < len(self.tokens) and self.tokens[end].kind == "equals":
             stop = extent(self.tokens, end + 1)
-            if stop is None:
-                break
+            if stop is None or [token.kind for token in self.tokens[stop - 1 : stop + 1]] == ["number", "number"]:
+                break  # two numbers side by side are bits: 0 0111 100
             members.append(self.tokens[end + 1 : stop])
             end = stop
         first = at if start is None else start
-        verdict, why = self.judge(members, self.tokens[end : end + 1]) if end > at else ("unreadable", "")
+        if end == at:
+            sentence = takewhile(lambda token: token.kind != "equals" and token.text != ".", self.tokens[end + 1 :])
+            verdict, why = "said" if any(token.text == SAID for token in sentence) else "unreadable", ""
+        else:
+            verdict, why = self.judge(members, self.tokens[end : end + 1])
         if verdict in ("given", "formula") and start is None and not WORD_AS_NAME.fullmatch(self.tokens[at - 1].text):
             verdict = "unreadable"
         self.note(verdict, why, first, max(end, at + 1))

@@ -69,6 +69,8 @@ def read(markdown):
             continue
         if line.strip():
             lines.append((number, line))
+            if line.startswith("#"):
+                end()
     end()
     return found
 

@@ -23,7 +23,7 @@ def quantities(found):
     sure = {
         (each.line, start) for each in equations(found) if each.verdict in ("holds", "marked") for start in each.numbers
     }
-    for block in found:
+    for block in (block for block in found if not block.text.startswith("#")):  # a heading may quote what is wrong
         for match in NUMBER.finditer(MARK.sub(lambda mark: " " * len(mark[0]), block.text)):
             before = block.text[: match.start()]
             vouched = (
