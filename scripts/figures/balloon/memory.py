@@ -31,7 +31,8 @@ def figure() -> go.Figure:
     rows = records.table("prefill_memory", "forward")
     tried = records.table("balloon", "limit")
     longest = tried[-1]["longest"]  # the largest N that fitted
-    last, failed = ({row["n"]: row for row in tried}[n] for n in (longest, longest + tried[-1]["gap"]))
+    at = {row["n"]: row for row in tried}
+    last, failed = at[longest], at[longest + tried[-1]["gap"]]
 
     fig = go.Figure()
     for count, look in PREDICTED:
