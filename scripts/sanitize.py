@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts import watch
+from scripts.records.executed import in_interpreter
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests/kernels/test_small.py"
@@ -60,7 +60,7 @@ def unfit() -> str | None:
             "compute-sanitizer is not on PATH. It comes with the CUDA toolkit, in its bin/ "
             "(PATH=$PATH:/usr/local/cuda/bin), or by itself, from NVIDIA's apt source, as cuda-sanitizer-13-0"
         )
-    if watch.in_interpreter():
+    if in_interpreter():
         return "TRITON_INTERPRET is set, so that no kernel would run on the GPU. Unset it."
     return None
 

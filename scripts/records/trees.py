@@ -1,0 +1,165 @@
+"""Syntax trees without what no run depends on, and as bytes that are the same on every Python.
+
+A run does not depend on comments, docstrings, line breaks and type hints, nor on what is raised: had it raised, there
+would be no record.  Nor does it depend on which file of kernels/ a name is imported from, as long as the name stands
+for the same definition; ``scripts.records.digest`` sees to that.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import symtable
+from collections.abc import Callable
+from functools import lru_cache
+
+# These decorators read no type hints.  Others may: of a jit function a hint says what is constant when it is compiled.
+READ_NO_HINTS = {"cache", "cached_property", "classmethod", "contextmanager", "property", "setter", "staticmethod"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class _Strip(ast.NodeTransformer):
+    """Takes out of a tree, in place, what no run depends on."""
+
+    def __init__(self) -> None:
+        self.hints_count = [False]  # innermost last
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        return ast.Raise(exc=None, cause=None)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        return ast.Assert(test=self.visit(node.test), msg=None)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return self._within(node, hints_count=True)  # they are the fields of a dataclass or a NamedTuple
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        count = any(last_name(each) not in READ_NO_HINTS for each in node.decorator_list)
+        if not count:
+            node.returns = None
+            arguments = node.args
+            for each in (
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            ):
+                if each:
+                    each.annotation = None
+        return self._within(node, hints_count=count)
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if self.hints_count[-1]:
+            return self.generic_visit(node)
+        if node.value is None:
+            return ast.Pass()
+        plain = ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value))
+        return ast.copy_location(plain, node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        """What is imported from kernels/ counts by what it is, see ``from_kernels``, not by the line that says so."""
+        if not is_from_kernels(node):
+            return node
+        nothing = ast.Pass()
+        nothing.imports = [(each.asname or each.name, node.module, each.name) for each in node.names]
+        return nothing
+
+    def _within(self, node, hints_count: bool):
+        if ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        self.hints_count.append(hints_count)
+        self.generic_visit(node)
+        self.hints_count.pop()
+        return node
+
+
+def last_name(expression: ast.expr) -> str:
+    """``jit`` of ``gluon.jit(do_not_specialize=[...])``."""
+    if isinstance(expression, ast.Call):
+        return last_name(expression.func)
+    return expression.attr if isinstance(expression, ast.Attribute) else getattr(expression, "id", "")
+
+
+def is_from_kernels(node: ast.ImportFrom) -> bool:
+    return node.level == 0 and node.module.startswith("kernels.")
+
+
+def stripped(source: str, where: str) -> ast.Module:
+    """The tree of a module or of a cell, without what no run depends on.
+
+    Raises:
+        SyntaxError: with ``where``, if it is not Python.
+    """
+    return _Strip().visit(ast.parse(source, filename=where))
+
+
+def from_kernels(tree: ast.AST) -> list[tuple[str, str, str]]:
+    """What a stripped tree imports from kernels/: the name that it gets, the module, the name there."""
+    return [each for node in ast.walk(tree) for each in getattr(node, "imports", [])]
+
+
+def free_names(statements: list[ast.stmt]) -> set[str]:
+    """The names that statements of a module read of it, in their functions too; names of builtins are among them."""
+    source = ast.unparse(ast.Module(body=statements, type_ignores=[]))
+    found, waiting = set(), [symtable.symtable(source, "", "exec")]
+    while waiting:
+        table = waiting.pop()
+        found |= {each.get_name() for each in table.get_symbols() if each.is_referenced() and each.is_global()}
+        waiting += table.get_children()
+    return found
+
+
+def digest_of(part: object) -> str:
+    return hashlib.sha256(canonical(part)).hexdigest()
+
+
+def canonical(part: object) -> bytes:
+    """A syntax tree, or a list of trees, texts and lists, as bytes that no Python version changes.
+
+    Neither ``ast.dump`` nor ``ast.unparse`` is that: 3.12 knows fields that 3.11 does not, and puts empty strings
+    into f-strings.  What is empty is left out, ``pass`` too.
+    """
+    pieces: list[str] = []
+    _write(part, pieces.append)
+    return "".join(pieces).encode("utf-8", "surrogatepass")
+
+
+def _write(part: object, write: Callable[[str], None]) -> None:
+    if isinstance(part, ast.AST):
+        write(f"{type(part).__name__}(")
+        for name in part._fields:
+            value = getattr(part, name, None)
+            if value is not None and value != [] and name not in ("ctx", "kind", "type_comment"):
+                if name == "values" and isinstance(part, ast.JoinedStr):
+                    value = [each for each in value if getattr(each, "value", None) != ""]
+                write(f"{name}=")
+                _write(value, write)
+        write(")")
+    elif isinstance(part, list):
+        write("[")
+        for each in part:
+            if not isinstance(each, ast.Pass):
+                _write(each, write)
+        write("]")
+    else:
+        match part:
+            case bytes():
+                data = part.hex()
+            case bool():
+                data = str(part)
+            case int():
+                data = f"{part:x}"
+            case float():
+                data = part.hex()
+            case complex():
+                data = f"{part.real.hex()} {part.imag.hex()}"
+            case _:  # a text, None, Ellipsis
+                data = str(part)
+        write(f"{type(part).__name__}:{len(data)}:{data}")
+
+
+remembered = lru_cache(maxsize=512)  # of a text, what is worked out once: a build reads most files as the last one did
