@@ -76,16 +76,16 @@ def attention_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, 
 def gradient_budget_used(
     attention: Callable, q: Tensor, k: Tensor, v: Tensor, dout: Tensor | None = None, **options
 ) -> dict[str, float]:
-    """``budget_used`` by each gradient of an attention function: {"dq": …, "dk": …, "dv": …}.
+    """``budget_used`` by the output of an attention function, "out", and by its gradients, "dq", "dk" and "dv".
 
     dout: the gradient of the output, random if None   options: as above
     """
     if dout is None:
         dout = torch.randn(q.shape, device=q.device).to(q.dtype)
     mask = visible(q, k, **options)
-    of_torch = [outputs[1:] for outputs in torch_results(q, k, v, dout, mask, options)]
-    truths = gradients(exact(mask, options), *(x.double() for x in (q, k, v, dout)))[1:]
-    actual = gradients(partial(attention, **options), q, k, v, dout)[1:]
+    of_torch = torch_results(q, k, v, dout, mask, options)
+    truths = gradients(exact(mask, options), *(x.double() for x in (q, k, v, dout)))
+    actual = gradients(partial(attention, **options), q, k, v, dout)
 
     scale, group = options.get("scale"), q.shape[1] // k.shape[1]
     rounding = rounding_of_scores(q, k, mask, scale)
@@ -93,13 +93,14 @@ def gradient_budget_used(
     of_score = rounding * largest(dout.double() @ v.repeat_interleave(group, 1).double().mT)
     of_score = of_score * (q.shape[-1] ** -0.5 if scale is None else abs(scale))
     roundings = (
+        rounding * largest(truths[0]),
         of_score * largest(k).repeat_interleave(group, 1),
         (of_score * largest(q)).unflatten(1, (-1, group)).amax(2),
-        rounding.unflatten(1, (-1, group)).amax(2) * largest(truths[2]),
+        rounding.unflatten(1, (-1, group)).amax(2) * largest(truths[3]),
     )
     return {
         name: budget_used(actual[i], [x[i] for x in of_torch], truths[i], roundings[i])
-        for i, name in enumerate(("dq", "dk", "dv"))
+        for i, name in enumerate(("out", "dq", "dk", "dv"))
     }
 
 
