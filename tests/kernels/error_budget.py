@@ -29,7 +29,8 @@ BACKENDS = (
 def budget_used(actual: Tensor, baselines: Sequence[Tensor], truth: Tensor, rounding: Tensor | float = 0.0) -> float:
     """The largest error of a head as a share of what it is allowed: at most 1 passes, NaN is inf.
 
-    actual, truth: [..., rows, columns], a head each   baselines: the same, of which the worst counts
+    actual, truth: [..., rows, columns], a head each
+    baselines: the same; the worst counts, unless it is 16 times worse than the best, and so broken
     rounding: [..., 1, 1], what the rounding of scores in FP32 does to the head
     """
     assert actual.shape == truth.shape, f"the shape is {list(actual.shape)}, it should be {list(truth.shape)}"
@@ -40,10 +41,13 @@ def budget_used(actual: Tensor, baselines: Sequence[Tensor], truth: Tensor, roun
         assert result.dtype == actual.dtype, f"the dtype is {actual.dtype}, it should be {result.dtype}"
         return largest(result.double() - truth)
 
-    of_torch = torch.stack([error(baseline) for baseline in baselines]).amax(0)
-    assert of_torch.isfinite().all(), "PyTorch's own attention is not finite here: it allows no error"
     numbers = torch.finfo(actual.dtype)
     of_the_result = numbers.eps / 2 * largest(truth).clamp(min=numbers.smallest_normal)
+    errors = torch.stack([error(baseline) for baseline in baselines]).nan_to_num(nan=torch.inf)
+    best = errors.amin(0)
+    assert best.isfinite().all(), "no baseline is finite here: none allows an error"
+    broken = errors > 16 * (best + rounding + of_the_result)
+    of_torch = errors.masked_fill(broken, 0).amax(0)
     used = error(actual) / (FACTOR * (of_torch + rounding) + of_the_result)
     return used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
 

@@ -8,8 +8,26 @@ from kernels.flash.tiles import Tiles
 from tests.kernels.error_budget import gradient_budget_used
 
 UGLY = [(1, 1), (3, 3), (113, 203), (203, 113), (1, 239), (239, 1), (64, 64), (33, 128)]
-DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
 CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+
+
+def on_a_gpu(*values):
+    return pytest.param(*values, marks=pytest.mark.gpu)
+
+
+# All of them on a GPU; in the interpreter, which takes long, each dtype once and each mask once.
+DTYPE_AND_MASK = pytest.mark.parametrize(
+    "dtype, is_causal",
+    [
+        (torch.float32, True),
+        (torch.float16, False),
+        on_a_gpu(torch.float32, False),
+        on_a_gpu(torch.float16, True),
+        on_a_gpu(torch.bfloat16, False),
+        on_a_gpu(torch.bfloat16, True),
+    ],
+    ids=["fp32, causal", "fp16, full", "fp32, full", "fp16, causal", "bf16, full", "bf16, causal"],
+)
 SMALL = {"forward": Tiles(32, 16, 4, 1), "dq": Tiles(16, 32, 4, 1), "dkdv": Tiles(32, 16, 4, 1)}
 
 

@@ -8,7 +8,7 @@ import torch
 from kernels.flash.call import flash_attention
 from kernels.reference import attention
 from tests.kernels.error_budget import attention_budget_used, budget_used, largest, lse_budget_used
-from tests.kernels.flash.harness import CAUSAL, DTYPES, UGLY, inputs, used, with_gradients
+from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encount
 # Padding, and the log-sum-exp.
 
 
-@CAUSAL
-@pytest.mark.parametrize("dtype", DTYPES)
+@DTYPE_AND_MASK
 @pytest.mark.parametrize("lengths", [(70, 70), (1, 33), (0, 69), (-3, 1000)])
 def test_key_lengths(lengths, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, 37, 70, 24, heads=4, key_heads=2)
