@@ -19,13 +19,7 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-# A file a process at a time; but on one GPU processes would time each other's kernels.  Triton's interpreter multiplies
-# by NumPy, whose OpenBLAS rounds by the width of the processor's vectors; one width for all makes the tests pass or fail
-# alike everywhere.  It matters: of heads with two queries one random input in fifty is beyond test_flash.py's budget,
-# with either rounding, where PyTorch's own error happens to be small.
-ifeq ($(shell uname -m),x86_64)
-test: export OPENBLAS_CORETYPE ?= Haswell
-endif
+# A file a process at a time; but on one GPU processes would time each other's kernels.
 test: lint  ## lint, then test everything that this machine can run
 	$(RUN) pytest $(if $(shell command -v nvidia-smi),,-n logical --dist loadfile)
 
