@@ -6,15 +6,16 @@ import runpy
 
 import pytest
 
-from scripts.site import figures
+from scripts.records import ROOT
+from scripts.site.fences import figures
 from tests.scripts.figures.controls import choose, controls
 
 ROLES = {"query", "key", "value", "accent", "soft"}
 
 
-@pytest.fixture(scope="module", params=figures.paths())
+@pytest.fixture(scope="module", params=figures.paths(ROOT))
 def script(request):
-    return runpy.run_path(str(figures.paths()[request.param]))
+    return runpy.run_path(str(figures.paths(ROOT)[request.param]))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def fixed_colours(part, path=""):
 
 
 def test_each_name_is_the_name_of_one_figure():
-    assert len(figures.paths()) == len(list(figures.FOLDER.glob("*/*.py"))) > 0
+    assert len(figures.paths(ROOT)) == len(list((ROOT / "scripts" / "figures").glob("*/*.py"))) > 0
 
 
 def test_a_figure_leaves_colours_template_and_width_to_the_page(figure):
