@@ -1,7 +1,5 @@
 """What chapter 9 and its sheet claim in words."""
 
-from math import ceil
-
 from kernels.bench.cost import attention_flops, mib
 from tests.claims.rows import chip, close, rounded, row, rows
 
@@ -41,21 +39,16 @@ def exp2_costs_half():
     assert [row("hopper_budget", "clocks", head_dim=d)["exp2_to_matmuls"] for d in (128, 64, 256)] == [0.5, 1, 0.25]
 
 
-def one_against(operations):
-    """One score has one exp2 and 512 operations of the matmuls at d = 128."""
-    assert attention_flops(1, 128) == operations
-
-
 def l2_gives_what_is_wanted(terabytes):
     """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for."""
     assert rounded(WANTED / 1e12, terabytes) == terabytes
     assert close(row("l2_speed", "sizes", size=16)["speed"], WANTED / 1e12, 0.03)
 
 
-def two_heads_fit_into_l2(megabytes):
+def two_heads_fit_into_l2(heads, mebibytes):
     """K and V of two heads of N = 16,384 are 16 MiB; 132 programs have blocks of two heads of 128 blocks."""
-    assert 2 * mib(2 * 16384 * 128 * 2) == megabytes < mib(chip("l2"))
-    assert 16384 / 128 < chip("sms") <= 2 * 16384 / 128
+    assert heads * int(mib(2 * 16384 * 128 * 2)) == mebibytes < mib(chip("l2"))
+    assert 16384 / 128 < chip("sms") <= heads * 16384 / 128
 
 
 def two_thirds_of_the_peak():
@@ -117,42 +110,10 @@ def some_of_exp2_is_hidden():
     assert min(hidden, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
 
-def _counted_gain(head_dim, block_q, block_k):
-    """By counting blocks of keys: how many times as long the busiest SM works without pairs as with them."""
-    blocks, heads, sms = ceil(16384 / block_q), 2048 // head_dim, int(chip("sms"))
-    lengths = [ceil(min(16384, (block + 1) * block_q) / block_k) for block in reversed(range(blocks))]
-    pairs = [long + short for long, short in zip(lengths[: blocks // 2], reversed(lengths), strict=False)]
-    assert blocks % 2 == 0
-    return max(sum((lengths * heads)[i::sms]) for i in range(sms)) / max(
-        sum((pairs * heads)[i::sms]) for i in range(sms)
-    )
-
-
-def _counting_says(head_dim, gain):
-    counted = _counted_gain(head_dim, *{64: (192, 128), 128: (128, 128), 256: (128, 64)}[head_dim])
-    assert rounded(counted, gain) == gain
-    assert close(counted, row("hopper_shares", "shares", head_dim=head_dim, n=16384)["gain"], 0.001)
-
-
-def counting_says_at_128(gain):
-    """Causal, at N = 16,384 and d = 128, counting predicts a gain of 1.52 from pairs."""
-    _counting_says(128, gain)
-
-
-def counting_says_at_256(gain):
-    """Causal, at N = 16,384 and d = 256, counting predicts a gain of 1.77 from pairs, more than was measured."""
-    _counting_says(256, gain)
-    assert _gains(256, "paired", n=16384, causal=True)[0] < gain
-
-
-def counting_says_at_64(gain):
-    """Causal, at N = 16,384 and d = 64, counting predicts a gain of 1.07 from pairs."""
-    _counting_says(64, gain)
-
-
-def counting_agrees():
-    """The gain of pairs at d = 128 is within 3 % of the counted one."""
-    assert close(_gain(128, "paired", n=16384, causal=True), _counted_gain(128, 128, 128), 0.03)
+def counting_promises_too_much():
+    """Causal, at N = 16,384 and d = 256, pairs gain less than counting says."""
+    counted = row("hopper_shares", "shares", head_dim=256, n=16384)["gain"]
+    assert _gain(256, "paired", n=16384, causal=True) < counted
 
 
 def persistence_slows_long_causal_work():
@@ -241,10 +202,10 @@ def half_as_many_keys_leave(least, most):
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses():
+def a_third_stage_loses(times, settings):
     """At d = 128 a third stage loses in 3 of 4 settings."""
     found = _gains(128, "stages=3 q_stages=1")
-    assert len(found) == 4 and sum(gain < 1 for gain in found) == 3
+    assert (sum(gain < 1 for gain in found), len(found)) == (times, settings)
 
 
 def taking_turns_leaves(least, most):
@@ -265,11 +226,11 @@ def two_steps_come_out_faster():
     assert 0.95 < _gain(128, "persistent", **setting) < 1 < _gain(128, "stages=3 q_stages=1", **setting) < 1.05
 
 
-def no_error_is_above_cudnns():
+def no_error_is_above_cudnns(settings):
     """In each of the 6 settings of d and causal our error is at most cuDNN's."""
     errors = {(row["head_dim"], row["causal"], row["form"]): row["error"] for row in rows("hopper_speed", "errors")}
     ours = {key[:2]: error for key, error in errors.items() if key[2] == "hopper_attention"}
-    assert len(ours) == 6 and all(error <= errors[*key, "sdpa_cudnn"] for key, error in ours.items())
+    assert len(ours) == settings and all(error <= errors[*key, "sdpa_cudnn"] for key, error in ours.items())
 
 
 def the_worst_setting_is_level():
@@ -278,11 +239,6 @@ def the_worst_setting_is_level():
     every = [found for d in HEAD_DIMS for found in rows("hopper_speed", f"forward_{d}", form="hopper_attention")]
     assert overall["settings"] == len(every) == 18
     assert min(found["ratio"] for found in every) > 1 and 1 < overall["least"] < 1.01
-
-
-def eighteen_settings(count):
-    """The comparison with cuDNN has 18 settings."""
-    assert row("hopper_speed", "overall", against="sdpa_cudnn")["settings"] == count
 
 
 def one_setting_is_above_the_matmul():

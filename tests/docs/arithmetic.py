@@ -13,9 +13,9 @@ from unicodedata import numeric
 
 PREFIXES = {"": 1.0, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
-COUNTED = {"%": 0.01, "percent": 0.01, "per cent": 0.01, "million": 1e6, "billion": 1e9}
-UNIT = r"[KMGT]iB|[kMGT]?B|[kMGT]?FLOPs?|[kMG]?Hz|[nµm]?s|bytes?|bits?|seconds?|clocks?|%|per ?cent|million|billion"
-TAIL = r"(?:(?: for)? (?:a|an|per|each) (?:byte|clock|second|SM|thread|query|token|number|head|row)\b|/s\b)*"
+COUNTED = {"%": 0.01, "percent": 0.01, "million": 1e6, "billion": 1e9}
+UNIT = r"[KMGT]iB|[kMGT]?B|[kMGT]?FLOPs?|[kMG]?Hz|[nµm]?s|bytes?|bits?|seconds?|clocks?|%|percent|million|billion"
+TAIL = r"(?:(?:[ ]for)?[ ](?:a|an|per|each)[ ](?:byte|clock|second|SM|thread|query|token|number|head|row)\b|/s\b)*"
 FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789−+")
 LETTER = "A-Za-zµΔΣα-ωℓ"
@@ -31,7 +31,7 @@ TOKENS = re.compile(
     | (?P<function>(?<![{LETTER}])(?:ln|exp2|exp|log₂|max|min|sum|softmax)(?![{LETTER}]))
     | (?P<name>(?<![{LETTER}])[{LETTER}](?:[₀-₉]|_\w+|_\{{[^}}]*\}})*(?![{LETTER}ᵀ]))
     | (?P<word>[{LETTER}]+)
-    | (?P<space>[\s\N{{INVISIBLE SEPARATOR}}\N{{INVISIBLE PLUS}}]+)
+    | (?P<space>\s+|[\N{{INVISIBLE SEPARATOR}}\N{{INVISIBLE PLUS}}])
     | (?P<other>.)
     """,
     re.VERBOSE,
@@ -59,7 +59,7 @@ class Number(float):
         return number
 
     def scaled(self, factor):
-        return Number(self * factor, self.half * factor)
+        return Number(self * factor, self.half * abs(factor))
 
 
 class Vector(tuple):
@@ -67,6 +67,9 @@ class Vector(tuple):
 
     def __add__(self, other):
         return Vector(a + b for a, b in zip(self, other, strict=True))
+
+    def __radd__(self, other):
+        return self if other == 0 else NotImplemented  # sum() begins with 0
 
     def __sub__(self, other):
         return Vector(a - b for a, b in zip(self, other, strict=True))
@@ -207,13 +210,21 @@ class Parser:
         elif self.peek("^"):
             self.take()
             value = value ** self.power()
+        return self.in_units(value)
+
+    def in_units(self, value):
+        """The value of what was read and the unit behind it, if there is one."""
         unit = self.peek()
-        if unit is not None and unit.kind == "unit":
-            self.take()
-            self.units += 1
-            scale = factor_of(unit.text)
-            value = value.scaled(scale) if isinstance(value, Number) else value * scale
-        return value
+        if unit is None or unit.kind != "unit":
+            return value
+        self.take()
+        self.units += 1
+        scale = factor_of(unit.text)
+        return value.scaled(scale) if isinstance(value, Number) else value * scale
+
+    def quantity(self):
+        """A number and its unit alone, without a sign."""
+        return self.in_units(self.number())
 
     def atom(self):
         token = self.peek()
@@ -241,7 +252,7 @@ class Parser:
     def number(self):
         text = self.take().text
         if text in FRACTIONS:
-            return numeric(text)
+            return Number(numeric(text), 0.0)
         digits = len(text.partition(".")[2])
         value = Number(float(text.replace(",", "")), 0.5 * 10.0**-digits)
         if self.attached() and self.peek(*FRACTIONS):

@@ -9,7 +9,7 @@ equation that ends in a marked number is not read again.
 
 import re
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import chain, product, takewhile
 from math import e
 
 from tests.docs.arithmetic import Number, Parser, Unreadable, Vector, factor_of, tokens
@@ -81,16 +81,21 @@ class Reader:
 
     def check_chain(self, at):
         """Checks the chain whose first sign of equality is the token ``at``; returns where to go on."""
-        start = leftmost(self.tokens, at)
-        members, end = [] if start is None else [self.tokens[start:at]], at
+        left = at - 1 if self.tokens[at - 1].kind == "mark" else at
+        start = leftmost(self.tokens, left)
+        members, end = [] if start is None else [self.tokens[start:left]], at
         while end < len(self.tokens) and self.tokens[end].kind == "equals":
             stop = extent(self.tokens, end + 1)
-            if stop is None:
-                break
+            if stop is None or [token.kind for token in self.tokens[stop - 1 : stop + 1]] == ["number", "number"]:
+                break  # two numbers side by side are bits: 0 0111 100
             members.append(self.tokens[end + 1 : stop])
             end = stop
         first = at if start is None else start
-        verdict, why = self.judge(members, self.tokens[end : end + 1]) if end > at else ("unreadable", "")
+        if end == at:
+            sentence = takewhile(lambda token: token.kind != "equals" and token.text != ".", self.tokens[end + 1 :])
+            verdict, why = "said" if any(token.text == SAID for token in sentence) else "unreadable", ""
+        else:
+            verdict, why = self.judge(members, self.tokens[end : end + 1])
         if verdict in ("given", "formula") and start is None and not WORD_AS_NAME.fullmatch(self.tokens[at - 1].text):
             verdict = "unreadable"
         self.note(verdict, why, first, max(end, at + 1))
@@ -157,8 +162,6 @@ def extent(tokens, start):
 
 def leftmost(tokens, end):
     """Where the longest expression that ends at ``end`` begins, unless it is the rest of one that cannot be read."""
-    if tokens[end - 1].kind == "mark":
-        end -= 1
     best = None
     for start in range(end - 1, -1, -1):
         if tokens[start].kind in ("equals", "mark"):
@@ -216,16 +219,21 @@ def flat(value):
 
 def quantities(tokens, count):
     """Where the last ``count`` numbers of these tokens stand, and their values; a unit behind the last holds of all."""
-    places = [at for at, token in enumerate(tokens) if token.kind == "number"][-count:]
-    values, units = [], []
-    for at in places:
-        signed = at > 0 and tokens[at - 1].text in "−-" and tokens[at - 1].end == tokens[at].start
-        parser = Parser(tokens, {}, at - signed)
-        values.append(parser.power())
-        units.append(unit(tokens[at : parser.at]))
+    places, values, units, at = [], [], [], 0
+    while at < len(tokens):
+        if tokens[at].kind == "number":
+            parser = Parser(tokens, {}, at)
+            value = parser.quantity()
+            negative = at > 0 and tokens[at - 1].text in "−-" and tokens[at - 1].end == tokens[at].start
+            places.append(at)
+            values.append(value.scaled(-1) if negative else value)
+            units.append(unit(tokens[at : parser.at]))
+            at = parser.at
+        else:
+            at += 1
     if units and units[-1]:
         values = [value if own else value.scaled(units[-1]) for value, own in zip(values, units, strict=True)]
-    return places, values
+    return places[-count:], values[-count:]
 
 
 def shown(value):

@@ -5,16 +5,20 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from xml.etree import ElementTree
 
-from scripts.records import ROOT
-from scripts.site import fences
+from scripts.records import ROOT, Reader
+from scripts.site.fences import Fences
 
 DOCS = ROOT / "docs"
+DRAWINGS = DOCS / "assets" / "drawings"
+FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
 VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 WORDS = r"\text", r"\mathrm", r"\operatorname", r"\textstyle"
 SIGNS = {
     r"\cdot": "·",
@@ -68,8 +72,15 @@ def read(markdown):
             continue
         if line.strip():
             lines.append((number, line))
+            if line.startswith("#"):
+                end()
     end()
     return found
+
+
+def drawn(path):
+    """The words of a drawing on one line."""
+    return " ".join(" ".join(ElementTree.parse(path).getroot().itertext()).split())
 
 
 def plain(text):
@@ -78,7 +89,8 @@ def plain(text):
     text = re.sub(r"`([^`]*)`", lambda match: value(match[1]) if match[1].startswith("#!value ") else CODE, text)
     text = re.sub(r"\$\$(.+?)\$\$|\$(.+?)\$", lambda match: spoken(match[1] or match[2]), text)
     text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\{claim=\w+\}", rf"{CLAIM}\1{CLAIM}", text)
-    text = re.sub(r"!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
+    text = PICTURE.sub("", text)
+    text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
     text = re.sub(r"\{ ?[.:#][^}]*\}", "", text)
     text = re.sub(r"<(?!!--)/?\w[^>]*>", "", text)
     return text.replace("*", "").replace("\\|", "|")
@@ -86,7 +98,8 @@ def plain(text):
 
 def value(source):
     """The number that stands on the page where ``#!value`` stands in the Markdown."""
-    html = fences.value(source.removeprefix("#!value "), "", "", None)
+    html = FENCES.value(source.removeprefix("#!value "), "", "", None)
+    html = re.sub(r' <span class="hb-stale".*?</span>', "", html)
     text = unescape(re.sub(r"<[^>]*>", "", html))
     return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
 

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,21 +101,55 @@ def test_a_snippet_is_short(name):
     assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) < LINES
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_a_snippet_runs_by_hand_on_a_cpu(name):
-    pytest.importorskip("torch")
-    by_hand = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    run = subprocess.run(
-        [sys.executable, records.path(name)],
-        cwd=ROOT,
-        env=by_hand | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
+@pytest.fixture(scope="module")
+def run_on_a_cpu(tmp_path_factory):
+    """Runs a script and returns its exit status, stdout and stderr: without a GPU, and without TRITON_INTERPRET."""
+    folder = tmp_path_factory.mktemp("run")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    environment.pop("TRITON_INTERPRET", None)
+    command = [sys.executable, Path(__file__).with_name("forked.py"), folder]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stderr == ""
-    assert run.stdout.strip()
+
+    def run(path: Path) -> tuple[int, str, str]:
+        print(path, file=process.stdin, flush=True)
+        status = int(process.stdout.readline())
+        return status, (folder / "stdout").read_text(), (folder / "stderr").read_text()
+
+    yield run
+    os.killpg(process.pid, signal.SIGKILL)  # and a snippet that has not come to its end
+    process.communicate()
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_runs_by_hand_on_a_cpu(run_on_a_cpu, name):
+    status, printed, complaints = run_on_a_cpu(records.path(name))
+    assert status == 0, complaints
+    assert complaints == ""
+    assert printed.strip()
+
+
+@pytest.mark.parametrize(
+    "script, ended",
+    [
+        (
+            "print(__name__, __file__, 'TRITON_INTERPRET' in __import__('os').environ)",
+            (0, "__main__ {path} False\n", ""),
+        ),
+        ("import torch; print(torch.cuda.is_available())", (0, "False\n", "")),
+        ("import sys; sys.exit('in vain')", (1, "", "in vain\n")),
+        ("import os, kernels, state; os.environ['LEFT'] = state.word = 'here'; print(1)", (0, "1\n", "")),
+        ("import os, state; print('LEFT' in os.environ, state.word)", (0, "False there\n", "")),
+        ("import os; os.kill(os.getpid(), 9)", (-9, "", "")),
+    ],
+)
+def test_a_script_is_run_as_by_hand_and_leaves_nothing_to_the_next(run_on_a_cpu, tmp_path, script, ended):
+    (tmp_path / "state.py").write_text("word = 'there'\n")
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    status, printed, complaints = ended
+    assert run_on_a_cpu(path) == (status, printed.format(path=path), complaints)
 
 
 @pytest.mark.parametrize("name", SNIPPETS)

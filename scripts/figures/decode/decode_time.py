@@ -28,7 +28,7 @@ def figure() -> go.Figure:
     (reached,) = records.table("decode_speed", "sum")
     settings = {}
     for row in rows:
-        settings.setdefault(f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}", []).append(row)  # noqa: RUF001  (a multiplication sign)
+        settings.setdefault(setting(row), []).append(row)
     settings["all four"] = rows
 
     fig = go.Figure()
@@ -63,8 +63,12 @@ def figure() -> go.Figure:
     )
 
 
+def setting(row: dict) -> str:
+    return f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}"  # noqa: RUF001  (a multiplication sign)
+
+
 def gigabytes(row: dict) -> float:
-    return row["read"] * row["median"]  # TB/s by ms
+    return row["read"] * row["median"]  # TB/s times ms
 
 
 def points(rows: list[dict]) -> dict[str, list[list]]:

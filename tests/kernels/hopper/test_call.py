@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from kernels.hopper import call
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS
-from tests.kernels.flash.test_flash import CAUSAL, columns_first, every_other, inputs, sequence_first
+from tests.kernels.flash.harness import CAUSAL, columns_first, every_other, inputs, sequence_first
 from tests.kernels.hopper.harness import BF16, FP16, on_hopper, same, with_lse
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,7 +14,7 @@ from kernels.flash.call import flash_attention
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for
 from tests.budget import attention_budget_used, lse_budget_used
-from tests.kernels.flash.test_flash import CAUSAL, UGLY, VALUES, inputs
+from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, inputs
 from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, on_hopper, same, sms, used, with_lse
 from tests.kernels.prefilled import prefilled_with_nan
 

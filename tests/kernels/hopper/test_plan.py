@@ -14,7 +14,7 @@ from kernels.hopper import call, work
 from kernels.hopper import plan as plans
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS, plan_for
-from tests.kernels.flash.test_flash import inputs
+from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper.harness import (
     BF16,
     OTHER_PLANS,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from kernels.hopper.kernel import hopper_kernel
-from tests.kernels.flash.test_flash import inputs
+from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper.harness import (
     BF16,
     compiling,

@@ -1,0 +1,24 @@
+"""The glossary's terms as abbreviations, which Material explains wherever they are used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
+
+
+def terms(docs: Path) -> dict[str, str]:
+    """term -> explanation, in plain words, of the terms that are explained on hover."""
+    text = (docs / "glossary.md").read_text(encoding="utf-8").partition("## Terms\n")[2].partition("\n## ")[0]
+    return {term: re.sub(r" Chapter \d+\.$", "", said.replace("`", "")) for term, said in TERM.findall(text)}
+
+
+def abbreviations(docs: Path) -> str:
+    """Markdown that explains each term, also in the plural and at the start of a sentence."""
+    lines = []
+    for term, said in terms(docs).items():
+        plurals = [term, f"{term}s"] if term[-1] not in "0123456789s" else [term]
+        for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
+            lines.append(f"*[{form}]: {said}")
+    return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each

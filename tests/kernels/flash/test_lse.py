@@ -1,0 +1,110 @@
+"""Padding reaches nothing, and the log-sum-exp is right and has a gradient."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from kernels.flash.call import flash_attention
+from kernels.reference import attention
+from tests.budget import attention_budget_used, budget_used, lse_budget_used
+from tests.kernels.flash.harness import CAUSAL, DTYPES, UGLY, inputs, used, with_gradients
+
+# A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
+pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
+
+
+# Padding, and the log-sum-exp.
+
+
+@CAUSAL
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lengths", [(70, 70), (1, 33), (0, 69), (-3, 1000)])
+def test_key_lengths(lengths, dtype, is_causal, device, tiles):
+    q, k, v = inputs(device, dtype, 37, 70, 24, heads=4, key_heads=2)
+    options = {"is_causal": is_causal, "enable_gqa": True, "key_lengths": torch.tensor(lengths, device=device)}
+    assert used(q, k, v, **options) <= 1
+    assert lse_budget_used(flash_attention, q, k, v, **options) <= 1
+
+
+@CAUSAL
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_lengths_of_any_type_and_stride(dtype, is_causal, device):
+    tensors = inputs(device, torch.float32, 37, 70, 24)
+    tensors.append(torch.randn_like(tensors[0]))
+    lengths = torch.tensor([20, 70, 65, 3], device=device, dtype=dtype)
+    for laid_out in (lengths[::2], lengths[:1].expand(2), lengths[2:]):
+        results = with_gradients(*tensors, is_causal=is_causal, key_lengths=laid_out)
+        expected = with_gradients(*tensors, is_causal=is_causal, key_lengths=laid_out.clone().long())
+        assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
+        assert attention_budget_used(flash_attention, *tensors[:3], is_causal=is_causal, key_lengths=laid_out) <= 1
+
+
+@CAUSAL
+def test_lengths_may_cover_everything(is_causal, device):
+    q, k, v = inputs(device, torch.float32, 37, 70, 24)
+    expected = flash_attention(q, k, v, is_causal=is_causal)
+    lengths = torch.full((2,), 70, device=device)
+    assert flash_attention(q, k, v, is_causal=is_causal, key_lengths=lengths).equal(expected)
+
+
+@CAUSAL
+def test_what_padding_holds_reaches_nothing(is_causal, device, tiles):
+    q, k, v = inputs(device, torch.float32, 60, 70, 24)
+    lengths = torch.tensor([40, 0], device=device)
+    padding = torch.arange(70, device=device) >= lengths[:, None]
+    dout = torch.randn_like(q)
+    results = []
+    for fill in (0, torch.nan, torch.inf):
+        x = [q, *(x.masked_fill(padding[:, None, :, None], fill) for x in (k, v))]
+        x = [each.detach().requires_grad_() for each in x]
+        out, lse = flash_attention(*x, is_causal=is_causal, key_lengths=lengths, return_lse=True)
+        results.append((out, lse, *torch.autograd.grad(out, x, dout)))
+    for result in results[1:]:
+        assert all(x.equal(y) for x, y in zip(result, results[0], strict=True))
+    out, lse, *gradients = results[0]
+    assert out[1].eq(0).all() and lse[1].eq(-torch.inf).all() and all(x[1].eq(0).all() for x in gradients)
+    assert all(x.isfinite().all() for x in (out, *gradients))
+
+
+@CAUSAL
+@pytest.mark.parametrize("seq_q, seq_k", UGLY)
+def test_the_log_sum_exp(seq_q, seq_k, is_causal, device, tiles):
+    tensors = inputs(device, torch.float32, seq_q, seq_k, 40)
+    assert lse_budget_used(flash_attention, *tensors, is_causal=is_causal) <= 1
+    out, lse = flash_attention(*tensors, is_causal=is_causal, return_lse=True)
+    assert out.equal(flash_attention(*tensors, is_causal=is_causal)) and lse.shape == out.shape[:-1]
+
+
+def attention_and_lse(q, k, v, *, is_causal):
+    """Both results of flash_attention, as torch computes them in the dtype that comes in."""
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if is_causal:
+        scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -torch.inf)
+    return attention(q, k, v, is_causal=is_causal), scores.logsumexp(-1)
+
+
+@CAUSAL
+@pytest.mark.parametrize("outputs", ["out", "lse", "both"])
+def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
+    """A row is measured by what a row of its head has on average: here no row is of another size."""
+    tensors = inputs(device, torch.float32, 33, 70, 24)
+    douts = torch.randn_like(tensors[0]), torch.randn(2, 2, 1, device=device).expand(-1, -1, 33)
+    chosen = {"out": [0], "lse": [1], "both": [0, 1]}[outputs]
+    gradients = []
+    for function, dtype in (
+        (partial(flash_attention, return_lse=True), torch.float32),
+        (attention_and_lse, torch.float32),
+        (attention_and_lse, torch.float64),
+    ):
+        leaves = [x.to(dtype).requires_grad_() for x in tensors]
+        results = function(*leaves, is_causal=is_causal)
+        value = sum((results[i] * douts[i]).sum() for i in chosen)
+        gradients.append(torch.autograd.grad(value, leaves, allow_unused=True))
+    for actual, baseline, truth in zip(*gradients, strict=True):
+        if truth is None:  # the log-sum-exp does not know the values
+            assert actual.eq(0).all()
+            continue
+        size = truth.square().mean((-2, -1), keepdim=True).sqrt().expand(*truth.shape[:-1], 1)
+        rounding = 64 * torch.finfo(torch.float32).eps * size  # of scores up to 20, sums of 24 terms
+        assert budget_used(actual, baseline, truth, size, rounding) <= 1

@@ -1,0 +1,38 @@
+"""The controls of a figure, used as the page's script uses them."""
+
+
+def controls(figure):
+    """name -> (its labels, the one that is shown first)"""
+    found = {}
+    for control in (*figure.layout.updatemenus, *figure.layout.sliders):
+        labels = [choice.label for choice in choices(control)]
+        found[control.name] = labels, labels[control.active or 0]
+    return found
+
+
+def choices(control):
+    return control.buttons if "buttons" in control else control.steps
+
+
+def choose(figure, name, label):
+    """Change the figure as Plotly's restyle, update and relayout do: a list gives one value to each trace."""
+    (control,) = [each for each in (*figure.layout.updatemenus, *figure.layout.sliders) if each.name == name]
+    (choice,) = [each for each in choices(control) if each.label == label]
+    arguments = list(choice.args)
+    attributes = {} if choice.method == "relayout" else arguments.pop(0)
+    layout = {} if choice.method == "restyle" else arguments.pop(0)
+    traces = arguments.pop() if arguments else range(len(figure.data))
+    for attribute, values in attributes.items():
+        for trace, value in zip(traces, values, strict=True):
+            figure.data[trace][attribute] = value
+    for attribute, value in layout.items():
+        figure.layout[attribute] = value
+
+
+def visible(figure):
+    return [trace for trace in figure.data if trace.visible is not False]
+
+
+def points(trace):
+    """x -> y"""
+    return dict(zip(trace.x, trace.y, strict=True))

@@ -1,0 +1,50 @@
+"""The figures of *Decode and the KV cache* draw the recorded times and the sizes that follow from one token's bytes."""
+
+from itertools import product
+
+import pytest
+
+from kernels.bench.hardware import H100
+from scripts import records
+from scripts.figures.decode import cache_size, decode_time
+from scripts.figures.plot import where
+from tests.scripts.figures.controls import choose, controls, points
+
+
+def test_a_cache_has_the_bytes_of_its_tokens_in_all_layers_and_is_read_at_the_makers_bandwidth():
+    figure = cache_size.figure()
+    token = {row["format"]: row["token"] for row in records.table("kv_cache_size", "formats")}
+    for label, heads in cache_size.HEADS.items():
+        choose(figure, "Heads of keys and values", label)
+        for line, format in zip(figure.data, ("bf16", "fp8", "nvfp4"), strict=False):
+            sizes = {n: token[format] * n * heads / 8 * 32 for n in line.x}
+            assert points(line) == pytest.approx({n: size / 2**30 for n, size in sizes.items()})
+            seconds = [size / H100["hbm bandwidth"].value for size in sizes.values()]
+            assert list(line.customdata) == pytest.approx([1e3 * each for each in seconds])
+    assert set(figure.data[-1].y) == {H100["hbm"].value / 2**30}
+
+
+def test_a_point_is_a_row_at_the_bytes_that_it_read():
+    figure = decode_time.figure()
+    rows = records.table("decode_speed", "decode")
+    settings, _ = controls(figure)["Setting"]
+    *one_each, every = settings
+    shown = 0
+    for setting, look in product(one_each, decode_time.FORMS.items()):
+        choose(figure, "Setting", setting)
+        form, trace = look[0], next(trace for trace in figure.data if trace.name == look[1].name)
+        own = [row for row in where(rows, form=form) if setting == decode_time.setting(row)]
+        assert points(trace) == {row["read"] * row["median"]: row["median"] for row in own}
+        assert all(
+            x < figure.layout.xaxis.range[1] and y < figure.layout.yaxis.range[1] for x, y in points(trace).items()
+        )
+        shown += len(own)
+    choose(figure, "Setting", every)
+    assert shown == len(rows) == sum(len(trace.x) for trace in figure.data if trace.mode == "markers+text")
+
+
+def test_the_lines_are_the_bandwidths():
+    maker, reached = decode_time.figure().data[:2]
+    (row,) = records.table("decode_speed", "sum")
+    assert maker.x[1] / maker.y[1] == pytest.approx(H100["hbm bandwidth"].value / 1e12)
+    assert reached.x[1] / reached.y[1] == pytest.approx(row["read"])

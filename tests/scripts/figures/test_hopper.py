@@ -1,0 +1,95 @@
+"""The figures of the Hopper kernel draw the records; its schedule keeps the kernel's order."""
+
+from itertools import pairwise
+
+import pytest
+
+from kernels.bench.hardware import H100
+from scripts import records
+from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
+from scripts.figures.plot import where
+from tests.scripts.figures.controls import choose, points, visible
+
+
+def steps(head_dim, n, causal):
+    rows = records.table("hopper_steps", f"steps_{head_dim}")
+    return {row["step"]: row for row in where(rows, n=n, causal=causal)}
+
+
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_ladder_is_the_records(head_dim):
+    figure = hopper_ladder.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    traces = visible(figure)
+    for setting in hopper_ladder.SETTINGS:
+        found = steps(head_dim, *setting)
+        ladder, cudnn = traces.pop(0), traces.pop(0)
+        wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
+        assert len(wanted) == 4 + setting[1]
+        assert list(ladder.x) == [found[step]["speed"] for step in wanted]
+        assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
+    assert not traces
+
+
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_every_change_is_drawn_and_is_the_records(head_dim):
+    figure = hopper_changes.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    drawn = [x for trace in visible(figure) if trace.mode == "markers" for x in trace.x]
+    wanted = [
+        row["gain"]
+        for setting in hopper_changes.SETTINGS
+        for step, row in steps(head_dim, *setting).items()
+        if step not in hopper_ladder.STEPS
+    ]
+    assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
+
+
+@pytest.mark.parametrize("label, head_dim, causal", [(label, *of) for label, of in hopper_beside.CHOICES.items()])
+def test_the_speeds_beside_cudnn_are_the_records(label, head_dim, causal):
+    figure = hopper_beside.figure()
+    choose(figure, "Heads", label)
+    *lines, matmul = visible(figure)
+    assert set(matmul.y) == {H100["bf16 matmul"].value / 1e12}
+    for line, form in zip(lines, hopper_beside.FORMS, strict=True):
+        rows = where(records.table("hopper_speed", f"forward_{head_dim}"), form=form, causal=causal)
+        assert points(line) == {row["n"]: row["speed"] for row in rows}
+
+
+@pytest.mark.parametrize("choice", hopper_timeline.CHOICES, ids=lambda choice: choice.label)
+def test_the_schedule_keeps_the_order_of_the_kernel(choice):
+    bars, asked = hopper_timeline.schedule(choice)
+    ends = {(bar.line, bar.consumer, bar.text): bar.end for bar in bars}
+    starts = {(bar.line, bar.consumer, bar.text): bar.start for bar in bars}
+    assert len(starts) == len(bars) == choice.consumers * 3 * hopper_timeline.BLOCKS
+    for consumer in range(choice.consumers):
+        for block in range(hopper_timeline.BLOCKS):
+            softmax = (f"consumer {consumer}", consumer, str(block))
+            scores, output = (("tensor cores", consumer, f"{name}{block}") for name in "SO")
+            assert ends[scores] <= starts[softmax] and ends[softmax] <= starts[output]
+            if block:  # the block after in time: its scores come before this one's output
+                later = ("tensor cores", consumer, f"S{block - 1}")
+                assert ends[softmax] <= starts[later] and ends[later] <= starts[output]
+    for unit in ("tensor cores", "consumer"):  # all consumers share the exp2 units
+        own = sorted((bar.start, bar.end) for bar in bars if bar.line.startswith(unit))
+        assert all(end <= start for (_, end), (start, _) in pairwise(own)), "two at once"
+    for tile, at in asked:  # before it is read, and not before the tile is free
+        product = "S" if tile[0] == "K" else "O"
+        block = int(tile[1:])
+        assert at <= min(starts["tensor cores", c, f"{product}{block}"] for c in range(choice.consumers))
+        if (before := block + choice.stages) < hopper_timeline.BLOCKS:
+            assert at >= max(ends["tensor cores", c, f"{product}{before}"] for c in range(choice.consumers))
+
+
+def test_the_tensor_cores_are_as_busy_as_the_chapter_says():
+    busy = {choice.label: hopper_timeline.busy(choice) for choice in hopper_timeline.CHOICES}
+    assert busy.pop("d = 128, one alone") == pytest.approx(2 / 3)
+    assert all(share == pytest.approx(1) for share in busy.values())
+
+
+def test_the_schedule_has_the_kernels_plans():
+    hopper = pytest.importorskip("kernels.hopper.plan")
+    for choice in hopper_timeline.CHOICES:
+        plans = [plan for (head_dim, _), plan in hopper.PLANS.items() if head_dim == choice.head_dim]
+        assert {(plan.block_k, plan.stages) for plan in plans} == {(choice.block_k, choice.stages)}
+        assert choice.consumers in {plan.consumers for plan in plans} | {1}

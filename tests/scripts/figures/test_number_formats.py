@@ -1,0 +1,48 @@
+"""The figures of *Number formats* draw every number with its bits, the block as it lies, and the recorded errors."""
+
+import pytest
+import torch
+
+from kernels.formats.value import E2M1, E4M3, E5M2, fields, values
+from scripts import records
+from scripts.figures.number_formats import error_by_block, format_values, nvfp4_layout
+from scripts.figures.plot import where
+from tests.scripts.figures.controls import choose
+
+
+@pytest.mark.parametrize("format, name", [(E2M1, "E2M1"), (E4M3, "E4M3"), (E5M2, "E5M2")])
+def test_every_number_is_drawn_with_its_bits(format, name):
+    (trace,) = [trace for trace in format_values.figure().data if trace.name == name]
+    numbers = values(format)
+    codes = {numbers[code].item(): code for code in reversed(range(2**format.bits)) if numbers[code].isfinite()}
+    assert list(trace.x) == sorted(codes)
+    for value, (text, bits) in zip(trace.x, trace.customdata, strict=True):
+        parts = fields(torch.tensor(codes[value], dtype=torch.uint8), format)
+        sign, exponent, mantissa, _ = (part.item() for part in parts)
+        assert bits == f"{sign} {exponent:0{format.exponent_bits}b} {mantissa:0{format.mantissa_bits}b}"
+        assert float(text) == pytest.approx(value)
+
+
+def test_the_block_is_drawn_as_it_lies():
+    figure = nvfp4_layout.figure()
+    codes = records.table("nvfp4_block", "codes")
+    (scale,) = records.table("nvfp4_block", "scale")
+    for label, column in [("hexadecimal", "code"), ("bits", "bits")]:
+        choose(figure, "In the cells", label)
+        *block, last = figure.data[0].text
+        assert [low_or_high for high, low in block for low_or_high in (low, high)] == [row[column] for row in codes]
+        assert "".join(last) == scale["stored" if label == "hexadecimal" else "bits"].replace(" ", "")
+
+
+def test_the_lines_of_errors_are_the_records():
+    figure = error_by_block.figure()
+    rows = records.table("format_error", "blocks")
+    for label, (distribution, column) in error_by_block.NUMBERS.items():
+        choose(figure, "Numbers", label)
+        for trace, (blocks, whole, _) in zip(figure.data, error_by_block.LINES, strict=True):
+            *parts, last = trace.y
+            for size, drawn in zip(error_by_block.SIZES, parts, strict=True):
+                (row,) = where(rows, distribution=distribution, scheme=blocks, block=size)
+                assert drawn == row[column]
+            wanted = where(rows, distribution=distribution, scheme=whole, block=None)
+            assert [last] == ([row[column] for row in wanted] or [None])

@@ -1,0 +1,60 @@
+"""The figures of *64x traffic*, bytes, times, roofline and floors, draw the records; their alternatives are true."""
+
+import pytest
+
+from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H100
+from scripts import records
+from scripts.figures.plot import where
+from scripts.figures.traffic import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
+from tests.scripts.figures.controls import choose
+
+N, D = 8192, 128
+MATMUL = attention_flops(N, D) / 2
+
+
+def counted(form, caches):
+    return where(records.table("hbm_traffic", "counted"), form=form, caches=caches)
+
+
+@pytest.mark.parametrize("form, label", bytes_by_kernel.FORMS.items())
+def test_bytes_are_those_of_the_record_for_both_forms(form, label):
+    figure = bytes_by_kernel.figure()
+    choose(figure, "Form", label)
+    predicted = where(records.table("hbm_traffic", "predicted"), form=form)
+    bars = [predicted, counted(form, "flushed"), counted(form, "kept")]
+    wanted = [[row[moved] for row in rows] for moved in ("read", "written") for rows in bars]
+    assert [list(trace.y) for trace in figure.data] == wanted
+    assert all(list(trace.x) == [row["step"] for row in predicted] for trace in figure.data)
+
+
+def test_times_are_those_of_the_record_and_the_text_alternative_is_true():
+    taken, copied, computed = (list(trace.y) for trace in time_by_kernel.figure().data)
+    rows = counted("attention", "flushed")
+    assert taken == [1e3 * row["time"] for row in rows]
+    qk, scale, softmax, pv = range(4)
+    assert abs(taken[qk] / taken[pv] - 1) < 0.1
+    assert all(copied[i] > 2 / 3 * taken[i] and computed[i] < taken[i] / 2 for i in (qk, pv))
+    assert copied[scale] < taken[scale] < 1.1 * copied[scale] and 2.7 < taken[softmax] / copied[softmax] < 3.5
+    assert computed[scale] == computed[softmax] == 0 and max(taken) == taken[softmax]
+
+
+def test_the_roofline_has_its_points_where_the_record_says_and_the_text_alternative_is_true():
+    figure = eager_roofline.figure()
+    points = {trace.name: trace for trace in figure.data if trace.mode == "markers+text"}
+    rows = dict(zip(points, counted("attention", "flushed"), strict=False))
+    for name, flops in {"QKᵀ": MATMUL, "scale": N * N, "softmax": 5 * N * N, "PV": MATMUL}.items():
+        moved = 1e6 * (rows[name]["read"] + rows[name]["written"])
+        wanted = flops / moved, flops / rows[name]["time"] / 1e9
+        assert (points[name].x[0], points[name].y[0]) == pytest.approx(wanted)
+    ridge = H100["bf16 peak"].value / H100["hbm bandwidth"].value
+    assert all(point.x[0] < ridge for point in points.values())
+    choose(figure, "Bytes", "predicted")
+    assert points["QKᵀ"].x[0] == pytest.approx(D / (1 + 2 * D / N))
+
+
+def test_the_floors_and_the_time_are_in_the_order_that_is_told():
+    measured, memory, arithmetic = (list(trace.y) for trace in memory_floor.figure().data)
+    assert all(below < floor < time for below, floor, time in zip(arithmetic, memory, measured, strict=True))
+    above = [time / floor for time, floor in zip(measured, memory, strict=True)]
+    assert above[0] < 1.2 > above[-1] and above[:-1] == sorted(above[:-1])
