@@ -6,7 +6,7 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
-.PHONY: help site run test serve record sanitize lint budget lock clean
+.PHONY: help site run test serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -50,9 +50,9 @@ sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVID
 	$(SETUP) test
 	$(RUN) scripts.sanitize
 
-budget:  ## measure the site's speed against its budget
-	$(SETUP) budget
-	$(RUN) scripts.budget
+speed:  ## measure how fast the site is built and read
+	$(SETUP) speed
+	$(RUN) scripts.speed
 
 lock:  ## choose the newest versions that pyproject.toml admits: requirements.lock, package-lock.json
 	$(SETUP) lock

@@ -12,7 +12,7 @@ from mkdocs.plugins import BasePlugin
 from mkdocs.utils import get_relative_url
 
 from scripts import records
-from scripts.site import assets, drawings, maths
+from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.pages import glossary, order, snippets
@@ -44,6 +44,8 @@ class Build(BasePlugin):
         self.snippets = order.snippets(self.chapters, paths)
         config.nav = order.navigation(config.nav, self.chapters, self.snippets, self.docs)
         self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader)
+        self.pages = cache.Pages(config)
+        self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
 
     def say(self, step: str) -> None:
@@ -74,24 +76,31 @@ class Build(BasePlugin):
         markdown = self.lists.filled(markdown)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
-        return f"{markdown}\n\n{self.abbreviations}" if explained else markdown
+        if explained:
+            markdown = f"{markdown}\n\n{self.abbreviations}"
+        self.pages.restore(page, markdown, files)
+        return markdown
 
     @cached_property
     def abbreviations(self) -> str:
         return glossary.abbreviations(self.docs)
 
     def on_page_content(self, html, page, config, files):
+        if self.pages.restored:
+            return html
         self.fences.page.check(html, self.reader)
-        return drawings.inline(html, page.file.src_uri)
+        return self.pages.keep(page, tables.wrap(drawings.inline(html, page.file.src_uri)))
 
     def on_env(self, env, config, files):
         self.say(f"{len(files.documentation_pages())} pages read")
 
     def on_post_page(self, output, page, config):
-        return maths.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
+        return self.formulas.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
 
     def on_post_build(self, config):
         assets.copy(config.site_dir)
+        self.pages.tidy()
+        self.formulas.kept.tidy()
         snippets.copy_downloads(config.site_dir, self.snippets, self.reader)
         self.say("pages and downloads written")
         self.say_faults()

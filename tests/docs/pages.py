@@ -5,12 +5,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from xml.etree import ElementTree
 
-from scripts.records import ROOT, Reader
-from scripts.site.fences import Fences
+from scripts.records import ROOT
 
 DOCS = ROOT / "docs"
-FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
+DRAWINGS = DOCS / "assets" / "drawings"
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -74,6 +74,11 @@ def read(markdown):
                 end()
     end()
     return found
+
+
+def drawn(path):
+    """The words of a drawing on one line."""
+    return " ".join(" ".join(ElementTree.parse(path).getroot().itertext()).split())
 
 
 def plain(text):

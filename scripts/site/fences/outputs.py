@@ -59,7 +59,7 @@ def table_html(table: dict, mark: str | None = None) -> str:
     caption = escape(table["name"].replace("_", " "))
     marked = f' data-record="{mark}"' if mark else ""
     return (
-        f'<div class="hb-table" data-search-exclude{marked}><table><caption>{caption}</caption>'
+        f'<div class="hb-table" data-search-exclude{marked}><table class="hb-grid"><caption>{caption}</caption>'
         f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -33,16 +34,21 @@ def imported(script: Path, root: Path) -> set[Path]:
     found: set[Path] = set()
     waiting = [script]
     while waiting:
-        tree = ast.parse(waiting.pop().read_text(encoding="utf-8"))
-        modules = [
-            node.module
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "kernels"
-        ]
+        modules = modules_in(waiting.pop().read_text(encoding="utf-8"))
         new = {path for module in modules for path in files_of(module, root)} - found
         found |= new
         waiting += new
     return found
+
+
+@cache
+def modules_in(source: str) -> list[str]:
+    """The modules of kernels/ that a source imports; of one text worked out once."""
+    return [
+        node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "kernels"
+    ]
 
 
 def files_of(module: str, root: Path) -> list[Path]:

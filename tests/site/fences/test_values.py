@@ -130,6 +130,9 @@ def test_a_number_of_a_stale_record_stops_the_build_and_is_marked_in_a_preview(h
     assert "kernels.state changed" in house.refused(f"`#!value {question}`")
     house.preview()
     value = house.render(f"`#!value {question}`").find(class_="hb-value")
-    assert value.find(class_="hb-stale").extract()["title"] == "kernels.state changed" and value.get_text().strip() == "6.0"
+    assert (
+        value.find(class_="hb-stale").extract()["title"] == "kernels.state changed"
+        and value.get_text().strip() == "6.0"
+    )
     house.shelf.record = None
     assert said(house, question) == "[stale]"
