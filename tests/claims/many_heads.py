@@ -50,7 +50,7 @@ def _each_takes(kernels):
 
 
 def a_late_mask_loses_half():
-    """The second word of three, with the scores 1, 1 and 2, keeps half of its shares to within one part in a hundred."""
+    """The second word, with the scores 1, 1 and 2, keeps half of its shares, to 1 %."""
     first, second, third = (exp(score / sqrt(2)) for score in (1, 1, 2))
     assert abs((first + second) / (first + second + third) - 0.5) < 0.01
 
@@ -86,7 +86,7 @@ def the_loop_takes_five_times_as_long():
 
 
 def the_long_loop_takes_an_eighth_longer():
-    """On the long input the loop takes an eighth longer, give or take a seventh of that, with 5 to 5.5 times the launches."""
+    """On the long input the loop takes an eighth longer, to a seventh of that, with 5 to 5.5 times the launches."""
     loop, at_once = _times(LONG)
     assert abs(log2(8 * (loop["wall"] / at_once["wall"] - 1))) < 0.2
     assert all(1 < each["wall"] / each["replayed"] < 1.15 for each in (loop, at_once))  # the host hardly shows
@@ -131,7 +131,7 @@ def the_gpu_waits_on_short_input():
 
 
 def the_host_gets_ahead_on_long_input():
-    """Of each form's kernels the first 3 start within 5 µs; from the 9th on each waits longer, with pauses below 5 µs."""
+    """The first 3 kernels start within 5 µs; from the 9th on each waits longer, and pauses are below 5 µs."""
     for form in FORMS:
         waits, kernels, last = _waits(form, LONG), _events(form, LONG, "device"), _events(form, LONG, "host")[-1]
         ends = [kernel["start"] + kernel["duration"] for kernel in kernels]

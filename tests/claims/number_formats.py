@@ -44,6 +44,11 @@ def ends_at(largest):
     assert E4M3.max == largest
 
 
+def largest_numbers(*largest):
+    """The largest numbers of E4M3, E5M2 and E2M1 are 448, 57,344 and 6."""
+    assert [E4M3.max, E5M2.max, E2M1.max] == list(largest)
+
+
 def _worst_error(format):
     """The largest error of a normal number over the number: the tie above a power of two."""
     half = Fraction(1, 2 ** (format.mantissa_bits + 1))

@@ -37,7 +37,7 @@ def checks():
 
 def marks(markdown):
     """(words, name) of each claim in a text in Markdown."""
-    text = FENCE.sub("", markdown)
+    text = re.sub(r"`[^`\n]*\{claim=[^`]*`", "", FENCE.sub("", markdown))  # nor where it is shown as code
     for mark in re.finditer(r"\]\{claim=(\w+)\}", text):
         depth, start = 1, mark.start()
         while depth:

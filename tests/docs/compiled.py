@@ -1,11 +1,13 @@
 """What a rung of the first kernels is compiled to for an H100: without a GPU, but also without the interpreter."""
 
+import ast
 import importlib
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,11 @@ THREADS = 128
 
 
 def compiled(rung, seq_k, head_dim):
-    """Triton's intermediate forms of ``kernels.<rung>``, in 16 bits, every key seen, all tensors contiguous."""
+    """Triton's intermediate forms of ``kernels.first.<rung>``, in 16 bits, every key seen, all tensors contiguous."""
     import triton
     from triton.backends.compiler import GPUTarget
 
-    module = importlib.import_module(f"kernels.{rung}")
+    module = importlib.import_module(f"kernels.first.{rung}")
     kernel = getattr(module, f"{rung}_kernel")
     sizes = {"ROW": seq_k} if rung == "one_key" else {"BLOCK_K": module.BLOCK_K, "LINES": seq_k // module.BLOCK_K}
     fixed = {"HEAD_DIM": head_dim, "PADDED_DIM": head_dim, "CAUSAL": False, "key_lengths": None} | sizes
@@ -61,6 +63,23 @@ def registers(rung, seq_k, head_dim):
         said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
     (used,) = re.findall(r"Used (\d+) registers", said)
     return int(used), sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+
+
+def first_rungs():
+    """What the claims about the first two rungs need, each compiled once: registers, widths of loads, layouts."""
+    rows = [("one_key", length, 64) for length in (512, 2048, 4096, 8192)] + [("one_key", 16384, 128)]
+    rows += [("key_blocks", length, 64) for length in (4096, 8192, 16384)] + [("key_blocks", 16384, 128)]
+    return {
+        "registers": {row: registers(*row) for row in rows},
+        "widths": {rung: widths_of_loads(rung, 512, 128) for rung in ("one_key", "key_blocks")},
+        "layouts": layouts("key_blocks", 512, 128),
+    }
+
+
+@cache
+def rungs():
+    """``first_rungs()``, from a process in which Triton compiles."""
+    return ast.literal_eval(elsewhere("first_rungs()"))
 
 
 def decode_instructions(format):

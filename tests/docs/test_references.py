@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from urllib.parse import urldefrag
 
 import pytest
@@ -10,9 +11,13 @@ from scripts.records import ROOT
 
 DOCS = ROOT / "docs"
 CHAPTERS = sorted((DOCS / "chapters").glob("*.md"))
-KERNELS = sorted((ROOT / "kernels").glob("*.py"))
+KERNELS = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "kernels").rglob("*.py"))
+}
 # A work up to the end of its sentence: authors, title, year and the link; a point before a digit ends nothing.
 WORK = re.compile(r"- (?P<words>.*?\]\((?P<address>https?://[^)]+)\)(?:[^.]|\.(?=\d))*)\.")
+FILE = re.compile(r"`((?:kernels|snippets|scripts|tests|docs)/[\w/-]+\.\w+)`")
 OUTSIDE = re.compile(r"""https?://(?!127\.0\.0\.1|localhost)[^\s)>"'`]+""")
 
 
@@ -32,8 +37,9 @@ def works(text):
     return {match["address"]: (match["words"], item) for match, item in found if match}
 
 
+@cache
 def docstrings(module):
-    tree = ast.parse(module.read_text(encoding="utf-8"))
+    tree = ast.parse(KERNELS[module].read_text(encoding="utf-8"))
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     found = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, kinds)]
     return " ".join(" ".join(filter(None, found)).split())
@@ -67,7 +73,7 @@ def test_a_chapter_cites_works_of_the_page_in_its_words(chapter):
         assert words == ON_PAGE[address][0]
 
 
-@pytest.mark.parametrize("module", KERNELS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("module", KERNELS)
 def test_a_docstring_cites_works_of_the_page_in_its_words(module):
     text = docstrings(module)
     for number in re.findall(r"arXiv:(\d{4}\.\d{5})", text):
@@ -79,13 +85,13 @@ def test_a_docstring_cites_works_of_the_page_in_its_words(module):
 def test_an_entry_names_those_who_cite_it():
     for address, (words, item) in ON_PAGE.items():
         chapters = {chapter for chapter in CITED if address in CITED[chapter]}
-        modules = {module.stem for module in KERNELS if plain(words) in docstrings(module)}
+        modules = {module for module in KERNELS if plain(words) in docstrings(module)}
         if address in FURTHER:
             assert not chapters | modules, f"{address} is cited: it belongs to a group above"
             continue
         assert chapters, f"no chapter cites {address}"
         assert set(re.findall(r"\(chapters/([\w-]+)\.md\)", item)) == chapters, address
-        assert set(re.findall(r"\(api\.md#kernels\.(\w+)\)", item)) == modules, address
+        assert set(re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)) == modules, address
 
 
 def test_an_entry_has_an_anchor_of_its_own():
@@ -98,6 +104,12 @@ def test_an_entry_has_an_anchor_of_its_own():
 def test_no_page_leads_outside_but_to_a_work_of_the_page(page):
     found = {urldefrag(address).url for address in OUTSIDE.findall(page.read_text(encoding="utf-8"))}
     assert found <= set(ON_PAGE)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_file_that_a_page_names_is_there(page):
+    named = FILE.findall(page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_a_number_of_arxiv_is_the_address_it_leads_to():

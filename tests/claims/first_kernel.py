@@ -1,0 +1,184 @@
+"""What chapter 5 and its sheet claim in words.  Of the compiled kernel it needs torch and Triton."""
+
+from decimal import Decimal
+from itertools import pairwise
+from math import exp
+
+from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
+from tests.claims.rows import close, row, rows
+from tests.docs.compiled import rungs
+
+LARGEST_FP32 = (2 - 2**-23) * 2.0**127
+TABLE = qkvo_bytes(1024, 128, 2) // 4  # K of one head, in bytes
+THREADS, REGISTERS = 128, 255
+
+
+def _registers(length):
+    """The registers that a thread of the compiled kernel takes for a row of so many keys, heads of 64."""
+    return rungs()["registers"]["one_key", length, 64][0]
+
+
+def _median(form, head_dim):
+    wanted = {"form": form, "direction": "forward", "head_dim": head_dim, "n": 512, "causal": False}
+    return row("prefill_speed", f"forward_{head_dim}", **wanted)["median"]
+
+
+def _traffic(caches="flushed"):
+    """What was counted of one_key_attention."""
+    return row("hbm_traffic", "counted", form="one_key_attention", caches=caches)
+
+
+def _whole():
+    return row("hbm_traffic", "whole", form="one_key_attention")
+
+
+def _errors(column):
+    return {found["form"]: found[column] for found in rows("first_kernel", "errors")}
+
+
+def _to_stride_1():
+    return {found["read"]: found["to_stride_1"] for found in rows("coalescing", "reads")}
+
+
+def _meeting():
+    """n -> what one meeting of a query with a key costs."""
+    return {found["n"]: found["one_meeting"] for found in rows("first_kernel", "growth")}
+
+
+def scores_above_88_7_overflow(score):
+    """The exponential of this score fits in FP32, and that of 0.03 more does not."""
+    assert exp(score) < LARGEST_FP32 < exp(score + Decimal("0.03"))
+
+
+def registers_of_a_thread(count):
+    """A row of twice 128 numbers a thread is refused, and so many registers are what stands in the way: one too few."""
+    assert count == REGISTERS == 2 * THREADS - 1
+
+
+def one_register_too_few():
+    """A row of 32,768 scores over 128 threads takes one register more than the 255 that a thread can have."""
+    assert 32_768 // THREADS == REGISTERS + 1
+
+
+def longest_row_of_one_key(keys):
+    """The kernel's LONGEST_ROW is this many keys; compiled for it and heads of 128, a thread does not spill its row."""
+    from kernels.first.one_key import LONGEST_ROW
+
+    used, spilled = rungs()["registers"]["one_key", LONGEST_ROW, 128]
+    assert keys == LONGEST_ROW and used <= REGISTERS and spilled < LONGEST_ROW // THREADS
+
+
+def one_key_is_no_worse():
+    """PyTorch uses 2/3 of the budget, ours at most 1 % more than that; the head of zeros is rejected."""
+    used, mean = _errors("of_budget"), _errors("mean")
+    assert _errors("verdict") == {"pytorch": "passes", "one_key": "passes", "one_head_of_zeros": "REJECTED"}
+    assert close(used["pytorch"], 2 / 3, 1e-6)
+    assert used["one_key"] < 1.01 * used["pytorch"] < 1 < used["one_head_of_zeros"]
+    assert mean["one_key"] < mean["pytorch"] < mean["one_head_of_zeros"] < 0.01
+
+
+def stride_1_reads_like_a_sum():
+    """At stride 1 the kernel reads at more than 95 % of the speed of PyTorch's sum."""
+    assert row("coalescing", "reads", read="stride_1")["to_torch_sum"] > 0.95
+
+
+def strides_up_to_8_as_predicted():
+    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %."""
+    assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8))
+
+
+def stride_16_is_half_as_fast():
+    """At stride 16 the speed is 45 to 55 % of that at stride 8."""
+    assert 0.45 < _to_stride_1()["stride_16"] / _to_stride_1()["stride_8"] < 0.55
+
+
+def sectors_in_pairs_fit():
+    """Up to stride 16 the speed goes down as the stride goes up, to 5 %; stride 32 is slower by more than that."""
+    assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8, 16))
+    assert _to_stride_1()["stride_32"] < 0.95 * _to_stride_1()["stride_16"]
+
+
+def who_writes_the_square_wins():
+    """One key at a time takes 50 times as long as the three lines and 200 times as long as the fastest fused form."""
+    for head_dim in (64, 128, 256):
+        fused = min(_median(f"sdpa_{backend}", head_dim) for backend in ("flash", "cudnn", "efficient", "math"))
+        ours = _median("one_key_attention", head_dim)
+        assert ours > 50 * _median("attention", head_dim) and ours > 200 * fused
+    backends = ("flash", "cudnn", "efficient")
+    assert _median("sdpa_cudnn", 64) == min(_median(f"sdpa_{name}", 64) for name in backends)
+
+
+def hbm_delivers_q_k_and_v_once():
+    """HBM delivers Q, K and V once, to 3 %; asked for is what the library counts."""
+    assert _whole()["requested"] == mb(requested_bytes(1024, 128, 2, block_q=1))
+    assert close(_whole()["flushed"], mb(3 * TABLE), 0.03)
+
+
+def the_output_was_in_the_cache():
+    """Less than 1 % of the output was written to HBM while the kernel ran."""
+    assert _traffic()["written"] < 0.01 * mb(TABLE)
+
+
+def caches_absorb_almost_all(percent):
+    """More than this many per cent of what is asked for does not come from HBM."""
+    assert 100 * (1 - _whole()["flushed"] / _whole()["requested"]) > percent
+
+
+def kept_caches_leave_nothing():
+    """With the caches kept, HBM delivers less than 1 % of what it delivers with the caches emptied."""
+    assert _whole()["kept"] < 0.01 * _whole()["flushed"]
+
+
+def so_few_bytes_take_no_time():
+    """At the speed of the read at stride 1 the flushed bytes take less than half a microsecond, and the kernel a ms."""
+    speed = row("coalescing", "reads", read="stride_1")["speed"]  # GB/s, so that MB over it are ms
+    assert _whole()["flushed"] / speed < 0.5e-3 < _traffic()["time"]
+
+
+def l2_would_take_a_tenth():
+    """At the speed of L2 all that is asked for takes less than a tenth of the kernel's time, flushed and kept."""
+    from_l2 = 1e-3 * _whole()["requested"] / row("l2_speed", "sizes", size=16)["speed"]  # ms
+    assert all(from_l2 < 0.1 * _traffic(caches)["time"] for caches in ("flushed", "kept"))
+
+
+def time_halves_with_the_heads():
+    """From d = 64 to 128 and from 128 to 256 the time falls to 45 to 55 %."""
+    times = [_median("one_key_attention", head_dim) for head_dim in (64, 128, 256)]
+    assert all(0.45 < after / before < 0.55 for before, after in pairwise(times))
+
+
+def a_meeting_costs_ten_times_as_much():
+    """A meeting costs 9.5 to 10 times as much at 8192 as at 512."""
+    assert 9.5 < _meeting()[8192] / _meeting()[512] < 10
+
+
+def level_up_to_512():
+    """At 256 and 512 a meeting costs the same to 3 %."""
+    assert close(_meeting()[512], _meeting()[256], 0.03)
+
+
+def doubles_from_4096_to_8192():
+    """From 512 on a meeting costs more with every length, and at 8192 twice as much as at 4096, to 6 %."""
+    assert _meeting()[512] < _meeting()[1024] < _meeting()[2048] < _meeting()[4096]
+    assert close(_meeting()[8192], 2 * _meeting()[4096], 0.06)
+
+
+def meetings_from_512_to_8192(times):
+    """At 8192 there are so many times as many meetings as at 512."""
+    found = {found["n"]: found["meetings"] for found in rows("first_kernel", "growth")}
+    assert found[8192] / found[512] == times
+
+
+def more_than_doubles_at_4096():
+    """A meeting costs more than 2.2 times as much at 4096 as at 2048."""
+    assert _meeting()[4096] > 2.2 * _meeting()[2048]
+
+
+def a_longer_row_takes_five_times_the_registers():
+    """Compiled for an H100, a thread takes 4.5 to 5.7 times as many registers at 8192 as at 512."""
+    assert 4.5 < _registers(8192) / _registers(512) < 5.7
+
+
+def registers_double_in_the_last_step():
+    """Compiled, the registers grow by a factor above 1.9 from 4096 to 8192, and by one below 1.4 from 2048 to 4096."""
+    assert _registers(8192) / _registers(4096) > 1.9 > 1.4 > _registers(4096) / _registers(2048)

@@ -1,0 +1,41 @@
+"""Chapter 11: the four tokens of the board, by the library, and the drawings of pages and of shares."""
+
+import re
+
+import pytest
+import torch
+
+from kernels.reference import attention
+from tests.claims.rows import rows
+from tests.docs.pages import DOCS
+from tests.docs.tables import drawn
+
+
+def test_the_four_tokens_give_5_and_4_and_the_first_alone_9_and_0():
+    query, keys, values = [[1, 1]], [[0, 0], [1, 0], [1, 1], [0, 1]], [[9, 0], [0, 9], [9, 0], [0, 9]]
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (query, keys, values))
+    powers_of_2 = torch.log(torch.tensor(2.0)).item()
+    assert attention(q, k, v, scale=powers_of_2)[0].tolist() == pytest.approx([5, 4], rel=1e-6)
+    assert attention(q, k, v, is_causal=True, scale=powers_of_2).tolist() == [[9, 0]]
+
+
+def svg(name):
+    return (DOCS / "assets" / "drawings" / f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_the_drawn_pages_are_those_of_the_snippet():
+    filled = re.findall(r'data-page="(\d)".*?height="([\d.]+)"', svg("pages"))
+    assert {int(page): float(high) / 96 * 16 for page, high in filled} == {6: 16, 1: 16, 2: 1, 5: 8}
+    last = rows("kv_cache", "pages")[-1]
+    assert (last["pages_0"], last["pages_1"]) == ("[6, 1, 2]", "[5]")
+    shown = drawn("pages")
+    assert f"{last['length_0']} tokens" in shown and f"{last['length_1']} tokens" in shown
+    assert shown.count("free") == last["free"] == 4
+    assert f"token 20 of sequence 0: page {[6, 1, 2][20 // 16]}, row {20 % 16}" in shown
+
+
+def test_the_drawn_shares_are_equal():
+    blocks = re.findall(r'data-block="(\w)(\d)"', svg("split"))
+    assert blocks == [("A", str(i)) for i in range(7)] + [("B", "0"), ("B", "1")]
+    assert "sequence A, 7 blocks B, 2 blocks" in drawn("split")
+    assert [len(blocks) // 3 * p + min(p, len(blocks) % 3) for p in range(4)] == [0, 3, 6, 9]  # as begin_of
