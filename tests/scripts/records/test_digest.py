@@ -310,6 +310,12 @@ DEAR = {
         "    def __post_init__(self):\n        pass\n\n    def other(self):",
         "plans:Plan",
     ),
+    "a method that may stand in for one of a base": (
+        "compiled.py",
+        "    tiles: int",
+        "    tiles: int\n\n    def index(self): ...",
+        "compiled:Ring",
+    ),
     "a launched kernel": ("compiled.py", "helper(x, words_of(WORDS))", "helper(x, WORDS)", "compiled:kernel"),
     "its decorator's argument": ("compiled.py", 'COUNTS = ["heads"]', "COUNTS = []", "compiled:COUNTS"),
     "its configurations": ("compiled.py", "configs=[1, 2]", "configs=[1]", "compiled:kernel"),
@@ -353,6 +359,35 @@ def test_what_ran_or_was_read_stales_the_record_and_is_named(rooms, what):
     *edit, place = DEAR[what]
     rooms.edit(*edit)
     assert f"kernels.{place}" in rooms.changed()
+
+
+CAUGHT = "try:\n    launch(2)\nexcept ValueError as error:\n    print(error)"
+
+
+@pytest.mark.parametrize(
+    "cell, function",
+    [
+        (CAUGHT, ""),
+        (CAUGHT.replace("ValueError", "(KeyError, Exception)"), ""),
+        (CAUGHT.replace(" ValueError as error", ""), ""),
+        ("launch(2)", "try:\n        x\n    except ValueError:\n        return None\n    "),
+    ],
+    ids=["by the snippet", "as a kind of it", "as anything", "by a function that ran"],
+)
+def test_a_message_counts_where_it_may_be_caught(rooms, cell, function):
+    rooms.edit("snippet", "launch(2)", cell)
+    rooms.edit("base.py", "    return x + math.pi", f"    {function}return x + math.pi")
+    rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
+    rooms.edit("base.py", "at least {least} is wanted", "it must not be below {least}")
+    assert rooms.changed() == ["what is raised and caught"]
+
+
+@pytest.mark.parametrize("cell", [CAUGHT.replace("Value", "Type"), CAUGHT.replace("print(error)", "raise")])
+def test_a_message_that_is_not_caught_does_not_count(rooms, cell):
+    rooms.edit("snippet", "launch(2)", cell)
+    rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
+    rooms.edit("base.py", "at least {least} is wanted", "it must not be below {least}")
+    assert rooms.changed() == []
 
 
 REBOUND = {
