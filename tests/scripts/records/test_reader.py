@@ -13,7 +13,7 @@ import nbformat
 import pytest
 
 from scripts import records
-from scripts.records.record import write
+from scripts.records.recorded import write
 
 # Cells
 
@@ -289,7 +289,7 @@ import os, signal
 from pathlib import Path
 import nbformat
 from scripts.records import METADATA
-from scripts.records.record import write
+from scripts.records.recorded import write
 path = Path("snippets/chapter/chain.record.ipynb")
 notebook = nbformat.read(path, as_version=4)
 notebook.cells[1].outputs = [nbformat.v4.new_output("stream", text="new " * 500_000)]
