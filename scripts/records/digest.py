@@ -30,11 +30,10 @@ class Reached:
 
     def __init__(self, library: Library, cells: Cells, executed: Iterable[Definition]):
         self.library, self.cells = library, cells
-        self.executed = {each.place: each for each in executed}
         self.found: dict[str, Definition] = {}
         self._compiled: set[str] = set()  # places that are reached by compiled code
         self._waiting: list[tuple[Definition, bool]] = []
-        for each in self.executed.values():
+        for each in executed:
             self._reach(each, each.is_compiled)
         for _, target in self._imported(cells.imports, by="the snippet"):
             self._follow(target, by_compiled=False)
@@ -73,8 +72,8 @@ class Reached:
         return [(name, self.library.imported(module, original, by)) for name, module, original in imports]
 
     def _follow(self, target: Definition | str, by_compiled: bool) -> None:
-        """A function that Python names counts only if it ran; whatever a kernel names is compiled."""
-        if isinstance(target, Definition) and (by_compiled or not target.is_function or target.place in self.executed):
+        """A function that Python names counts only if it ran, and is there then; whatever a kernel names is compiled."""
+        if isinstance(target, Definition) and (by_compiled or not target.is_function):
             self._reach(target, by_compiled or target.is_compiled)
 
     def _reach(self, definition: Definition, compiled: bool) -> None:

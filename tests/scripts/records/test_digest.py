@@ -546,6 +546,38 @@ def test_a_name_that_is_not_there_is_named_with_who_imports_it(rooms):
         rooms.changed()
 
 
+def test_a_method_reaches_its_class(rooms):
+    rooms.files["kinds.py"] = "class Kind:\n    LIMIT = 1\n\n    def limit(self):\n        return self.LIMIT\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.kinds:Kind.limit"])
+    rooms.edit("kinds.py", "LIMIT = 1", "LIMIT = 2")
+    assert rooms.changed() == ["kernels.kinds:Kind"]
+
+
+def test_an_import_inside_a_function_is_followed(rooms):
+    rooms.files["late.py"] = "def late():\n    from kernels.base import UNREAD as number\n\n    return number\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    assert rooms.changed() == []
+    rooms.edit("base.py", "UNREAD = 5", "UNREAD = 6")
+    assert rooms.changed() == ["kernels.base:UNREAD"]
+
+
+def test_a_name_of_a_function_that_did_not_run_may_not_become_anothers(rooms):
+    rooms.files["late.py"] = "from kernels.base import hint as later\n\n\ndef late(x):\n    return x or later()\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    rooms.edit("late.py", "import hint as", "import elsewhere as")
+    assert rooms.changed() == ["what a name stands for"]
+
+
+def test_what_try_says_of_imports_does_not_depend_on_which(rooms):
+    start = (
+        "try:\n    from kernels.base import hint, tile\n\n    THERE = True\nexcept ImportError:\n    THERE = False\n"
+    )
+    rooms.files["late.py"] = f"{start}\n\ndef late():\n    return THERE\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    rooms.edit("late.py", "import hint, tile", "import hint")
+    assert rooms.changed() == []
+
+
 def test_an_import_behind_try_is_what_is_imported(rooms):
     old = "from kernels.base import clamp as limited"
     rooms.edit("plans.py", old, f"try:\n    {old}\n    THERE = True\nexcept ImportError:\n    THERE = False")
