@@ -6,17 +6,17 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
-.PHONY: help site test serve record sanitize lint budget lock clean
+.PHONY: help site run test serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf 'make %-8s %s\n' "$$name" "$$what"; done
 
-site:  ## build the site into site/; with a GPU, first run what is stale or missing
+site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
 	$(SETUP) site
 	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
 		echo "Not recorded, see above. The pages say which snippets await their run; a stale record stops the build."; fi
-	$(MKDOCS) build --strict
+	@$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
 # A file a process at a time; but on one GPU processes would time each other's kernels.  Triton's interpreter multiplies
@@ -36,7 +36,11 @@ lint:  ## check the code and its layout
 
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
-	PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
+	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
+
+run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
+	$(SETUP) run
+	@$(RUN) scripts.run $(SNIPPET)
 
 record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
@@ -46,9 +50,9 @@ sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVID
 	$(SETUP) test
 	$(RUN) scripts.sanitize
 
-budget:  ## measure the site's speed against its budget
-	$(SETUP) budget
-	$(RUN) scripts.budget
+speed:  ## measure how fast the site is built and read
+	$(SETUP) speed
+	$(RUN) scripts.speed
 
 lock:  ## choose the newest versions that pyproject.toml admits: requirements.lock, package-lock.json
 	$(SETUP) lock

@@ -10,22 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from scripts import records
 from scripts.records import ROOT, Outcome, RecordError, kernel_tests
-from scripts.records.executed import provenance
+from scripts.records.executed import in_interpreter, provenance
 from scripts.records.run import absolute_paths, refuse_interpreter, refuse_without_gpu
 
 THEY = "the kernels' tests"
 TESTS = "tests/kernels"
-# All of them, whatever settings or an environment say.
-PYTEST = ["-m", "pytest", TESTS, "-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]
+OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,25 +54,30 @@ def record() -> int:
     refuse_without_gpu(THEY, ran)
     before = kernel_tests.digest(ROOT)
     print(f"{THEY} on {ran['gpu']}", flush=True)
-    environment = os.environ | {"PYTEST_ADDOPTS": ""}
+    os.environ.pop("PYTEST_ADDOPTS", None)
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "outcome.xml")
-        status = subprocess.run([sys.executable, *PYTEST, f"--junitxml={told}"], cwd=ROOT, env=environment).returncode
-        if status:
+        if status := pytest.main([*OPTIONS, f"--rootdir={ROOT}", f"--junitxml={told}", str(ROOT / TESTS)]):
             print(f"\n{THEY} did not pass; their record is as it was", file=sys.stderr)
-            return status
+            return int(status)
         files = outcome_of(ElementTree.parse(told).getroot())
-    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / TESTS).rglob("test_*.py")}
+    if in_interpreter():
+        raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
+    refuse_outcome(files, {path.relative_to(ROOT).as_posix() for path in (ROOT / TESTS).rglob("test_*.py")})
+    if kernel_tests.digest(ROOT) != before:
+        raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
+    kernel_tests.write(ROOT, Outcome({**ran, "interpreter": False, "digest": before}, files))
+    return 0
+
+
+def refuse_outcome(files: dict[str, dict], there: set[str]) -> None:
+    """Refuses an outcome without one of the files that are there, in which nothing passed, or that shows a path."""
     if left_out := sorted(there - files.keys()):
         raise RecordError(f"{THEY} ran without {', '.join(left_out)}; their record is as it was")
     if not any(file["passed"] for file in files.values()):
         raise RecordError(f"of {THEY} every one was skipped; their record is as it was")
     if path := next(absolute_paths([[*file["skipped"]] for file in files.values()]), None):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, which is true of one machine only")
-    if kernel_tests.digest(ROOT) != before:
-        raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
-    kernel_tests.write(ROOT, Outcome({**ran, "interpreter": False, "digest": before}, files))
-    return 0
 
 
 def outcome_of(junit: ElementTree.Element) -> dict[str, dict]:

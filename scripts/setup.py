@@ -1,4 +1,4 @@
-"""Sets up, once, what a command needs: `python3 scripts/setup.py site|record|test|budget|lock`.
+"""Sets up, once, what a command needs: `python3 scripts/setup.py site|run|record|test|speed|lock`.
 
 Standard library only: the system's Python runs it before anything is installed. Each step has a stamp that holds a hash
 of what went into it, written when the step has ended well; a step whose stamp still matches is passed over.
@@ -29,9 +29,10 @@ PIP = "26.3"  # the pip that Python 3.11 brings knows no --group
 
 GROUPS = {
     "site": ["site"],
+    "run": ["library"],
     "record": ["record", "library", "kernel-test"],
     "test": ["site", "library", "record", "test"],
-    "budget": ["site", "test"],
+    "speed": ["site", "test"],
     "lock": ["lock"],
 }
 
@@ -198,11 +199,11 @@ def main(target: str) -> None:
     python_packages(GROUPS[target])
     if target == "lock":
         npm()
-    if target in ("site", "test", "budget"):
+    if target in ("site", "test", "speed"):
         node_packages(ROOT, "Scripts and fonts of the pages (npm)")
-    if target in ("test", "budget"):
+    if target in ("test", "speed"):
         browser()
-    if target == "budget":
+    if target == "speed":
         node_packages(ROOT / "scripts" / "lighthouse", "Lighthouse (npm)")
 
 

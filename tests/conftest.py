@@ -9,6 +9,15 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Everything runs a file a process, on every processor; but on a GPU processes would time each other's kernels."""
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
+    if everything and config.pluginmanager.has_plugin("xdist") and not torch.cuda.is_available():
+        config.option.numprocesses = config.option.numprocesses or "logical"
+        config.option.dist = "loadfile"
+
+
 @pytest.fixture
 def device():
     """Where kernels run: the GPU if there is one, else Triton's interpreter on the CPU."""

@@ -25,8 +25,7 @@
 
   // Drawing takes long on a phone: one step at a time, each when the browser has nothing else to do.
   let turn = Promise.resolve();
-  const whenIdle = window.requestIdleCallback ?? setTimeout; // Safari has none
-  const idle = () => new Promise((resolve) => whenIdle(resolve));
+  const idle = () => new Promise((done) => window.requestIdleCallback?.(done, { timeout: 1000 }) ?? setTimeout(done)); // not in Safari
 
   // The body's colours follow the scheme; the root element always holds the light ones, which paper wants.
   function colours() {
@@ -248,5 +247,6 @@
   addEventListener("change", settle);
   addEventListener("resize", settle);
 
-  document$.next(document); // Material waits for DOMContentLoaded, which has passed: scripts come after the first paint
+  // Material waits for DOMContentLoaded, which has passed, since scripts come after the first paint: start it.
+  setTimeout(() => document$.next(document));
 })();

@@ -32,11 +32,12 @@ class Look(NamedTuple):
     symbol: str | None = None
 
     def trace(self, hover: str) -> dict:
-        """Of a trace of any kind; ``hover`` is Plotly's template of a tooltip, in which ``%{name}`` is the name."""
+        """For any ``fig.add_...``; ``hover`` is Plotly's template of a tooltip, with ``%{name}`` for the name."""
         template = hover.replace("%{name}", self.name) + "<extra></extra>"
         return {"name": self.name, "meta": {"role": self.role}, "hovertemplate": template}
 
     def scatter(self, hover: str, mode: str = "lines+markers", size: float | None = None) -> dict:
+        """For ``fig.add_scatter``, with markers of ``size``."""
         marker = {"symbol": self.symbol, "size": size}
         return self.trace(hover) | {"mode": mode, "line": {"dash": self.dash}, "marker": marker}
 
@@ -80,19 +81,15 @@ def binary(size: int) -> str:
 
 def menu(name: str, choices: dict[str, list], shown: str | None = None, method: str = "restyle") -> dict:
     """``choices``: label -> what Plotly's ``method`` is called with; the first is shown unless another is named."""
-    return {"name": name, "active": active(choices, shown), "buttons": steps(choices, method)}
+    active = None if shown is None else list(choices).index(shown)
+    buttons = [{"label": label, "method": method, "args": args} for label, args in choices.items()]
+    return {"name": name, "active": active, "buttons": buttons}
 
 
 def slider(name: str, choices: dict[str, list], shown: str, method: str = "restyle") -> dict:
-    return {"name": name, "active": active(choices, shown), "steps": steps(choices, method)}
-
-
-def active(choices: dict[str, list], shown: str | None) -> int | None:
-    return None if shown is None else list(choices).index(shown)
-
-
-def steps(choices: dict[str, list], method: str) -> list[dict]:
-    return [{"label": label, "method": method, "args": args} for label, args in choices.items()]
+    """A slider whose steps are what the entries of a ``menu`` are."""
+    control = menu(name, choices, shown, method)
+    return {"name": name, "active": control["active"], "steps": control["buttons"]}
 
 
 def switch(
@@ -100,7 +97,7 @@ def switch(
 ) -> dict:
     """A control that shows the traces of one choice and hides those of the others.
 
-    ``of_traces``: to which choice each of the first traces belongs; the traces after these are always shown.
+    ``of_traces`` has the choice to which each of the first traces belongs; the traces after these are always shown.
     """
     for trace, choice in zip(fig.data, of_traces, strict=False):
         trace.visible = choice == shown

@@ -164,7 +164,8 @@ class Reader:
             yield self._asked
         finally:
             _in_charge.reset(token)
-            self._asked = outer | self._asked
+            outer |= self._asked
+            self._asked = outer
 
 
 TESTS = "tests/kernels"

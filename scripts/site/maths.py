@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from functools import cache
+from functools import cached_property
 from html import unescape
 
 import quickjs
 from mkdocs.exceptions import PluginError
 
 from scripts.site.assets import KATEX
+from scripts.site.cache import Cache
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
-@cache
-def engine() -> quickjs.Context:
-    context = quickjs.Context()
-    context.eval((KATEX / "katex.min.js").read_text(encoding="utf-8"))
-    return context
+class Formulas:
+    """Sets formulas, each only once."""
 
+    def __init__(self):
+        self.kept = Cache("formulas")
+        self.katex = (KATEX / "katex.min.js").read_text(encoding="utf-8")
+        self.version = hashlib.sha256(self.katex.encode()).hexdigest()
 
-def render(page: str, html: str, styles: str) -> str:
-    """``html`` with each formula set, and a link to KaTeX's ``styles`` if it has any.
+    def render(self, page: str, html: str, styles: str) -> str:
+        """``html`` with each formula set, and a link to KaTeX's ``styles`` if it has any.
 
-    Raises:
-        PluginError: for TeX that KaTeX refuses, naming the page and the formula.
-    """
+        Raises:
+            PluginError: for TeX that KaTeX refuses, naming the page and the formula.
+        """
 
-    def formula(match: re.Match) -> str:
-        tex = unescape(match[3])
-        options = {"displayMode": match[2] == "[", "throwOnError": True, "strict": "error"}
+        def formula(match: re.Match) -> str:
+            tex, display = unescape(match[3]), match[2] == "["
+            key = (tex, display, self.version)
+            return self.kept.get(*key) or self.kept.put(self.set(page, tex, display), *key)
+
+        html, formulas = FORMULA.subn(formula, html)
+        return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html
+
+    def set(self, page: str, tex: str, display: bool) -> str:
+        options = {"displayMode": display, "throwOnError": True, "strict": "error"}
         call = f"katex.renderToString({json.dumps(tex)}, {json.dumps(options)})"
         try:  # a rope string must be flattened on that side before it crosses
-            return json.loads(engine().eval(f"JSON.stringify({call})"))
+            return json.loads(self.engine.eval(f"JSON.stringify({call})"))
         except Exception as error:
             why = str(error).partition("\n")[0]  # the rest is where in KaTeX
             raise PluginError(f"{page}: the formula {tex}: {why}") from error
 
-    html, formulas = FORMULA.subn(formula, html)
-    return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html
+    @cached_property
+    def engine(self) -> quickjs.Context:
+        context = quickjs.Context()
+        context.eval(self.katex)
+        return context

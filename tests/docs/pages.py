@@ -5,11 +5,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from xml.etree import ElementTree
 
 from scripts.records import ROOT
-from scripts.site import fences
 
 DOCS = ROOT / "docs"
+DRAWINGS = DOCS / "assets" / "drawings"
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -75,6 +76,11 @@ def read(markdown):
     return found
 
 
+def drawn(path):
+    """The words of a drawing on one line."""
+    return " ".join(" ".join(ElementTree.parse(path).getroot().itertext()).split())
+
+
 def plain(text):
     """One block of Markdown as text: links are their words, values their numbers, formulas are read aloud."""
     text = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
@@ -90,7 +96,8 @@ def plain(text):
 
 def value(source):
     """The number that stands on the page where ``#!value`` stands in the Markdown."""
-    html = fences.value(source.removeprefix("#!value "), "", "", None)
+    html = FENCES.value(source.removeprefix("#!value "), "", "", None)
+    html = re.sub(r' <span class="hb-stale".*?</span>', "", html)
     text = unescape(re.sub(r"<[^>]*>", "", html))
     return CODE if text.startswith("[") else f"{VALUE}{text}{VALUE}"
 

@@ -2,49 +2,15 @@
 
 import ast
 import re
-from functools import cache
 
 import pytest
 
 from scripts.records import ROOT
-from tests.docs.equations import equations
-from tests.docs.pages import CLAIM, DOCS, VALUE, blocks, read
+from tests.docs.pages import DOCS, blocks, read
+from tests.docs.quantities import NUMBER, known, quantities
 
 SCRIPTS = sorted([*(ROOT / "snippets").rglob("*.py"), *(ROOT / "scripts" / "figures").rglob("*.py")])
 SCOPES = (ast.Module, ast.FunctionDef, ast.ClassDef)
-UNITS = "[TGM]?FLOP/s|[KMGT]i?B(?:/s)?|TB a second|bytes a clock|FLOP a clock|[µmn]?s|seconds|[kMG]Hz|%|percent"
-NUMBER = re.compile(rf"\d(?:[\d.,]*\d)?{VALUE}?(?: million| billion)? (?:{UNITS})(?!\w)")
-MARK = re.compile(r"<!--.*?-->")
-GIVEN = "<!-- given -->"  # a setting, or a figure whose source the page names
-
-
-def quantities(found):
-    """(number and unit, whether something vouches for it here) of each number with a unit in these blocks."""
-    sure = {
-        (each.line, start) for each in equations(found) if each.verdict in ("holds", "marked") for start in each.numbers
-    }
-    for block in (block for block in found if not block.text.startswith("#")):  # a heading may quote what is wrong
-        for match in NUMBER.finditer(MARK.sub(lambda mark: " " * len(mark[0]), block.text)):
-            before = block.text[: match.start()]
-            vouched = (
-                (block.line, match.start()) in sure
-                or VALUE in match.group()
-                or before.count(CLAIM) % 2 == 1
-                or block.text.startswith(GIVEN, match.end())
-            )
-            yield match.group().replace(VALUE, ""), vouched, before[-40:]
-
-
-@cache
-def vouched(page):
-    return {quantity for quantity, sure, _ in quantities(blocks(page)) if sure}
-
-
-def known(page):
-    """The quantities that are computed on this page, and on the chapters of which it is the sheet."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    chapters = re.findall(r"\((?:\.\./)?(chapters/[\w-]+\.md)", text) if page.startswith("whiteboard/") else []
-    return vouched(page).union(*map(vouched, chapters))
 
 
 @pytest.mark.parametrize("page", sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")))

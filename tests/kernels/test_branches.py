@@ -82,7 +82,8 @@ def drive_flash():
 
 
 def drive_formats():
-    from tests.kernels.formats.test_value import FORMATS, codes_of, decoder_of, encoder_of, on
+    from tests.kernels.formats.test_value_triton import decoder_of, encoder_of, on
+    from tests.kernels.formats.value_oracle import FORMATS, codes_of
 
     for format in FORMATS:
         yield on(torch.device("cpu"), encoder_of(format), torch.randn(5))

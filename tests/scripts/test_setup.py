@@ -85,6 +85,12 @@ def test_the_site_needs_no_torch(machine):
     assert installed(machine) == {"site"}
 
 
+def test_a_snippet_needs_the_library_alone(machine):
+    setup.main("run")
+    assert installed(machine) == {"library"}
+    assert not any("npm" in command or "chromium" in command for command in machine.commands)
+
+
 def test_another_lock_sets_up_again(machine):
     setup.main("site")
     machine.commands.clear()

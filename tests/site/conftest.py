@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import sync_playwright
 
 from scripts import browser as chosen
@@ -72,16 +73,22 @@ class Copy:
         beside.replace(self.root / path)
         return text
 
-    def build(self) -> subprocess.CompletedProcess:
+    def build(self, **environment: str) -> subprocess.CompletedProcess:
         """The strict build, into ``site/`` of the copy."""
-        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/")
+        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/", **environment)
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    built = mkdocs("build", "--strict", "--site-dir", str(folder), SITE_URL="http://127.0.0.1/handbook/")
-    assert built.returncode == 0, built.stderr
+def site(tmp_path_factory, worker_id) -> Path:
+    """Built once a run: the process that comes first builds, and the others wait for it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+    folder = shared / "site"
+    with FileLock(shared / "site.lock"):
+        if not folder.exists():
+            built = mkdocs("build", "--strict", "--site-dir", str(own / "built"), SITE_URL="http://127.0.0.1/handbook/")
+            assert built.returncode == 0, built.stderr
+            (own / "built").rename(folder)
     return folder
 
 
@@ -90,6 +97,22 @@ def pages(site) -> list[str]:
     """The address of every page, relative to the site's root: "", "chapters/three-matmuls/" and so on."""
     found = sorted(path.parent.relative_to(site).as_posix() for path in site.rglob("index.html"))
     return ["" if name == "." else f"{name}/" for name in found]
+
+
+@pytest.fixture(params=["of_each_kind", pytest.param("all", marks=[pytest.mark.every_page, pytest.mark.timeout(3600)])])
+def walked(request, site, pages) -> list[str]:
+    """What a browser goes through: every chapter, each page of its own kind, and the longest of each other folder.
+
+    All pages of such a folder come from one template. `make test-all` goes through them all.
+    """
+    if request.param == "all":
+        return pages
+    folders = {}
+    for page in pages:
+        folders.setdefault(page.rpartition("/")[0].rpartition("/")[0], []).append(page)
+    alike = [of_folder for folder, of_folder in folders.items() if folder not in ("", "chapters")]
+    longest = {max(of_folder, key=lambda page: (site / page / "index.html").stat().st_size) for of_folder in alike}
+    return [page for page in pages if page in folders[""] + folders["chapters"] or page in longest]
 
 
 @pytest.fixture(scope="session")
@@ -133,6 +156,8 @@ def visit(browser, url):
         for pattern, handler in (routes or {}).items():
             page.route(pattern, handler)
         assert page.goto(url + path).ok
+        page.wait_for_selector("[data-opens]", state="attached")  # scripts run when the page has been shown
+        page.evaluate("new Promise((started) => setTimeout(started))")
         return page
 
     open_page.errors = errors

@@ -1,6 +1,7 @@
 """The site as a person meets it: in both schemes, on narrow screens, by its search, on paper."""
 
 import io
+import json
 import re
 from unicodedata import normalize
 
@@ -14,8 +15,7 @@ from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LIBRARY = "**/plotly.min.js"
-pytestmark = pytest.mark.timeout(1800)  # many a test goes through every page
-TOGGLE = "document.querySelector('label[for^=__palette]:not([hidden])').click()"
+TOGGLE = "[...document.querySelectorAll('.hb-scheme')].find((button) => button.checkVisibility()).click()"
 LABELS = "'.hb-plot :is(.legendtext, .xtick text, .ytick text, .xtitle, .ytitle)'"
 INKS = f"[...new Set([...document.querySelectorAll({LABELS})].map((label) => getComputedStyle(label).fill))].join()"
 # What paper gets: each figure's inks, and whether it scales to the column.
@@ -43,37 +43,61 @@ def all_or_skip(page, selector: str) -> list:
     return found
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_pages_draw_their_figures_and_axe_finds_nothing(visit, pages, scheme):
-    for path in [*pages, "404.html"]:
-        page = visit(path, scheme)
-        assert page.evaluate(SCHEME) == NAMES[scheme]
-        scroll_through(page)
-        page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
-        page.add_script_tag(path=str(AXE))
-        found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
-        assert not found, [(path, rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
+def axe(page, options: str = "{}") -> list:
+    """What axe has to say of a page with all of its boxes open: the rule, and where it is broken."""
+    page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+    page.add_script_tag(path=str(AXE))
+    found = page.evaluate(f"axe.run({{ resultTypes: ['violations'], ...{options} }})")["violations"]
+    return [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
 
 
-@pytest.mark.parametrize("width", [390, 1000])
-def test_nothing_scrolls_sideways(visit, pages, width):
-    for path in pages:
-        page = visit(path, width=width)
-        scroll_through(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-        for box in page.query_selector_all(".hb-plot"):
-            assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), path
-
-
-def test_the_library_is_fetched_only_when_a_figure_comes_near(visit, pages):
+def test_pages_draw_their_figures_when_they_come_near_and_axe_finds_nothing(visit, walked):
     fetched = "performance.getEntriesByType('resource').filter((entry) => entry.name.includes('plotly')).length"
-    for path in pages:
-        page = visit(path)
+    for path in [*walked, "404.html"]:
+        page = visit(path, "light")
+        assert page.evaluate(SCHEME) == NAMES["light"]
         page.wait_for_load_state("networkidle")
         assert page.evaluate(fetched) == 0, f"{path or 'index'}: a figure stands within the first screen"
-        if page.query_selector(".hb-plot"):
-            scroll_through(page)
-            assert page.evaluate(fetched) == 1
+        scroll_through(page)
+        assert page.evaluate(fetched) == page.evaluate("+Boolean(document.querySelector('.hb-plot'))"), path
+        assert not (found := axe(page)), (path, found)
+
+
+def test_in_the_dark_pages_draw_their_figures_and_axe_finds_contrast(visit, walked):
+    """All else that axe looks at is the same in both schemes."""
+    for path in [*walked, "404.html"]:
+        page = visit(path, "dark")
+        assert page.evaluate(SCHEME) == NAMES["dark"]
+        scroll_through(page)
+        assert not (found := axe(page, "{ runOnly: ['color-contrast'] }")), (path, found)
+
+
+def nothing_scrolls_sideways(page, path: str, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    for box in page.query_selector_all(".hb-plot"):
+        assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), path
+
+
+def test_on_a_tablet_nothing_scrolls_sideways(visit, walked):
+    for path in walked:
+        page = visit(path, width=1000)
+        scroll_through(page)
+        nothing_scrolls_sideways(page, path, 1000)
+
+
+def test_on_a_phone_nothing_scrolls_sideways_but_what_is_wide_and_can_be_focused(visit, walked):
+    stuck = """() => [...document.querySelectorAll('article *')].filter((e) => e.scrollWidth > e.clientWidth + 1
+        && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0 && e.clientWidth > 0)
+        .map((e) => e.outerHTML.slice(0, 100))"""
+    for path in walked:
+        page = visit(path, width=390)
+        scroll_through(page)
+        nothing_scrolls_sideways(page, path, 390)
+        page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+        try:
+            page.wait_for_function(f"() => !({stuck})().length", timeout=3000)
+        except TimeoutError:
+            pytest.fail(f"{path}: {page.evaluate(stuck)}")
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -124,32 +148,34 @@ def test_native_controls_change_the_figure(visit):
         assert slider.get_attribute("aria-valuetext")
 
 
-def test_what_is_wide_scrolls_and_can_be_focused(visit, pages):
-    stuck = """() => [...document.querySelectorAll('article *')].filter((e) => e.scrollWidth > e.clientWidth + 1
-        && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0 && e.clientWidth > 0)
-        .map((e) => e.outerHTML.slice(0, 100))"""
-    for path in pages:
-        page = visit(path, width=390)
-        page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
-        try:
-            page.wait_for_function(f"() => !({stuck})().length", timeout=3000)
-        except TimeoutError:
-            pytest.fail(f"{path}: {page.evaluate(stuck)}")
-
-
-def test_the_search_index_is_fetched_only_when_someone_searches(visit):
-    def fetched() -> int:
-        return page.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.includes('search_index')).length")
-
+def test_the_search_index_is_fetched_after_all_that_is_shown(visit):
     page = visit(CHAPTER)
     page.wait_for_load_state("networkidle")
-    assert fetched() == 0
-    page.click(".md-search__input")
-    page.keyboard.type("softmax")
-    page.wait_for_selector(".md-search-result__link", timeout=5000)
-    assert fetched() == 1
+    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    index = "performance.getEntriesByType('resource').find(({ name }) => name.endsWith('search_index.json'))"
+    assert page.evaluate(f"{index}.startTime") > loaded
+
+
+def test_the_words_searched_for_are_marked_on_the_page(visit):
     page = visit(f"{CHAPTER}?h=softmax")  # as from a result of the search
     page.wait_for_selector("article mark", timeout=5000)
+
+
+def test_the_browser_works_out_the_style_of_an_element_about_once(browser, url, tmp_path):
+    """What scripts change when they start must not restyle the whole page, which a phone would wait for."""
+    page = browser.new_page()
+    browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
+    assert page.goto(f"{url}chapters/flash-attention/").ok
+    page.wait_for_selector(".md-code__button")
+    page.wait_for_load_state("networkidle")
+    browser.stop_tracing()
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    styled = sum(
+        event.get("args", {}).get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree"
+    )
+    elements = page.evaluate("document.querySelectorAll('*').length")
+    page.close()
+    assert elements < styled < 3 * elements
 
 
 def test_search_leads_to_a_page_that_holds_the_word(visit, url):
@@ -163,8 +189,8 @@ def test_search_leads_to_a_page_that_holds_the_word(visit, url):
     assert "softmax" in page.inner_text("article").lower()
 
 
-def test_paper_has_every_caption_and_alternative_without_scrolling(visit, pages):
-    for path in pages:
+def test_paper_has_every_caption_and_alternative_without_scrolling(visit, walked):
+    for path in walked:
         page = visit(path)
         captions = page.eval_on_selector_all("figcaption", "(all) => all.map((e) => e.textContent)")
         alternatives = page.eval_on_selector_all(".hb-alternative", "(all) => all.map((e) => e.textContent)")

@@ -11,12 +11,12 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-import torch
 from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.site import figures, glossary, quotes
+from scripts.site.fences import figures, symbols
+from scripts.site.pages import glossary
 from tests.site.conftest import awaits
 
 BASE = "http://127.0.0.1/handbook/"
@@ -51,14 +51,7 @@ def runs(page: str) -> list[str]:
 
 def drawn_from(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
-    return set(re.findall(r'records\.table\("(\w+)"', figures.paths()[figure].read_text()))
-
-
-def unprinted(number: str) -> str:
-    """``−5·10⁻⁹`` as Python writes it: ``-5e-09``."""
-    number = re.sub("^−", "-", number)
-    plain = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-    return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$", lambda power: f"e{int(power[1].translate(plain)):+03d}", number)
+    return set(re.findall(r'records\.table\("(\w+)"', figures.paths(ROOT)[figure].read_text()))
 
 
 def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
@@ -75,7 +68,7 @@ def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
 
 
 def says_how_to_run(notice, name: str) -> bool:
-    return f"{name} awaits its run" in notice.get_text() and f".venv/bin/python {records.path(name).relative_to(ROOT)}" in notice.get_text()
+    return f"{name} awaits its run" in notice.get_text() and f"make run SNIPPET={name};" in notice.get_text()
 
 
 def test_there_is_a_page_for_everything(pages):
@@ -103,7 +96,7 @@ def test_every_pre_is_a_quotation(articles):
 
 def todays(mark: str) -> str:
     if mark.startswith("kernels."):
-        return quotes.quote(mark).text
+        return symbols.quote(mark, ROOT).text
     name, _, tag = mark.partition(":")
     return next(cell.source for cell in records.snippet(name).cells if cell.id == tag)
 
@@ -136,29 +129,22 @@ def test_every_output_says_where_and_when_it_ran(articles):
             assert len(lines) == 1 and says(lines[0], name), f"{page}: {mark}"
 
 
-def test_every_value_is_the_records(articles):
-    """Each ``#!value`` of the page's text, in its order, against the one row that meets its conditions."""
+def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
+    """Which number it is, tests/site/fences/test_values.py says."""
     found = 0
     for page, article in articles.items():
-        quotations = re.findall(r"`#!value ([^`]+)`", written(page))
+        quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", written(page))]
         values = article.find_all(class_="hb-value")
         assert len(values) == len(quotations), page
         found += len(values)
         for value, quotation in zip(values, quotations, strict=True):
-            first, *conditions, specification = quotation.split()
-            name, column = first.split(".", 1)
-            if awaits(name):
-                assert value.get_text() == "[awaits its run]", f"{page}: {quotation}"
-                continue
-            wanted = dict(condition.split("=", 1) for condition in conditions)
-            rows = [row for table in records.read(name).tables() for row in table["rows"] if column in row]
-            rows = [row for row in rows if {key: str(row.get(key)) for key in wanted} == wanted]
-            answers = [format(row[column], specification) for row in rows]
-            assert answers == [unprinted(value.get_text())], f"{page}: {quotation}"
+            if value.get_text() != "[awaits its run]":
+                assert " ".join(value["data-value"].split()) == quotation, page
+                assert re.fullmatch(r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?", value.get_text()), f"{page}: {quotation}"
     assert found
 
 
-def suite_rows(suite: records.Suite) -> list[tuple[str, ...]]:
+def suite_rows(suite: records.Outcome) -> list[tuple[str, ...]]:
     """File, passed, skipped and seconds, as the table of the suite should have them; at last the sums."""
     counts = [
         (sum(file["passed"].values()), sum(sum(tests.values()) for tests in file["skipped"].values()), file["seconds"])
@@ -169,7 +155,7 @@ def suite_rows(suite: records.Suite) -> list[tuple[str, ...]]:
     return [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
 
 
-def check_suite(article, suite: records.Suite) -> None:
+def check_suite(article, suite: records.Outcome) -> None:
     table = article.find("table", attrs={"data-suite": True})
     rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
     assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == suite_rows(suite)
@@ -184,34 +170,17 @@ def check_suite(article, suite: records.Suite) -> None:
 def test_the_outcome_of_the_suite_is_the_records(articles):
     article = articles["tested/"]
     try:
-        check_suite(article, records.read_suite())
+        check_suite(article, records.tests())
     except records.Missing:
         (notice,) = article.find_all(class_="hb-notice")
         assert "The GPU suite awaits its run" in notice.get_text() and "-m scripts.suite" in notice.get_text()
-
-
-def test_the_outcome_of_the_suite_is_shown_unless_it_is_stale_which_stops_the_build(copy, monkeypatch):
-    monkeypatch.setattr(records, "ROOT", copy.root)
-    stated = dict.fromkeys(records.SUITE_PROVENANCE, "0") | {"date": "2026-11-01", "interpreter": False}
-    files = {
-        "tests/kernels/test_flash.py": {"passed": {"test_a": 2}, "skipped": {"no tools": {"test_b": 3}}, "seconds": 1.5}
-    }
-    records.write_suite(records.Suite(stated | {"digest": records.suite_digest()}, files))
-    built = copy.build()
-    assert built.returncode == 0, built.stderr
-    page = BeautifulSoup((copy.root / "site/tested/index.html").read_text(), "html.parser")
-    check_suite(page.article, records.read_suite())
-    copy.edit("tests/kernels/test_softmax.py", lambda text: f"{text}\n\nCHANGED = True\n")
-    built = copy.build()
-    assert built.returncode != 0
-    assert "tested.md" in built.stderr and "the GPU suite is stale: tests.kernels.test_softmax changed" in built.stderr
 
 
 def test_a_missing_suite_is_said_at_the_end_of_the_build(copy):
     (copy.root / "tests/kernels/gpu.record.json").unlink(missing_ok=True)
     built = copy.build()
     assert built.returncode == 0, built.stderr
-    assert "The GPU suite awaits its run" in built.stderr.rpartition("Converting notebook")[2]
+    assert "The GPU suite awaits its run" in built.stderr.rpartition("written in")[2]
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
@@ -275,26 +244,31 @@ def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
         assert (site / "snippets" / f"{name}.py").read_text() == records.path(name).read_text()
         article = articles[f"snippets/{name}/"]
         assert not article.find_all(["style", "script"])
-        assert {link["href"] for link in article.find_all("a", download=True)} == {f"../{name}.py", f"../{name}.ipynb"}
+        links = {link["href"] for link in article.find_all("a", download=True)}
+        assert links == {f"../{name}.{kind}" for kind in ("py", "ipynb", "zip")}
+        assert all((site / "snippets" / link.removeprefix("../")).is_file() for link in links)
 
 
 @pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="there is no .venv: its Python is what pages name")
 def test_the_printed_command_runs_a_snippet(articles, tmp_path):
-    """Exactly as printed, from the root, by a shell to which nothing was exported."""
+    """As printed, from the root, by a shell to which nothing was exported; what it needs is set up already."""
     name = "flash_first"
     printed = [code.get_text() for code in articles[f"snippets/{name}/"].select("p code")]
-    (command,) = (command for command in printed if f"/{name}.py" in command)
+    (command,) = (command for command in printed if command.startswith("make "))
     clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    run = subprocess.run(command, shell=True, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120)
+    set_up = f"{command} SETUP=@true"
+    run = subprocess.run(set_up, shell=True, cwd=ROOT, env=clean, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
-def test_a_missing_record_is_said_on_its_pages_and_at_the_end_of_the_build(copy):
+@pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
+def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_end(copy):
     (copy.root / "snippets/three_matmuls/scaling.record.ipynb").unlink(missing_ok=True)  # it may be missing as it is
-    built = copy.build()
+    copy.edit("kernels/reference.py", lambda text: text.replace("softmax(dim=-1)", "softmax(dim=-2)", 1))
+    built = copy.build(PREVIEW="1")
     assert built.returncode == 0, built.stderr
-    end = built.stderr.rpartition("Converting notebook")[2]  # what is said once all pages are made
-    assert "scaling awaits its run" in end and "make record" in end
+    end = built.stderr.rpartition("written in")[2]  # what is said once all pages are made
+    assert "scaling awaits its run" in end and "make record" in end and "three_matmuls is stale" in end
     chapter = BeautifulSoup((copy.root / "site" / CHAPTER / "index.html").read_text(), "html.parser")
     cell = chapter.find(attrs={"data-quote": "scaling:measure"}).find_parent(class_="hb-run")
     figure = chapter.find(id="figure-scaling")
@@ -303,21 +277,13 @@ def test_a_missing_record_is_said_on_its_pages_and_at_the_end_of_the_build(copy)
         (notice,) = place.find_all(class_="hb-notice")
         assert says_how_to_run(notice, "scaling"), place
         assert not place.find_all(attrs={"data-record": True}) and not place.find(class_="hb-plot")
-    script = (copy.root / "scripts/figures/three_matmuls/scaling.py").read_text()
+    script = figures.paths(ROOT)["scaling"].read_text()
     alternative = figure.find(class_="hb-alternative").get_text()
     assert len(alternative) > 80 and alternative[:40] in script
     named = {notice.get_text().split()[0] for notice in chapter.find_all(class_="hb-notice")}
     assert named <= {"scaling"} | {name for name in records.names() if awaits(name)}
-
-
-@pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
-def test_a_stale_record_stops_the_build_and_names_snippet_and_module(copy):
-    copy.edit("kernels/cost.py", lambda text: f"{text}\n\nCHANGED = True\n")
-    built = copy.build()
-    assert built.returncode != 0
-    first = min(name for name in records.names() if "kernels.cost" in records.digest(name))
-    assert f"{first} is stale: kernels.cost changed" in built.stderr
-    assert not (copy.root / "site" / CHAPTER).exists()
+    for block in chapter.find_all(attrs={"data-record": re.compile("^three_matmuls:")}):
+        assert block.find_parent(class_="hb-run").find(class_="hb-stale")
 
 
 def test_every_table_of_every_record_stands_under_measurements(articles):
@@ -347,7 +313,7 @@ def test_the_api_has_every_module_and_every_documented_symbol_links_to_it(articl
 
 
 def test_terms_are_explained_where_they_are_used(articles):
-    terms = glossary.terms()
+    terms = glossary.terms(ROOT / "docs")
     assert len(terms) > 40 and all(said.endswith(".") for said in terms.values())
     explained = [tag for page in articles if page.startswith("chapters/") for tag in articles[page].find_all("abbr")]
     assert {tag["title"] for tag in explained} <= set(terms.values())
@@ -359,7 +325,7 @@ def test_every_snippet_is_used_by_a_page(name):
     assert re.search(rf"^``` run\n\s*{name}:|snippets/{name}\.ipynb", DOCS, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", figures.paths())
+@pytest.mark.parametrize("name", figures.paths(ROOT))
 def test_every_figure_is_used_by_a_page(name):
     assert re.search(rf"^\s*``` figure [^\n]*\n\s*{name}\n", DOCS, re.MULTILINE)
 

@@ -122,14 +122,18 @@ def test_a_changed_kernel_puts_notices_in_place_of_outputs_until_it_is_restored(
 
 @needs("scaling")
 def test_a_changed_figure_is_drawn_anew(server):
-    with server.changed("scripts/figures/three_matmuls/scaling.py", lambda text: text.replace('query", row', 'question", row')):
+    with server.changed(
+        "scripts/figures/three_matmuls/scaling.py", lambda text: text.replace('query", row', 'question", row')
+    ):
         server.shows(lambda article: 'of a question"' in plot(article, "scaling"))
     server.shows(lambda article: 'of a query"' in plot(article, "scaling"))
 
 
 @needs("scaling")
 def test_a_changed_cell_is_shown_with_a_notice_in_place_of_its_outputs(server):
-    with server.changed("snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)):
+    with server.changed(
+        "snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)
+    ):
         stale = server.shows(lambda article: "scaling is stale: the snippet itself changed" in notices(article))
         assert not outputs(stale, "scaling") and not plot(stale, "scaling")
         assert "manual_seed(1)" in stale.find(attrs={"data-quote": "scaling:measure"}).get_text()

@@ -18,7 +18,7 @@ HEAD_DIMS = [64, 128, 256]
 TYPES = {"FP32": 4, "FP16 or BF16": 2}
 SHOWN = 4096, 64, "32 heads, batch of 32", "FP32"
 STEPS = ["Q, K, V, each", "scores", "shares", "output"]
-PLACES = [3, 2, 1, 0]  # from the top
+PLACES = [3, 2, 1, 0]  # heights at which the bars lie
 
 
 def figure() -> go.Figure:

@@ -13,13 +13,13 @@ ALT = (
     "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. "
     "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
 )
-HEAD_DIM, ELEMENT_BYTES = 128, 2  # of the snippet
+HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
 LENGTHS = [1024 * 2**doubled for doubled in range(11)]
 PREDICTED = [
     (eager_peak_bytes, plot.Look("three lines, predicted", "accent", "dot")),
     (fused_peak_bytes, plot.Look("FlashAttention, predicted", "query", "dot")),
 ]
-MEASURED = {  # form -> its column where the limit was sought, its look
+MEASURED = {  # form -> its column in the table of the limit, and its look
     "attention": ("peak", plot.Look("three lines, measured", "accent", symbol="circle")),
     "flash_attention": ("fused", plot.Look("FlashAttention, measured", "query", symbol="square")),
     "sdpa_flash": (None, plot.Look("PyTorch's flash backend, measured", "value", symbol="diamond-open")),
@@ -30,8 +30,9 @@ FAILED = plot.Look("three lines, out of memory", "accent", symbol="x")
 def figure() -> go.Figure:
     rows = records.table("prefill_memory", "forward")
     tried = records.table("balloon", "limit")
-    longest = tried[-1]["longest"]  # that fitted
-    last, failed = ({row["n"]: row for row in tried}[n] for n in (longest, longest + tried[-1]["gap"]))
+    longest = tried[-1]["longest"]  # the largest N that fitted
+    at = {row["n"]: row for row in tried}
+    last, failed = at[longest], at[longest + tried[-1]["gap"]]
 
     fig = go.Figure()
     for count, look in PREDICTED:

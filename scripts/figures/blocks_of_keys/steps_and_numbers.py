@@ -16,7 +16,7 @@ FORMS = {  # form -> look, and where the head dimension stands
     "key_blocks_attention": (plot.Look("key blocks", "query", "solid"), "bottom center"),
 }
 HEAD_DIMS = (256, 128, 64)
-N, TOKENS, WIDTH = 512, 16384, 2048  # of the snippet prefill_speed: batch times N, heads times head_dim
+N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · N, the width is heads · d
 
 
 def figure() -> go.Figure:

@@ -13,7 +13,7 @@ ALT = (
     "A dashed line across is all the memory of the GPU. A menu chooses the heads of keys and values: with more of them "
     "all three lines rise, and the highest meets the dashed line at a shorter context."
 )
-LAYERS, COUNTED_HEADS = 32, 8  # the second as in the snippet
+LAYERS, COUNTED_HEADS = 32, 8  # the snippet counts 8 heads
 HEADS = {"8 heads": 8, "32 heads": 32, "1 head": 1}
 CONTEXT = [1024 * 2**doubled for doubled in range(11)]
 FORMATS = {

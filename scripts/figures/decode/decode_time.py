@@ -68,7 +68,7 @@ def setting(row: dict) -> str:
 
 
 def gigabytes(row: dict) -> float:
-    return row["read"] * row["median"]  # TB/s by ms
+    return row["read"] * row["median"]  # TB/s times ms
 
 
 def points(rows: list[dict]) -> dict[str, list[list]]:

@@ -11,7 +11,7 @@ ALT = (
     "halved each time the heads are halved. The three lines in PyTorch also become faster, and the fastest of "
     "PyTorch's fused kernels is the lowest, with the first kernel hundreds of times above it."
 )
-N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # of the snippet; the width is heads times head_dim
+N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
 ONE_KEY = plot.Look("one key at a time", "accent", "solid")
 THREE_LINES = plot.Look("the three lines", "soft", "dot")
 FASTEST = plot.Look("PyTorch's fastest", "key", "dash")

@@ -13,7 +13,7 @@ ALT = (
     "is a level dashed line far below. A diamond straight under the circle, just under the dashed line, is what the "
     "counters of the memory saw."
 )
-N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # of the snippet
+N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # as in the snippet
 BLOCKS = [2**doubled for doubled in range(11)]
 ASKED = plot.Look("asked for", "query")
 THREE_LINES = plot.Look("three lines, through HBM (predicted)", "accent", "dot")

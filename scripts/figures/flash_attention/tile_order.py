@@ -18,7 +18,7 @@ PASSES = {  # label -> what a program owns, causal
     "backward, dK and dV": ("keys", False),
     "backward, dK and dV, causal": ("keys", True),
 }
-FIRST_SHOWN = 3  # steps
+FIRST_SHOWN = 3  # the step that is shown when the page opens
 
 
 def visits(owns: str, causal: bool) -> dict[tuple[int, int], int]:

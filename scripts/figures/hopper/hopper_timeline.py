@@ -18,10 +18,10 @@ ALT = (
     "tensor cores stand still during each softmax."
 )
 ROWS = int(H100["wgmma rows"].value)
-BLOCKS = 6  # of keys, that a block of queries sees here
-SHOWN = 4200  # clocks
-ROLES = ("query", "accent", "key")  # of the consumers
-LINES = {  # each line, and how the axis calls it
+BLOCKS = 6  # blocks of keys that a block of queries sees here
+SHOWN = 4200  # clocks that the axis shows
+ROLES = ("query", "accent", "key")  # one for each consumer
+LINES = {  # line -> what the axis calls it
     "busy": None,
     "producer": "producer",
     "tensor cores": "tensor<br>cores",
@@ -32,7 +32,7 @@ LINES = {  # each line, and how the axis calls it
 
 
 class Choice(NamedTuple):
-    """consumers, block_k, stages: of the plan in kernels/hopper/plan.py; a test compares them."""
+    """consumers, block_k and stages are those of the plan in kernels/hopper/plan.py; a test compares them."""
 
     label: str
     head_dim: int
@@ -67,7 +67,7 @@ def schedule(choice: Choice) -> tuple[list[Bar], list[tuple[str, float]]]:
 
     The tensor cores take products in the order in which they were started, and the exp2 units softmaxes.  A consumer
     starts the scores of a block with the values of the block before, and softmax when both are there.  Tiles arrive
-    as soon as they are asked for, and of softmax only exp2 is counted.
+    as soon as they are asked for, and exp2 is the only work of softmax that counts.
     """
     scores = ROWS * choice.block_k
     product = scores * attention_flops(1, choice.head_dim) / 2 / H100["bf16 tensor core"].value

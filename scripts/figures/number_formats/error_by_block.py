@@ -27,7 +27,7 @@ NUMBERS = {  # label in the menu -> distribution and column of the record
     "uniform": ("uniform", "error"),
 }
 SIZES = [8, 16, 32, 64, 128]
-ALL = 512  # where the whole tensor is drawn
+ALL = 512  # where on the axis the whole tensor is drawn
 
 
 def figure() -> go.Figure:

@@ -18,7 +18,7 @@ HALVES = ["high half", "low half"]
 def figure() -> go.Figure:
     codes = records.table("nvfp4_block", "codes")
     (scale,) = records.table("nvfp4_block", "scale")
-    pairs = [(codes[place + 1], codes[place]) for place in range(0, len(codes), 2)]  # high, low
+    pairs = [(codes[place + 1], codes[place]) for place in range(0, len(codes), 2)]  # the high half first
     bits = scale["bits"].replace(" ", "")
     worth = f"{scale['worth']:g}"
     cells = {

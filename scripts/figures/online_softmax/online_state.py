@@ -12,8 +12,8 @@ ALT = (
     "for each block read: the running sum, made of what was kept of the sum before and of what the block brought. "
     "Where the maximum rises, most of the old sum is lost, and the bar falls; where it stays, the bar grows."
 )
-SIZE = 8  # scores a block
-START = 3  # blocks that are read when the page opens
+SIZE = 8  # scores in a block
+START = 3  # blocks that have been read when the page opens
 DOTS = [
     plot.Look("still to come", "soft", symbol="circle-open").scatter("%{y}", "markers", size=5),
     plot.Look("read", "key").scatter("%{y}", "markers", size=5),
@@ -26,11 +26,11 @@ BARS = [plot.Look(name, role).trace("%{name} %{y:.3f}") for name, role in [("kep
 def figure() -> go.Figure:
     blocks = records.table("online_softmax", "arrivals")
     states = [drawn(blocks, read) for read in range(len(blocks) + 1)]
-    shown = zip(states[START]["x"], states[START]["y"], strict=True)
+    first = list(zip(states[START]["x"], states[START]["y"], strict=True))
     fig = make_subplots(rows=2, cols=1, row_heights=[0.62, 0.38], vertical_spacing=0.06)
-    for look, (x, y) in zip([*DOTS, MAXIMUM], shown, strict=False):
+    for look, (x, y) in zip([*DOTS, MAXIMUM], first[:-2], strict=True):
         fig.add_scatter(x=x, y=y, row=1, col=1, **look)
-    for look, (x, y) in zip(BARS, shown, strict=True):
+    for look, (x, y) in zip(BARS, first[-2:], strict=True):
         fig.add_bar(x=x, y=y, showlegend=False, row=2, col=1, **look)
     changes = {str(read): [state, {"xaxis2.title.text": said(blocks, read)}] for read, state in enumerate(states)}
     return plot.page(
@@ -67,11 +67,12 @@ def place(block: dict, within: float) -> float:
 
 
 def kept(blocks: list[dict], index: int) -> float:
-    """What a block leaves of the sum before it."""
+    """What a block leaves of the sum before it; the first block finds none."""
     return blocks[index - 1]["sum"] * blocks[index]["kept"] if index else 0.0
 
 
 def said(blocks: list[dict], read: int) -> str:
+    """The state in words, and how the sum came about."""
     if not read:
         return "maximum \N{MINUS SIGN}∞<br>sum 0, nothing read"
     block = blocks[read - 1]

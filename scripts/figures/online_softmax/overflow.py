@@ -12,7 +12,8 @@ ALT = (
     "keys share the score: the more there are, the sooner each bar ends. Two more bars show random dot products: as "
     "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
 )
-D, SPREADS, EDGE = 64, 3, 125
+D, SPREADS = 64, 3  # the dot products reach three spreads to either side
+EDGE = 125  # where the axis ends
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 

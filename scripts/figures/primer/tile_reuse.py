@@ -17,7 +17,7 @@ FEEDS = {  # bandwidth in the registry -> look
     "hbm bandwidth": plot.Look("fed from HBM", "accent", "dot"),
 }
 EDGES = [2**doubled for doubled in range(11)]
-NUMBER = 2  # bytes, FP16
+NUMBER_BYTES = 2  # of FP16
 
 
 def figure() -> go.Figure:
@@ -25,11 +25,11 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for constant, look in FEEDS.items():
         bandwidth = H100[constant].value
-        ridge = peak / bandwidth * NUMBER  # the edge from which on the peak can be fed
+        ridge = peak / bandwidth * NUMBER_BYTES  # from this edge on, the peak can be fed
         edges = sorted({*EDGES, ridge})
         fig.add_scatter(
             x=edges,
-            y=[attainable(edge / NUMBER, peak, bandwidth) / 1e12 for edge in edges],
+            y=[attainable(edge / NUMBER_BYTES, peak, bandwidth) / 1e12 for edge in edges],
             **look.scatter(f"edge %{{x:.0f}}, {look.name.removeprefix('fed ')}: %{{y:.3g}} TFLOP/s"),
         )
     return plot.page(

@@ -14,7 +14,7 @@ ALT = (
     "bytes are those counted with caches flushed, counted with caches kept, or predicted."
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
-HEAD_DIM = 128  # of the snippet
+HEAD_DIM = 128  # as in the snippet
 REACHED = plot.Look("reached on an H100", "key", "solid")
 LOOKS = {name: (plot.Look(name, "query", symbol="circle"), "bottom right") for name in ("QKᵀ", "scale", "softmax")}
 LOOKS["PV"] = (plot.Look("PV", "query", symbol="circle"), "top left")

@@ -13,7 +13,7 @@ ALT = (
     "softmax takes longest by far, about three times as long as its bytes would. Scale and softmax have "
     "no arithmetic to speak of."
 )
-HEAD_DIM = 128  # of the snippet
+HEAD_DIM = 128  # as in the snippet
 TAKEN = plot.Look("taken", "query")
 BYTES = plot.Look("its bytes, as a copy", "key")
 ARITHMETIC = plot.Look("its arithmetic, as a large matmul", "soft")

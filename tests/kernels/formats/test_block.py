@@ -2,89 +2,23 @@
 
 import math
 
-import ml_dtypes
-import numpy as np
 import pytest
 import torch
-import triton
-import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, Scheme, dequantize, quantize
-from kernels.formats.block_triton import dequantize_blocks, load_blocks, quantize_blocks, quantize_nvfp4
+from kernels.formats.block_triton import quantize_blocks
 from kernels.formats.value import E2M1, E4M3, E5M2, E8M0
+from tests.kernels.formats.block_oracle import (
+    SCHEMES,
+    SHAPES,
+    codes_and_scales_are_right,
+    data,
+    every_scheme,
+)
 
-SCHEMES = {scheme.name: scheme for scheme in (NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS)}
-SHAPES = [(1,), (15,), (16,), (17,), (3, 33), (2, 3, 257), (0,), (0, 5), (5, 0)]
-ELEMENTS = {E2M1: (ml_dtypes.float4_e2m1fn, 6.0), E4M3: (ml_dtypes.float8_e4m3fn, 448.0)}
-LARGEST_FP32 = torch.finfo(torch.float32).max
-
-every_scheme = pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
 hypothesis_settings = settings(deadline=None, derandomize=True, max_examples=40)
-
-
-def data(*shape):
-    """Rows and values of very different size, zeros of both signs and a row of zeros among them."""
-    x = torch.randn(shape) * torch.randn(shape).exp() * 10 * torch.randn(*shape[:-1], 1).exp()
-    flat = x.view(-1)
-    flat[5::11] = 0.0
-    flat[7::13] = -0.0
-    if x.ndim > 1 and len(x) > 1:
-        x[1] = 0.0
-    return x
-
-
-# The oracle: NumPy, a block after the other; FP64 wherever a result is exact there, and ml_dtypes to round.
-
-
-def to_code(values, element):
-    dtype, largest = ELEMENTS[element]
-    return np.clip(np.float32(values), -largest, largest).astype(dtype).view(np.uint8)
-
-
-def oracle(x, scheme, tensor_scale=None):
-    """Bytes of codes, scales and the tensor's scale, of a tensor [..., n] of finite values."""
-    rows = x.double().reshape(-1, x.shape[-1]).numpy()
-    largest = ELEMENTS[scheme.element][1]
-    if scheme.tensor_scaled and tensor_scale is None:
-        tensor_scale = np.float32(np.abs(rows).max()) / np.float32(largest * (448 if scheme.scale == E4M3 else 1)) or 1
-    whole = np.float32(1.0 if tensor_scale is None else tensor_scale)
-    all_codes, all_scales = [], []
-    for row in rows:
-        codes, size = [], scheme.block or len(row)
-        for start in range(0, len(row), size):
-            block = row[start : start + size]
-            amax = np.float32(np.abs(block).max())
-            unit = np.float32(1.0)
-            if scheme.scale == E4M3:
-                scale = to_code(amax / np.float32(6.0) / whole, E4M3)
-                unit = np.float32(scale.view(ml_dtypes.float8_e4m3fn))
-            elif scheme.scale == E8M0:
-                power = math.frexp(amax)[1] - 1 - {6.0: 2, 448.0: 8}[largest] if amax else -127
-                scale = np.uint8(max(power, -127) + 127)
-                unit = np.float32(2.0 ** (int(scale) - 127))
-            elif scheme.block:
-                scale = unit = amax / np.float32(largest) if amax else np.float32(1.0)
-            if scheme.block:
-                all_scales.append(scale)
-            inverse = np.float32(1.0) / whole / unit if unit else np.float32(0.0)
-            codes += list(to_code(np.float32(block) * inverse, scheme.element))
-        if scheme.element == E2M1:
-            codes = [int(low) + 16 * int(high) for low, high in zip(codes[::2], [*codes[1::2], 0], strict=False)]
-        all_codes += codes
-    return np.uint8(all_codes), np.array(all_scales), tensor_scale
-
-
-def codes_and_scales_are_right(function, scheme, x, tensor_scale=None):
-    """Two verdicts on what a function like ``quantize`` gives."""
-    quantized = function(x, scheme, tensor_scale=tensor_scale)
-    codes, scales, whole = oracle(x.cpu(), scheme, tensor_scale)
-    if scheme.tensor_scaled:
-        assert np.float32(quantized.tensor_scale.cpu()) == np.float32(whole)
-    mine = None if quantized.scales is None else quantized.scales.cpu().numpy().ravel()
-    scales_are_right = mine is None if not scheme.block else (mine == scales).all()
-    return bool((quantized.codes.cpu().numpy().ravel() == codes).all()), bool(scales_are_right)
 
 
 @every_scheme
@@ -118,111 +52,6 @@ def test_a_block_of_nvfp4_by_hand():
     assert bytes(quantized.codes.tolist()).hex(" ").upper() == "D7 20 64 A0 83 15 6F 2C"
     assert dequantize(quantized).tolist() == [0.75 * value for value in rounded]
     assert quantized.codes.numel() + quantized.scales.numel() == 9  # bytes, and the tensor's scale
-
-
-# Kernels against the reference.
-
-
-def bits(x):
-    return x.view(torch.int32) if x.dtype == torch.float32 else x
-
-
-def same(a, b):
-    """Bit for bit, but for the bits of a NaN."""
-    a, b = (x.cpu() for x in (a, b))
-    nan = a.isnan()
-    return a.shape == b.shape and nan.equal(b.isnan()) and bits(a)[~nan].equal(bits(b)[~nan])
-
-
-def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
-    expected = quantize(x, scheme, tensor_scale=tensor_scale)
-    for function in (quantize, quantize_blocks):  # the reference is the same on every device
-        actual = function(x.to(device), scheme, tensor_scale=tensor_scale)
-        assert actual.scheme == scheme and actual.shape == x.shape
-        assert same(actual.codes, expected.codes)
-        for name in ("scales", "tensor_scale"):
-            mine, other = getattr(actual, name), getattr(expected, name)
-            assert (mine is None and other is None) or same(mine, other)
-        for undo in (dequantize, dequantize_blocks):
-            values = undo(actual)
-            assert values.dtype == torch.float32 and same(values, dequantize(expected))
-
-
-SPECIAL = [torch.inf, -torch.inf, torch.nan, 1e-40, -1e-45, 1e38, -LARGEST_FP32, 2.0**-126, 0.0, -0.0]
-DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
-
-
-@every_scheme
-@pytest.mark.parametrize("shape", [*SHAPES, (5, 1030)], ids=str)
-def test_kernels_are_the_reference_bit_for_bit(scheme, shape, device):
-    assert_kernels_agree(data(*shape), scheme, device=device)
-
-
-@every_scheme
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, device):
-    x = data(48, 80).to(dtype).t()
-    whole = torch.tensor(0.0371) if scheme.tensor_scaled else None
-    expected = quantize(x, scheme, tensor_scale=whole)
-    actual = quantize_blocks(x.to(device), scheme, tensor_scale=None if whole is None else whole.to(device))
-    assert same(actual.codes, expected.codes)
-    assert scheme.block is None or same(actual.scales, expected.scales)
-
-
-@every_scheme
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("whole", [None, 2.0**-117, 2.0**117])
-def test_kernels_agree_on_special_values(scheme, whole, device):
-    x = data(len(SPECIAL) + 2, 150)
-    for row, value in enumerate(SPECIAL):
-        x[row, 3] = value  # in a block with others
-        x[row, 128:144] = value  # a block of nothing else
-    x[-1] *= 1e-38
-    assert_kernels_agree(x, scheme, whole if scheme.tensor_scaled else None, device)
-
-
-def near_ties(tensor_scale):
-    """Blocks whose scale is a tie in E4M3, or off by one or two units in the last place; values likewise in E2M1."""
-    scales = torch.arange(0x7F, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
-    neighbours = torch.arange(-2, 3, dtype=torch.int32)
-    whole = torch.tensor(tensor_scale).double()  # FP32's number
-    amax = (3 * (scales[:-1] + scales[1:]) * whole).float()
-    amax = (amax.view(torch.int32)[:, None] + neighbours).view(torch.float32).flatten()
-    unit = np.float32(to_code(amax.numpy() / np.float32(6) / np.float32(tensor_scale), E4M3).view("float8_e4m3fn"))
-    ties = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], dtype=torch.float64)
-    values = (ties * (torch.tensor(unit).double() * whole)[:, None]).float()
-    lower, upper = values.nextafter(values * 0), values.nextafter(values * 2)
-    return torch.cat([amax[:, None], values, -lower, upper[:, :1]], -1)
-
-
-@pytest.mark.parametrize("tensor_scale", [1.0, 0.0371])
-def test_near_ties(tensor_scale, device):
-    x = near_ties(tensor_scale)
-    x = torch.cat([x, x.roll(1, -1)], -1)[:, : 16 + 14]  # a last block that is not full
-    assert codes_and_scales_are_right(quantize, NVFP4, x, tensor_scale) == (True, True)
-    assert_kernels_agree(x, NVFP4, tensor_scale, device)
-    for scheme in (FP8, FP8_BLOCKS):
-        assert codes_and_scales_are_right(quantize, scheme, x) == (True, True)
-        assert_kernels_agree(x, scheme, device=device)
-
-
-@triton.jit
-def device_function_kernel(x, codes, scales, tensor_scale, rows, ROWS: tl.constexpr, BLOCKS: tl.constexpr):
-    row = tl.arange(0, ROWS)[:, None]
-    block = row * BLOCKS + tl.arange(0, BLOCKS)[None, :]
-    packed, scale = quantize_nvfp4(load_blocks(x + 16 * block, row + 0 * block < rows).to(tl.float32), tensor_scale)
-    tl.store(codes + 8 * block[:, :, None] + tl.arange(0, 8), packed)
-    tl.store(scales + block, scale)
-
-
-def test_the_device_function_does_rows_of_blocks(device):
-    x = data(4, 32)
-    codes = torch.full((4, 16), 0xAA, dtype=torch.uint8, device=device)
-    scales = torch.full((4, 2), 0xAA, dtype=torch.uint8, device=device)
-    device_function_kernel[(1,)](x.to(device), codes, scales, 0.0371, 3, ROWS=4, BLOCKS=2)
-    x[3] = 0.0  # beyond the rows: nothing is read, zeros are quantised
-    expected = quantize(x, NVFP4, tensor_scale=0.0371)
-    assert same(codes, expected.codes) and same(scales, expected.scales)
 
 
 # Wrong versions, which the oracle must tell from right ones.
@@ -498,16 +327,6 @@ def test_powers_of_two_pass_through(scheme, x, exponent):
 def test_bad_input_is_named(function, x, scheme, options, error, words):
     with pytest.raises(error, match=words):
         function(x, scheme, **options)
-
-
-def test_what_the_kernels_refuse(device):
-    with pytest.raises(ValueError, match="x requires a gradient"):
-        quantize_blocks(torch.zeros(16, requires_grad=True, device=device), NVFP4)
-    other = NVFP4._replace(name="NVFP4 of 8", block=8)
-    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
-        quantize_blocks(torch.zeros(16, device=device), other)
-    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
-        dequantize_blocks(quantize(torch.zeros(16, device=device), other))
 
 
 @pytest.mark.parametrize("block", [1, 3, 8, 64])

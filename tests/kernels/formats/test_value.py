@@ -5,18 +5,14 @@ answer otherwise than ``encode`` does, ``DIFFERENCES`` says so, and nothing else
 """
 
 import math
-from functools import cache
 
 import ml_dtypes
 import numpy as np
 import pytest
 import torch
-import triton
-import triton.language as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.formats import value_triton
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -31,103 +27,25 @@ from kernels.formats.value import (
     unpack_e2m1,
     values,
 )
+from tests.kernels.formats.test_value_triton import encoder_of, on
+from tests.kernels.formats.value_oracle import (
+    FLOATS,
+    FORMATS,
+    ML,
+    TORCH,
+    boundaries,
+    cases,
+    codes_of,
+    each,
+    errs,
+    every,
+    ml_encode,
+    ml_values,
+    random_bits,
+    same_numbers,
+)
 
-FLOATS = [E4M3, E5M2, E2M1]
-FORMATS = [*FLOATS, E8M0]
-ML = {
-    "E4M3": ml_dtypes.float8_e4m3fn,
-    "E5M2": ml_dtypes.float8_e5m2,
-    "E2M1": ml_dtypes.float4_e2m1fn,
-    "E8M0": ml_dtypes.float8_e8m0fnu,
-}
-TORCH = {"E4M3": torch.float8_e4m3fn, "E5M2": torch.float8_e5m2, "E8M0": torch.float8_e8m0fnu}
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # numpy, of NaN
-
-
-def each(wanted):
-    return pytest.mark.parametrize("format", wanted, ids=lambda format: format.name)
-
-
-# Oracles.
-
-
-def ml_encode(x, format):
-    return torch.from_numpy(x.cpu().numpy().astype(ML[format.name]).view(np.uint8))
-
-
-def ml_values(format):
-    """Every number of the format, FP64, by code."""
-    codes = np.arange(2**format.bits, dtype=np.uint8)
-    return torch.from_numpy(codes.view(ML[format.name]).astype(np.float64))
-
-
-def nearest(x, format):
-    """The code of the nearest number in the table, by distance in FP64; of two, the even one.  No NaN."""
-    numbers = ml_values(format)[: format.largest + 1]
-    magnitude = x.double().cpu().abs()
-    if format == E8M0:
-        below = torch.searchsorted(numbers, magnitude, right=True) - 1
-        return below.clamp(min=0).masked_fill(magnitude.isinf(), 0xFF).byte()
-    magnitude = magnitude.clamp(max=numbers[-1])
-    above = torch.searchsorted(numbers, magnitude)
-    below = (above - 1).clamp(min=0)
-    further_up = (numbers[above] - magnitude) - (magnitude - numbers[below])
-    even = torch.where(above % 2 == 0, above, below)
-    code = torch.where(further_up < 0, above, torch.where(further_up > 0, below, even))
-    return (code + (x.cpu().signbit().int() << format.bits - 1)).byte()
-
-
-# Inputs.
-
-
-def every(dtype):
-    return torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(dtype)
-
-
-def boundaries(format, dtype):
-    """Every number, every midpoint and the end of the range, and the numbers just below and above, of both signs."""
-    numbers = ml_values(format)[: format.largest + 1]
-    past_the_end = 2 * numbers[-1] - numbers[-2]
-    middle = (numbers + torch.cat([numbers[1:], past_the_end[None]])) / 2
-    edges = torch.tensor([0.0, torch.finfo(dtype).tiny, torch.finfo(dtype).max, torch.inf], dtype=torch.float64)
-    at = torch.cat([numbers, middle, past_the_end[None], edges]).to(dtype)
-    away = torch.full_like(at, torch.inf)
-    beside = torch.cat([at, torch.nextafter(at, away), torch.nextafter(at, -away)])
-    return torch.cat([beside, -beside])
-
-
-def random_bits(n=2**14):
-    x = torch.randint(-(2**31), 2**31, (n,), dtype=torch.int64, generator=torch.Generator().manual_seed(0))
-    return x.to(torch.int32).view(torch.float32)
-
-
-@cache
-def cases(format):
-    """By name: numbers without NaN, and the code that each should have."""
-    inputs = {
-        "every BF16": every(torch.bfloat16),
-        "every FP16": every(torch.float16),
-        "FP32 boundaries": boundaries(format, torch.float32),
-        "FP64 boundaries": boundaries(format, torch.float64),
-        "random FP32 bits": random_bits(),
-        "random FP32 in range": random_bits().view(torch.int32).float() * (1.1 * min(format.max, 1e6) / 2**31),
-    }
-    inputs = {name: x[~x.isnan()] for name, x in inputs.items()}
-    return {name: (x, nearest(x, format)) for name, x in inputs.items()}
-
-
-def codes_of(format, device=None):
-    return torch.arange(2**format.bits, dtype=torch.uint8, device=device)
-
-
-# Decoding.
-
-
-def same_numbers(actual, expected):
-    """Bit for bit; any NaN is NaN."""
-    actual, expected = actual.cpu().float(), expected.cpu().float()
-    bits = [x.masked_fill(x.isnan(), torch.nan).view(torch.int32) for x in (actual, expected)]
-    return bits[0].equal(bits[1])
 
 
 @each(FORMATS)
@@ -200,14 +118,6 @@ def test_e4m3_by_hand(device):
     assert decode(encode(x, E4M3), E4M3).tolist() == [6.5, 16.0, 20.0, 448.0, -(2**-9)]
 
 
-# Encoding.
-
-
-def errs(encoder, format, case="FP64 boundaries", device="cpu"):
-    x, expected = cases(format)[case]
-    return not encoder(x.to(device), format).cpu().equal(expected)
-
-
 @each(FORMATS)
 def test_every_rounding_goes_to_the_nearest_code_and_ties_to_the_even_one(format, device):
     assert [case for case in cases(format) if errs(encode, format, case, device)] == []
@@ -243,6 +153,8 @@ def test_e8m0_agrees_with_the_tools_on_powers_of_two(device):
 
 
 NAN = math.nan
+
+
 # format, number, encode's code, ml_dtypes', torch's: where versions or signs of NaN differ, each that may be
 DIFFERENCES = [
     (E4M3, NAN, 0x7F, 0x7F, {0x7F}),
@@ -304,182 +216,11 @@ def test_what_was_decoded_encodes_to_the_same_code(format, device):
     assert int(finite.sum()) == {"E4M3": 254, "E5M2": 248, "E2M1": 16, "E8M0": 255}[format.name]
 
 
-# Wrong encoders, each of which the table of numbers must tell from the right one.
-
-
-def steps(x, format):
-    magnitude = x.double().abs().nan_to_num(posinf=1e300).clamp(max=format.max)
-    exponent = magnitude.clamp(min=format.smallest_normal).log2().floor()
-    return magnitude / 2 ** (exponent - format.mantissa_bits), exponent
-
-
-def wrong(round):
-    def encoder(x, format):
-        count, exponent = steps(x, format)
-        code = round(count) + (exponent - 1 + format.bias) * 2**format.mantissa_bits
-        return (code.int() + (x.signbit().int() << format.bits - 1)).byte()
-
-    return encoder
-
-
-def no_subnormals(x, format):
-    return encode(torch.where(x.abs() < format.smallest_normal, torch.zeros_like(x).copysign(x), x), format)
-
-
-def rounded_to_bf16_first(x, format):
-    return encode(x.bfloat16(), format)
-
-
-def rounded_to_fp32_first(x, format):
-    return encode(x.float(), format)
-
-
-def minus_zero_lost(x, format):
-    return encode(x + 0.0, format)
-
-
-def wraps(x, format):
-    codes = encode(x.clamp(-format.max, format.max), format)
-    return codes + (x.abs() > format.max).byte()
-
-
-WRONG = [
-    ("ties away from zero", wrong(lambda count: (count + 0.5).floor())),
-    ("ties towards zero", wrong(lambda count: (count - 0.5).ceil())),
-    ("cut off", wrong(torch.floor)),
-    ("no subnormal numbers", no_subnormals),
-    ("rounded twice, by way of BF16", rounded_to_bf16_first),
-    ("rounded twice, by way of FP32", rounded_to_fp32_first),
-    ("-0 becomes 0", minus_zero_lost),
-    ("does not saturate", wraps),
-]
-
-
-@each(FLOATS)
-@pytest.mark.parametrize("encoder", [x[1] for x in WRONG], ids=[x[0] for x in WRONG])
-def test_a_wrong_encoder_is_rejected(encoder, format):
-    assert errs(encoder, format)
-
-
-@each(FLOATS)
-def test_they_differ_from_a_right_one_in_the_rounding_alone(format):
-    assert not errs(wrong(torch.round), format)
-
-
-def test_an_e8m0_scale_rounded_to_the_nearest_is_rejected():
-    assert errs(lambda x, format: encode(x * 4 / 3, format), E8M0)
-
-
-# The same inside a Triton kernel.
-
-
-@triton.jit
-def apply(inputs, outputs, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(outputs + i, FUNCTION(tl.load(inputs + i, i < n)), i < n)
-
-
-def on(device, function, x):
-    """A device function of every element, by a kernel: FP32 -> uint8 or uint8 -> FP32; the result on the CPU."""
-    x = x.to(device).contiguous()
-    out = torch.empty(x.shape, dtype=torch.uint8 if x.is_floating_point() else torch.float32, device=device)
-    block = 1024 if device.type == "cuda" else 2**17
-    apply[(triton.cdiv(x.numel(), block),)](x, out, x.numel(), FUNCTION=function, BLOCK=block)
-    return out.cpu()
-
-
-def encoder_of(format):
-    return getattr(value_triton, "encode_e8m0_floor" if format == E8M0 else f"encode_{format.name.lower()}")
-
-
-def decoder_of(format):
-    return getattr(value_triton, f"decode_{format.name.lower()}")
-
-
-def in_fp32(format):
-    """Every case that FP32 has: numbers and their codes."""
-    found = [(x.float(), expected) for x, expected in cases(format).values() if x.dtype != torch.float64]
-    return (torch.cat(x) for x in zip(*found, strict=True))
-
-
-@each(FORMATS)
-def test_the_device_function_encodes_bit_for_bit(format, device):
-    x, expected = in_fp32(format)
-    assert on(device, encoder_of(format), x).equal(expected)
-
-
-@each(FORMATS)
-def test_the_device_function_decodes_bit_for_bit(format, device):
-    assert same_numbers(on(device, decoder_of(format), codes_of(format)), values(format))
-
-
-@triton.jit
-def line_rounded_twice(x):
-    """encode_e2m1 with the middle line wrong: the sum with 2 rounds, and then again beside 2^23."""
-    x = tl.where(x < 6.0, x, 6.0)
-    magnitude = tl.minimum(tl.abs(x), 6.0)
-    to_4 = (magnitude + 2.0) + 8388608.0
-    lines = tl.minimum(tl.minimum(magnitude * 2.0 + 8388608.0, to_4), magnitude * 0.5 + 8388612.0)
-    return (lines.to(tl.uint32, bitcast=True) | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
-
-
-@triton.jit
-def by_way_of_fp32_subnormals(x):
-    """encode_e2m1 with its subnormal numbers laid over FP32's, where the last bit of x is lost."""
-    bits = (tl.minimum(tl.abs(x), 6.0) * 2.0**-126).to(tl.uint32, bitcast=True)
-    code = (bits + 0x1FFFFF + ((bits >> 22) & 1)) >> 22
-    return (code | ((x.to(tl.uint32, bitcast=True) >> 28) & 8)).to(tl.uint8)
-
-
-@triton.jit
-def unsigned(x):
-    return value_triton.encode_e2m1(tl.abs(x))
-
-
-@pytest.mark.parametrize("function", [line_rounded_twice, by_way_of_fp32_subnormals, unsigned])
-def test_a_wrong_device_function_is_rejected(function, device):
-    x, expected = in_fp32(E2M1)
-    assert not on(device, function, x).equal(expected)
-
-
-@triton.jit
-def to_e4m3_in_hardware(x):
-    return x.to(tl.float8e4nv).to(tl.uint8, bitcast=True)
-
-
-@triton.jit
-def to_e5m2_in_hardware(x):
-    return x.to(tl.float8e5).to(tl.uint8, bitcast=True)
-
-
-@triton.jit
-def from_e4m3_in_hardware(code):
-    return code.to(tl.float8e4nv, bitcast=True).to(tl.float32)
-
-
-@triton.jit
-def from_e5m2_in_hardware(code):
-    return code.to(tl.float8e5, bitcast=True).to(tl.float32)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(
-    "format, to, back",
-    [(E4M3, to_e4m3_in_hardware, from_e4m3_in_hardware), (E5M2, to_e5m2_in_hardware, from_e5m2_in_hardware)],
-    ids=["E4M3", "E5M2"],
-)
-def test_the_gpu_converts_the_same(format, to, back, device):
-    """Hopper's own conversions saturate too; of NaN only that it stays NaN is asked."""
-    x, expected = in_fp32(format)
-    assert on(device, to, x).equal(expected)
-    nan = torch.full((4,), torch.nan)
-    assert decode(on(device, to, nan), format).isnan().all()
-    assert same_numbers(on(device, back, codes_of(format)), values(format))
-
-
 # Properties.
 
 ROW = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
+
+
 NEAR = st.lists(st.floats(-8, 8, width=32), min_size=1, max_size=40)
 hypothesis_settings = settings(deadline=None, derandomize=True, max_examples=60)
 

@@ -5,8 +5,8 @@ import pytest
 from scripts import records
 
 
-@pytest.fixture(autouse=True)
-def table(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def table():
     """``records.table``, as figures and their tests call it."""
     recorded = records.table
 
@@ -16,5 +16,6 @@ def table(monkeypatch):
         except (records.Missing, records.Stale) as error:
             pytest.skip(str(error))
 
-    monkeypatch.setattr(records, "table", found)
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "table", found)
+        yield

@@ -6,15 +6,21 @@ import runpy
 
 import pytest
 
-from scripts.site import figures
+from scripts.records import ROOT
+from scripts.site.fences import figures
 from tests.scripts.figures.controls import choose, controls
 
 ROLES = {"query", "key", "value", "accent", "soft"}
 
 
-@pytest.fixture(params=figures.paths())
+@pytest.fixture(scope="module", params=figures.paths())
 def script(request):
-    return runpy.run_path(str(figures.paths()[request.param]))
+    return runpy.run_path(str(figures.paths(ROOT)[request.param]))
+
+
+@pytest.fixture(scope="module")
+def figure(script):
+    return script["figure"]()
 
 
 def fixed_colours(part, path=""):
@@ -30,37 +36,37 @@ def fixed_colours(part, path=""):
 
 
 def test_each_name_is_the_name_of_one_figure():
-    assert len(figures.paths()) == len(list(figures.FOLDER.glob("*/*.py"))) > 0
+    assert len(figures.paths(ROOT)) == len(list((ROOT / "scripts" / "figures").glob("*/*.py"))) > 0
 
 
-def test_a_figure_leaves_colours_template_and_width_to_the_page(script):
-    figure = script["figure"]().to_plotly_json()
-    assert list(fixed_colours(figure)) == []
-    assert not figure["layout"].get("template") and "width" not in figure["layout"]
-    assert {trace["meta"]["role"] for trace in figure["data"] if "meta" in trace} <= ROLES
+def test_a_figure_leaves_colours_template_and_width_to_the_page(figure):
+    drawn = figure.to_plotly_json()
+    assert list(fixed_colours(drawn)) == []
+    assert not drawn["layout"].get("template") and "width" not in drawn["layout"]
+    assert {trace["meta"]["role"] for trace in drawn["data"] if "meta" in trace} <= ROLES
 
 
-def test_a_figure_fits_a_phone_and_does_not_move_under_a_finger(script):
-    layout = script["figure"]().layout
-    assert layout.height <= 420
-    axes = [layout[name] for name in layout.to_plotly_json() if re.match("[xy]axis", name)]
-    assert axes and all(axis.fixedrange for axis in axes)
+def test_a_figure_fits_a_phone_and_does_not_move_under_a_finger(figure):
+    assert figure.layout.height <= 420
+    axes = [axis for name, axis in figure.to_plotly_json()["layout"].items() if re.match("[xy]axis", name)]
+    assert axes and all(axis["fixedrange"] for axis in axes)
 
 
-def test_each_control_leads_somewhere_and_back_to_what_is_shown_first(script):
-    figure = script["figure"]()
-    start = json.loads(figure.to_json())["data"], axes(figure)
+def test_each_control_leads_somewhere_and_back_to_what_is_shown_first(figure):
+    start = state(figure)
     for name, (labels, first) in controls(figure).items():
         assert name and all(labels) and len(set(labels)) == len(labels)
         for label in labels:
             choose(figure, name, label)
-            assert (json.loads(figure.to_json())["data"], axes(figure)) != start or label == first
+            assert (state(figure) == start) == (label == first)
         choose(figure, name, first)
-        assert (json.loads(figure.to_json())["data"], axes(figure)) == start
+    assert state(figure) == start
 
 
-def axes(figure):
-    return {name: axis for name, axis in json.loads(figure.to_json())["layout"].items() if "axis" in name}
+def state(figure):
+    """The traces and the axes: what a control can change."""
+    drawn = json.loads(figure.to_json())
+    return drawn["data"], {name: axis for name, axis in drawn["layout"].items() if re.match("[xy]axis", name)}
 
 
 def test_a_text_alternative_is_sentences_without_measured_numbers(script):

@@ -1,5 +1,6 @@
 """The figures of *Online softmax* draw where each type ends, the state after each block, and the factors."""
 
+from itertools import pairwise
 from math import exp, isclose
 
 import pytest
@@ -42,6 +43,8 @@ def test_the_state_after_each_block(read):
     assert list(maximum.y[1::2]) == [block["max"] for block in blocks[:read]]
     sums = [block["sum"] for block in blocks[:read]]
     assert [a + b for a, b in zip(old.y, new.y, strict=True)] == pytest.approx(sums)
+    kept = [before["sum"] * exp(before["max"] - block["max"]) for before, block in pairwise(blocks[:read])]
+    assert list(old.y) == pytest.approx([0, *kept][:read], rel=1e-5)
     assert not read or f"{sums[-1]:.3f}" in figure.layout.xaxis2.title.text
 
 

@@ -15,7 +15,8 @@ def test_a_tooltip_has_the_name_of_its_trace_and_no_second_box():
 
 
 @pytest.mark.parametrize(
-    "size, text", [(1, "1 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**36, "64 GiB"), (2**52, "4 PiB")]
+    "size, text",
+    [(1, "1 B"), (1023, "1023 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**36, "64 GiB"), (2**52, "4 PiB")],
 )
 def test_a_size_is_in_its_largest_unit(size, text):
     assert plot.binary(size) == text

@@ -11,13 +11,16 @@ import time
 
 import pytest
 
-from scripts import records
-from tests.scripts.conftest import House
+from scripts.records.store import STATED
+from tests.scripts.records.conftest import House
+
+KERNELS = {"launch", "kernel", "warmed_up", "given", "helper", "innermost"}  # neither forgotten nor bystander
+SNIPPETS = ["chain", "child", "kernel", "table"]
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A house in which every snippet and the suite have been run, though Jupyter knows another ``python3``."""
+    """A house in which every snippet and the kernels' tests have been run, though Jupyter knows another ``python3``."""
     root = tmp_path_factory.mktemp("recorded") / "house"
     house = House(root)
     decoy = root / "jupyter" / "kernels" / "python3" / "kernel.json"
@@ -25,39 +28,38 @@ def recorded(tmp_path_factory):
     decoy.write_text(json.dumps({"argv": ["false"], "display_name": "Not this one", "language": "python"}))
     house.run = house.command(JUPYTER_PATH=str(root / "jupyter"))
     assert house.run.returncode == 0, house.run.stderr
-    assert house.suite().returncode == 0
+    assert house.record_tests().returncode == 0
     return house
 
 
 @pytest.fixture
-def read(recorded, monkeypatch):
-    monkeypatch.setattr(records, "ROOT", recorded.root)
-    return records.read
+def read(recorded):
+    return recorded.read
 
 
-def test_every_record_is_up_to_date_after_the_run(recorded, read):
+def test_every_record_is_up_to_date_after_the_run(recorded):
     assert recorded.run.stderr == ""
-    assert [read(name).name for name in records.names()] == ["chain", "kernel", "table"]
-    assert recorded.beside_snippets() == [f"{name}.record.ipynb" for name in ("chain", "kernel", "table")]
+    assert recorded.reader().names() == SNIPPETS and recorded.reader().faults() == {}
+    assert recorded.beside_snippets() == [f"{name}.record.ipynb" for name in SNIPPETS]
 
 
-def test_progress_is_a_line_a_cell_with_its_seconds(recorded):
-    lines = recorded.run.stdout.splitlines()
-    assert lines[0] == "chain on A stand-in for a GPU"
-    assert lines[1].split()[:2] == ["1/2", "functions"] and lines[1].endswith(" s")
+def test_progress_is_a_line_a_snippet_with_its_seconds(recorded):
+    lines = [line.split() for line in recorded.run.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [[f"{number}/4", name] for number, name in enumerate(SNIPPETS, start=1)]
+    assert all(float(line[2]) > 0 and line[3:] == ["s"] for line in lines)
 
 
-def test_outputs_stand_beside_their_cells(read):
+def test_outputs_stand_beside_their_cells(recorded, read):
     functions, methods = read("chain").outputs.values()
     assert functions[0].text == "12\n"
     assert methods[0].data["text/plain"] == "4"
-    assert [cell.get("execution_count") for cell in records.compose("chain").cells] == [None, 1, 2]
+    assert [cell.get("execution_count") for cell in recorded.reader().compose("chain").cells] == [None, 1, 2]
     assert methods[0].execution_count == 2
 
 
 def test_provenance_comes_from_the_kernel(read):
     stated = read("chain").provenance
-    assert stated.keys() == records.PROVENANCE
+    assert stated.keys() == STATED | {"executed"}
     assert (stated["gpu"], stated["torch"], stated["cuda"]) == ("A stand-in for a GPU", "0.1", "0.2")
     assert (stated["triton"], stated["driver"], stated["interpreter"]) == ("0.3", "0.4", False)
     assert stated["python"] == sys.version.split()[0]
@@ -75,8 +77,13 @@ def test_executed_lists_functions_and_methods_that_were_called(read):
 
 
 def test_executed_lists_launched_kernels_and_their_helpers(read):
-    names = {"launch", "kernel", "helper", "innermost"}  # neither warmed_up nor forgotten nor bystander
-    assert read("kernel").executed == {f"kernels.launch:{name}" for name in names}
+    assert read("kernel").executed == {f"kernels.launch:{name}" for name in KERNELS}
+
+
+def test_executed_lists_what_another_python_ran_that_the_snippet_started(read):
+    names = {"child:apart", "child:inside", *(f"launch:{name}" for name in KERNELS)}
+    assert read("child").executed == {f"kernels.{name}" for name in names}
+    assert read("child").outputs["apart"][0].text == "7\n"
 
 
 def test_what_watches_leaves_no_name_and_the_kernel_runs_in_the_root_and_imports_from_it(read):
@@ -85,7 +92,7 @@ def test_what_watches_leaves_no_name_and_the_kernel_runs_in_the_root_and_imports
 
 
 def test_tables_of_the_run_can_be_read(read):
-    assert records.table("table", "cubes") == [{"n": 3, "cube": 27.0}]
+    assert read("table").table("cubes") == [{"n": 3, "cube": 27.0}]
     assert [table["name"] for table in read("table").tables()] == ["squares", "cubes"]
 
 
@@ -108,96 +115,6 @@ def test_what_is_up_to_date_is_not_run_again(recorded):
     assert (run.returncode, run.stdout) == (0, "every snippet's record is up to date\n")
 
 
-def test_what_watches_sees_the_same_on_every_python(house, any_python):
-    """Without Jupyter: 3.12 watches by another means than 3.11, and the other Pythons have no nbclient."""
-    script = "from scripts import watch; watch.start(); {}; watch.report()"
-    seen = {}
-    for name in ("chain", "kernel"):
-        body = f"exec(open('snippets/chapter/{name}.py').read()); exec(open('snippets/chapter/{name}.py').read())"
-        run = [any_python, "-c", script.format(body)]
-        environment = house.environment(PYTHONPATH=os.pathsep.join(map(str, (house.root, house.root / "stubs"))))
-        printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True, check=True)
-        seen[name] = json.loads(printed.stdout.splitlines()[-1])["executed"]
-    names = ("Counter.__init__", "Counter.at", "Counter.double", "Counter.up", "double")
-    assert seen["chain"] == [*(f"kernels.base:{name}" for name in names), "kernels.middle:quadruple"]
-    assert seen["kernel"] == [f"kernels.launch:{name}" for name in ("helper", "innermost", "kernel", "launch")]
-
-
-def test_a_launch_in_a_thread_that_python_did_not_start_is_seen(house, any_python):
-    """Python 3.11 sees of such a thread only who launches; from 3.12 every function is seen."""
-    script = "from scripts import watch; watch.start(); from kernels.threads import apart; apart(1); watch.report()"
-    environment = house.environment(PYTHONPATH=os.pathsep.join(map(str, (house.root, house.root / "stubs"))))
-    run = [any_python, "-c", script]
-    printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True, check=True)
-    seen = set(json.loads(printed.stdout.splitlines()[-1])["executed"])
-    least = {f"kernels.threads:{name}" for name in ("apart", "backward", "launch", "kernel")}
-    assert least <= seen <= least | {"kernels.threads:helper"}
-    ask = [any_python, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
-    assert ("kernels.threads:helper" in seen) == (subprocess.run(ask).returncode == 0)
-
-
-CUSTOM_OPERATOR = """
-import torch, triton
-from torch import Tensor
-
-
-@triton.jit
-def forward_kernel(x):
-    pass
-
-
-@triton.jit
-def backward_kernel(x):
-    pass
-
-
-@torch.library.custom_op("house::twice", mutates_args=())
-def twice(x: Tensor) -> Tensor:
-    forward_kernel[(1,)](x)
-    return 2 * x
-
-
-@torch.library.custom_op("house::twice_backward", mutates_args=())
-def twice_backward(gradient: Tensor) -> Tensor:
-    backward_kernel[(1,)](gradient)
-    return 2 * gradient
-
-
-def backward(context, gradient):
-    return twice_backward(gradient)
-
-
-twice.register_autograd(backward)
-"""
-
-RUN_CUSTOM_OPERATOR = """
-import _thread, torch
-from triton.runtime.jit import JITFunction
-from scripts import watch
-JITFunction.run = lambda *arguments, **options: None  # there is no GPU
-watch.start()
-from kernels.operator import twice
-x = torch.ones(3, requires_grad=True)
-y, over = twice(x), _thread.allocate_lock()
-over.acquire()
-_thread.start_new_thread(lambda: (y.sum().backward(), over.release()), ())
-over.acquire()
-assert x.grad.tolist() == [2, 2, 2]
-watch.report()
-"""
-
-
-def test_kernels_of_a_custom_operator_and_of_its_backward_pass_are_seen(house):
-    """With the real torch and the real Triton; the backward pass in another thread."""
-    (house.root / "kernels" / "operator.py").write_text(CUSTOM_OPERATOR)
-    environment = os.environ | {"PYTHONPATH": str(house.root), "TRITON_INTERPRET": "0"}
-    run = [sys.executable, "-c", RUN_CUSTOM_OPERATOR]
-    printed = subprocess.run(run, cwd=house.root, env=environment, capture_output=True, text=True)
-    assert printed.returncode == 0, printed.stderr
-    names = ["backward", "backward_kernel", "forward_kernel", "twice", "twice_backward"]
-    assert json.loads(printed.stdout.splitlines()[-1])["executed"] == [f"kernels.operator:{name}" for name in names]
-
-
 def check_without_jupyter(house, *names):
     """``--check`` where Jupyter's packages and a GPU are not to be had."""
     script = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
@@ -209,27 +126,27 @@ def check_without_jupyter(house, *names):
 def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path):
     house = House(tmp_path / "house")
     shutil.copytree(recorded.path("chain").parent, house.path("chain").parent, dirs_exist_ok=True)
-    shutil.copy(recorded.suite_path, house.suite_path)
+    shutil.copy(recorded.outcome_path, house.outcome_path)
     check = check_without_jupyter(house)
     assert (check.returncode, check.stdout) == (0, "every record is up to date\n"), check.stderr
-    house.edit("kernels/launch.py", "def launch", "unused = 1\n\n\ndef launch")
+    house.edit("kernels/launch.py", "return innermost(x)", "return innermost(-x)")
     house.path("table").unlink()
     check = check_without_jupyter(house)
-    stale, missing, suite = check.stdout.splitlines()
+    child, kernel, missing, tests = check.stdout.splitlines()
     assert check.returncode == 1
-    assert "kernel is stale: kernels.launch changed" in stale and "table has not been run yet" in missing
-    assert "the GPU suite is stale: kernels.launch changed" in suite
+    assert "child is stale: kernels.launch:helper changed" in child
+    assert "kernel is stale: kernels.launch:helper changed" in kernel and "table has not been run yet" in missing
+    assert "the kernels' tests is stale: kernels.launch changed" in tests
     assert check_without_jupyter(house, "chain").returncode == 0
     assert "there is no snippet chian" in check_without_jupyter(house, "chian").stderr
 
 
 @pytest.fixture
-def old(house, monkeypatch):
+def old(house):
     """A house with a record of the snippet ``fails``, from before it failed."""
     house.snippet("fails", '# %% tags=["start"]\nprint("it ran")\n')
     assert house.command("fails").returncode == 0
     house.before = house.path("fails").read_bytes()
-    monkeypatch.setattr(records, "ROOT", house.root)
     return house
 
 
@@ -249,7 +166,7 @@ def test_the_others_are_run_when_one_fails(old):
     old.snippet("fails", '# %% tags=["broken"]\n1 / 0\n')
     run = old.command("fails", "table")
     assert run.returncode == 1 and run.stderr.count("not recorded: ") == 1
-    assert records.read("table").name == "table" and old.path("fails").read_bytes() == old.before
+    assert old.read("table").name == "table" and old.path("fails").read_bytes() == old.before
 
 
 def test_a_snippet_that_cannot_be_kept_leaves_the_record(old):
@@ -265,6 +182,7 @@ def test_a_snippet_that_cannot_be_kept_leaves_the_record(old):
     )
     expect_stop(old, '# %% tags=["path"]\nprint("see /home/someone/file")', "absolute path /home/someone/file")
     expect_stop(old, '# %% tags=["here"]\nimport os\n\nos.getcwd()', f"absolute path {old.root}")
+    expect_stop(old, '# %% tags=["large"]\nprint("word " * 50_000)', "cell large of fails left an output of 250 KB")
     switch = 'import os\n\nos.environ["TRITON_INTERPRET"] = "1"'
     expect_stop(old, f'# %% tags=["switch"]\n{switch}', "switched Triton's interpreter on")
     edit = (
@@ -275,40 +193,40 @@ def test_a_snippet_that_cannot_be_kept_leaves_the_record(old):
 
 def test_without_a_gpu_nothing_is_run_or_written(house):
     run = house.command(GPU="none")
-    assert (run.returncode, run.stdout) == (1, "")
+    assert run.returncode == 1 and run.stdout.split() == ["1/4", "chain"]
     assert "no GPU (torch 0.1): chain was not run, nothing was written" in run.stderr
-    assert not house.path("chain").parent.exists()
+    assert house.beside_snippets() == []
 
 
 def test_in_the_interpreter_nothing_is_run(house):
     run = house.command(TRITON_INTERPRET="1")
-    assert (run.returncode, run.stdout) == (1, "")
+    assert run.returncode == 1 and run.stdout.split() == ["1/4", "chain"]
     assert "TRITON_INTERPRET is set" in run.stderr
-    assert not house.path("chain").parent.exists()
+    assert house.beside_snippets() == []
 
 
 def test_an_unknown_name_is_refused_with_the_list(house):
     run = house.command("chain", "chian")
     assert (run.returncode, run.stdout) == (1, "")
-    assert "no snippet is called chian; there are: chain, kernel, table" in run.stderr
+    assert "no snippet is called chian; there are: chain, child, kernel, table" in run.stderr
 
 
-def test_only_what_is_stale_is_run_unless_asked(house, monkeypatch):
-    assert house.command("table", "chain").returncode == 0
+def test_only_what_is_stale_is_run_unless_asked(house):
+    for name in SNIPPETS:
+        house.pretend(name)
     house.edit("kernels/base.py", "2 * x", "x + x")
-    ran = [line.split()[0] for line in house.command().stdout.splitlines() if " on " in line]
-    assert ran == ["chain", "kernel"]
-    ran = [line.split()[0] for line in house.command("--all").stdout.splitlines() if " on " in line]
-    assert ran == ["chain", "kernel", "table"]
+    ran = [line.split()[1] for line in house.command().stdout.splitlines()]
+    assert ran == ["chain"]
+    ran = [line.split()[1] for line in house.command("--all").stdout.splitlines()]
+    assert ran == SNIPPETS
 
 
-def test_killed_at_random_moments_every_record_is_whole(house, monkeypatch):
-    monkeypatch.setattr(records, "ROOT", house.root)
-    house.snippet("long", '# %% tags=["text"]\nprint("line\\n" * 100_000)\n')
+def test_killed_at_random_moments_every_record_is_whole(house):
+    house.snippet("long", '# %% tags=["text"]\nprint("line\\n" * 30_000)\n')
     started = time.monotonic()
     assert house.command("long").returncode == 0
     whole_run = time.monotonic() - started
-    before = records.read("long").outputs
+    before = house.read("long").outputs
     moments = random.Random(0)
     for _ in range(5):
         command = [sys.executable, "-m", "scripts.record", "long", "long"]
@@ -316,4 +234,4 @@ def test_killed_at_random_moments_every_record_is_whole(house, monkeypatch):
         time.sleep(moments.uniform(0, 1.2 * whole_run))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        assert records.read("long").outputs == before
+        assert house.read("long").outputs == before

@@ -1,4 +1,4 @@
-"""Kernels: one that is launched with its helpers, one that is only compiled, one that nobody asks for."""
+"""Kernels: one that is launched with its helpers, one given to it, one only compiled, one that nobody asks for."""
 
 import triton
 
@@ -18,10 +18,15 @@ def bystander(x):
     return x
 
 
+@triton.jit
+def given(x):
+    return x
+
+
 @triton.autotune
 @triton.jit
-def kernel(x, bystander):
-    helper(x).bystander(bystander)
+def kernel(x, bystander, operators):
+    helper(x).bystander(operators[0](bystander))
 
 
 @triton.jit
@@ -36,5 +41,5 @@ def forgotten(x):
 
 def launch(x):
     warmed_up.warmup(x, grid=(1,))
-    kernel[(1,)](x, x)
+    kernel[(1,)](x, x, (given,))
     return x

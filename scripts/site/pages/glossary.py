@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from scripts.records import ROOT
-
-PAGE = "glossary.md"
 TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
 
 
-def terms() -> dict[str, str]:
+def terms(docs: Path) -> dict[str, str]:
     """term -> explanation, in plain words, of the terms that are explained on hover."""
-    text = (ROOT / "docs" / PAGE).read_text(encoding="utf-8").partition("## Terms\n")[2].partition("\n## ")[0]
+    text = (docs / "glossary.md").read_text(encoding="utf-8").partition("## Terms\n")[2].partition("\n## ")[0]
     return {term: re.sub(r" Chapter \d+\.$", "", said.replace("`", "")) for term, said in TERM.findall(text)}
 
 
-def abbreviations() -> str:
+def abbreviations(docs: Path) -> str:
     """Markdown that explains each term, also in the plural and at the start of a sentence."""
     lines = []
-    for term, said in terms().items():
+    for term, said in terms(docs).items():
         plurals = [term, f"{term}s"] if term[-1] not in "0123456789s" else [term]
         for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
             lines.append(f"*[{form}]: {said}")

@@ -11,8 +11,6 @@ import plotly.graph_objects as go
 
 from scripts import records
 
-FOLDER = records.ROOT / "scripts" / "figures"
-
 
 class FigureError(Exception):
     """There is no such figure, or it has no text alternative; the message says which."""
@@ -25,12 +23,12 @@ class Figure:
     alternative: str
     figure: Callable[[], go.Figure]
 
-    def draw(self) -> tuple[str | None, list[str]]:
+    def draw(self, reader: records.Reader) -> tuple[str | None, list[str]]:
         """Plotly's JSON, without a template, and the snippets whose records it was drawn from.
 
-        None in place of the JSON if one of these records is missing or stale.
+        None in place of the JSON if one of these records cannot be had.
         """
-        with records.in_charge().noting() as snippets:
+        with reader.noting() as snippets:
             try:
                 drawing = self.figure().update_layout(template=None).to_json()
             except (records.Missing, records.Stale):
@@ -38,16 +36,16 @@ class Figure:
         return drawing, sorted(snippets)
 
 
-def paths() -> dict[str, Path]:
+def paths(root: Path) -> dict[str, Path]:
     """Where the script of each figure lies: in the folder of the first chapter that shows it."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*/*.py"))}
+    return {path.stem: path for path in sorted((root / "scripts" / "figures").glob("*/*.py"))}
 
 
-def load(name: str) -> Figure:
-    path = paths().get(name)
+def load(name: str, root: Path) -> Figure:
+    path = paths(root).get(name)
     if not path:
         raise FigureError(f"{name}: there is no scripts/figures/*/{name}.py")
     script = runpy.run_path(str(path))
     if not script.get("ALT"):
-        raise FigureError(f"{name}: {path.relative_to(FOLDER.parents[1])} has no ALT, its text alternative")
+        raise FigureError(f"{name}: {path.relative_to(root)} has no ALT, its text alternative")
     return Figure(script["ALT"], script["figure"])

@@ -3,12 +3,14 @@
     snippet.table.column key=value … FORMAT          the one row that answers
     least snippet.table.column key=value … FORMAT    the least of all rows that answer; ``most`` likewise
     snippet.table.column key=a/b key=value … FORMAT  row a's number divided by row b's
-    least snippet.table.column key=a/b … FORMAT      the least ratio of all pairs that agree in the columns that select
+    least snippet.table.column key=a/b … FORMAT      the least ratio of all pairs that agree in the other columns that
+                                                     select, which stand before the first column of floats
     hardware.H100."hbm bandwidth" T .2f              a constant of the registry of hardware
     cost.square_bytes(8192, 2) Mi .0f                a cost function of literal arguments, or a field of what it returns
 
-A value is compared as ``str()`` prints it; quotes keep a value with spaces or a slash together. A word before FORMAT
-scales the number: k M G T Ki Mi Gi Ti divide it, m u n multiply it, and % multiplies it by 100.
+A value is compared as ``str()`` prints it; quotes keep one with spaces together. A slash makes no ratio where a row has
+the whole as its value, such as heads=32/8. A word before FORMAT scales the number: k M G T Ki Mi Gi Ti divide it,
+m u n multiply it, and % multiplies it by 100.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from types import ModuleType
 
 from scripts.records import Record
@@ -35,11 +38,11 @@ class ValueFault(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """``selectors``: column -> the value that is wanted there, or the two values of a ratio."""
+    """``selectors``: column -> the value that is wanted there, or the two values of a ratio with a slash between."""
 
     extreme: str
     address: str
-    selectors: dict[str, tuple[str, ...]]
+    selectors: dict[str, str]
     scale: str
     format: str
 
@@ -84,9 +87,7 @@ def parse(text: str) -> Question:
         key, equals, value = word.partition("=")
         if not equals or key in selectors:
             raise ValueFault(f"{word} selects no row; {wanted}")
-        selectors[key] = tuple(part.replace('"', "") for part in split(value, "/"))
-    if sum(len(values) > 1 for values in selectors.values()) > 1 or any(len(v) > 2 for v in selectors.values()):
-        raise ValueFault("a ratio is of two rows: one selector has one slash; a value with a slash stands in quotes")
+        selectors[key] = value.replace('"', "")
     return Question(extreme, address, selectors, scale, format_spec)
 
 
@@ -112,42 +113,49 @@ def of_record(question: Question, record: Record) -> object:
     for key in (column, *question.selectors):
         if key not in columns:
             raise ValueFault(f"{record.name}.{name} has no column {key}; it has: {', '.join(columns)}")
-    compared = [key for key, values in question.selectors.items() if len(values) > 1]
-    if question.extreme:
-        found = ratios(rows, column, question, compared[0]) if compared else numbers(rows, column, question)
-        return EXTREMES[question.extreme](found)
-    plain = {key: values[0] for key, values in question.selectors.items()}
-    first = only(rows, plain)[column]
+    compared = [
+        key for key, value in question.selectors.items() if "/" in value and not those(rows, {key: value})
+    ]
     if not compared:
-        return first
-    second = only(rows, plain | {compared[0]: question.selectors[compared[0]][1]})[column]
-    return divided(first, second)
+        if question.extreme:
+            return EXTREMES[question.extreme](numbers(rows, column, question.selectors))
+        return only(rows, question.selectors)[column]
+    sides = question.selectors[compared[0]].split("/")
+    if len(compared) > 1 or len(sides) != 2:
+        raise ValueFault("a ratio is of two rows: one selector holds one slash")
+    first, second = (question.selectors | {compared[0]: side} for side in sides)
+    if question.extreme:
+        return EXTREMES[question.extreme](ratios(rows, column, compared[0], first, second))
+    return divided(only(rows, first)[column], only(rows, second)[column])
 
 
-def numbers(rows: list[dict], column: str, question: Question) -> list[float]:
+def numbers(rows: list[dict], column: str, wanted: dict[str, str]) -> list[float]:
     """The column's numbers in all rows that answer."""
-    answering = those(rows, {key: values[0] for key, values in question.selectors.items()})
+    answering = those(rows, wanted)
     found = [row[column] for row in answering if row[column] is not None]
     if not found:
         raise ValueFault(f"{len(answering)} rows answer, and none has a number")
     return found
 
 
-def ratios(rows: list[dict], column: str, question: Question, compared: str) -> list[float]:
-    """The ratio of each pair of rows that differ in ``compared`` and agree in all other columns that select rows."""
-    plain = {key: values[0] for key, values in question.selectors.items() if key != compared}
-    kinds = {key: {type(row[key]) for row in rows} for key in rows[0]}
-    select = [key for key in kinds if kinds[key] <= {str, int, bool} and key not in (column, compared)]
+def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], second: dict[str, str]) -> list[float]:
+    """The ratio of each pair of rows that differ in ``compared`` and agree in all other columns that select rows:
+    those which stand before the first column of measured numbers, which are floats.
+
+    first, second: what is wanted of the two rows of a pair
+    """
+    select = [*takewhile(lambda key: not any(isinstance(row[key], float) for row in rows), rows[0])]
+    select = [key for key in select if key not in (column, compared)]
     sides = []
-    for value in question.selectors[compared]:
-        answering = [row for row in those(rows, plain | {compared: value}) if row[column] is not None]
+    for wanted in (first, second):
+        answering = [row for row in those(rows, wanted) if row[column] is not None]
         sides.append({tuple(row[key] for key in select): row[column] for row in answering})
         if len(sides[-1]) != len(answering):
-            raise ValueFault(f"rows with {compared}={value} agree in {', '.join(select)}: nothing tells them apart")
-    first, second = sides
-    if not first.keys() & second.keys():
+            raise ValueFault(f"rows with {compared}={wanted[compared]} agree in {', '.join(select)}: which is meant?")
+    above, below = sides
+    if not above.keys() & below.keys():
         raise ValueFault(f"no two rows that differ in {compared} agree in {', '.join(select)}")
-    return [divided(first[key], second[key]) for key in first if key in second]
+    return [divided(above[key], below[key]) for key in above if key in below]
 
 
 def those(rows: list[dict], wanted: dict[str, str]) -> list[dict]:

@@ -6,13 +6,21 @@ import json
 import re
 from datetime import date
 from html import escape
+from pathlib import Path
 
-from scripts.records import TABLE, Outcome, Record, RecordError
-from scripts.site import quotes
+from scripts.records import TABLE, Missing, Outcome, Record, RecordError
+from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
+TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def cell_html(record: Record | None, name: str, tag: str) -> str:
+    """What a cell left when it was recorded; nothing if it awaits its run or, in a preview, is new."""
+    recorded = record.outputs.get(tag, []) if record else []
+    return "".join(output_html(output, f"{name}:{tag}") for output in recorded)
 
 
 def output_html(output: dict, mark: str) -> str:
@@ -51,7 +59,7 @@ def table_html(table: dict, mark: str | None = None) -> str:
     caption = escape(table["name"].replace("_", " "))
     marked = f' data-record="{mark}"' if mark else ""
     return (
-        f'<div class="hb-table" data-search-exclude{marked}><table><caption>{caption}</caption>'
+        f'<div class="hb-table" data-search-exclude{marked}><table class="hb-grid"><caption>{caption}</caption>'
         f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -66,7 +74,7 @@ def folded_table_html(table: dict) -> str:
     )
 
 
-def suite_html(suite: Outcome) -> str:
+def suite_html(suite: Outcome, root: Path) -> str:
     """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
     rows, reasons, totals = [], [], [0, 0, 0.0]
     for path, file in suite.files.items():
@@ -74,7 +82,8 @@ def suite_html(suite: Outcome) -> str:
         skipped = [*file["skipped"].items()]
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        rows.append(suite_row(f"{escape(quotes.purpose(path))}<br><code>{name}</code>", counts))
+        purpose = symbols.purpose(path, root) if (root / path).is_file() else "No longer there."  # in a preview
+        rows.append(suite_row(f"{escape(purpose)}<br><code>{name}</code>", counts))
         reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
     table = (
@@ -101,7 +110,7 @@ def number(value: float) -> str:
 
 
 def as_printed(text: str) -> str:
-    """``-5e-09`` as print has it: ``−5·10⁻⁹``."""
+    """``-5e-09`` as print has it, with a minus sign: ``−5·10⁻⁹``."""  # noqa: RUF002
     text = re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
     return re.sub("^-", "\N{MINUS SIGN}", text)
 
@@ -121,6 +130,40 @@ def alternative_html(text: str) -> str:
     return f'<p class="hb-alternative">{escape(text)}</p>'
 
 
+def ran_html(
+    record: Record | Outcome | None, fault: RecordError | None, name: str, how: str, url: str | None = None
+) -> str:
+    """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
+    make it.
+
+    url: where the snippet's page is, if that is not the page itself
+    """
+    if record:
+        return (stale_html(fault) if fault else "") + provenance_html(record, url)
+    return notice_html(f"{name} awaits its run on a GPU. {how}" if isinstance(fault, Missing) else str(fault))
+
+
+def to_run(snippet: str) -> str:
+    return f"To run it yourself: make run SNIPPET={snippet}; to record it: make record."
+
+
+def downloads_html(snippet: str) -> str:
+    links = (f'<a href="../{snippet}.{kind}" download>{snippet}.{kind}</a>' for kind in ("py", "ipynb", "zip"))
+    return f'<p class="hb-downloads">{" ".join(links)}</p>'
+
+
+def from_nothing_html(snippet: str, repository: str) -> str:
+    """How to run a snippet on a machine that has nothing of the handbook yet."""
+    clone = f"<code>git clone {escape(repository)} handbook</code>, <code>cd handbook</code>"
+    return (
+        "<p>Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer: "
+        f"{clone if repository else 'at the root of a clone of the repository'}, "
+        f"<code>make run SNIPPET={snippet}</code>. That sets up torch and triton, once. Or unpack "
+        f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "
+        f"installed, <code>python {snippet}/{snippet}.py</code> runs it.</p>"
+    )
+
+
 def provenance_html(record: Record | Outcome, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
@@ -130,6 +173,18 @@ def provenance_html(record: Record | Outcome, url: str | None = None) -> str:
         f'<p class="hb-provenance">{name} ran on {ran["gpu"]}, {day.day} {day:%B %Y} · torch {ran["torch"]} · '
         f"triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · Python {ran['python']}</p>"
     )
+
+
+def stale_html(fault: RecordError) -> str:
+    """The mark of an output that a preview shows although its source has changed."""
+    return f'<p class="hb-stale" title="{escape(str(fault))}">recorded from older source</p>'
+
+
+def value_html(question: str, number: str, where: str, fault: RecordError | None = None) -> str:
+    """A number in running text; ``where`` says on hover what it rests on."""
+    marked = f' <span class="hb-stale" title="{escape(str(fault))}">older source</span>' if fault else ""
+    text = f"{escape(as_printed(number))}{marked}"
+    return f'<span class="hb-value" data-value="{escape(question)}" title="{escape(where)}">{text}</span>'
 
 
 def notice_html(text: str) -> str:

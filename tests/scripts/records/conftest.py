@@ -1,4 +1,4 @@
-"""``house``: a house in miniature in a folder of its own, with today's scripts."""
+"""``house``: a handbook in miniature in a folder of its own, with today's scripts."""
 
 import os
 import shutil
@@ -6,12 +6,29 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
-collect_ignore = ["house"]  # its tests are for the house
+from scripts.records import METADATA, Reader
+from scripts.records.cells import is_code
+from scripts.records.digest import digest
+from scripts.records.reader import record_of
+from scripts.records.record import write
 
+collect_ignore = ["miniature"]  # its tests are for the house
+
+EXECUTED = {
+    "chain": [
+        *(f"kernels.base:Counter.{name}" for name in ("__init__", "at", "double", "up")),
+        "kernels.base:double",
+        "kernels.middle:quadruple",
+    ],
+    "child": ["kernels.child:apart"],
+    "kernel": [f"kernels.launch:{name}" for name in ("given", "kernel", "launch", "warmed_up")],
+    "table": ["kernels.other:show"],
+}
 HERE = Path(__file__).parent
-SCRIPTS = HERE.parents[1] / "scripts"
+SCRIPTS = HERE.parents[2] / "scripts"
 
 
 class House:
@@ -19,10 +36,36 @@ class House:
 
     def __init__(self, root: Path):
         self.root = root
-        shutil.copytree(HERE / "house", root, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE / "miniature", root, ignore=shutil.ignore_patterns("__pycache__"))
         (root / "scripts").mkdir()
-        for name in ("__init__.py", "record.py", "records.py", "suite.py", "watch.py"):
+        for name in ("__init__.py", "record.py", "record_tests.py"):
             shutil.copy(SCRIPTS / name, root / "scripts")
+        shutil.copytree(SCRIPTS / "records", root / "scripts/records", ignore=shutil.ignore_patterns("__pycache__"))
+
+    def reader(self, **options) -> Reader:
+        """Of the house as it is now."""
+        return Reader(self.root, **options)
+
+    def read(self, name: str):
+        return self.reader().read(name)
+
+    def faults(self) -> dict[str, str]:
+        """What is wrong with each record, but of those that are missing."""
+        found = {name: str(fault) for name, fault in self.reader().faults().items()}
+        return {name: fault for name, fault in found.items() if "not been run" not in fault}
+
+    def pretend(self, name: str, **provenance) -> None:
+        """Write the record that a run would have left; each cell printed its tag."""
+        reader = self.reader()
+        notebook = reader.snippet(name)
+        for cell in filter(is_code, notebook.cells):
+            cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.id}\n")]
+        executed = EXECUTED.get(name, [])
+        stated = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
+        stated |= {"gpu": "A GPU", "executed": executed, "interpreter": False}
+        stated["digest"] = digest(reader.library, reader.cells(name), executed)
+        notebook.metadata[METADATA] = stated | provenance
+        write(record_of(reader.path(name)), notebook)
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
@@ -30,18 +73,18 @@ class House:
         (self.root / path).write_text(text.replace(old, new))
 
     def snippet(self, name: str, text: str) -> None:
-        (self.root / "snippets" / "chapter" / f"{name}.py").write_text(text)
+        (self.root / "snippets/chapter" / f"{name}.py").write_text(text)
 
     def path(self, name: str) -> Path:
-        return self.root / "snippets" / "chapter" / f"{name}.record.ipynb"
+        return self.root / "snippets/chapter" / f"{name}.record.ipynb"
 
     def beside_snippets(self) -> list[str]:
         """The names of the files beside the snippets, hidden ones too."""
         return sorted(path.name for path in (self.root / "snippets/chapter").iterdir() if path.suffix != ".py")
 
     @property
-    def suite_path(self) -> Path:
-        return self.root / "tests" / "kernels" / "gpu.record.json"
+    def outcome_path(self) -> Path:
+        return self.root / "tests/kernels/gpu.record.json"
 
     def environment(self, **more: str) -> dict[str, str]:
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
@@ -53,9 +96,9 @@ class House:
         """``python -m scripts.record``, the real one."""
         return self.module("scripts.record", *arguments, **environment)
 
-    def suite(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """``python -m scripts.suite``, the real one."""
-        return self.module("scripts.suite", *arguments, **environment)
+    def record_tests(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """``python -m scripts.record_tests``, the real one."""
+        return self.module("scripts.record_tests", *arguments, **environment)
 
     def module(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(

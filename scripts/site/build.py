@@ -1,0 +1,113 @@
+"""One build of the site, from its configuration to the last line that it prints."""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import cached_property
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin
+from mkdocs.utils import get_relative_url
+
+from scripts import records
+from scripts.site import assets, cache, drawings, maths, tables
+from scripts.site.fences import Fences
+from scripts.site.fences.page import Page
+from scripts.site.pages import glossary, order, snippets
+from scripts.site.pages.lists import Lists
+
+log = logging.getLogger("mkdocs.handbook")
+
+
+class Build(BasePlugin):
+    """Its settings stand under ``extra`` in mkdocs.yml.
+
+    preview: show a stale record with a mark; a build that is published stops at it
+    repository: the address that pages tell a reader to clone
+    library: the modules that a value asks besides records
+    chapters: their one order
+    """
+
+    def __init__(self, config):
+        self.started = time.monotonic()
+        self.docs = Path(config.docs_dir)
+        self.settings = config.extra
+        self.reader = records.Reader(stale_too=bool(self.settings["preview"]))
+        self.faults = self.reader.faults()
+        self.stop_at_stale_records()
+        self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
+        self.fences.register(config)
+        paths = {name: self.reader.path(name) for name in self.reader.names()}
+        self.chapters = order.chapters(self.settings["chapters"], self.docs)
+        self.snippets = order.snippets(self.chapters, paths)
+        config.nav = order.navigation(config.nav, self.chapters, self.snippets, self.docs)
+        self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader)
+        self.pages = cache.Pages(config)
+        self.formulas = maths.Formulas()
+        self.say(f"{len(paths)} records read")
+
+    def say(self, step: str) -> None:
+        """A line a step, with its seconds."""
+        now = time.monotonic()
+        log.info("%s in %.1f s", step, now - self.started)
+        self.started = now
+
+    def stop_at_stale_records(self) -> None:
+        stale = self.stale()
+        if stale and not self.settings["preview"]:
+            listed = "\n  ".join(stale)
+            raise PluginError(
+                f"{len(stale)} records are stale, and nothing was built:\n  {listed}\n"
+                "`make record` makes them anew on a GPU; `make site PREVIEW=1` shows them with a mark."
+            )
+
+    def stale(self) -> list[str]:
+        return [str(fault) for fault in self.faults.values() if isinstance(fault, records.Stale)]
+
+    def on_files(self, files, config):
+        for file in snippets.files(config, self.snippets, self.reader):
+            files.append(file)
+        return files
+
+    def on_page_markdown(self, markdown, page, config, files):
+        before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
+        markdown = self.lists.filled(markdown)
+        self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
+        explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
+        if explained:
+            markdown = f"{markdown}\n\n{self.abbreviations}"
+        self.pages.restore(page, markdown, files)
+        return markdown
+
+    @cached_property
+    def abbreviations(self) -> str:
+        return glossary.abbreviations(self.docs)
+
+    def on_page_content(self, html, page, config, files):
+        if self.pages.restored:
+            return html
+        self.fences.page.check(html, self.reader)
+        return self.pages.keep(page, tables.wrap(drawings.inline(html, page.file.src_uri)))
+
+    def on_env(self, env, config, files):
+        self.say(f"{len(files.documentation_pages())} pages read")
+
+    def on_post_page(self, output, page, config):
+        return self.formulas.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
+
+    def on_post_build(self, config):
+        assets.copy(config.site_dir)
+        self.pages.tidy()
+        self.formulas.kept.tidy()
+        snippets.copy_downloads(config.site_dir, self.snippets, self.reader)
+        self.say("pages and downloads written")
+        self.say_faults()
+
+    def say_faults(self) -> None:
+        for name, fault in self.faults.items():
+            if isinstance(fault, records.Missing):
+                log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)
+        if stale := self.stale():
+            log.info("%d records are stale and shown with a mark:\n  %s", len(stale), "\n  ".join(stale))

@@ -1,0 +1,139 @@
+"""What a build made, kept on disk, so that the next build makes anew only what has changed.
+
+A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did not
+ask for is removed at its end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from material.plugins.search.plugin import SearchIndex
+from mkdocs.structure.pages import Page
+
+from scripts.records import ROOT
+
+FOLDER = ROOT / "build" / "cache"
+ROOMS = ("kernels", "snippets", "scripts", "tests", "docs/assets", "mkdocs.yml")  # what a page is made of, but its text
+
+
+class Cache:
+    """Things of one kind.  Whatever a thing depends on is its key."""
+
+    def __init__(self, kind: str):
+        self.folder = FOLDER / kind
+        self.used: set[Path] = set()
+
+    def get(self, *key: object):
+        """What was put there, or None."""
+        path = self.path(key)
+        try:
+            return pickle.loads(path.read_bytes())
+        except (FileNotFoundError, EOFError, pickle.UnpicklingError):  # an empty or broken file is made anew
+            return None
+
+    def put(self, thing, *key: object):
+        """``thing``, once it is kept: whole, or not at all."""
+        path = self.path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{os.getpid()}")
+        partial.write_bytes(pickle.dumps(thing))
+        partial.replace(path)
+        return thing
+
+    def path(self, key: tuple) -> Path:
+        path = self.folder / hashlib.sha256(repr(key).encode()).hexdigest()
+        self.used.add(path)
+        return path
+
+    def tidy(self) -> None:
+        """Remove what was not asked for."""
+        for path in set(self.folder.glob("*")) - self.used:
+            path.unlink(missing_ok=True)
+
+
+class Pages:
+    """Pages as they were rendered, and what the search knows of them."""
+
+    def __init__(self, config):
+        self.surroundings = (digest(ROOMS), installed(), config.site_url, repr(config.extra))
+        self.pages, self.entries = Cache("pages"), Cache("search")
+        self.key: tuple = ()
+        self.restored = False
+        search = config.plugins["material/search"]
+        search.search_index = KeptIndex(self.entries, self.surroundings, **search.config)
+
+    def restore(self, page: Page, markdown: str, files) -> None:
+        """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it.
+
+        A page that asks mkdocstrings for a module is always rendered, since mkdocstrings notes what it has rendered.
+        """
+        names = sorted(file.src_uri for file in files)
+        self.key = () if "\n::: " in markdown else (page.url, markdown, names, self.surroundings)
+        kept = self.pages.get(*self.key) if self.key else None
+        self.restored = kept is not None
+        if self.restored:
+            page.render = lambda config, files: put_back(page, kept, files)
+
+    def keep(self, page: Page, html: str) -> str:
+        """``html``, the finished content of the page that was last asked for, once it is kept."""
+        if self.key and not self.restored:
+            links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
+            self.pages.put((html, page.toc, page._title_from_render, page.present_anchor_ids, links), *self.key)
+        return html
+
+    def tidy(self) -> None:
+        self.pages.tidy()
+        self.entries.tidy()
+
+
+class KeptIndex(SearchIndex):
+    """Material's search index, which parses a page only if it has changed."""
+
+    def __init__(self, kept: Cache, surroundings: tuple, **config):
+        super().__init__(**config)
+        self.kept, self.surroundings = kept, surroundings
+
+    def add_entry_from_context(self, page: Page) -> None:
+        key = (page.url, page.title, page.meta, page.content, self.surroundings)
+        entries = self.kept.get(*key)
+        if entries is None:
+            before = len(self.entries)
+            super().add_entry_from_context(page)
+            self.kept.put(self.entries[before:], *key)
+        else:
+            self.entries += entries
+
+
+def put_back(page: Page, kept: tuple, files) -> None:
+    """What MkDocs's own ``render`` sets."""
+    page.content, page.toc, page._title_from_render, page.present_anchor_ids, links = kept
+    page.links_to_anchors = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}
+
+
+def digest(names: tuple[str, ...]) -> str:
+    """A digest of these files of the repository, and of all files below these folders."""
+    whole = hashlib.sha256()
+    for name in names:
+        for path in sorted(files_below(ROOT / name)):
+            whole.update(hashlib.sha256(path.read_bytes()).digest() + str(path.relative_to(ROOT)).encode())
+    return whole.hexdigest()
+
+
+def files_below(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+    elif path.is_dir() and path.name not in ("__pycache__", "node_modules"):
+        for inner in path.iterdir():
+            yield from files_below(inner)
+
+
+def installed() -> list[str]:
+    """Python and the installed packages, with their versions."""
+    return [sys.version] + sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))

@@ -1,0 +1,197 @@
+"""The fences and the inline value: how code, output, figures and numbers get onto a page.
+
+Each quotes something that a test runs; none accepts code that was typed on the page.
+
+    source    the text of a symbol of kernels/
+    run       a cell of a snippet, what it printed when it was recorded, and where that was
+    figure    a Plotly figure drawn from records
+    record    every table that a snippet left when it was recorded, where that was, and the command
+    suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
+    value     one number in running text, of a record, the hardware registry or a cost function
+
+Two stand only on the pages made of snippets:
+
+    snippet   what to download, where the snippet ran, how to run it
+    cell      a code cell and what it printed when it was recorded
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from html import escape
+from importlib import import_module
+
+from mkdocs.config.defaults import MkDocsConfig
+
+from scripts import records
+from scripts.site.fences import figures, outputs, symbols, values
+from scripts.site.fences.claims import Claims
+from scripts.site.fences.page import FenceError, Page
+
+NAMED = (symbols.SymbolError, figures.FigureError, records.RecordError)  # their messages say all
+
+
+def fence(*known: str):
+    """A formatter that takes these options and loses no error: Markdown would print the fence as text and go on."""
+
+    def decorate(formatter):
+        @wraps(formatter)
+        def guarded(self, body, kind, class_name, options, md, **kwargs):
+            body = body.strip()
+            try:
+                if unknown := options.keys() - set(known):
+                    there = ", ".join(known) or "none"
+                    raise self.page.fail(kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {there}")
+                return formatter(self, body, options, md)
+            except FenceError:
+                raise
+            except Exception as error:
+                why = error if isinstance(error, NAMED) else f"{body}: {type(error).__name__}: {error}"
+                raise self.page.fail(kind, body, why) from error
+
+        return guarded
+
+    return decorate
+
+
+def any_option(language, inputs, options, attrs, md) -> bool:
+    """Superfences prints a fence as text if its options are refused here, so the formatter refuses them."""
+    options.update(inputs)
+    return True
+
+
+class Fences:
+    """The formatters of one build, and the page on which they stand.
+
+    library: the modules that a value asks besides records, ``{"hardware": …, "cost": …}``
+    repository: the address that a reader clones, empty if it is not known
+    """
+
+    def __init__(self, reader: records.Reader, library: dict[str, str], repository: str = ""):
+        self.reader = reader
+        self.library = {name: import_module(module) for name, module in library.items()}
+        self.repository = repository
+        self.page = Page()
+
+    def register(self, config: MkDocsConfig) -> None:
+        """Tell the Markdown extensions of a build who formats what."""
+        formatters = (self.source, self.run, self.figure, self.record, self.suite, self.snippet, self.cell)
+        config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
+            {"name": each.__name__, "class": each.__name__, "format": each, "validator": any_option}
+            for each in formatters
+        ]
+        config.mdx_configs.setdefault("pymdownx.inlinehilite", {})["custom_inline"] = [
+            {"name": "value", "class": "value", "format": self.value}
+        ]
+        config.markdown_extensions.append(Claims())
+
+    @fence("hl_lines")
+    def source(self, name: str, options: dict, md) -> str:
+        symbol = symbols.quote(name, self.reader.root)
+        self.page.quoted.append(name)
+        code = highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title})
+        if symbol.documented:
+            title = f'<a href="{self.page.url_to("api/")}#{symbol.name}">{symbol.title}</a>'
+            code = code.replace(symbol.title, title, 1)
+        return f'<div class="hb-source" data-quote="{name}">{code}</div>'
+
+    @fence()
+    def run(self, mark: str, options: dict, md) -> str:
+        name, _, tag = mark.partition(":")
+        path = self.reader.path(name).relative_to(self.reader.root).as_posix()
+        cells = {cell.id: cell.source for cell in self.reader.snippet(name).cells if cell.cell_type == "code"}
+        if tag not in cells:
+            raise self.page.fail("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
+        code = highlighted(cells[tag], md, {"title": f"{path} · {tag}"})
+        record, ran = self.recorded(name)
+        printed = outputs.cell_html(record, name, tag)
+        return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{printed}{ran}</div>'
+
+    @fence()
+    def snippet(self, name: str, options: dict, md) -> str:
+        record, fault = self.look(name)
+        ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
+        return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
+
+    @fence()
+    def cell(self, mark: str, options: dict, md) -> str:
+        name, _, tag = mark.partition(":")
+        (source,) = (cell.source for cell in self.reader.snippet(name).cells if cell.id == tag)
+        record, _ = self.look(name)
+        code = highlighted(source, md, {})
+        return f'<div class="hb-source" data-quote="{mark}">{code}</div>{outputs.cell_html(record, name, tag)}'
+
+    @fence("caption")
+    def figure(self, name: str, options: dict, md) -> str:
+        caption = options.get("caption")
+        if not caption:
+            raise self.page.fail("figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
+        found = figures.load(name, self.reader.root)
+        drawing, snippets = found.draw(self.reader)
+        drawn_from = [self.recorded(snippet) for snippet in snippets]
+        if drawing:
+            body = outputs.plot_html(drawing, found.alternative) + "".join(ran for _, ran in drawn_from)
+        else:
+            lacking = "".join(ran for record, ran in drawn_from if not record)
+            body = lacking + outputs.alternative_html(found.alternative)
+        return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+
+    @fence()
+    def record(self, name: str, options: dict, md) -> str:
+        record, ran = self.recorded(name)
+        if not record:
+            return ran
+        command = f"<p>The command: <code>.venv/bin/python -m scripts.record {name}</code></p>"
+        tables = "".join(map(outputs.folded_table_html, record.tables()))
+        return f'<div class="hb-record">{ran}{command}{tables or "<p>It prints text alone.</p>"}</div>'
+
+    @fence()
+    def suite(self, name: str, options: dict, md) -> str:
+        if name != records.TESTS:
+            raise self.page.fail("suite", name, f"there is no suite {name}; there is: {records.TESTS}")
+        suite, fault = self.allowed(*self.reader.look_at_tests())
+        ran = outputs.ran_html(suite, fault, "The GPU suite", outputs.TO_RUN_THE_SUITE)
+        return f'<div class="hb-suite">{outputs.suite_html(suite, self.reader.root)}{ran}</div>' if suite else ran
+
+    def value(self, text: str, language: str, class_name: str, md) -> str:
+        """One number; ``values`` has the grammar."""
+        try:
+            question = values.parse(text)
+            if question.snippet:
+                return self.value_of_record(text, question)
+            number, why = values.of_library(question, self.library)
+            return outputs.value_html(text, question.printed(number), why)
+        except (values.ValueFault, records.RecordError) as error:
+            raise self.page.fail("value", text, f"#!value {text}: {error}") from error
+
+    def value_of_record(self, text: str, question: values.Question) -> str:
+        self.page.valued.setdefault(question.snippet, text)
+        record, fault = self.look(question.snippet)
+        if not record:
+            short = "[awaits its run]" if isinstance(fault, records.Missing) else "[stale]"
+            return f'<span class="hb-value" title="{escape(str(fault))}">{short}</span>'
+        number = question.printed(values.of_record(question, record))
+        where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
+        return outputs.value_html(text, number, where, fault)
+
+    def recorded(self, name: str) -> tuple[records.Record | None, str]:
+        """The record of a snippet, if there is one that can be shown, and what the page says of its run."""
+        record, fault = self.look(name)
+        self.page.shown.add(name)
+        return record, outputs.ran_html(record, fault, name, outputs.to_run(name), self.page.url_of(name))
+
+    def look(self, name: str) -> tuple[records.Record | None, records.RecordError | None]:
+        """The record of a snippet and what is wrong with it; a stale one only in a preview."""
+        return self.allowed(*self.reader.look(name))
+
+    def allowed(self, record, fault):
+        if isinstance(fault, records.Stale) and not self.reader.stale_too:
+            raise fault
+        return record, fault
+
+
+def highlighted(code: str, md, options: dict[str, str]) -> str:
+    fenced = md.preprocessors["fenced_code_block"]
+    fenced.get_hl_settings()
+    fenced.line_count = code.count("\n") + 1  # or hl_lines past the fence's own length would be dropped
+    return fenced.highlight(src=code, language="python", options=options, md=md, classes=[], id_value="", attrs={})

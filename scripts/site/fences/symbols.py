@@ -1,0 +1,70 @@
+"""The text of a symbol of the library, or what a file is for, read from the file without importing it."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import griffe
+
+
+class SymbolError(Exception):
+    """The quotation names something that is not there; the message says what."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """Lines ``first`` to ``last`` of ``path``, both counted from 1, without their common indentation.
+
+    name: ``package.module.Symbol.attribute``, as the API page names it
+    documented: whether that page has it
+    """
+
+    name: str
+    path: str
+    first: int
+    last: int
+    text: str
+    documented: bool
+
+    @property
+    def title(self) -> str:
+        return f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
+
+
+def quote(name: str, root: Path) -> Symbol:
+    """The source of ``package.module:Symbol.attribute`` below ``root``, decorators included, or of a whole
+    ``package.module``.
+
+    Raises:
+        SymbolError: if the module has no file, or the symbol does not stand in it.
+    """
+    module, _, symbol = name.partition(":")
+    path = root / (module.replace(".", "/") + ".py")
+    if not module.startswith("kernels.") or not path.is_file():
+        raise SymbolError(f"{name}: kernels/ has no module {module}")
+    source = path.read_text(encoding="utf-8")
+    found = griffe.visit(module, filepath=path, code=source)
+    first, last, documented = 1, source.count("\n"), bool(found.docstring)
+    for part in symbol.split(".") if symbol else []:
+        if part not in found.members or found.members[part].is_alias:
+            raise SymbolError(f"{name}: there is no {part} in {module}")
+        found = found.members[part]
+        first, last = found.lineno, found.endlineno
+        documented = documented and bool(found.docstring) and not part.startswith("_")
+    text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
+    return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented)
+
+
+def purpose(path: str, root: Path) -> str:
+    """What a file says that it is for: the first line of its docstring.
+
+    Raises:
+        SymbolError: if it does not say.
+    """
+    docstring = ast.get_docstring(ast.parse((root / path).read_text(encoding="utf-8")))
+    if not docstring:
+        raise SymbolError(f"{path} has no docstring, of which the first line says what it is for")
+    return docstring.splitlines()[0]

@@ -1,0 +1,62 @@
+"""What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scripts.records import Reader
+from scripts.site.pages.order import Chapter
+
+MINUTES = re.compile(r"\b(\d+) minutes")
+
+
+class Lists:
+    """sheets: their files, in the order of the navigation"""
+
+    def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader):
+        self.chapters, self.sheets, self.reader = chapters, sheets, reader
+        self.marks = {
+            "<!-- a row for every chapter -->": self.chapter_rows,
+            "<!-- a row for every sheet -->": self.sheet_rows,
+            "<!-- every sheet -->": self.all_sheets,
+            "<!-- every record -->": self.all_records,
+        }
+
+    def filled(self, markdown: str) -> str:
+        """The page's Markdown, each mark replaced by what it stands for."""
+        for mark, fill in self.marks.items():
+            if mark in markdown:
+                markdown = markdown.replace(mark, fill())
+        return markdown
+
+    def chapter_rows(self) -> str:
+        rows = [
+            f"| {chapter.number} | [{chapter.title}](chapters/{chapter.name}.md) | {chapter.part} |"
+            for chapter in self.chapters
+            if chapter.part
+        ]
+        return "\n".join(rows)
+
+    def sheet_rows(self) -> str:
+        texts = {sheet.stem: sheet.read_text(encoding="utf-8") for sheet in self.sheets}
+        rows = [
+            f"| [{chapter.title}]({chapter.name}.md) | [{chapter.number}](../chapters/{chapter.name}.md) "
+            f"| {MINUTES.search(texts[chapter.name])[1]} |"
+            for chapter in self.chapters
+            if chapter.name in texts
+        ]
+        return "\n".join(rows)
+
+    def all_sheets(self) -> str:
+        """Every sheet, with each heading one level down."""
+        texts = [sheet.read_text(encoding="utf-8") for sheet in self.sheets]
+        return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
+
+    def all_records(self) -> str:
+        """A heading and a fence for each snippet."""
+        return "\n\n".join(map(self.section, self.reader.names()))
+
+    def section(self, name: str) -> str:
+        title = self.reader.snippet(name).cells[0].source.splitlines()[0].removeprefix("# ")
+        return f"## {title}\n\n``` record\n{name}\n```"

@@ -1,0 +1,127 @@
+"""The one order of chapters, and what follows from it: navigation, sheets and snippets.
+
+``extra: chapters`` in mkdocs.yml names each chapter by its page, ``docs/chapters/NAME.md``, alone or in a part. All
+else comes from the folders: titles from the pages, a sheet for each chapter that has ``docs/whiteboard/NAME.md``, and
+the snippets in the chapters' folders.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+
+ROMAN = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
+SHOWN = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """
+    name: of its page, ``first-kernel``   number: 0 is the primer   part: the title of its part, if it stands in one
+    """
+
+    name: str
+    number: int
+    part: str
+    title: str
+    text: str
+
+    @property
+    def folder(self) -> str:
+        """What its folder is called in all rooms of code."""
+        return self.name.replace("-", "_")
+
+
+def chapters(order: list, docs: Path) -> list[Chapter]:
+    """The chapters in their order.
+
+    order: of ``chapter`` and ``{part: [chapter, ...]}``
+    """
+    named = []
+    for entry in order:
+        parts = entry.items() if isinstance(entry, dict) else [("", [entry])]
+        named += [(name, part) for part, names in parts for name in names]
+    found = []
+    for number, (name, part) in enumerate(named):
+        file = docs / "chapters" / f"{name}.md"
+        if not file.is_file():
+            raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}.md")
+        text = file.read_text(encoding="utf-8")
+        found.append(Chapter(name, number, part, title(text), text))
+    return found
+
+
+def title(markdown: str) -> str:
+    return re.search(r"^# (.+)$", markdown, re.MULTILINE)[1]
+
+
+def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[str]:
+    """All snippets by chapter, each chapter's in the order in which its page first shows or links them.
+
+    paths: snippet -> its file, ``…/snippets/CHAPTER/NAME.py``
+    """
+    folders = {chapter.folder: chapter for chapter in chapters}
+
+    def place(name: str) -> tuple:
+        chapter = folders.get(paths[name].parent.name)
+        if not chapter:
+            raise PluginError(f"snippets/{paths[name].parent.name}/ is the folder of no chapter in mkdocs.yml")
+        shown = [first or second for first, second in SHOWN.findall(chapter.text)]
+        return chapter.number, shown.index(name) if name in shown else len(shown), name
+
+    return sorted(paths, key=place)
+
+
+def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Path) -> list:
+    """The navigation of mkdocs.yml, in which ``chapters/``, ``whiteboard/`` and ``snippets/`` stand for their pages."""
+    folders = {
+        "chapters/": chapter_entries(chapters),
+        "whiteboard/": [
+            {chapter.title: f"whiteboard/{chapter.name}.md"}
+            for chapter in chapters
+            if (docs / "whiteboard" / f"{chapter.name}.md").is_file()
+        ],
+        "snippets/": [f"snippets/{name}.ipynb" for name in snippets],
+    }
+
+    def expanded(entries: list) -> list:
+        found = []
+        for entry in entries:
+            if isinstance(entry, dict):
+                found.append({name: expanded(each) if isinstance(each, list) else each for name, each in entry.items()})
+            else:
+                found += folders.get(entry, [entry])
+        return found
+
+    return expanded(nav)
+
+
+def sheets(nav: list, docs: Path) -> list[Path]:
+    """The whiteboard sheets in the order of the navigation, those that belong to no chapter among them."""
+    found = []
+    for entry in nav:
+        if isinstance(entry, dict):
+            for below in entry.values():
+                found += sheets(below if isinstance(below, list) else [below], docs)
+        elif entry.startswith("whiteboard/") and entry not in ("whiteboard/index.md", "whiteboard/all.md"):
+            found.append(docs / entry)
+    return found
+
+
+def chapter_entries(chapters: list[Chapter]) -> list[dict]:
+    """Chapters with their numbers, those of a part below its title and Roman number."""
+    entries: list[dict] = []
+    parts: dict[str, list] = {}
+    for chapter in chapters:
+        entry = {f"{chapter.number} · {chapter.title}": f"chapters/{chapter.name}.md"}
+        if not chapter.part:
+            entries.append(entry)
+            continue
+        if chapter.part not in parts:
+            parts[chapter.part] = []
+            entries.append({f"{ROMAN[len(parts)]} · {chapter.part}": parts[chapter.part]})
+        parts[chapter.part].append(entry)
+    return entries

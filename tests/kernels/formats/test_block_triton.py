@@ -1,0 +1,121 @@
+"""Triton's kernels quantise and dequantise blocks as the reference does, bit for bit."""
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from kernels.formats.block import FP8, FP8_BLOCKS, NVFP4, dequantize, quantize
+from kernels.formats.block_triton import dequantize_blocks, load_blocks, quantize_blocks, quantize_nvfp4
+from kernels.formats.value import E4M3
+from tests.kernels.formats.block_oracle import (
+    LARGEST_FP32,
+    SHAPES,
+    codes_and_scales_are_right,
+    data,
+    every_scheme,
+    same,
+    to_code,
+)
+
+
+def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
+    expected = quantize(x, scheme, tensor_scale=tensor_scale)
+    for function in (quantize, quantize_blocks):  # the reference is the same on every device
+        actual = function(x.to(device), scheme, tensor_scale=tensor_scale)
+        assert actual.scheme == scheme and actual.shape == x.shape
+        assert same(actual.codes, expected.codes)
+        for name in ("scales", "tensor_scale"):
+            mine, other = getattr(actual, name), getattr(expected, name)
+            assert (mine is None and other is None) or same(mine, other)
+        for undo in (dequantize, dequantize_blocks):
+            values = undo(actual)
+            assert values.dtype == torch.float32 and same(values, dequantize(expected))
+
+
+SPECIAL = [torch.inf, -torch.inf, torch.nan, 1e-40, -1e-45, 1e38, -LARGEST_FP32, 2.0**-126, 0.0, -0.0]
+DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
+
+
+@every_scheme
+@pytest.mark.parametrize("shape", [*SHAPES, (5, 1030)], ids=str)
+def test_kernels_are_the_reference_bit_for_bit(scheme, shape, device):
+    assert_kernels_agree(data(*shape), scheme, device=device)
+
+
+@every_scheme
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_kernels_take_every_dtype_strides_and_a_given_scale(scheme, dtype, device):
+    x = data(48, 80).to(dtype).t()
+    whole = torch.tensor(0.0371) if scheme.tensor_scaled else None
+    expected = quantize(x, scheme, tensor_scale=whole)
+    actual = quantize_blocks(x.to(device), scheme, tensor_scale=None if whole is None else whole.to(device))
+    assert same(actual.codes, expected.codes)
+    assert scheme.block is None or same(actual.scales, expected.scales)
+
+
+@every_scheme
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("whole", [None, 2.0**-117, 2.0**117])
+def test_kernels_agree_on_special_values(scheme, whole, device):
+    x = data(len(SPECIAL) + 2, 150)
+    for row, value in enumerate(SPECIAL):
+        x[row, 3] = value  # in a block with others
+        x[row, 128:144] = value  # a block of nothing else
+    x[-1] *= 1e-38
+    assert_kernels_agree(x, scheme, whole if scheme.tensor_scaled else None, device)
+
+
+def near_ties(tensor_scale):
+    """Blocks whose scale is a tie in E4M3, or off by one or two units in the last place; values likewise in E2M1."""
+    scales = torch.arange(0x7F, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
+    neighbours = torch.arange(-2, 3, dtype=torch.int32)
+    whole = torch.tensor(tensor_scale).double()  # FP32's number
+    amax = (3 * (scales[:-1] + scales[1:]) * whole).float()
+    amax = (amax.view(torch.int32)[:, None] + neighbours).view(torch.float32).flatten()
+    unit = np.float32(to_code(amax.numpy() / np.float32(6) / np.float32(tensor_scale), E4M3).view("float8_e4m3fn"))
+    ties = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], dtype=torch.float64)
+    values = (ties * (torch.tensor(unit).double() * whole)[:, None]).float()
+    lower, upper = values.nextafter(values * 0), values.nextafter(values * 2)
+    return torch.cat([amax[:, None], values, -lower, upper[:, :1]], -1)
+
+
+@pytest.mark.parametrize("tensor_scale", [1.0, 0.0371])
+def test_near_ties(tensor_scale, device):
+    x = near_ties(tensor_scale)
+    x = torch.cat([x, x.roll(1, -1)], -1)[:, : 16 + 14]  # a last block that is not full
+    assert codes_and_scales_are_right(quantize, NVFP4, x, tensor_scale) == (True, True)
+    assert_kernels_agree(x, NVFP4, tensor_scale, device)
+    for scheme in (FP8, FP8_BLOCKS):
+        assert codes_and_scales_are_right(quantize, scheme, x) == (True, True)
+        assert_kernels_agree(x, scheme, device=device)
+
+
+@triton.jit
+def device_function_kernel(x, codes, scales, tensor_scale, rows, ROWS: tl.constexpr, BLOCKS: tl.constexpr):
+    row = tl.arange(0, ROWS)[:, None]
+    block = row * BLOCKS + tl.arange(0, BLOCKS)[None, :]
+    packed, scale = quantize_nvfp4(load_blocks(x + 16 * block, row + 0 * block < rows).to(tl.float32), tensor_scale)
+    tl.store(codes + 8 * block[:, :, None] + tl.arange(0, 8), packed)
+    tl.store(scales + block, scale)
+
+
+def test_the_device_function_does_rows_of_blocks(device):
+    x = data(4, 32)
+    codes = torch.full((4, 16), 0xAA, dtype=torch.uint8, device=device)
+    scales = torch.full((4, 2), 0xAA, dtype=torch.uint8, device=device)
+    device_function_kernel[(1,)](x.to(device), codes, scales, 0.0371, 3, ROWS=4, BLOCKS=2)
+    x[3] = 0.0  # beyond the rows: nothing is read, zeros are quantised
+    expected = quantize(x, NVFP4, tensor_scale=0.0371)
+    assert same(codes, expected.codes) and same(scales, expected.scales)
+
+
+def test_what_the_kernels_refuse(device):
+    with pytest.raises(ValueError, match="x requires a gradient"):
+        quantize_blocks(torch.zeros(16, requires_grad=True, device=device), NVFP4)
+    other = NVFP4._replace(name="NVFP4 of 8", block=8)
+    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
+        quantize_blocks(torch.zeros(16, device=device), other)
+    with pytest.raises(ValueError, match="scheme NVFP4 of 8 is none of this module's"):
+        dequantize_blocks(quantize(torch.zeros(16, device=device), other))

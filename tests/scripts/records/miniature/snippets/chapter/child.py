@@ -1,0 +1,4 @@
+# %% tags=["apart"]
+from kernels.child import apart
+
+print(apart(7))

@@ -1,0 +1,138 @@
+"""A number in running text is the one that is asked for, or the build stops and says what there is."""
+
+import pytest
+
+from kernels.bench.cost import eager_traffic, square_bytes
+from kernels.bench.hardware import H100
+from scripts.records import Missing, Stale
+from tests.site.fences.conftest import record_of, shown
+
+ROWS = [
+    {"form": "flash", "n": 1, "causal": False, "heads": "8/2", "time": 2.0, "count": 2, "peak": None},
+    {"form": "flash", "n": 2, "causal": False, "heads": "8/2", "time": 6.0, "count": 4, "peak": 1.5},
+    {"form": "eager", "n": 1, "causal": False, "heads": "8/2", "time": 3.0, "count": 5, "peak": None},
+    {"form": "eager", "n": 2, "causal": False, "heads": "8/2", "time": 12.0, "count": 7, "peak": -0.5},
+    {"form": "flash", "n": 4, "causal": False, "heads": "8/8", "time": 5.0, "count": 4, "peak": None},
+    {"form": "a b", "n": 3, "causal": True, "heads": "8/2", "time": 0.0012, "count": 30_000, "peak": None},
+]
+FORMS = {"name": "forms", "columns": [{"name": name, "unit": ""} for name in ROWS[0]], "rows": ROWS}
+
+
+@pytest.fixture
+def house(house):
+    house.shelf.record = record_of(shown(FORMS), shown({**FORMS, "name": "others", "rows": ROWS[:1]}))
+    return house
+
+
+def said(house, question):
+    return house.render(f"`#!value {question}`").p.get_text()
+
+
+@pytest.mark.parametrize(
+    "question, text",
+    [
+        ("first.forms.time form=flash n=2 .2f", "6.00"),
+        ("first.forms.time causal=True .0e", "1·10⁻³"),
+        ('first.forms.time form="a b" m .1f', "1.2"),
+        ("first.forms.count n=3 ,d", "30,000"),
+        ("first.forms.count n=3 k g", "30"),
+        ("first.forms.peak form=eager n=2 .1f", "−0.5"),  # noqa: RUF001
+        ("first.forms.peak form=eager n=2 % .0f", "−50"),  # noqa: RUF001
+        ("first.forms.time heads=8/8 .1f", "5.0"),
+        ("least first.forms.time form=flash .0f", "2"),
+        ("most first.forms.time .0f", "12"),
+        ("most first.forms.peak .1f", "1.5"),
+        ("least first.forms.peak form=flash .1f", "1.5"),
+        ("first.forms.time form=eager/flash n=2 .1f", "2.0"),
+        ("first.forms.count form=eager/flash n=1 .1f", "2.5"),
+        ("least first.forms.time form=eager/flash .1f", "1.5"),
+        ("least first.forms.time n=1/2 form=flash .2f", "0.33"),
+    ],
+)
+def test_a_number_of_a_record(house, question, text):
+    assert said(house, question) == text
+
+
+@pytest.mark.parametrize(
+    "question, number",
+    [
+        ('hardware.H100."hbm bandwidth" T .2f', H100["hbm bandwidth"].value / 1e12),
+        ("hardware.H100.sms .2f", H100["sms"].value),
+        ("cost.square_bytes(8192, 2) Mi .2f", square_bytes(8192, 2) / 2**20),
+        ("cost.square_bytes(8192, element_bytes=2) Gi .2f", square_bytes(8192, 2) / 2**30),
+        ("cost.eager_traffic(8192, 128, 2)[2].read M .2f", eager_traffic(8192, 128, 2)[2].read / 1e6),
+    ],
+)
+def test_a_number_of_the_library(house, question, number):
+    assert said(house, question) == f"{number:.2f}"
+
+
+def test_a_number_says_on_hover_what_it_rests_on(house):
+    assert house.render("`#!value first.others.n d`").span["title"] == "first, NVIDIA H100, 2026-11-01"
+    bandwidth = H100["hbm bandwidth"]
+    span = house.render('`#!value hardware.H100."hbm bandwidth" T .2f`').span
+    assert span["title"] == f"{bandwidth.source} ({bandwidth.trust})"
+
+
+@pytest.mark.parametrize(
+    "question, words",
+    [
+        ("first.time n=1 .1f", "first.time is no address: snippet.table.column is wanted"),
+        ("first.forms.time", "is wanted"),
+        ("first.forms.time form .1f", "form selects no row"),
+        ("first.forms.time n=1 n=2 .1f", "n=2 selects no row"),
+        ("first.nothing.time n=1 .1f", "first has no table nothing; it has: forms, others"),
+        ("first.forms.nothing n=1 .1f", "first.forms has no column nothing; it has: form, n, causal"),
+        ("first.forms.time nothing=1 .1f", "first.forms has no column nothing"),
+        ("first.forms.time n=1 .1f", "2 rows answer, and one is wanted; they differ in form, time, count"),
+        ("first.forms.time form=eager n=5 .1f", "0 rows answer, and one is wanted; n is one of 1, 2, 4, 3"),
+        ("first.forms.peak form=flash n=1 .1f", "None stands there, which is not a number"),
+        ("first.forms.form n=3 .1f", "'a b' stands there, which is not a number"),
+        ("first.forms.causal n=3 .1f", "True stands there, which is not a number"),
+        ("first.forms.time n=3 d", "0.0012 cannot be printed as d"),
+        ("first.forms.time n=3 .1q", ".1q is no format"),
+        ("first.forms.time n=3 10.1f", "10.1f is no format"),
+        ("first.forms.time n=3 +.1f", "+.1f is no format"),
+        ("first.forms.time n=3 .1%", ".1% is no format"),
+        ("first.forms.time n=3 X .1f", "X selects no row"),
+        ("least first.forms.peak n=1 .1f", "2 rows answer, and none has a number"),
+        ("least first.forms.time form=flesh .1f", "0 rows answer, and none has a number"),
+        ("least first.forms.time form=flash/none .1f", "no two rows that differ in form agree in"),
+        ("least first.forms.time causal=False/True .1f", "no two rows that differ in causal agree in form, n, heads"),
+        ("least first.forms.time form=flash/eager heads=8/2/8/8 .1f", "a ratio is of two rows"),
+        ("first.forms.time form=flash/eager/flash n=1 .1f", "a ratio is of two rows"),
+        ("first.forms.time form=flash/eager n=1/2 .1f", "a ratio is of two rows"),
+        ("first.forms.form form=flash/eager n=1 .1f", "cannot be divided"),
+        ("nothing.forms.time n=1 .1f", "there is no snippet nothing"),
+        ("hardware.H1.hbm .1f", "the registry of hardware has no H1; it has: H100"),
+        ("hardware.H100.hbmm .1f", "H100 has no 'hbmm' in the registry; it has: sms"),
+        ("least hardware.H100.hbm .1f", "least, most and selectors ask a table"),
+        ("cost.nothing(1) d", "there is no cost function nothing"),
+        ("cost.square_bytes(1) d", "missing 1 required positional argument"),
+        ("cost.square_bytes(n, 2) d", "malformed"),
+        ("cost.eager_traffic(8, 8, 2)[9].read d", "out of range"),
+        ("cost.mib.real d", "is no call of a cost function"),
+    ],
+)
+def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(house, question, words):
+    message = house.refused(f"# One\n\nIt took\n`#!value {question}` ms.\n")
+    assert words in message and message.startswith(f"line 4: #!value {question}: ")
+
+
+def test_a_number_of_a_missing_record_says_so(house):
+    house.shelf.record, house.shelf.fault = None, Missing("not yet")
+    assert said(house, "first.forms.time n=3 .1f") == "[awaits its run]"
+
+
+def test_a_number_of_a_stale_record_stops_the_build_and_is_marked_in_a_preview(house):
+    question = "first.forms.time form=flash n=2 .1f"
+    house.shelf.fault = Stale("kernels.state changed")
+    assert "kernels.state changed" in house.refused(f"`#!value {question}`")
+    house.preview()
+    value = house.render(f"`#!value {question}`").find(class_="hb-value")
+    assert (
+        value.find(class_="hb-stale").extract()["title"] == "kernels.state changed"
+        and value.get_text().strip() == "6.0"
+    )
+    house.shelf.record = None
+    assert said(house, question) == "[stale]"

@@ -1,0 +1,136 @@
+"""What a build keeps for the next is found by all that it depends on, and by nothing else."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+from mkdocs.config import load_config
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from scripts.records import ROOT
+from scripts.site import cache
+
+TEXT = "# One\n\nSee [two](two.md#there).\n\n## Part\n\nWords.\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "FOLDER", tmp_path / "cache")
+    monkeypatch.setattr(cache, "ROOT", tmp_path)
+    (tmp_path / "kernels" / "inner").mkdir(parents=True)
+    (tmp_path / "kernels" / "inner" / "one.py").write_text("ONE = 1\n")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def config():
+    logging.getLogger("mkdocs").setLevel(logging.INFO)
+    return load_config(str(ROOT / "mkdocs.yml"))
+
+
+def test_a_thing_is_found_by_its_key_alone():
+    kept = cache.Cache("things")
+    assert kept.get("a", 1) is None
+    assert kept.put({"b": 2}, "a", 1) == {"b": 2} == kept.get("a", 1) == cache.Cache("things").get("a", 1)
+    assert kept.get("a", "1") is None and kept.get("a") is None and cache.Cache("others").get("a", 1) is None
+
+
+@pytest.mark.parametrize("broken", [b"", b"no"])
+def test_a_broken_file_is_made_anew(broken):
+    kept = cache.Cache("things")
+    kept.put(1, "a")
+    kept.path(("a",)).write_bytes(broken)
+    assert kept.get("a") is None
+
+
+def test_what_a_build_did_not_ask_for_is_removed_at_its_end():
+    before = cache.Cache("things")
+    before.put(1, "a")
+    before.put(2, "b")
+    now = cache.Cache("things")
+    now.get("a")
+    now.tidy()
+    assert now.get("a") == 1 and now.get("b") is None
+
+
+def page_of(config, text: str, address: str = "one.md") -> Page:
+    file = File(address, None, config.site_dir, use_directory_urls=True)
+    file.content_string = text
+    page = Page(None, file, config)
+    page.markdown = text
+    return page
+
+
+class Site:
+    """Two pages, rendered as MkDocs does it; ``rendered`` counts how often."""
+
+    def __init__(self, config):
+        self.config, self.rendered = config, 0
+
+    def build(self, text: str = TEXT, address: str = "one.md", others: tuple[str, ...] = ("two.md",)) -> Page:
+        page = page_of(self.config, text, address)
+        files = Files([page.file, *(page_of(self.config, "# Two", name).file for name in others)])
+        pages = cache.Pages(self.config)
+        pages.restore(page, text, files)
+        self.rendered += not pages.restored
+        page.render(self.config, files)
+        page.content = pages.keep(page, page.content)
+        self.entries = self.config.plugins["material/search"].search_index
+        self.entries.add_entry_from_context(page)
+        return page
+
+
+@pytest.fixture
+def site(config):
+    return Site(config)
+
+
+def all_of(page: Page) -> tuple:
+    links = {file.src_uri: anchors for file, anchors in page.links_to_anchors.items()}
+    return page.content, page.title, repr(page.toc.items), page.present_anchor_ids, links
+
+
+def test_a_page_that_is_unchanged_is_not_rendered_and_lacks_nothing(site):
+    first = all_of(site.build())
+    entries = site.entries.entries
+    assert first[1] == "One" and first[4]["two.md"] == {"there": "two.md#there"} and len(entries) == 2
+    assert all_of(site.build()) == first and site.entries.entries == entries
+    assert site.rendered == 1
+
+
+def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, folder, monkeypatch):
+    site.build()
+    changes = [
+        lambda: site.build(TEXT + "\nMore."),
+        lambda: site.build(address="three.md"),
+        lambda: site.build(others=("two.md", "four.md")),
+    ]
+    for count, change in enumerate(changes, start=2):
+        change()
+        assert site.rendered == count
+    module = folder / "kernels" / "inner" / "one.py"
+    surroundings = [
+        lambda: module.write_text("ONE = 2\n"),
+        lambda: (folder / "kernels" / "two.py").write_text(""),
+        lambda: module.rename(module.with_name("renamed.py")),
+        lambda: (folder / "mkdocs.yml").write_text("site_name: x\n"),
+        lambda: monkeypatch.setitem(site.config.extra, "preview", "another"),
+        lambda: monkeypatch.setattr(cache, "installed", lambda: ["another"]),
+    ]
+    for count, change in enumerate(surroundings, start=5):
+        change()
+        site.build()
+        assert site.rendered == count
+        site.build()
+        assert site.rendered == count
+
+
+@pytest.mark.parametrize("text, finished", [("# API\n\n::: kernels.softmax\n", True), (TEXT, False)])
+def test_a_page_of_the_library_and_one_that_was_refused_are_rendered_again(config, text, finished):
+    for _ in range(2):
+        page, pages = page_of(config, text), cache.Pages(config)
+        pages.restore(page, text, Files([page.file]))
+        assert not pages.restored
+        if finished:
+            assert pages.keep(page, "<h1>API</h1>") == "<h1>API</h1>"

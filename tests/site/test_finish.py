@@ -1,0 +1,66 @@
+"""What is done to a page after Markdown: drawings, tables and formulas set."""
+
+import pytest
+from mkdocs.exceptions import PluginError
+
+from scripts.site import cache, drawings, maths, tables
+
+
+def test_a_drawing_is_set_into_the_page_with_its_alternative():
+    html = drawings.inline(
+        '<p><img alt="Three &quot;cards&quot;" class="drawing" src="../assets/drawings/cards.svg"></p>', "p"
+    )
+    assert html.startswith('<p><svg class="hb-drawing" role="img" aria-label="Three &quot;cards&quot;"')
+    assert "<img" not in html and "<?xml" not in html
+
+
+def test_another_image_is_left_alone():
+    image = '<img alt="x" src="a.png">'
+    assert drawings.inline(image, "p") == image
+
+
+@pytest.mark.parametrize(
+    "image", ['<img class="drawing" alt="x" src="no.svg">', '<img class="drawing" src="cards.svg" />']
+)
+def test_a_drawing_without_file_or_alternative_stops_the_build(image):
+    with pytest.raises(PluginError, match=r"page\.md: .*a drawing needs its file"):
+        drawings.inline(image, "page.md")
+
+
+def test_a_table_is_wrapped_so_that_it_scrolls():
+    html = tables.wrap('<table data-x="1"><tr></tr></table><table><tr></tr></table>')
+    box = (
+        '<div class="md-typeset__scrollwrap"><div class="md-typeset__table"><table class="hb-grid"{}><tr></tr></table>'
+    )
+    assert html == "".join(f"{box.format(attributes)}</div></div>" for attributes in (' data-x="1"', ""))
+
+
+def test_a_table_with_a_class_is_left_alone():
+    table = '<table id="a" class="other"><tr></tr></table>'
+    assert tables.wrap(table) == table
+
+
+@pytest.fixture
+def formulas(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
+    return maths.Formulas()
+
+
+def test_a_formula_is_set_and_brings_its_styles(formulas):
+    page = '<head></head><span class="arithmatex">\\(a &lt; \\sqrt d\\)</span>'
+    html = formulas.render("p", page, "katex.css")
+    assert 'class="katex"' in html and "\\(" not in html and '<link rel="stylesheet" href="katex.css"></head>' in html
+    assert formulas.render("p", "<head></head>", "katex.css") == "<head></head>"
+    assert maths.Formulas().render("p", page, "katex.css") == html  # kept
+
+
+def test_a_formula_within_a_line_and_one_of_its_own_are_two(formulas):
+    shapes = ('<span class="arithmatex">\\(d\\)</span>', '<div class="arithmatex">\\[d\\]</div>')
+    line, own = (formulas.render("p", shape, "katex.css") for shape in shapes)
+    assert "katex-display" in own and "katex-display" not in line
+
+
+def test_a_formula_that_katex_refuses_stops_the_build_and_is_named(formulas):
+    for _ in range(2):
+        with pytest.raises(PluginError, match=r"page\.md: the formula \\nothing d: .*Undefined control sequence"):
+            formulas.render("page.md", '<span class="arithmatex">\\(\\nothing d\\)</span>', "katex.css")

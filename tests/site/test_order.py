@@ -1,0 +1,97 @@
+"""One order of chapters makes the navigation, and the folders make the lists: nothing names a page twice."""
+
+import re
+from pathlib import Path
+
+import pytest
+from mkdocs.exceptions import PluginError
+
+from scripts.records import Reader
+from scripts.site.pages import order
+from scripts.site.pages.lists import Lists
+
+ORDER = ["start", {"First part": ["one-two", "three"]}, {"Second part": ["four"]}]
+NAV = [
+    {"Home": "index.md"},
+    "chapters/",
+    {"Board": [{"At the board": "whiteboard/index.md"}, "whiteboard/", {"Talk": "whiteboard/talk.md"}]},
+    {"Code": ["snippets/"]},
+]
+PAGES = {
+    "chapters/start.md": "# Start here\n",
+    "chapters/one-two.md": "# One, two\n\n[late](../snippets/late.ipynb)\n\n``` run\nearly:x\n```\n",
+    "chapters/three.md": "---\nsearch: x\n---\n\n# Three\n",
+    "chapters/four.md": "# Four\n",
+    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n",
+    "whiteboard/talk.md": "# The talk\n",
+}
+
+
+@pytest.fixture
+def docs(tmp_path):
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def chapters(docs):
+    return order.chapters(ORDER, docs)
+
+
+def paths(*names):
+    return {Path(name).stem: Path("snippets") / f"{name}.py" for name in names}
+
+
+def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pages(docs, chapters):
+    assert order.navigation(NAV, chapters, ["late"], docs) == [
+        {"Home": "index.md"},
+        {"0 · Start here": "chapters/start.md"},
+        {"I · First part": [{"1 · One, two": "chapters/one-two.md"}, {"2 · Three": "chapters/three.md"}]},
+        {"II · Second part": [{"3 · Four": "chapters/four.md"}]},
+        {
+            "Board": [
+                {"At the board": "whiteboard/index.md"},
+                {"Three": "whiteboard/three.md"},
+                {"Talk": "whiteboard/talk.md"},
+            ]
+        },
+        {"Code": ["snippets/late.ipynb"]},
+    ]
+
+
+def test_snippets_come_by_chapter_as_its_page_first_speaks_of_them(chapters):
+    found = paths("four/a", "one_two/early", "one_two/unspoken", "one_two/late", "start/z")
+    assert order.snippets(chapters, found) == ["z", "late", "early", "unspoken", "a"]
+
+
+def test_a_chapter_without_its_page_stops_the_build(docs):
+    with pytest.raises(PluginError, match=r"there is no docs/chapters/five\.md"):
+        order.chapters([*ORDER, "five"], docs)
+
+
+def test_a_folder_of_no_chapter_stops_the_build(chapters):
+    with pytest.raises(PluginError, match="snippets/five/ is the folder of no chapter"):
+        order.snippets(chapters, paths("five/a"))
+
+
+def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
+    sheets = order.sheets(order.navigation(NAV, chapters, [], docs), docs)
+    lists = Lists(chapters, sheets, Reader())
+    assert lists.filled("<!-- a row for every chapter -->") == (
+        "| 1 | [One, two](chapters/one-two.md) | First part |\n"
+        "| 2 | [Three](chapters/three.md) | First part |\n"
+        "| 3 | [Four](chapters/four.md) | Second part |"
+    )
+    rows = lists.filled("| a |\n<!-- a row for every sheet -->\n| b |")
+    assert rows == "| a |\n| [Three](three.md) | [2](../chapters/three.md) | 40 |\n| b |"
+    every = lists.filled("# All\n\n<!-- every sheet -->\n")
+    assert re.findall("^#+ .*", every, re.MULTILINE) == ["# All", "## Sheet", "### Part", "## The talk"]
+
+
+def test_the_measurements_have_a_section_for_every_snippet():
+    reader = Reader()
+    sections = Lists([], [], reader).filled("<!-- every record -->")
+    assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
+    assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
