@@ -9,30 +9,27 @@ from tests.docs.equations import equations
 from tests.docs.pages import CLAIM, DOCS, VALUE, blocks
 from tests.docs.tables import tables
 
-SHEETS = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md"))
-BOARDS = [sheet for sheet in SHEETS if any("Min" in rows[0] for rows in tables(sheet))]
+TALK = "whiteboard/talk.md"
+BOARDS = sorted(
+    page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md") if page.stem not in ("all", "index")
+)
 CHAPTER = re.compile(r"\((?:\.\./)?(chapters/[\w-]+\.md)")
 
 
 @pytest.mark.parametrize("sheet", BOARDS)
 def test_the_minutes_add_up(sheet):
+    assert f"{minutes(sheet)} minutes" in (DOCS / sheet).read_text(encoding="utf-8")
+
+
+def minutes(sheet):
     (board,) = [rows for rows in tables(sheet) if "Min" in rows[0]]
-    minutes = sum(int(row["Min"]) for row in board)
-    assert f"{minutes} minutes" in (DOCS / sheet).read_text(encoding="utf-8")
-    (listed,) = [row for row in index() if row["link"] == sheet.rpartition("/")[2]]
-    assert int(listed["Minutes at the board"]) == minutes
+    return sum(int(row["Min"]) for row in board)
 
 
-def index():
-    """The rows of the index of sheets, and where each leads."""
-    text = (DOCS / "whiteboard" / "index.md").read_text(encoding="utf-8")
-    links = re.findall(r"^\| \[.*?\]\(([\w-]+\.md)\)", text, re.MULTILINE)
-    (rows,) = tables("whiteboard/index.md")
-    return [row | {"link": link} for row, link in zip(rows, links, strict=True)]
-
-
-def test_each_sheet_with_a_board_is_in_the_index():
-    assert sorted(row["link"] for row in index()) == [sheet.rpartition("/")[2] for sheet in BOARDS]
+def test_the_talk_takes_as_long_as_is_announced():
+    text = " ".join((DOCS / page).read_text(encoding="utf-8") for page in ("index.md", "whiteboard/index.md", TALK))
+    announced = re.findall(r"talk of (\d+) minutes|(\d+)-minute talk|talk\.md\) \|.*\| (\d+) \|", text)
+    assert len(announced) == 4 and {number for found in announced for number in found if number} == {f"{minutes(TALK)}"}
 
 
 def typed(sheet):
