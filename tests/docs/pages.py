@@ -7,10 +7,12 @@ from functools import cache
 from html import unescape
 from xml.etree import ElementTree
 
-from scripts.records import ROOT
+from scripts.records import ROOT, Reader
+from scripts.site.fences import Fences
 
 DOCS = ROOT / "docs"
 DRAWINGS = DOCS / "assets" / "drawings"
+FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited

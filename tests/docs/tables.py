@@ -11,7 +11,9 @@ ROW = re.compile(r"^ *\|(.*)\|$", re.MULTILINE)
 def tables(page):
     """Each table of a page, its rows as ``{column: cell}``, the cells as the reader sees them."""
     found = []
-    for lines in re.findall(r"(?:^ *\|.*\|\n)+", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE):
+    for lines in re.findall(
+        r"(?:^ *\|.*\|\n|^<!--.*-->\n(?=\|))+", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE
+    ):
         titles, _, *rows = ([read(cell) for cell in re.split(r"(?<!\\)\|", row)] for row in ROW.findall(lines))
         found.append([dict(zip(titles, row, strict=True)) for row in rows])
     return found

@@ -13,7 +13,7 @@ from tests.scripts.figures.controls import choose, controls
 ROLES = {"query", "key", "value", "accent", "soft"}
 
 
-@pytest.fixture(scope="module", params=figures.paths())
+@pytest.fixture(scope="module", params=figures.paths(ROOT))
 def script(request):
     return runpy.run_path(str(figures.paths(ROOT)[request.param]))
 
