@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,8 @@ from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.pages import glossary, order, snippets
 from scripts.site.pages.lists import Lists
+
+MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")  # what a typed number comes from: for tests, not for readers
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -55,16 +58,15 @@ class Build(BasePlugin):
         self.started = now
 
     def stop_at_stale_records(self) -> None:
-        stale = self.stale()
+        stale = self.faulty(records.Stale)
         if stale and not self.settings["preview"]:
-            listed = "\n  ".join(stale)
             raise PluginError(
-                f"{len(stale)} records are stale, and nothing was built:\n  {listed}\n"
+                f"{len(stale)} records are stale, and nothing was built:{listed(stale)}\n"
                 "`make record` makes them anew on a GPU; `make site PREVIEW=1` shows them with a mark."
             )
 
-    def stale(self) -> list[str]:
-        return [str(fault) for fault in self.faults.values() if isinstance(fault, records.Stale)]
+    def faulty(self, kind: type[records.RecordError]) -> list[str]:
+        return [str(fault) for fault in self.faults.values() if isinstance(fault, kind)]
 
     def on_files(self, files, config):
         for file in snippets.files(config, self.snippets, self.reader):
@@ -89,7 +91,8 @@ class Build(BasePlugin):
         if self.pages.restored:
             return html
         self.fences.page.check(html, self.reader)
-        return self.pages.keep(page, tables.wrap(drawings.inline(html, page.file.src_uri)))
+        html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
+        return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):
         self.say(f"{len(files.documentation_pages())} pages read")
@@ -106,8 +109,11 @@ class Build(BasePlugin):
         self.say_faults()
 
     def say_faults(self) -> None:
-        for name, fault in self.faults.items():
-            if isinstance(fault, records.Missing):
-                log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)
-        if stale := self.stale():
-            log.info("%d records are stale and shown with a mark:\n  %s", len(stale), "\n  ".join(stale))
+        if missing := self.faulty(records.Missing):
+            log.info("left out, %d that await their run on a GPU (make record):%s", len(missing), listed(missing))
+        if stale := self.faulty(records.Stale):
+            log.info("shown with a mark, %d that are stale (make record):%s", len(stale), listed(stale))
+
+
+def listed(lines: list[str]) -> str:
+    return "".join(f"\n  {line}" for line in lines)
