@@ -72,7 +72,7 @@ class Reached:
         return [(name, self.library.imported(module, original, by)) for name, module, original in imports]
 
     def _follow(self, target: Definition | str, by_compiled: bool) -> None:
-        """A function that Python names counts only if it ran, and is there then; whatever a kernel names is compiled."""
+        """A function that Python names counts only if it ran, see ``executed``; whatever a kernel names is compiled."""
         if isinstance(target, Definition) and (by_compiled or not target.is_function):
             self._reach(target, by_compiled or target.is_compiled)
 
