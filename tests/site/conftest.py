@@ -61,7 +61,8 @@ class Copy:
         self.root = root
         for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
-        shutil.copy(ROOT / "mkdocs.yml", root)
+        for name in ("mkdocs.yml", "LICENSE"):
+            shutil.copy(ROOT / name, root)
         (root / "node_modules").symlink_to(ROOT / "node_modules")
 
     def edit(self, path: str, change: Callable[[str], str]) -> str:
