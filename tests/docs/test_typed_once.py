@@ -9,23 +9,12 @@ from collections import Counter
 import pytest
 
 from tests.docs.arithmetic import tokens
-from tests.docs.equations import equations
 from tests.docs.pages import CLAIM, DOCS, VALUE, blocks
-from tests.docs.quantities import GIVEN
+from tests.docs.quantities import GIVEN, results
 
 MARK = re.compile(r"<!-- = (.*?) -->")
 GIVEN_HERE = re.compile(rf"(?: \w+)?{GIVEN}")  # also behind a unit
 CHAPTERS = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.glob("chapters/*.md"))
-
-
-def results(found):
-    """(line, place) of each number that stands behind a sign of equality or before a mark, and holds."""
-    text = {block.line: block.text for block in found}
-    for each in equations(found):
-        if each.verdict in ("holds", "marked", "given") and each.numbers:
-            first, last = min(each.numbers), max(each.numbers)
-            sign = max(text[each.line].rfind(sign, first, last) for sign in "=≈")
-            yield from ((each.line, at) for at in each.numbers if at > sign or "<!--" in each.text)
 
 
 def typed_once(found):
