@@ -6,10 +6,13 @@ MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
-.PHONY: help site run test serve record sanitize lint speed lock clean
+# $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
+step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
+
+.PHONY: help site run test test-all serve record sanitize lint speed lock clean
 
 help:  ## what can be called
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf 'make %-8s %s\n' "$$name" "$$what"; done
 
 site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
@@ -19,20 +22,16 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
-# A file a process at a time; but on one GPU processes would time each other's kernels.  Triton's interpreter multiplies
-# by NumPy, whose OpenBLAS rounds by the width of the processor's vectors; one width for all makes the tests pass or fail
-# alike everywhere.  It matters: of heads with two queries one random input in fifty is beyond test_flash.py's budget,
-# with either rounding, where PyTorch's own error happens to be small.
-ifeq ($(shell uname -m),x86_64)
-test: export OPENBLAS_CORETYPE ?= Haswell
-endif
 test: lint  ## lint, then test everything that this machine can run
-	$(RUN) pytest $(if $(shell command -v nvidia-smi),,-n logical --dist loadfile)
+	@$(RUN) pytest
+
+test-all: lint  ## the same, and every page in a browser at every width
+	@$(RUN) pytest -m ""
 
 lint:  ## check the code and its layout
 	$(SETUP) test
-	$(RUN) ruff check
-	$(RUN) ruff format --check
+	$(call step,ruff check,$(RUN) ruff check --quiet)
+	$(call step,ruff format,$(RUN) ruff format --check --quiet)
 
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site

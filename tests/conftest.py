@@ -7,6 +7,7 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
+    torch.set_num_threads(1)  # tensors are small here: threads would wait for one another, a third of the time
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -29,9 +29,7 @@ class DramTraffic(NamedTuple):
 
 
 METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "gpu__time_duration.sum")
-
-
-UNITS = {"byte": 1, "ns": 1e-6, "nsecond": 1e-6}  # as DramTraffic has them
+UNITS = {"byte": 1, "ns": 1e-6, "nsecond": 1e-6}  # to bytes and milliseconds
 
 
 def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[DramTraffic]:
@@ -65,7 +63,7 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     run = subprocess.run(
         command,
         cwd=Path(__file__).resolve().parents[2],
-        env=os.environ | {"LC_ALL": "C"},  # or 1,000 might be 1.000
+        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,9 +1,8 @@
 """Which kernels a call launches, what a launch costs, and when each of them runs.
 
     launches          which kernels a call launches
-    launch_cost       what one launch takes
-    launch_timeline   when a call hands its kernels over, and when the GPU runs them, on one
-    clock
+    launch_cost       what one launch takes, of the host's time and of the GPU's
+    launch_timeline   when a call hands each kernel over and when the GPU runs it, on one clock
 
 A launch has its place in time, so that the waiting shows: the GPU's for the host, or the host
 far ahead of the GPU.
@@ -35,13 +34,14 @@ def launches(function: Callable[[], object]) -> list[str]:
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or some say on stderr that they start
+    # Some builds of Kineto print a start-up line to stderr; silence it.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     marker = torch.zeros(1, device="cuda")
     marker.neg_()
     function()
     torch.cuda.synchronize()
     with (
-        warnings.catch_warnings(action="ignore"),  # that only the last of one cycle is kept
+        warnings.catch_warnings(action="ignore"),  # it warns that it drops earlier cycles
         profile(activities=[ProfilerActivity.CUDA]) as profiler,
     ):
         function()
@@ -52,7 +52,7 @@ def launches(function: Callable[[], object]) -> list[str]:
         for event in profiler.events()
         if event.device_type == DeviceType.CUDA and not event.is_user_annotation
     ]
-    if not kernels:  # not even the marker
+    if not kernels:  # the marker at least must be seen
         raise RuntimeError("PyTorch's profiler sees no GPU kernel here: does CUPTI work?")
     kernels.sort(key=lambda event: event.time_range.start)
     return [event.name for event in kernels[:-1]]
@@ -111,10 +111,11 @@ def launch_timeline(function: Callable[[], object]) -> list[Event]:
         raise RuntimeError("launch_timeline needs a GPU: without one no kernel is launched")
     from torch.profiler import ProfilerActivity, profile, schedule
 
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # or some say on stderr that they start
+    # Some builds of Kineto print a start-up line to stderr; silence it.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     marker = torch.zeros(1, device="cuda")
     with (
-        warnings.catch_warnings(action="ignore"),  # that only the last of one cycle is kept
+        warnings.catch_warnings(action="ignore"),  # it warns that it drops earlier cycles
         profile(
             activities=[ProfilerActivity.CUDA], schedule=schedule(wait=0, warmup=1, active=1)
         ) as profiler,
@@ -123,8 +124,8 @@ def launch_timeline(function: Callable[[], object]) -> list[Event]:
             marker.neg_()
             function()
         torch.cuda.synchronize()
-        profiler.step()  # from here on it keeps what it sees
-        marker.neg_()  # the first launch is slow, and the queue is to be empty
+        profiler.step()  # now the profiler records
+        marker.neg_()  # takes the slow first launch, and leaves the queue empty
         torch.cuda.synchronize()
         function()
         marker.neg_()
@@ -139,7 +140,7 @@ def _between_markers(events: Iterable) -> list[Event]:
     kernels = [event for event in events if event.device_type == DeviceType.CUDA]
     if len(kernels) < 2 or kernels[0].name != kernels[-1].name:
         raise RuntimeError("PyTorch's profiler sees no GPU kernel here, or loses some")
-    calls = {  # by the number that a launch and its kernel share; the outer of nested calls
+    calls = {  # by the number that a launch and its kernel share; of nested calls, the outer
         event.id: event
         for event in reversed(events)
         if event.device_type == DeviceType.CPU and event.name.startswith("cu")

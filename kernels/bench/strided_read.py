@@ -59,7 +59,7 @@ def strided_read(x: Tensor, stride: int) -> Tensor:
     return sums
 
 
-# The stride gets no compilations of its own: only the addresses differ, not the instructions.
+# Triton does not compile anew for another stride: the addresses differ, not the instructions.
 @triton.jit(do_not_specialize=["rows", "stride"])
 def strided_read_kernel(x, sums, rows, stride, BLOCK: tl.constexpr):
     """BLOCK rows of one column: neighbouring threads read numbers ``stride`` apart."""

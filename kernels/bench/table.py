@@ -6,8 +6,6 @@ import math
 import sys
 
 TABLE = "application/vnd.attention-handbook.table+json"
-
-
 Value = str | int | float | bool | None
 
 

@@ -72,7 +72,8 @@ def one_key_attention(
     return out
 
 
-# Lengths and head counts get no compilations of their own; strides do (divisible by 16 or not).
+# Triton does not compile anew when a length or a number of heads changes; it does for a stride
+# that is divisible by 16 and one that is not.
 @triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
 def one_key_kernel(
     q, k, v, out, key_lengths,

@@ -22,11 +22,7 @@ from kernels.checks import check_rung
 from kernels.softmax import softmax_kernel
 
 BLOCK_Q = 64  # queries a tile
-
-
 BLOCK_K = 64  # keys a tile
-
-
 BLOCK_D = 32  # columns a step of the first matmul
 
 
@@ -87,7 +83,8 @@ def three_kernel_attention(
     return out
 
 
-# Lengths and head counts get no compilations of their own; strides do (divisible by 16 or not).
+# Triton does not compile anew when a length or a number of heads changes; it does for a stride
+# that is divisible by 16 and one that is not.
 @triton.jit(do_not_specialize=["heads", "group", "seq_q", "seq_k"])
 def scores_kernel(
     q, k, square, key_lengths,
@@ -107,7 +104,7 @@ def scores_kernel(
     tiles_k = tl.cdiv(seq_k, BLOCK_K)
     first_key = tl.program_id(0) % tiles_k * BLOCK_K
     first_query = tl.program_id(0) // tiles_k % tiles_q * BLOCK_Q
-    pair = tl.program_id(0) // tiles_k // tiles_q  # of batch and head
+    pair = tl.program_id(0) // tiles_k // tiles_q  # the number of its head in the batch
     pair = tl.cast(pair, tl.int64)  # 64 bits: offsets may pass 2**31
     batch = pair // heads
     head = pair % heads

@@ -1,5 +1,8 @@
-"""What the three FlashAttention kernels share: a block of rows, a share of the work, a
-length."""
+"""What the FlashAttention kernels share: which work is a program's, and how it reads a block.
+
+The kernels read blocks through tensor descriptors; all other tensors are pointers to contiguous
+numbers.  ``scale_log2`` is scale · log2(e), because the kernels use exp2 in place of exp.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,7 @@ import triton.language as tl
 
 LOG2_E = tl.constexpr(math.log2(math.e))
 
-
-# The kernels.  What load_block reads is a descriptor, see above; other tensors are pointers to
-# contiguous ones.  scale_log2 is scale · log2(e), so that exp2 can stand for exp.  Lengths and
-# counts get no compilations of their own.
+# Triton does not compile anew when one of these changes.
 COUNTS = ["pairs", "interleave", "heads", "group", "seq_q", "seq_k", "padded_q"]
 
 

@@ -1,5 +1,4 @@
-"""A block of values and its scale in Triton: the bits of ``kernels.formats.block``, from
-kernels.
+"""A block of values and its scale in Triton, bit for bit as ``kernels.formats.block`` has it.
 
 Each program takes whole blocks, so that a scale and the codes rounded against it are made in
 one reading.  ``load_blocks`` and ``quantize_nvfp4`` serve the KV cache, too, which quantises
@@ -54,7 +53,7 @@ def quantize_blocks(
     check_kernel(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
     columns, block = x.shape[-1], scheme.block or KERNEL_BLOCK
-    blocks = -(-columns // block)  # in a row, the last of them perhaps not full
+    blocks = -(-columns // block)  # in a row; the last one may not be full
     width = -(-columns * scheme.element.bits // 8)
     codes = torch.empty((*x.shape[:-1], width), dtype=torch.uint8, device=x.device)
     scales = None
@@ -94,9 +93,7 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
 
 
 KERNEL_BLOCK = 128  # columns at a time where the scheme has no blocks
-
-
-KERNEL_VALUES = 2048  # a program
+KERNEL_VALUES = 2048  # values a program takes
 
 
 def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:

@@ -6,9 +6,9 @@ of two the numbers lie one step apart, and the code is the number of steps from 
 added to that one's code.  A carry into the exponent takes care of itself.  Below the smallest
 normal number the step stays what it was, down to 0: those are the subnormal numbers.
 
-``encode`` and ``decode`` in PyTorch are the specification.  The device functions below them
-do the same inside a Triton kernel, with FP32 and integers alone; a GPU's own conversions are
-faster where they exist, Hopper has none for FP4, and Triton's interpreter computes them
+``encode`` and ``decode`` in PyTorch are the specification.  ``kernels.formats.value_triton``
+does the same inside a Triton kernel, with FP32 and integers alone.  A GPU's own conversions are
+faster where they exist, but Hopper has none for FP4, and Triton's interpreter computes them
 wrongly.
 
 Sources: P. Micikevicius et al., "FP8 Formats for Deep Learning", 2022, arXiv:2209.05433 (E4M3,

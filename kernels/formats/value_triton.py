@@ -1,5 +1,4 @@
-"""One value in few bits, inside a Triton kernel: ``kernels.formats.value`` says what these
-compute.
+"""One value in few bits, inside a Triton kernel: ``formats.value`` says what is computed.
 
 Values are FP32 blocks and codes are uint8 blocks, of any shape.  All arithmetic is on integers
 and FP32, so that Triton's interpreter computes the same bits as a GPU.

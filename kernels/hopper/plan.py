@@ -51,7 +51,7 @@ PLANS = {
 
 
 def padded(head_dim: int) -> int:
-    """The columns of a tile: 64, 128 or 256, of which TMA fills the last with zeros."""
+    """The columns of a tile: 64, 128 or 256; TMA fills those beyond head_dim with zeros."""
     return next(columns for columns in (64, 128, 256) if head_dim <= columns)
 
 

@@ -1,5 +1,4 @@
-"""The kernel that appends tokens to a paged cache: each row is converted or quantised by
-itself.
+"""The kernel that appends tokens to a paged cache, and converts or quantises each row.
 
 A row that is stored is never touched again.  A block scale of NVFP4 covers 16 numbers of one
 row, and the tensor scales are given beforehand, so that a new token changes no old one.
@@ -14,7 +13,8 @@ from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
 
 
-# Counts get no compilations of their own; strides do (divisible by 16 or not).
+# Triton does not compile anew when a count changes; it does for a stride that is divisible by
+# 16 and one that is not.
 @triton.jit(do_not_specialize=["pages_per_sequence", "heads", "new"])
 def append_kernel(
     k, v, keys, values, key_block_scales, value_block_scales,

@@ -27,16 +27,10 @@ from kernels.serving.layouts import (
 )
 
 WARPS = 4
-
-
-# What was fastest on an H100 at head_dim 128: some 64 KB on their way to each SM, in few and
-# large pieces.
+# The fastest on an H100 at head_dim 128: some 64 KB on their way to each SM, in few and large
+# pieces.
 PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
-
-
 STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
-
-
 SHARED_MEMORY = 228 * 2**10  # bytes an SM; a program takes 1 KB beside its own
 
 

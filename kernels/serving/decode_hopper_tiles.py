@@ -1,5 +1,4 @@
-"""How tiles of a paged cache reach the registers of a Hopper GPU, and how rows leave them
-again.
+"""How tiles of a paged cache reach the registers of a Hopper GPU, and how rows leave them.
 
 TMA copies pieces of pages into stages of shared memory; the warps read words out of them, load
 the queries in the layout of an operand, and store what has met all its keys.

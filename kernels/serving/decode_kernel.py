@@ -16,7 +16,7 @@ from kernels.formats.value_triton import decode_e2m1, decode_e4m3
 LN_2 = tl.constexpr(math.log(2))
 
 
-# Counts get no compilations of their own.
+# Triton does not compile anew when one of these changes.
 COUNTS = ["batch", "pages_per_sequence", "kv_heads", "group", "new", "programs"]
 
 

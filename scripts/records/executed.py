@@ -30,7 +30,7 @@ TRITON = "triton.runtime.jit"
 called: set[str] = set()  # "module:qualname" of each function of ours
 compiled: set[FunctionType] = set()  # the function inside each kernel that was launched, and inside what it was given
 stderr = tempfile.TemporaryFile()  # noqa: SIM115 - of C code; Jupyter's own capture is late, and may be too late
-children = Path(tempfile.mkdtemp())  # where another Python leaves what it executed
+children = tempfile.TemporaryDirectory()  # where another Python leaves what it executed
 
 # Python runs a module of this name when it starts.
 WATCH_FROM_THE_START = """
@@ -48,8 +48,9 @@ def start() -> None:
     print(json.dumps(provenance()))
     watch_launches(sys.modules.get(TRITON))
     watch_calls()
-    (children / "sitecustomize.py").write_text(WATCH_FROM_THE_START.format(file=__file__, folder=str(children)))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(children), os.environ.get("PYTHONPATH")]))
+    start_up = WATCH_FROM_THE_START.format(file=__file__, folder=children.name)
+    Path(children.name, "sitecustomize.py").write_text(start_up)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [children.name, os.environ.get("PYTHONPATH")]))
 
 
 def start_in_child(folder: str) -> None:
@@ -58,7 +59,7 @@ def start_in_child(folder: str) -> None:
 
 
 def report() -> None:
-    everything = executed().union(*(json.loads(path.read_text()) for path in children.glob("*.json")))
+    everything = executed().union(*(json.loads(path.read_text()) for path in Path(children.name).glob("*.json")))
     stderr.seek(0)
     written = stderr.read().decode(errors="replace")
     print(json.dumps({"executed": sorted(everything), "interpreter": in_interpreter(), "stderr": written}))

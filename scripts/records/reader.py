@@ -31,6 +31,7 @@ class Reader:
 
     def __init__(self, root: Path = ROOT, stale_too: bool = False):
         self.root, self.stale_too = root, stale_too
+        self._cells: dict[str, Cells] = {}
         self._looked: dict[str, tuple[Record | None, RecordError | None]] = {}
         self._asked: set[str] = set()
 
@@ -60,7 +61,9 @@ class Reader:
         return self.cells(name).notebook()
 
     def cells(self, name: str) -> Cells:
-        return cells(name, self.path(name).read_text(encoding="utf-8"))
+        if name not in self._cells:
+            self._cells[name] = cells(name, self.path(name).read_text(encoding="utf-8"))
+        return self._cells[name]
 
     @cached_property
     def _paths(self) -> dict[str, Path]:

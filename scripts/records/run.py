@@ -36,20 +36,21 @@ def run(name: str) -> None:
             absolute path or too much, or if what it runs is edited meanwhile.  The old record stays as it was.
     """
     refuse_interpreter(name)
-    before = Reader()
-    notebook = before.snippet(name)
+    reader = Reader()
+    before = reader.library, reader.cells(name)
+    notebook = reader.snippet(name)
     provenance = execute(name, notebook)
     if provenance["interpreter"]:
         raise RecordError(f"{name} switched Triton's interpreter on; a record is made on a GPU")
     for cell in filter(is_code, notebook.cells):
         refuse_outputs(name, cell)
-    after = Reader()
-    depends = [digest(each.library, each.cells(name), provenance["executed"]) for each in (before, after)]
-    if depends[0] != depends[1]:
+    reader = Reader()
+    depends = digest(reader.library, reader.cells(name), provenance["executed"])
+    if depends != digest(*before, provenance["executed"]):
         raise RecordError(f"{name}, or what it runs of kernels/, was edited while it ran; run it again")
-    notebook.metadata[record.METADATA] = {**provenance, "digest": depends[0]}
-    record.write(record_of(after.path(name)), notebook)
-    after.read(name)
+    notebook.metadata[record.METADATA] = {**provenance, "digest": depends}
+    record.write(record_of(reader.path(name)), notebook)
+    reader.read(name)
 
 
 def execute(name: str, notebook: NotebookNode) -> dict:

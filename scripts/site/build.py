@@ -58,16 +58,15 @@ class Build(BasePlugin):
         self.started = now
 
     def stop_at_stale_records(self) -> None:
-        stale = self.stale()
+        stale = self.faulty(records.Stale)
         if stale and not self.settings["preview"]:
-            listed = "\n  ".join(stale)
             raise PluginError(
-                f"{len(stale)} records are stale, and nothing was built:\n  {listed}\n"
+                f"{len(stale)} records are stale, and nothing was built:{listed(stale)}\n"
                 "`make record` makes them anew on a GPU; `make site PREVIEW=1` shows them with a mark."
             )
 
-    def stale(self) -> list[str]:
-        return [str(fault) for fault in self.faults.values() if isinstance(fault, records.Stale)]
+    def faulty(self, kind: type[records.RecordError]) -> list[str]:
+        return [str(fault) for fault in self.faults.values() if isinstance(fault, kind)]
 
     def on_files(self, files, config):
         for file in snippets.files(config, self.snippets, self.reader):
@@ -110,8 +109,11 @@ class Build(BasePlugin):
         self.say_faults()
 
     def say_faults(self) -> None:
-        for name, fault in self.faults.items():
-            if isinstance(fault, records.Missing):
-                log.info("%s awaits its run on a GPU: its outputs are left out. To record it: make record", name)
-        if stale := self.stale():
-            log.info("%d records are stale and shown with a mark:\n  %s", len(stale), "\n  ".join(stale))
+        if missing := self.faulty(records.Missing):
+            log.info("left out, %d that await their run on a GPU (make record):%s", len(missing), listed(missing))
+        if stale := self.faulty(records.Stale):
+            log.info("shown with a mark, %d that are stale (make record):%s", len(stale), listed(stale))
+
+
+def listed(lines: list[str]) -> str:
+    return "".join(f"\n  {line}" for line in lines)

@@ -21,7 +21,7 @@ from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
 from kernels.flash.call import flash_attention
 from kernels.hopper.call import hopper_attention
-from tests.budget import attention_budget_used, gradient_budget_used
+from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
 

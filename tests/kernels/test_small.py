@@ -20,7 +20,7 @@ from kernels.reference import oracle
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from kernels.softmax import softmax
-from tests.budget import gradients, visible
+from tests.kernels.error_budget import gradients, visible
 from tests.kernels.prefilled import prefilled_with_nan
 
 MEMORY = pytest.mark.parametrize("memory", [nullcontext, prefilled_with_nan], ids=["plain", "prefilled"])

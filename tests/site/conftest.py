@@ -1,4 +1,4 @@
-"""The site, built once as it is published, below a path, on a machine that seems to have no torch."""
+"""The site, built once, below a path, on a machine that seems to have no torch."""
 
 import os
 import shutil
@@ -61,7 +61,8 @@ class Copy:
         self.root = root
         for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
-        shutil.copy(ROOT / "mkdocs.yml", root)
+        for name in ("mkdocs.yml", "LICENSE"):
+            shutil.copy(ROOT / name, root)
         (root / "node_modules").symlink_to(ROOT / "node_modules")
 
     def edit(self, path: str, change: Callable[[str], str]) -> str:
@@ -80,13 +81,17 @@ class Copy:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, worker_id) -> Path:
-    """Built once a run: the process that comes first builds, and the others wait for it."""
+    """Built once a run: the process that comes first builds, and the others wait for it.
+
+    It is a preview, so that a stale record fails the test of that record and not every test of the site.
+    """
     own = tmp_path_factory.getbasetemp()
     shared = own if worker_id == "master" else own.parent
     folder = shared / "site"
     with FileLock(shared / "site.lock"):
         if not folder.exists():
-            built = mkdocs("build", "--strict", "--site-dir", str(own / "built"), SITE_URL="http://127.0.0.1/handbook/")
+            environment = {"SITE_URL": "http://127.0.0.1/handbook/", "PREVIEW": "1"}
+            built = mkdocs("build", "--strict", "--site-dir", str(own / "built"), **environment)
             assert built.returncode == 0, built.stderr
             (own / "built").rename(folder)
     return folder

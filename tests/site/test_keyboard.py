@@ -4,8 +4,9 @@ import pytest
 
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
 
-# Lists what can be used, notes what the keyboard reaches, and counts how often it comes from outside of the page. What
-# looks like a button in the header counts, also where it is a label. Transitions would hide what has just got the focus.
+# Lists what can be used, notes what the keyboard reaches, and counts how often it comes from outside of the page.
+# What looks like a button in the header counts, also where it is a label. Transitions would hide what has just got the
+# focus.
 WALK = """(closed) => {
     document.head.insertAdjacentHTML("beforeend", "<style>* { transition: none !important }</style>");
     const key = (element) => element.control ?? element;

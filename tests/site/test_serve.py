@@ -1,4 +1,4 @@
-"""`mkdocs serve` on a copy of the site: what changes is shown at the next reload, and what is stale stops nothing."""
+"""`make serve` on a copy of the site: what changes is shown at the next reload, and what is stale is marked."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         self.copy, self.log, self.url = copy, log, f"http://{address}/"
-        call = command("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url)
+        call = command("serve", "--dev-addr", address, root=copy.root, SITE_URL=self.url, PREVIEW="1")
         self.process = subprocess.Popen(**call, stdout=log, stderr=log, start_new_session=True)
 
     def stop(self) -> None:
@@ -89,12 +89,10 @@ def outputs(article, name: str) -> list[str]:
     return [str(block) for block in article.find_all(attrs={"data-record": re.compile(f"^{name}:")})]
 
 
-def notices(article) -> str:
-    return " ".join(notice.get_text() for notice in article.find_all(class_="hb-notice"))
-
-
-def is_fresh(article) -> bool:
-    return "is stale" not in notices(article)
+def stale(article, name: str) -> list[str]:
+    """Why the outputs of a snippet are marked as those of older source."""
+    faults = [mark["title"] for mark in article.select("p.hb-stale")]
+    return [fault for fault in faults if f"the record of {name} is stale" in fault]
 
 
 def plot(article, name: str) -> str:
@@ -108,15 +106,19 @@ def needs(*names: str):
 
 
 @needs("three_matmuls", "sentence", "scaling")
-def test_a_changed_kernel_puts_notices_in_place_of_outputs_until_it_is_restored(server):
-    before = server.shows(is_fresh)
+def test_a_changed_kernel_marks_the_outputs_of_what_ran_it_until_it_is_restored(server):
+    before = server.shows(lambda article: not stale(article, "three_matmuls"))
     assert outputs(before, "three_matmuls") and plot(before, "score_grid")
-    with server.changed("kernels/reference.py", lambda text: f"{text}\n\nCHANGED = True\n"):
-        stale = server.shows(lambda article: "three_matmuls is stale: kernels.reference changed" in notices(article))
-        assert not outputs(stale, "three_matmuls") and not plot(stale, "score_grid")
-        assert stale.find(id="figure-score_grid").find(class_="hb-alternative").get_text(strip=True)
-        assert outputs(stale, "scaling") == outputs(before, "scaling") and plot(stale, "scaling")
-    after = server.shows(is_fresh)
+    with server.changed(
+        "kernels/reference.py", lambda text: text.replace("return shares @ v", "return shares @ v * 1")
+    ):
+        marked = server.shows(lambda article: stale(article, "three_matmuls"))
+        assert all("kernels.reference:attention changed" in fault for fault in stale(marked, "three_matmuls"))
+        assert outputs(marked, "three_matmuls") == outputs(before, "three_matmuls")
+        assert plot(marked, "score_grid") == plot(before, "score_grid")
+        assert marked.find(id="figure-score_grid").find(class_="hb-stale")
+        assert not stale(marked, "scaling") and "return shares @ v * 1" in marked.get_text()
+    after = server.shows(lambda article: not stale(article, "three_matmuls"))
     assert str(after) == str(before)
 
 
@@ -130,11 +132,12 @@ def test_a_changed_figure_is_drawn_anew(server):
 
 
 @needs("scaling")
-def test_a_changed_cell_is_shown_with_a_notice_in_place_of_its_outputs(server):
+def test_a_changed_cell_marks_its_outputs(server):
+    before = server.shows(lambda article: not stale(article, "scaling"))
     with server.changed(
         "snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)
     ):
-        stale = server.shows(lambda article: "scaling is stale: the snippet itself changed" in notices(article))
-        assert not outputs(stale, "scaling") and not plot(stale, "scaling")
-        assert "manual_seed(1)" in stale.find(attrs={"data-quote": "scaling:measure"}).get_text()
-    assert outputs(server.shows(is_fresh), "scaling")
+        marked = server.shows(lambda article: stale(article, "scaling"))
+        assert outputs(marked, "scaling") == outputs(before, "scaling") and plot(marked, "scaling")
+        assert "manual_seed(1)" in marked.find(attrs={"data-quote": "scaling:measure"}).get_text()
+    assert outputs(server.shows(lambda article: not stale(article, "scaling")), "scaling")

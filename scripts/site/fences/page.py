@@ -12,6 +12,7 @@ from pymdownx.superfences import SuperFencesException
 
 from scripts.records import Missing, Reader, RecordError
 
+CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 LINKED = re.compile(r"snippets/(\w+)\.ipynb")
 
 
@@ -64,7 +65,7 @@ class Page:
             if name not in self.shown:
                 why = f"a number of {name} is quoted, and no run or figure here says where it ran"
                 raise self.fail("value", value, why)
-        if "{claim=" in re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL):
+        if "{claim=" in CODE.sub("", html):
             place = re.search(r"\{claim=(?![a-z]\w*\})|\{claim=", self.text)
             raise self.fail_at(place, "a claim is marked `[words]{claim=name}`, in one paragraph")
         if self.quoted:

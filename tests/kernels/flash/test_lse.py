@@ -7,8 +7,8 @@ import torch
 
 from kernels.flash.call import flash_attention
 from kernels.reference import attention
-from tests.budget import attention_budget_used, budget_used, lse_budget_used
-from tests.kernels.flash.harness import CAUSAL, DTYPES, UGLY, inputs, used, with_gradients
+from tests.kernels.error_budget import attention_budget_used, budget_used, largest, lse_budget_used
+from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -17,8 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encount
 # Padding, and the log-sum-exp.
 
 
-@CAUSAL
-@pytest.mark.parametrize("dtype", DTYPES)
+@DTYPE_AND_MASK
 @pytest.mark.parametrize("lengths", [(70, 70), (1, 33), (0, 69), (-3, 1000)])
 def test_key_lengths(lengths, dtype, is_causal, device, tiles):
     q, k, v = inputs(device, dtype, 37, 70, 24, heads=4, key_heads=2)
@@ -87,7 +86,6 @@ def attention_and_lse(q, k, v, *, is_causal):
 @CAUSAL
 @pytest.mark.parametrize("outputs", ["out", "lse", "both"])
 def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
-    """A row is measured by what a row of its head has on average: here no row is of another size."""
     tensors = inputs(device, torch.float32, 33, 70, 24)
     douts = torch.randn_like(tensors[0]), torch.randn(2, 2, 1, device=device).expand(-1, -1, 33)
     chosen = {"out": [0], "lse": [1], "both": [0, 1]}[outputs]
@@ -105,6 +103,5 @@ def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
         if truth is None:  # the log-sum-exp does not know the values
             assert actual.eq(0).all()
             continue
-        size = truth.square().mean((-2, -1), keepdim=True).sqrt().expand(*truth.shape[:-1], 1)
-        rounding = 64 * torch.finfo(torch.float32).eps * size  # of scores up to 20, sums of 24 terms
-        assert budget_used(actual, baseline, truth, size, rounding) <= 1
+        rounding = 20 * torch.finfo(torch.float32).eps * largest(truth)  # of scores up to 20
+        assert budget_used(actual, [baseline], truth, rounding) <= 1

@@ -13,7 +13,7 @@ import triton
 from kernels.flash import call
 from kernels.flash.call import flash_attention
 from kernels.flash.tiles import Tiles
-from tests.budget import attention_budget_used, gradient_budget_used
+from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 from tests.kernels.flash.harness import (
     CAUSAL,
     inputs,

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch.nn.functional import pad
 
-from tests.budget import visible
+from tests.kernels.error_budget import visible
 
 BLOCK = 32
 

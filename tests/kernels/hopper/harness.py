@@ -11,7 +11,7 @@ from triton import AsyncCompileMode
 
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS, Plan
-from tests.budget import attention_budget_used, lse_budget_used
+from tests.kernels.error_budget import attention_budget_used, lse_budget_used
 from tests.kernels.prefilled import prefilled_with_nan
 
 FP16, BF16 = torch.float16, torch.bfloat16

@@ -112,6 +112,7 @@ def test_no_sequence_at_all(kernel, device):
 @settings(deadline=None, derandomize=True, max_examples=4, phases=[Phase.generate])  # to shrink takes minutes
 @given(st.data())
 def test_any_shape_whatever(data):
+    torch.manual_seed(data.draw(st.integers(0, 2**32 - 1)))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     size = partial(st.integers, 1)
     lengths = data.draw(st.lists(st.integers(0, 99), min_size=1, max_size=4))
@@ -184,7 +185,8 @@ def test_what_is_not_finite_goes_where_it_should(which, place, format, dtype, nu
     before = kernel.attention(q, cache)
     rows[1][which, 0, place, 3] = number
     write(cache, 1, *rows[1])
-    out, expected = kernel.attention(q, cache), torch.stack([x.out for x in Budget(q, cache).expected])
+    out = kernel.attention(q, cache)
+    expected = torch.stack([x.out for x in Budget(q, cache).expected]).view(out.shape)
     assert out.isnan().equal(expected.isnan()) and out.isinf().equal(expected.isinf())
     assert not out[1, 0].equal(before[1, 0])
     assert out[0].equal(before[0]) and out[1, 1].equal(before[1, 1])

@@ -36,6 +36,7 @@ def test_times_are_those_of_the_record_and_the_text_alternative_is_true():
     assert abs(taken[qk] / taken[pv] - 1) < 0.1
     assert all(copied[i] > 2 / 3 * taken[i] and computed[i] < taken[i] / 2 for i in (qk, pv))
     assert copied[scale] < taken[scale] < 1.1 * copied[scale] and 2.7 < taken[softmax] / copied[softmax] < 3.5
+    assert computed[qk] == computed[pv] == pytest.approx(1e6 * MATMUL / H100["bf16 matmul"].value)
     assert computed[scale] == computed[softmax] == 0 and max(taken) == taken[softmax]
 
 

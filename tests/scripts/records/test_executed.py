@@ -25,7 +25,7 @@ def executed(house, python: str, body: str) -> list[str]:
     [
         ("chain", [*(f"base:{name}" for name in COUNTER), "base:double", "middle:quadruple"]),
         ("kernel", [f"launch:{name}" for name in KERNELS]),
-        ("child", ["child:apart", "child:inside", *(f"launch:{name}" for name in KERNELS)]),
+        ("child", ["child:apart", "child:command", "child:inside", *(f"launch:{name}" for name in KERNELS)]),
     ],
 )
 def test_functions_methods_kernels_and_other_pythons_are_seen(house, any_python, name, names):

@@ -19,7 +19,7 @@ from scripts.records.record import write
 
 
 def test_cells_are_known_by_their_tags(house):
-    assert house.reader().names() == ["chain", "kernel", "table"]
+    assert house.reader().names() == ["chain", "child", "kernel", "table"]
     assert [cell.id for cell in house.reader().snippet("chain").cells] == ["prose-1", "functions", "methods"]
     nbformat.validate(house.reader().snippet("chain"))
 
@@ -51,7 +51,7 @@ def test_a_comment_that_looks_like_a_magic_stays_a_comment(house):
 
 
 def test_an_unknown_snippet_is_named_with_those_that_there_are(house):
-    with pytest.raises(records.RecordError, match=r"no snippet absent; there are: chain, kernel, table"):
+    with pytest.raises(records.RecordError, match=r"no snippet absent; there are: chain, child, kernel, table"):
         house.read("absent")
 
 
@@ -93,7 +93,7 @@ def test_all_faults_are_told_at_once(house):
         house.pretend(name)
         house.edit(f"snippets/chapter/{name}.py", 'tags=["', 'tags=["the-')
     faults = house.reader().faults()
-    assert list(faults) == ["chain", "kernel", "table", records.TESTS]
+    assert list(faults) == ["chain", "child", "kernel", "table", records.TESTS]
     assert [type(fault) for fault in faults.values()] == [
         records.Stale,
         records.Stale,

@@ -89,6 +89,10 @@ def test_a_claim_goes_over_a_line_and_may_hold_brackets(house):
     assert [claim.get_text() for claim in claims] == ["two\nthree [1, 2]", "four"]
 
 
+def test_how_to_mark_a_claim_may_be_told(house):
+    house.checked("Write `[words]{claim=name}`.")
+
+
 @pytest.mark.parametrize("text", ["[words]{claim=not a name}", "words]{claim=ab}", "[words\n\nmore]{claim=ab}"])
 def test_a_claim_that_is_marked_wrongly_stops_the_build(house, text):
     with pytest.raises(FenceError, match=r"line \d: a claim is marked `\[words\]\{claim=name\}`"):

@@ -19,5 +19,9 @@ def not_called(x):
     return x
 
 
+def command(x):
+    print(inside(int(x)))
+
+
 if __name__ == "__main__":
-    print(inside(int(sys.argv[1])))
+    command(*sys.argv[1:])
