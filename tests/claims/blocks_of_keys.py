@@ -30,6 +30,11 @@ def bytes_of_a_load(chapter, narrow, wide):
     assert widths == {"one_key": [narrow] * 3, "key_blocks": [narrow, *[wide] * 8]}
 
 
+def widest_load(size):
+    """The widest load that one_key and key_blocks are compiled to brings a thread so many bytes."""
+    assert size == max(max(widths) for widths in rungs()["widths"].values())
+
+
 def two_keys_a_warp():
     """Compiled, 16 threads with 8 numbers each hold a key: a warp of 32 has two keys."""
     wanted = "sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1]"
