@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from tests.claims.compiled import rungs
 from tests.claims.rows import close, row, rows
-from tests.docs.compiled import rungs
 
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 HEADS = (64, 128, 256)
