@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,8 @@ from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.pages import glossary, order, snippets
 from scripts.site.pages.lists import Lists
+
+MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")  # what a typed number comes from: for tests, not for readers
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -88,7 +91,8 @@ class Build(BasePlugin):
         if self.pages.restored:
             return html
         self.fences.page.check(html, self.reader)
-        return self.pages.keep(page, tables.wrap(drawings.inline(html, page.file.src_uri)))
+        html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
+        return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):
         self.say(f"{len(files.documentation_pages())} pages read")

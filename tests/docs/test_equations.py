@@ -1,10 +1,12 @@
 # ruff: noqa: RUF001  (signs as the pages print them)
 """Every equation typed on a page holds to its printed digits, and each by-hand box has one; -rP says how many."""
 
+import re
 from collections import Counter
 
 import pytest
 
+from scripts.site.build import MARK
 from tests.docs.equations import SAID, equations
 from tests.docs.pages import CLAIM, DOCS, blocks, read
 
@@ -61,6 +63,12 @@ def test_what_is_read(right, wrong):
     verdicts = [each.verdict for each in equations(read(right))]
     assert "holds" in verdicts and "fails" not in verdicts
     assert "fails" in [each.verdict for each in equations(read(wrong))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_mark_reaches_the_reader(page):
+    marks = re.findall(r"<!--.*?-->", re.sub(r"`[^`]*`", "", (DOCS / page).read_text(encoding="utf-8")), re.DOTALL)
+    assert [mark for mark in marks if MARK.sub("", mark) and not re.match("<!-- (a row for )?every", mark)] == []
 
 
 def test_what_is_not_read_is_said():
