@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encount
 
 @CAUSAL
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
-def test_torch_s_own_checks_of_an_operator(is_causal, device):
+def test_torch_s_own_checks_of_an_operator(is_causal, device, tiles):
     q, k, v = (x.requires_grad_() for x in inputs(device, torch.float32, 20, 24, 16))
     lengths = torch.tensor([24, 5], device=device)
     for key_lengths in (None, lengths):
@@ -33,7 +33,7 @@ def test_torch_s_own_checks_of_an_operator(is_causal, device):
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("scale", [None, -0.3])
-def test_torch_compile_traces_it_whole(scale, device):
+def test_torch_compile_traces_it_whole(scale, device, tiles):
     backend = "inductor" if torch.cuda.is_available() else "aot_eager"
     tensors = inputs(device, torch.float32, 37, 50, 24)
 
