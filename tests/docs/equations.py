@@ -62,6 +62,7 @@ class Reader:
         for at, token in enumerate(self.tokens):
             if token.kind == "mark" and MARK.fullmatch(token.text):
                 self.check_mark(at)
+        self.tokens = [token for token in self.tokens if token.kind != "mark" or token.text == SAID]
         at = 0
         while at < len(self.tokens):
             at = self.check_chain(at) if self.tokens[at].kind == "equals" else at + 1
@@ -149,6 +150,8 @@ class Reader:
             self.values.setdefault(name, []).insert(0, value)
         if name and (value is not None or len(members) > 2):
             members = members[1:]
+        computed = [i for i, part in enumerate(members) if {token.start for token in part} & self.marked]
+        members = members[max(computed, default=0) :]  # what stands before a marked number is said by its mark
         why = ""
         for names in self.meanings(chain.from_iterable(members)):
             known = [(comes_to, part) for part in members if (comes_to := evaluated(part, names)) is not None]

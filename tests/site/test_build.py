@@ -11,6 +11,7 @@ from scripts import records
 from scripts.records import ROOT, Missing, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
+from scripts.site.pages import order
 
 FAULTS = {
     "scaling": Stale("scaling: a changed"),
@@ -51,6 +52,16 @@ def test_the_navigation_holds_every_chapter_and_every_snippet(config):
     assert all(f"snippets/{name}.ipynb" in named for name in records.names())
     for folder in ("chapters", "whiteboard"):
         assert all(f"{folder}/{path.name}" in named for path in (ROOT / "docs" / folder).glob("*.md"))
+
+
+def test_the_readme_names_every_chapter_of_a_part():
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    chapters = order.chapters(config.extra["chapters"], ROOT / "docs")
+    assert chapters
+    for chapter in chapters:
+        assert not chapter.part or f"{chapter.number} {chapter.title}" in readme, chapter.name
+        assert chapter.part in readme
 
 
 @pytest.mark.parametrize("changed", ["written", "deleted", ""])
