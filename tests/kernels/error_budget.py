@@ -31,7 +31,7 @@ def budget_used(actual: Tensor, baselines: Sequence[Tensor], truth: Tensor, roun
     """The largest error of a head as a share of what it is allowed: at most 1 passes, NaN is inf.
 
     actual, truth: [..., rows, columns], a head each
-    baselines: the same; the worst counts, unless it is 16 times worse than the best, and so broken
+    baselines: the same; the worst counts, unless it is 100 times worse than the best, and so broken
     rounding: [..., 1, 1], what the rounding of scores in FP32 does to the head
     """
     assert actual.shape == truth.shape, f"the shape is {list(actual.shape)}, it should be {list(truth.shape)}"
@@ -47,7 +47,7 @@ def budget_used(actual: Tensor, baselines: Sequence[Tensor], truth: Tensor, roun
     errors = torch.stack([error(baseline) for baseline in baselines]).nan_to_num(nan=torch.inf)
     best = errors.amin(0)
     assert best.isfinite().all(), "no baseline is finite here: none allows an error"
-    broken = errors > 16 * (best + rounding + of_the_result)
+    broken = errors > 100 * (best + rounding + of_the_result)
     of_torch = errors.masked_fill(broken, 0).amax(0)
     used = error(actual) / (FACTOR * (of_torch + rounding) + of_the_result)
     return used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
