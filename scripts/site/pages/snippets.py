@@ -1,4 +1,4 @@
-"""Snippets as pages: notebooks of today's cells and the recorded outputs, which mkdocs-jupyter renders; their downloads."""
+"""Snippets as pages: mkdocs-jupyter renders notebooks of today's cells and the recorded outputs; their downloads."""
 
 from __future__ import annotations
 
