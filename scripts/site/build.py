@@ -9,17 +9,19 @@ from functools import cached_property
 from pathlib import Path
 
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import BasePlugin
+from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import glossary, order, snippets
+from scripts.site.pages import glossary, order
 from scripts.site.pages.lists import Lists
+from scripts.site.pages.snippets import Snippets
 
-MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")  # what a typed number comes from: for tests, not for readers
+# What a typed number comes from: for tests, not for readers.
+MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -44,8 +46,9 @@ class Build(BasePlugin):
         self.fences.register(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
-        self.snippets = order.snippets(self.chapters, paths)
-        config.nav = order.navigation(config.nav, self.chapters, self.snippets, self.docs)
+        names = order.snippets(self.chapters, paths)
+        self.snippets = Snippets(config, names, self.reader, self.fences)
+        config.nav = order.navigation(config.nav, self.chapters, names, self.docs)
         self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
@@ -68,8 +71,9 @@ class Build(BasePlugin):
     def faulty(self, kind: type[records.RecordError]) -> list[str]:
         return [str(fault) for fault in self.faults.values() if isinstance(fault, kind)]
 
+    @event_priority(100)  # before mkdocs-jupyter looks for notebooks
     def on_files(self, files, config):
-        for file in snippets.files(config, self.snippets, self.reader):
+        for file in self.snippets.files():
             files.append(file)
         return files
 
@@ -90,6 +94,8 @@ class Build(BasePlugin):
     def on_page_content(self, html, page, config, files):
         if self.pages.restored:
             return html
+        if page.file.src_uri.endswith(".ipynb"):
+            html = self.snippets.finish(html, page.file.name)
         self.fences.page.check(html, self.reader)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         return self.pages.keep(page, html)
@@ -104,7 +110,8 @@ class Build(BasePlugin):
         assets.copy(config.site_dir)
         self.pages.tidy()
         self.formulas.kept.tidy()
-        snippets.copy_downloads(config.site_dir, self.snippets, self.reader)
+        self.snippets.kept.tidy()
+        self.snippets.copy_downloads(config.site_dir)
         self.say("pages and downloads written")
         self.say_faults()
 

@@ -1,7 +1,7 @@
 """What a build made, kept on disk, so that the next build makes anew only what has changed.
 
-A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did not
-ask for is removed at its end.
+A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did
+not ask for is removed at its end.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -55,7 +56,10 @@ class Cache:
     def tidy(self) -> None:
         """Remove what was not asked for."""
         for path in set(self.folder.glob("*")) - self.used:
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)  # another build may remove it too
+            else:
+                path.unlink(missing_ok=True)
 
 
 class Pages:
@@ -85,7 +89,7 @@ class Pages:
         """``html``, the finished content of the page that was last asked for, once it is kept."""
         if self.key and not self.restored:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
-            self.pages.put((html, page.toc, page._title_from_render, page.present_anchor_ids, links), *self.key)
+            self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html
 
     def tidy(self) -> None:
@@ -136,4 +140,4 @@ def files_below(path: Path) -> Iterator[Path]:
 
 def installed() -> list[str]:
     """Python and the installed packages, with their versions."""
-    return [sys.version] + sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
+    return [sys.version, *sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))]

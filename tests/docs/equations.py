@@ -104,6 +104,9 @@ class Reader:
             stop = extent(self.tokens, end + 1)
             if stop is None or [token.kind for token in self.tokens[stop - 1 : stop + 1]] == ["number", "number"]:
                 break  # two numbers side by side are bits: 0 0111 100
+            kinds = [token.kind for token in self.tokens[stop - 1 : stop + 1]]
+            if kinds == ["name", "equals"] and self.tokens[stop - 2].text == "·":
+                stop -= 2  # q = [1, 0] · K = [1, 0]: the point stands between two equations
             members.append(self.tokens[end + 1 : stop])
             end = stop
         first = at if start is None else start

@@ -42,7 +42,9 @@ def test_a_preview_lists_all_that_is_stale_or_missing_at_its_end(config, caplog)
     assert build.reader.stale_too and "scaling: a changed" not in caplog.text
     build.say_faults()
     assert "2 that are stale" in caplog.text and "scaling: a changed" in caplog.text
-    assert "tests: b changed" in caplog.text and "1 that await their run on a GPU (make record):\n  balloon" in caplog.text
+    assert (
+        "tests: b changed" in caplog.text and "1 that await their run on a GPU (make record):\n  balloon" in caplog.text
+    )
 
 
 def test_the_navigation_holds_every_chapter_and_every_snippet(config):

@@ -145,7 +145,10 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
         for value, quotation in zip(values, quotations, strict=True):
             if value.get_text() != "[awaits its run]":
                 assert " ".join(value["data-value"].split()) == quotation, page
-                assert re.fullmatch(r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?", value.get_text()), f"{page}: {quotation}"
+                assert re.fullmatch(
+                    r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?",  # noqa: RUF001
+                    value.get_text(),
+                ), f"{page}: {quotation}"
     assert found
 
 

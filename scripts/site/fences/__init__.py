@@ -8,11 +8,6 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     record    every table that a snippet left when it was recorded, where that was, and the command
     suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
     value     one number in running text, of a record, the hardware registry or a cost function
-
-Two stand only on the pages made of snippets:
-
-    snippet   what to download, where the snippet ran, how to run it
-    cell      a code cell and what it printed when it was recorded
 """
 
 from __future__ import annotations
@@ -75,7 +70,7 @@ class Fences:
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
-        formatters = (self.source, self.run, self.figure, self.record, self.suite, self.snippet, self.cell)
+        formatters = (self.source, self.run, self.figure, self.record, self.suite)
         config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
             {"name": each.__name__, "class": each.__name__, "format": each, "validator": any_option}
             for each in formatters
@@ -107,19 +102,11 @@ class Fences:
         printed = outputs.cell_html(record, name, tag)
         return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{printed}{ran}</div>'
 
-    @fence()
-    def snippet(self, name: str, options: dict, md) -> str:
+    def about(self, name: str) -> str:
+        """What the page of a snippet says of it: what to download, where it ran, how to run it."""
         record, fault = self.look(name)
         ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
         return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
-
-    @fence()
-    def cell(self, mark: str, options: dict, md) -> str:
-        name, _, tag = mark.partition(":")
-        (source,) = (cell.source for cell in self.reader.snippet(name).cells if cell.id == tag)
-        record, _ = self.look(name)
-        code = highlighted(source, md, {})
-        return f'<div class="hb-source" data-quote="{mark}">{code}</div>{outputs.cell_html(record, name, tag)}'
 
     @fence("caption")
     def figure(self, name: str, options: dict, md) -> str:

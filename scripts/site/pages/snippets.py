@@ -1,45 +1,85 @@
-"""Snippets as pages, made of their cells with the fences ``snippet`` and ``cell``, and what they offer for download."""
+"""Snippets as pages: mkdocs-jupyter renders notebooks of today's cells and the recorded outputs; their downloads."""
 
 from __future__ import annotations
 
+import logging
 import shutil
+from functools import cached_property
 from pathlib import Path
 
 import nbformat
+from markdown import Markdown
 from mkdocs.structure.files import File
+from mkdocs_jupyter import convert
+from mkdocs_jupyter.config import settings
+from nbconvert.exporters.templateexporter import default_filters
 
-from scripts.records import Reader
+from scripts.records import ROOT, Reader
+from scripts.site import cache
+from scripts.site.fences import Fences, highlighted, outputs
 from scripts.site.pages import archive
 
-
-class SnippetFile(File):
-    """``snippets/NAME.ipynb``: pages link to the notebook that is offered, and MkDocs renders its Markdown."""
-
-    def is_documentation_page(self) -> bool:
-        return True
+BUILD = ROOT / "build"
+NOTEBOOKS = BUILD / "snippets"
+STYLES = "\n        <style>"  # what mkdocs-jupyter adds below a notebook: colours that its own template needs
 
 
-def files(config, names: list[str], reader: Reader) -> list[File]:
-    """A page of the site for every snippet."""
-    return [
-        SnippetFile.generated(config, f"snippets/{name}.ipynb", content=markdown(name, reader)) for name in names
-    ]
+class Snippets:
+    """The pages of the snippets in one build."""
+
+    def __init__(self, config, names: list[str], reader: Reader, fences: Fences):
+        self.config, self.names, self.reader, self.fences = config, names, reader, fences
+        self.kept = cache.Cache("notebooks")
+        self.set_up_mkdocs_jupyter(config.plugins["mkdocs-jupyter"].config)
+
+    def set_up_mkdocs_jupyter(self, its_settings: dict) -> None:
+        """Give it our template, with the filters that the template calls, and a place for what it has converted.
+
+        It finds a conversion again by the notebook alone.  The place therefore has the digest of all else in its name.
+        """
+        for name in ("mkdocs-jupyter", "plugins.mkdocs_jupyter"):
+            logging.getLogger(f"mkdocs.{name}").setLevel(logging.WARNING)  # it would print a line a notebook
+        settings.templates_dir = str(Path(__file__).parent / "notebook")
+        default_filters.update(prose=self.prose, code=self.code, recorded=outputs.output_html)
+        # mkdocs-jupyter exports each notebook a second time, as Markdown, to find its headings: its prose is enough.
+        convert.nb2md = prose_of
+        rendering = cache.digest(("scripts/site", "scripts/records", "mkdocs.yml")), cache.installed()
+        its_settings["cache_dir"] = str(self.kept.path(rendering))
+
+    @cached_property
+    def markdown(self) -> Markdown:
+        return Markdown(extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs)
+
+    def prose(self, text: str) -> str:
+        return self.markdown.reset().convert(text)
+
+    def code(self, source: str) -> str:
+        return highlighted(source, self.markdown, {})
+
+    def files(self) -> list[File]:
+        """The notebook of every snippet, composed in build/, as a file of the site."""
+        NOTEBOOKS.mkdir(parents=True, exist_ok=True)
+        return [self.file(name) for name in self.names]
+
+    def file(self, name: str) -> File:
+        path = NOTEBOOKS / f"{name}.ipynb"
+        record, _ = self.reader.look(name)  # None too if a preview finds one that cannot be read
+        nbformat.write(self.reader.compose(name) if record else self.reader.snippet(name), path)
+        return File(f"snippets/{name}.ipynb", str(BUILD), self.config.site_dir, self.config.use_directory_urls)
+
+    def finish(self, html: str, name: str) -> str:
+        """The page of a snippet: below its title what to download, where it ran and how to run it."""
+        return html.partition(STYLES)[0].replace("</h1>", f"</h1>\n{self.fences.about(name)}", 1)
+
+    def copy_downloads(self, site_dir: str) -> None:
+        """Each snippet, its notebook, and both with the kernels that they import, into the site."""
+        folder = Path(site_dir, "snippets")
+        for name in self.names:
+            shutil.copy(self.reader.path(name), folder)
+            shutil.copy(NOTEBOOKS / f"{name}.ipynb", folder)
+            archive.write(folder / f"{name}.zip", name, self.reader)
 
 
-def markdown(name: str, reader: Reader) -> str:
-    """The page's Markdown: the title, the fence ``snippet``, then the cells in order."""
-    first, *others = reader.snippet(name).cells
-    title, _, prose = first.source.partition("\n")
-    cells = [f"``` cell\n{name}:{cell.id}\n```" if cell.cell_type == "code" else cell.source for cell in others]
-    return "\n\n".join([title, f"``` snippet\n{name}\n```", prose.strip(), *cells])
-
-
-def copy_downloads(site_dir: str, names: list[str], reader: Reader) -> None:
-    """Each snippet, the notebook composed of its cells and the recorded outputs, and both with the kernels that they
-    import, into the site."""
-    folder = Path(site_dir, "snippets")
-    for name in names:
-        shutil.copy(reader.path(name), folder)
-        record, _ = reader.look(name)  # None too if a preview finds one that cannot be read
-        nbformat.write(reader.compose(name) if record else reader.snippet(name), folder / f"{name}.ipynb")
-        archive.write(folder / f"{name}.zip", name, reader)
+def prose_of(path: str) -> str:
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

@@ -203,7 +203,9 @@ def test_a_cell_that_is_new_in_a_preview_shows_no_output(house):
 def test_a_snippets_page_leads_from_nothing_to_its_output(house, repository, command):
     house.fences.repository = repository
     page = house.fence("snippet", "first")
-    assert [link["href"] for link in page.select("a[download]")] == [f"../first.{kind}" for kind in ("py", "ipynb", "zip")]
+    assert [link["href"] for link in page.select("a[download]")] == [
+        f"../first.{kind}" for kind in ("py", "ipynb", "zip")
+    ]
     commands = [code.get_text() for code in page.find_all("code")]
     assert commands == [command, "first.zip", "python first/first.py"]
 
