@@ -1,6 +1,8 @@
 """One suite for both machines: what can run in Triton's interpreter does, what only a GPU can run says so."""
 
+import itertools
 import os
+from collections import Counter
 
 import pytest
 import torch
@@ -13,9 +15,11 @@ if not torch.cuda.is_available():
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
     """Everything runs a file a process, on every processor; but on a GPU processes would time each other's kernels."""
-    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
-    if everything and config.pluginmanager.has_plugin("xdist") and not torch.cuda.is_available():
-        config.option.numprocesses = config.option.numprocesses or "logical"
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    is_worker = hasattr(config, "workerinput")  # xdist calls this hook in its workers, too
+    if everything and not is_worker and not torch.cuda.is_available() and config.pluginmanager.has_plugin("xdist"):
+        if config.option.numprocesses is None:
+            config.option.numprocesses = "logical"
         config.option.dist = "loadfile"
 
 
@@ -28,6 +32,17 @@ def device():
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """A line a folder: what its tests took, on all processors together."""
+    seconds = Counter()
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds["/".join(report.nodeid.split("/")[:2]).partition("::")[0]] += report.duration
+    terminalreporter.section("seconds")
+    for folder, taken in sorted(seconds.items()):
+        terminalreporter.line(f"{taken:6.1f} {folder}")
 
 
 def pytest_collection_modifyitems(items):

@@ -5,7 +5,7 @@
     cells         snippets: scripts in percent cells
     library       what kernels/ defines, and what names stand for
     digest        what a run depends on, and what of it has changed since
-    record        the record of a snippet;   kernel_tests   that of the kernels' tests;   store   both, on disk
+    recorded      the record of a snippet;   kernel_tests   that of the kernels' tests;   store   both, on disk
     reader        the one door: look, read, table, compose, faults
     executed      runs beside a snippet: where it runs, and which of our functions and kernels ran
     run           one snippet in a Jupyter kernel
@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from scripts.records.kernel_tests import Outcome
 from scripts.records.reader import TESTS, Reader, in_charge
-from scripts.records.record import METADATA, TABLE, Record
+from scripts.records.recorded import METADATA, TABLE, Record
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 
 __all__ = [

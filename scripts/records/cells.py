@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from scripts.records.library import refuse_roundabout_imports
 from scripts.records.root import RecordError
-from scripts.records.trees import digest_of, from_kernels, remembered, stripped
+from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped
 
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 PYTHON = {
@@ -27,6 +27,7 @@ class Cells:
 
     digest: of its code cells, with their tags and in their order; comments do not count
     imports: what they import from kernels/: name, module, name there
+    caught: the names of the exceptions that they catch
 
     Raises:
         RecordError: if a code cell has not exactly one tag of its own, or is not plain Python.
@@ -38,6 +39,7 @@ class Cells:
         trees = [(cell.id, _tree(name, cell.id, cell.source)) for cell in self._notebook.cells if is_code(cell)]
         self.digest = digest_of([part for tag, tree in trees for part in (tag, tree.body)])
         self.imports = [each for _, tree in trees for each in from_kernels(tree)]
+        self.caught = caught([tree for _, tree in trees])
 
     def notebook(self) -> NotebookNode:
         """Without outputs; the id of a code cell is its tag."""

@@ -6,7 +6,8 @@
 
 A digest has an entry for each of them, ``module:qualname``, with a hash of its own text; one for the cells; and one,
 ``names``, for what the names in all of these stand for.  So a definition may move to another file, and a name that
-comes to stand for another definition is noticed.
+comes to stand for another definition is noticed.  A run that catches exceptions has one more, ``caught``: a message may
+then stand in its outputs.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from collections.abc import Iterable
 
 from scripts.records.cells import Cells
 from scripts.records.library import Definition, Library
+from scripts.records.trees import digest_of, is_caught
 
-CELLS, NAMES = "cells", "names"  # entries of a digest beside those of definitions
+CELLS, NAMES, CAUGHT = "cells", "names", "caught"  # entries of a digest beside those of definitions
 CLASS, INSIDE = "(class)", "(inside)"  # in place of a name: the class of a method, what stands in a class
 Digest = dict[str, str]
 Named = list[tuple[str, Definition | str]]  # names, each with its definition or with what it is of another package
@@ -28,11 +30,10 @@ class Reached:
 
     def __init__(self, library: Library, cells: Cells, executed: Iterable[Definition]):
         self.library, self.cells = library, cells
-        self.executed = {each.place: each for each in executed}
         self.found: dict[str, Definition] = {}
         self._compiled: set[str] = set()  # places that are reached by compiled code
         self._waiting: list[tuple[Definition, bool]] = []
-        for each in self.executed.values():
+        for each in executed:
             self._reach(each, each.is_compiled)
         for _, target in self._imported(cells.imports, by="the snippet"):
             self._follow(target, by_compiled=False)
@@ -43,7 +44,18 @@ class Reached:
 
     def digest(self) -> Digest:
         entries = {place: definition.digest for place, definition in sorted(self.found.items())}
-        return {CELLS: self.cells.digest, NAMES: self._meaning(), **entries}
+        caught = {CAUGHT: digest_of(raised)} if (raised := self._caught()) else {}
+        return {CELLS: self.cells.digest, NAMES: self._meaning(), **caught, **entries}
+
+    def _caught(self) -> list:
+        """What the functions that ran raise, if it is of a kind that they or the cells catch, with all that it says."""
+        names = self.cells.caught.union(*(each.caught for each in self.found.values()))
+        return [
+            [each.qualname, raised]
+            for each in sorted(self.found.values(), key=lambda each: (each.qualname, each.digest))
+            for raised in each.raises
+            if is_caught(raised, names)
+        ]
 
     def _names_of(self, definition: Definition) -> Named:
         """The names in a definition that stand for something, and what they stand for."""
@@ -60,8 +72,8 @@ class Reached:
         return [(name, self.library.imported(module, original, by)) for name, module, original in imports]
 
     def _follow(self, target: Definition | str, by_compiled: bool) -> None:
-        """A function that Python names counts only if it ran; whatever a kernel names is compiled."""
-        if isinstance(target, Definition) and (by_compiled or not target.is_function or target.place in self.executed):
+        """A function that Python names counts only if it ran, see ``executed``; whatever a kernel names is compiled."""
+        if isinstance(target, Definition) and (by_compiled or not target.is_function):
             self._reach(target, by_compiled or target.is_compiled)
 
     def _reach(self, definition: Definition, compiled: bool) -> None:
@@ -113,7 +125,7 @@ def digest(library: Library, cells: Cells, executed: Iterable[str]) -> Digest:
 
 def compare(library: Library, cells: Cells, then: Digest) -> tuple[list[str], frozenset[str]]:
     """What has changed since a digest was made, in words, and where the functions that ran are defined today."""
-    texts = {place: text for place, text in then.items() if place not in (CELLS, NAMES)}
+    texts = {place: text for place, text in then.items() if place not in (CELLS, NAMES, CAUGHT)}
     today = {place: _today(library, place, text) for place, text in texts.items()}
     executed = [each for each in today.values() if each and each.is_function]
     changed = ["the snippet itself"] if cells.digest != then.get(CELLS) else []
@@ -121,7 +133,10 @@ def compare(library: Library, cells: Cells, then: Digest) -> tuple[list[str], fr
     if not changed:
         reached = Reached(library, cells, executed)
         changed += sorted({each.place for each in reached.found.values() if each.digest not in texts.values()})
-        if not changed and reached.digest()[NAMES] != then.get(NAMES):
+        now = reached.digest()
+        if not changed and now.get(CAUGHT) != then.get(CAUGHT):
+            changed.append("what is raised and caught")
+        if not changed and now[NAMES] != then.get(NAMES):
             changed.append("what a name stands for")
     return changed, frozenset(each.place for each in executed)
 

@@ -124,7 +124,9 @@ def note(frame: FrameType) -> None:
     if module == "__main__" and (spec := frame.f_globals.get("__spec__")):
         module = spec.name  # of python -m
     is_function = code.co_flags & inspect.CO_OPTIMIZED  # the body of a module or of a class is not optimised
-    if module.startswith("kernels.") and is_function and "<" not in code.co_qualname:  # "<lambda>", "<locals>"
+    # Without a name of its own is a "<lambda>", what stands in "<locals>", and what a dataclass writes, in "<string>".
+    named = "<" not in code.co_qualname and not code.co_filename.startswith("<")
+    if module.startswith("kernels.") and is_function and named:
         called.add(f"{module}:{code.co_qualname}")
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from scripts.records.root import RecordError
 from scripts.records.trees import (
     Function,
+    caught,
     digest_of,
     free_names,
     from_kernels,
     last_name,
+    raises,
     remembered,
     stripped,
 )
@@ -66,6 +68,14 @@ class Definition:
     def digest(self) -> str:
         """Of its own text; what its names stand for is no part of it."""
         return digest_of([self.qualname, *self.statements])
+
+    @cached_property
+    def caught(self) -> set[str]:
+        return caught(self.statements)
+
+    @cached_property
+    def raises(self) -> list[ast.Raise]:
+        return raises(self.statements)
 
     @cached_property
     def names(self) -> list[str]:
@@ -250,10 +260,13 @@ def heads(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def without(statement: ast.ClassDef, inside: list[ast.stmt]) -> ast.ClassDef:
-    """A class without its methods, each of which counts if it ran, but for the names of those that Python calls."""
-    implicit = sorted(each.name for each in inside if each.name.startswith("__"))
+    """A class without its methods, each of which counts if it ran.
+
+    The names of those count that Python calls by itself, or that may stand in for one of a base class.
+    """
+    names = sorted(each.name for each in inside if statement.bases or each.name.startswith("__"))
     body = [each for each in statement.body if each not in inside]
-    body += [ast.Expr(ast.Constant(name)) for name in implicit]
+    body += [ast.Expr(ast.Constant(name)) for name in names]
     fields = {name: value for name, value in ast.iter_fields(statement) if name != "body"}
     return ast.ClassDef(**fields, body=body or [ast.Pass()])
 

@@ -15,7 +15,7 @@ from scripts.records.cells import Cells, cells, is_code, paths
 from scripts.records.digest import compare
 from scripts.records.kernel_tests import Outcome
 from scripts.records.library import Library
-from scripts.records.record import METADATA, Record, again, fault_in, parsed
+from scripts.records.recorded import METADATA, Record, again, fault_in, parsed
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 from scripts.records.store import listed
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import nbformat
 from nbformat import NotebookNode
 
-from scripts.records import record
+from scripts.records import recorded
 from scripts.records.cells import is_code
 from scripts.records.digest import digest
 from scripts.records.executed import in_interpreter
@@ -48,8 +48,8 @@ def run(name: str) -> None:
     depends = digest(reader.library, reader.cells(name), provenance["executed"])
     if depends != digest(*before, provenance["executed"]):
         raise RecordError(f"{name}, or what it runs of kernels/, was edited while it ran; run it again")
-    notebook.metadata[record.METADATA] = {**provenance, "digest": depends}
-    record.write(record_of(reader.path(name)), notebook)
+    notebook.metadata[recorded.METADATA] = {**provenance, "digest": depends}
+    recorded.write(record_of(reader.path(name)), notebook)
     reader.read(name)
 
 

@@ -1,13 +1,15 @@
 """Syntax trees without what no run depends on, and as bytes that are the same on every Python.
 
 A run does not depend on comments, docstrings, line breaks and type hints, nor on what is raised: had it raised, there
-would be no record.  Nor does it depend on which file of kernels/ a name is imported from, as long as the name stands
-for the same definition; ``scripts.records.digest`` sees to that.
+would be no record.  (What it may have caught is kept beside the tree, see ``raises``.)  Nor does it depend on which
+file of kernels/ a name is imported from, as long as the name stands for the same definition; ``scripts.records.digest``
+sees to that.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import hashlib
 import symtable
 from collections.abc import Callable
@@ -26,7 +28,9 @@ class _Strip(ast.NodeTransformer):
         self.hints_count = [False]  # innermost last
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        return ast.Raise(exc=None, cause=None)
+        bare = ast.Raise(exc=None, cause=None)
+        bare.whole = node
+        return bare
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         return ast.Assert(test=self.visit(node.test), msg=None)
@@ -100,6 +104,30 @@ def stripped(source: str, where: str) -> ast.Module:
 def from_kernels(tree: ast.AST) -> list[tuple[str, str, str]]:
     """What a stripped tree imports from kernels/: the name that it gets, the module, the name there."""
     return [each for node in ast.walk(tree) for each in getattr(node, "imports", [])]
+
+
+def raises(trees: list[ast.AST]) -> list[ast.Raise]:
+    """What stripped trees raise, as it was written."""
+    found = [getattr(node, "whole", None) for tree in trees for node in ast.walk(tree)]
+    return [each for each in found if each and each.exc]
+
+
+def caught(trees: list[ast.AST]) -> set[str]:
+    """The names of the exceptions that stripped trees catch and do not pass on by raising."""
+    found = set()
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler) and not isinstance(node.body[-1], ast.Raise):
+                types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+                found |= {last_name(each) if each else "BaseException" for each in types}
+    return found
+
+
+def is_caught(node: ast.Raise, names: set[str]) -> bool:
+    """Whether what is raised is one of the exceptions, or a kind of one."""
+    name = last_name(node.exc)
+    kinds = getattr(vars(builtins).get(name), "__mro__", ())
+    return bool({name, *(each.__name__ for each in kinds)} & names)
 
 
 def free_names(statements: list[ast.stmt]) -> set[str]:

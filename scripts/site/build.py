@@ -20,7 +20,8 @@ from scripts.site.pages import glossary, order
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
-MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")  # what a typed number comes from: for tests, not for readers
+# What a typed number comes from: for tests, not for readers.
+MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")
 
 log = logging.getLogger("mkdocs.handbook")
 

@@ -1,7 +1,7 @@
 """What a build made, kept on disk, so that the next build makes anew only what has changed.
 
-A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did not
-ask for is removed at its end.
+A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did
+not ask for is removed at its end.
 """
 
 from __future__ import annotations
@@ -140,4 +140,4 @@ def files_below(path: Path) -> Iterator[Path]:
 
 def installed() -> list[str]:
     """Python and the installed packages, with their versions."""
-    return [sys.version] + sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))
+    return [sys.version, *sorted(path.name for path in Path(sysconfig.get_path("purelib")).glob("*.dist-info"))]

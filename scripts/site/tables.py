@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 
 BARE = re.compile(r"<table(?![^>]*\bclass=)([^>]*)>(.*?)</table>", re.DOTALL)
-WRAPPED = r'<div class="md-typeset__scrollwrap"><div class="md-typeset__table"><table class="hb-grid"\1>\2</table></div></div>'
+WRAPPED = (
+    r'<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+    r'<table class="hb-grid"\1>\2</table></div></div>'
+)
 
 
 def wrap(html: str) -> str:

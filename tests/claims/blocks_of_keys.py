@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from tests.claims.compiled import rungs
 from tests.claims.rows import close, row, rows
-from tests.docs.compiled import rungs
 
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 HEADS = (64, 128, 256)
@@ -28,6 +28,11 @@ def bytes_of_a_load(chapter, narrow, wide):
     assert chapter == 5
     widths = {rung: rungs()["widths"][rung] for rung in ("one_key", "key_blocks")}
     assert widths == {"one_key": [narrow] * 3, "key_blocks": [narrow, *[wide] * 8]}
+
+
+def widest_load(size):
+    """The widest load that one_key and key_blocks are compiled to brings a thread so many bytes."""
+    assert size == max(max(widths) for widths in rungs()["widths"].values())
 
 
 def two_keys_a_warp():

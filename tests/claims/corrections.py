@@ -3,7 +3,7 @@
 from kernels.bench.cost import attention_flops, mb, qkvo_bytes, square_bytes
 from kernels.bench.hardware import A100, H100, V100
 from tests.claims.rows import chip, close, rounded, row, rows
-from tests.docs.by_hand import S
+from tests.docs.three_words import S
 from tests.kernels.error_budget import FACTOR
 
 HEAD_DIMS = (64, 128, 256)

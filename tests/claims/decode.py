@@ -213,7 +213,7 @@ def bf16_gains_a_sixth():
 @cache
 def _instructions():
     """What decode_kernel is compiled to in each format."""
-    from tests.docs.compiled import elsewhere
+    from tests.claims.compiled import elsewhere
 
     return literal_eval(elsewhere(f"[decode_instructions(name) for name in {FORMATS}]"))
 

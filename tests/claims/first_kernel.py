@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import exp
 
 from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
+from tests.claims.compiled import rungs
 from tests.claims.rows import close, row, rows
-from tests.docs.compiled import rungs
 
 LARGEST_FP32 = (2 - 2**-23) * 2.0**127
 TABLE = qkvo_bytes(1024, 128, 2) // 4  # K of one head, in bytes

@@ -29,7 +29,8 @@ TOKENS = re.compile(
     | (?P<operator>[-−+·⋅×*÷/^√] | \b(?:div|mod)\b)
     | (?P<bracket>[()\[\]{{}},])
     | (?P<function>(?<![{LETTER}])(?:ln|exp2|exp|log₂|max|min|sum|softmax)(?![{LETTER}]))
-    | (?P<name>(?<![{LETTER}])[{LETTER}](?:[₀-₉]|_\w+|_\{{[^}}]*\}})*(?![{LETTER}ᵀ]))
+    | (?P<name>(?<![{LETTER}])[{LETTER}](?:[₀-₉]|_\w+|_\{{[^}}]*\}})*(?![{LETTER}]))
+    | (?P<transposed>ᵀ)
     | (?P<word>[{LETTER}]+)
     | (?P<space>\s+|[\N{{INVISIBLE SEPARATOR}}\N{{INVISIBLE PLUS}}])
     | (?P<other>.)
@@ -202,6 +203,9 @@ class Parser:
             value = self.power()
             return Number(-value, value.half) if isinstance(value, Number) else -value
         value = self.atom()
+        if self.attached() and self.peek().kind == "transposed":
+            self.take()
+            value = Vector(map(Vector, zip(*value, strict=True))) if isinstance(value, Vector) else value
         raised = self.peek()
         if raised is not None and raised.kind == "raised" and self.attached():
             self.take()

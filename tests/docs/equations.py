@@ -3,8 +3,8 @@
 
 An equation is ``a = b``, or a chain of such: each member must be what a member before it comes to, to the digits that
 are printed.  Behind a number a mark that the reader does not see may say what the number comes from:
-``67 %<!-- = 2.03 ÷ 3.03 -->``; if its value is a vector, it speaks of as many numbers.  A mark has the last word: an
-equation that ends in a marked number is not read again.
+``67 %<!-- = 2.03 ÷ 3.03 -->``; if its value is a vector, it speaks of as many numbers; behind an expression it may say
+what that comes to.  A mark has the last word: an equation that ends in a marked number is not read again.
 """
 
 import re
@@ -62,6 +62,7 @@ class Reader:
         for at, token in enumerate(self.tokens):
             if token.kind == "mark" and MARK.fullmatch(token.text):
                 self.check_mark(at)
+        self.tokens = [token for token in self.tokens if token.kind != "mark" or token.text == SAID]
         at = 0
         while at < len(self.tokens):
             at = self.check_chain(at) if self.tokens[at].kind == "equals" else at + 1
@@ -73,14 +74,29 @@ class Reader:
         values = [flat(value) for value in values if value is not None]
         if not values:
             return self.note("unreadable", "its mark is no arithmetic", at, at + 1)
-        places, typed = quantities(self.tokens[:at], len(values[0]))
-        self.marked |= {self.tokens[place].start for place in places}
-        agreed = any(len(typed) == len(wanted) and all(map(agree, wanted, typed)) for wanted in values)
+        first, computed = self.expression_before(at)
+        agreed = any(same(wanted, came) for wanted in values for came in computed)
+        if not agreed:
+            places, typed = quantities(self.tokens[:at], len(values[0]))
+            self.marked |= {self.tokens[place].start for place in places}
+            first = min(places, default=at)
+            agreed = any(same(wanted, typed) for wanted in values)
         why = "" if agreed else f"its mark comes to {shown(Vector(values[0]))}"
-        self.note("holds" if agreed else "fails", why, min(places, default=at), at + 1)
+        self.note("holds" if agreed else "fails", why, first, at + 1)
+
+    def expression_before(self, at):
+        """Where an expression that ends at a mark begins, and what it may come to; nothing if it is a number."""
+        start = leftmost(self.tokens, at)
+        if start is None:
+            return at, []
+        part = self.tokens[start:at]
+        values = [flat(value) for names in self.meanings(part) if (value := evaluated(part, names)) is not None]
+        return start, [value for value in values if not all(isinstance(each, Number) for each in value)]
 
     def check_chain(self, at):
         """Checks the chain whose first sign of equality is the token ``at``; returns where to go on."""
+        if end := self.table(at):
+            return end
         left = at - 1 if self.tokens[at - 1].kind == "mark" else at
         start = leftmost(self.tokens, left)
         members, end = [] if start is None else [self.tokens[start:left]], at
@@ -88,6 +104,9 @@ class Reader:
             stop = extent(self.tokens, end + 1)
             if stop is None or [token.kind for token in self.tokens[stop - 1 : stop + 1]] == ["number", "number"]:
                 break  # two numbers side by side are bits: 0 0111 100
+            kinds = [token.kind for token in self.tokens[stop - 1 : stop + 1]]
+            if kinds == ["name", "equals"] and self.tokens[stop - 2].text == "·":
+                stop -= 2  # q = [1, 0] · K = [1, 0]: the point stands between two equations
             members.append(self.tokens[end + 1 : stop])
             end = stop
         first = at if start is None else start
@@ -101,6 +120,24 @@ class Reader:
         self.note(verdict, why, first, max(end, at + 1))
         return max(end, at + 1)
 
+    def table(self, at):
+        """Where the table ends that begins at this sign: ``K = [1, 0], [0, 1], [1, 1]``; None if none does."""
+        rows, end = [], at
+        while self.tokens[end + 1 : end + 2] and self.tokens[end + 1].text == "[":
+            parser = Parser(self.tokens, {}, end + 1)
+            try:
+                rows.append(parser.bracketed())
+            except NOT_ARITHMETIC:
+                break
+            end = parser.at
+            if not self.tokens[end : end + 1] or self.tokens[end].text != ",":
+                break
+        if len(rows) < 2 or self.tokens[at - 1].kind != "name":
+            return None
+        self.values.setdefault(self.tokens[at - 1].text, []).insert(0, Vector(rows))
+        self.note("given", "", at - 1, end)
+        return end
+
     def judge(self, members, behind):
         """What became of the chain with these members, and why."""
         if behind and behind[0].text == SAID:
@@ -111,7 +148,10 @@ class Reader:
         value = evaluated(members[-1], {})
         if name and value is not None:
             self.values.setdefault(name, []).insert(0, value)
+        if name and (value is not None or len(members) > 2):
             members = members[1:]
+        computed = [i for i, part in enumerate(members) if {token.start for token in part} & self.marked]
+        members = members[max(computed, default=0) :]  # what stands before a marked number is said by its mark
         why = ""
         for names in self.meanings(chain.from_iterable(members)):
             known = [(comes_to, part) for part in members if (comes_to := evaluated(part, names)) is not None]
@@ -121,7 +161,7 @@ class Reader:
                     return "holds", ""
                 why = why or wrong
         typed = any(token.kind == "number" for token in chain.from_iterable(members))
-        if why and typed and (value is not None or not name):
+        if why and typed and (value is not None or not name or len(members) > 1):
             return "fails", why
         return "formula" if value is None else "given", ""
 
@@ -210,6 +250,10 @@ def agree(computed, typed, reach=0.0):
         return same and all(agree(a, b, reach) for a, b in zip(computed, typed, strict=True))
     half = getattr(typed, "half", getattr(computed, "half", 0.0))
     return abs(computed - typed) <= (half + reach) * (1 + 1e-9) + 1e-9 * abs(typed)
+
+
+def same(computed, typed):
+    return len(computed) == len(typed) and all(map(agree, computed, typed))
 
 
 def flat(value):

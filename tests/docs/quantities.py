@@ -39,3 +39,13 @@ def known(page):
     text = (DOCS / page).read_text(encoding="utf-8")
     chapters = re.findall(r"\((?:\.\./)?(chapters/[\w-]+\.md)", text) if page.startswith("whiteboard/") else []
     return vouched(page).union(*map(vouched, chapters))
+
+
+def results(found):
+    """(line, place) of each number that stands behind a sign of equality or before a mark, and holds."""
+    text = {block.line: block.text for block in found}
+    for each in equations(found):
+        if each.verdict in ("holds", "marked", "given") and each.numbers:
+            first, last = min(each.numbers), max(each.numbers)
+            sign = max(text[each.line].rfind(sign, first, last) for sign in "=≈")
+            yield from ((each.line, at) for at in each.numbers if at > sign or "<!--" in each.text)

@@ -1,13 +1,12 @@
 """Chapter 5's drawings: the row of scores of the second word, and the sectors that eight lanes touch."""
 
 from tests.docs.pages import DRAWINGS, drawn
+from tests.docs.three_words import S
 
 
 def test_the_drawn_row_holds_the_scores_of_the_second_word():
-    query, keys = (1, 1), [(1, 0), (0, 1), (1, 1)]
-    scores = [query[0] * key[0] + query[1] * key[1] for key in keys]
     labels = drawn(DRAWINGS / "program_lanes.svg")
-    assert " ".join(f"{score} place {place}" for place, score in enumerate([*scores, "\N{MINUS SIGN}∞"])) in labels
+    assert " ".join(f"{score} place {place}" for place, score in enumerate([*S[1], "\N{MINUS SIGN}∞"])) in labels
 
 
 def test_the_drawn_sectors_are_counted():

@@ -6,9 +6,9 @@ from math import log2
 import pytest
 
 from scripts.figures.flash_attention import tile_order
-from tests.docs.by_hand import AT_THE_BOARD, K, Q, S, V, blend, dot
 from tests.docs.pages import DOCS
 from tests.docs.tables import numbers, table
+from tests.docs.three_words import AT_THE_BOARD, K, Q, S, V, blend, dot
 
 SHEET = "whiteboard/flash-attention.md"
 DOUT = [[1, 0], [0, 1], [1, 1]]

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.docs.arithmetic import tokens
-from tests.docs.equations import equations
 from tests.docs.pages import CLAIM, DOCS, VALUE, blocks
+from tests.docs.quantities import results
 from tests.docs.tables import tables
 
 SHEETS = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md"))
@@ -36,9 +36,9 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
 
 
 def typed(sheet):
-    """The long numbers of a sheet for which nothing vouches there: three digits or more, or a decimal point."""
+    """The long numbers of a sheet that nothing computes there: three digits or more, or a decimal point."""
     found = blocks(sheet)
-    sure = {(each.line, at) for each in equations(found) if each.verdict in ("holds", "marked") for at in each.numbers}
+    sure = set(results(found))
     for block in found:
         for token in tokens(block.text):
             before = block.text[: token.start]

@@ -8,20 +8,13 @@ import pytest
 
 from scripts.records import ROOT
 from tests.docs.pages import DRAWINGS, drawn
-
-Q = [[1, 0], [1, 1], [0, 1]]
-K = [[1, 0], [0, 1], [1, 1]]
-
-
-def dot(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True))
+from tests.docs.three_words import K, Q, S, dot
 
 
 def test_the_drawn_spreadsheet():
-    scores = [[dot(query, key) for key in K] for query in Q]
     table = drawn(DRAWINGS / "spreadsheet.svg").split("row: who asks")[1]
     numbers = [int(number) for number in re.findall(r"(?<![₁₂₃\w])\d(?!\w)", table)]
-    assert numbers == [*K[0], *K[1], *K[2], *(n for q, row in zip(Q, scores, strict=True) for n in (*q, *row))]
+    assert numbers == [*K[0], *K[1], *K[2], *(n for q, row in zip(Q, S, strict=True) for n in (*q, *row))]
 
 
 def test_the_drawn_cards_show_the_shares_of_the_snippet():

@@ -166,7 +166,7 @@ def test_the_browser_works_out_the_style_of_an_element_about_once(browser, url, 
     page = browser.new_page()
     browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["devtools.timeline"])
     assert page.goto(f"{url}chapters/flash-attention/").ok
-    page.wait_for_selector(".md-code__button")
+    page.wait_for_selector("[data-opens]", state="attached")
     page.wait_for_load_state("networkidle")
     browser.stop_tracing()
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

@@ -11,6 +11,7 @@ from scripts import records
 from scripts.records import ROOT, Missing, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
+from scripts.site.pages import order
 
 FAULTS = {
     "scaling": Stale("scaling: a changed"),
@@ -41,7 +42,9 @@ def test_a_preview_lists_all_that_is_stale_or_missing_at_its_end(config, caplog)
     assert build.reader.stale_too and "scaling: a changed" not in caplog.text
     build.say_faults()
     assert "2 that are stale" in caplog.text and "scaling: a changed" in caplog.text
-    assert "tests: b changed" in caplog.text and "1 that await their run on a GPU (make record):\n  balloon" in caplog.text
+    assert (
+        "tests: b changed" in caplog.text and "1 that await their run on a GPU (make record):\n  balloon" in caplog.text
+    )
 
 
 def test_the_navigation_holds_every_chapter_and_every_snippet(config):
@@ -51,6 +54,16 @@ def test_the_navigation_holds_every_chapter_and_every_snippet(config):
     assert all(f"snippets/{name}.ipynb" in named for name in records.names())
     for folder in ("chapters", "whiteboard"):
         assert all(f"{folder}/{path.name}" in named for path in (ROOT / "docs" / folder).glob("*.md"))
+
+
+def test_the_readme_names_every_chapter_of_a_part():
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    chapters = order.chapters(config.extra["chapters"], ROOT / "docs")
+    assert chapters
+    for chapter in chapters:
+        assert not chapter.part or f"{chapter.number} {chapter.title}" in readme, chapter.name
+        assert chapter.part in readme
 
 
 @pytest.mark.parametrize("changed", ["written", "deleted", ""])

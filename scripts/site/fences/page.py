@@ -13,6 +13,7 @@ from pymdownx.superfences import SuperFencesException
 from scripts.records import Missing, Reader, RecordError
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
+TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
 LINKED = re.compile(r"snippets/(\w+)\.ipynb")
 
 
@@ -68,6 +69,9 @@ class Page:
         if "{claim=" in CODE.sub("", html):
             place = re.search(r"\{claim=(?![a-z]\w*\})|\{claim=", self.text)
             raise self.fail_at(place, "a claim is marked `[words]{claim=name}`, in one paragraph")
+        if TURNED.search(html):
+            place = re.search(r"""\{claim=\w+\}["']""", self.text)
+            raise self.fail_at(place, "a closing quotation mark behind a claim is set as an opening one: put it inside")
         if self.quoted:
             self.check_quoted(reader)
 

@@ -113,9 +113,7 @@ def of_record(question: Question, record: Record) -> object:
     for key in (column, *question.selectors):
         if key not in columns:
             raise ValueFault(f"{record.name}.{name} has no column {key}; it has: {', '.join(columns)}")
-    compared = [
-        key for key, value in question.selectors.items() if "/" in value and not those(rows, {key: value})
-    ]
+    compared = [key for key, value in question.selectors.items() if "/" in value and not those(rows, {key: value})]
     if not compared:
         if question.extreme:
             return EXTREMES[question.extreme](numbers(rows, column, question.selectors))

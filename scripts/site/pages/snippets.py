@@ -1,4 +1,4 @@
-"""Snippets as pages, which mkdocs-jupyter makes of their cells and the recorded outputs; and what they offer to keep."""
+"""Snippets as pages: mkdocs-jupyter renders notebooks of today's cells and the recorded outputs; their downloads."""
 
 from __future__ import annotations
 

@@ -163,7 +163,9 @@ class Expected:
         self.rounding = torch.tensor(0.0)
         self.baselines = []
         if length:
-            self.rounding = torch.finfo(torch.float32).eps * largest(exact.masked_fill(~mask, 0)).clamp(min=1)
+            largest_score = largest(exact.masked_fill(~mask, 0))
+            self.rounding = torch.finfo(torch.float32).eps * (largest_score + math.log(length)).clamp(min=1)
+            self.largest_value = largest(v)
             codes = [(x / s).to(q.dtype)[None] for x, s in ((k, cache.key_scale), (v, cache.value_scale))]
             options = {"scale": scale * cache.key_scale} | ({} if seen.all() else {"key_lengths": length})
             results = torch_results(q[None], *codes, None, seen[None, None], options)
@@ -176,7 +178,7 @@ class Expected:
     def used_by_out(self, actual):
         if not self.baselines:
             return 0.0 if actual.eq(0).all() else math.inf
-        return budget_used(self.rows(actual), self.baselines, self.out, self.rounding * largest(self.out))
+        return budget_used(self.rows(actual), self.baselines, self.out, self.rounding * self.largest_value)
 
     def used_by_lse(self, actual):
         return lse_used(actual.reshape(self.lse.shape), self.lse_baseline, self.lse, self.rounding)

@@ -13,7 +13,7 @@ from scripts.records import METADATA, Reader
 from scripts.records.cells import is_code
 from scripts.records.digest import digest
 from scripts.records.reader import record_of
-from scripts.records.record import write
+from scripts.records.recorded import write
 
 collect_ignore = ["miniature"]  # its tests are for the house
 

@@ -310,6 +310,12 @@ DEAR = {
         "    def __post_init__(self):\n        pass\n\n    def other(self):",
         "plans:Plan",
     ),
+    "a method that may stand in for one of a base": (
+        "compiled.py",
+        "    tiles: int",
+        "    tiles: int\n\n    def index(self): ...",
+        "compiled:Ring",
+    ),
     "a launched kernel": ("compiled.py", "helper(x, words_of(WORDS))", "helper(x, WORDS)", "compiled:kernel"),
     "its decorator's argument": ("compiled.py", 'COUNTS = ["heads"]', "COUNTS = []", "compiled:COUNTS"),
     "its configurations": ("compiled.py", "configs=[1, 2]", "configs=[1]", "compiled:kernel"),
@@ -353,6 +359,35 @@ def test_what_ran_or_was_read_stales_the_record_and_is_named(rooms, what):
     *edit, place = DEAR[what]
     rooms.edit(*edit)
     assert f"kernels.{place}" in rooms.changed()
+
+
+CAUGHT = "try:\n    launch(2)\nexcept ValueError as error:\n    print(error)"
+
+
+@pytest.mark.parametrize(
+    "cell, function",
+    [
+        (CAUGHT, ""),
+        (CAUGHT.replace("ValueError", "(KeyError, Exception)"), ""),
+        (CAUGHT.replace(" ValueError as error", ""), ""),
+        ("launch(2)", "try:\n        x\n    except ValueError:\n        return None\n    "),
+    ],
+    ids=["by the snippet", "as a kind of it", "as anything", "by a function that ran"],
+)
+def test_a_message_counts_where_it_may_be_caught(rooms, cell, function):
+    rooms.edit("snippet", "launch(2)", cell)
+    rooms.edit("base.py", "    return x + math.pi", f"    {function}return x + math.pi")
+    rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
+    rooms.edit("base.py", "at least {least} is wanted", "it must not be below {least}")
+    assert rooms.changed() == ["what is raised and caught"]
+
+
+@pytest.mark.parametrize("cell", [CAUGHT.replace("Value", "Type"), CAUGHT.replace("print(error)", "raise")])
+def test_a_message_that_is_not_caught_does_not_count(rooms, cell):
+    rooms.edit("snippet", "launch(2)", cell)
+    rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
+    rooms.edit("base.py", "at least {least} is wanted", "it must not be below {least}")
+    assert rooms.changed() == []
 
 
 REBOUND = {
@@ -509,6 +544,38 @@ def test_a_name_that_is_not_there_is_named_with_who_imports_it(rooms):
     rooms.edit("plans.py", "import clamp as limited", "import clam as limited")
     with pytest.raises(RecordError, match=r"kernels\.plans imports clam from kernels\.base, which does not define it"):
         rooms.changed()
+
+
+def test_a_method_reaches_its_class(rooms):
+    rooms.files["kinds.py"] = "class Kind:\n    LIMIT = 1\n\n    def limit(self):\n        return self.LIMIT\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.kinds:Kind.limit"])
+    rooms.edit("kinds.py", "LIMIT = 1", "LIMIT = 2")
+    assert rooms.changed() == ["kernels.kinds:Kind"]
+
+
+def test_an_import_inside_a_function_is_followed(rooms):
+    rooms.files["late.py"] = "def late():\n    from kernels.base import UNREAD as number\n\n    return number\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    assert rooms.changed() == []
+    rooms.edit("base.py", "UNREAD = 5", "UNREAD = 6")
+    assert rooms.changed() == ["kernels.base:UNREAD"]
+
+
+def test_a_name_of_a_function_that_did_not_run_may_not_become_anothers(rooms):
+    rooms.files["late.py"] = "from kernels.base import hint as later\n\n\ndef late(x):\n    return x or later()\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    rooms.edit("late.py", "import hint as", "import elsewhere as")
+    assert rooms.changed() == ["what a name stands for"]
+
+
+def test_what_try_says_of_imports_does_not_depend_on_which(rooms):
+    start = (
+        "try:\n    from kernels.base import hint, tile\n\n    THERE = True\nexcept ImportError:\n    THERE = False\n"
+    )
+    rooms.files["late.py"] = f"{start}\n\ndef late():\n    return THERE\n"
+    rooms.then = digest(rooms.library(), rooms.cells(), [*EXECUTED, "kernels.late:late"])
+    rooms.edit("late.py", "import hint, tile", "import hint")
+    assert rooms.changed() == []
 
 
 def test_an_import_behind_try_is_what_is_imported(rooms):

@@ -194,6 +194,23 @@ def test_a_cell_that_is_new_in_a_preview_shows_no_output(house):
 
 
 @pytest.mark.parametrize(
+    "repository, command",
+    [
+        ("", "make run SNIPPET=first"),
+        ("https://x.org/?a&b", "git clone https://x.org/?a&b handbook && cd handbook && make run SNIPPET=first"),
+    ],
+)
+def test_a_snippets_page_leads_from_nothing_to_its_output(house, repository, command):
+    house.fences.repository = repository
+    page = house.fence("snippet", "first")
+    assert [link["href"] for link in page.select("a[download]")] == [
+        f"../first.{kind}" for kind in ("py", "ipynb", "zip")
+    ]
+    commands = [code.get_text() for code in page.find_all("code")]
+    assert commands == [command, "first.zip", "python first/first.py"]
+
+
+@pytest.mark.parametrize(
     "value, text",
     [
         (0.0, "0"),

@@ -97,3 +97,9 @@ def test_how_to_mark_a_claim_may_be_told(house):
 def test_a_claim_that_is_marked_wrongly_stops_the_build(house, text):
     with pytest.raises(FenceError, match=r"line \d: a claim is marked `\[words\]\{claim=name\}`"):
         house.checked(f"# One\n\n{text}\n")
+
+
+def test_a_quotation_mark_behind_a_claim_stops_the_build(house):
+    house.checked('He said "one, [two."]{claim=ab}')
+    with pytest.raises(FenceError, match="line 2: a closing quotation mark behind a claim"):
+        house.checked('First.\nHe said "one, [two.]{claim=ab}"')

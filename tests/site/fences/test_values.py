@@ -54,6 +54,27 @@ def test_a_number_of_a_record(house, question, text):
 
 
 @pytest.mark.parametrize(
+    "scale, factor",
+    [
+        ("k", 1e-3),
+        ("M", 1e-6),
+        ("G", 1e-9),
+        ("T", 1e-12),
+        ("Ki", 2.0**-10),
+        ("Mi", 2.0**-20),
+        ("Gi", 2.0**-30),
+        ("Ti", 2.0**-40),
+        ("m", 1e3),
+        ("u", 1e6),
+        ("n", 1e9),
+        ("%", 100),
+    ],
+)
+def test_a_word_before_the_format_scales_the_number(house, scale, factor):
+    assert said(house, f"hardware.H100.l2 {scale} .9f") == f"{H100['l2'].value * factor:.9f}"
+
+
+@pytest.mark.parametrize(
     "question, number",
     [
         ('hardware.H100."hbm bandwidth" T .2f', H100["hbm bandwidth"].value / 1e12),
@@ -94,6 +115,7 @@ def test_a_number_says_on_hover_what_it_rests_on(house):
         ("first.forms.time n=3 10.1f", "10.1f is no format"),
         ("first.forms.time n=3 +.1f", "+.1f is no format"),
         ("first.forms.time n=3 .1%", ".1% is no format"),
+        ("first.forms.time n=3 .1f%", ".1f% is no format"),
         ("first.forms.time n=3 X .1f", "X selects no row"),
         ("least first.forms.peak n=1 .1f", "2 rows answer, and none has a number"),
         ("least first.forms.time form=flesh .1f", "0 rows answer, and none has a number"),

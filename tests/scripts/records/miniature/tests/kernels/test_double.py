@@ -5,7 +5,6 @@ More is said here.
 
 import pytest
 from kernels.base import double
-
 from tests.budget import within
 
 

@@ -124,7 +124,7 @@ def elsewhere(call):
     """The value of one of these functions' calls, as text: in a process in which Triton compiles."""
     pytest.importorskip("triton.backends.nvidia")
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    code = f"from tests.docs.{Path(__file__).stem} import *; print({call})"
+    code = f"from tests.claims.{Path(__file__).stem} import *; print({call})"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
     )
