@@ -10,9 +10,10 @@ from pathlib import Path
 import nbformat
 from markdown import Markdown
 from mkdocs.structure.files import File
-from mkdocs_jupyter import convert
+from mkdocs_jupyter import convert, nbconvert2
 from mkdocs_jupyter.config import settings
-from nbconvert.exporters.templateexporter import default_filters
+from nbconvert.exporters.html import HTMLExporter
+from nbconvert.exporters.templateexporter import TemplateExporter, default_filters
 
 from scripts.records import ROOT, Reader
 from scripts.site import cache
@@ -41,8 +42,9 @@ class Snippets:
             logging.getLogger(f"mkdocs.{name}").setLevel(logging.WARNING)  # it would print a line a notebook
         settings.templates_dir = str(Path(__file__).parent / "notebook")
         default_filters.update(prose=self.prose, code=self.code, recorded=outputs.output_html)
-        # mkdocs-jupyter exports each notebook a second time, as Markdown, to find its headings: its prose is enough.
+        # It would export each notebook a second time, as Markdown, to find its headings: the prose is enough for that.
         convert.nb2md = prose_of
+        nbconvert2.HTMLExporter = Exporter
         rendering = cache.digest(("scripts/site", "scripts/records", "mkdocs.yml")), cache.installed()
         its_settings["cache_dir"] = str(self.kept.path(rendering))
 
@@ -78,6 +80,12 @@ class Snippets:
             shutil.copy(self.reader.path(name), folder)
             shutil.copy(NOTEBOOKS / f"{name}.ipynb", folder)
             archive.write(folder / f"{name}.zip", name, self.reader)
+
+
+class Exporter(HTMLExporter):
+    """Leaves out what HTMLExporter adds: it parses each page anew, to improve images and boxes that ours have not."""
+
+    from_notebook_node = TemplateExporter.from_notebook_node
 
 
 def prose_of(path: str) -> str:
