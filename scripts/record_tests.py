@@ -2,7 +2,8 @@
 
 Runs the whole of tests/kernels, not only what is marked ``gpu``, unless its record is up to date.  The record is
 replaced whole, after the last test: tests of which one fails, a part is left out or none passes change nothing.
-Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network.
+Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network.  Where pytest-xdist is there, eight
+processes share the GPU.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,8 @@ from scripts.records.run import absolute_paths, refuse_interpreter, refuse_witho
 THEY = "the kernels' tests"
 TESTS = "tests/kernels"
 OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
+if find_spec("xdist"):
+    OPTIONS += ["--numprocesses=8", "--dist=loadgroup"]  # what is marked large runs in one of them
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,7 +109,7 @@ def outcome_of(junit: ElementTree.Element) -> dict[str, dict]:
 
 def file_and_test(case: ElementTree.Element) -> tuple[str, str]:
     """``tests/kernels/test_flash.py`` and ``test_any_lengths``; a file that skips itself is a case without a class."""
-    module, test = case.get("classname"), case.get("name").partition("[")[0]
+    module, test = case.get("classname"), re.split(r"[\[@]", case.get("name"))[0]  # xdist puts the group behind an @
     if not module:
         module, test = test, "the whole file"
     return f"{module.replace('.', '/')}.py", test

@@ -45,9 +45,18 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.line(f"{taken:6.1f} {folder}")
 
 
-def pytest_collection_modifyitems(items):
-    if torch.cuda.is_available():
-        return
+@pytest.fixture(autouse=True)
+def memory_given_back():
+    """Processes share a GPU's memory: what a test took, PyTorch would keep for this process."""
+    yield
+    if torch.cuda.is_available() and torch.cuda.memory_reserved() > 2**30:
+        torch.cuda.empty_cache()
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.get_closest_marker("gpu"):
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU, and torch finds none here"))
+        if item.get_closest_marker("large") and config.pluginmanager.has_plugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group("large"))  # one process runs them, one after the other

@@ -161,6 +161,7 @@ def test_bad_input_is_named(scores, options, error, words, device):
         softmax(scores.to(device), **options)
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_a_row_starts_beyond_2_to_the_31_elements(device):
     scores = torch.empty(2**17 + 2, 2**14, device=device, dtype=torch.float16).normal_()

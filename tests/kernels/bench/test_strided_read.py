@@ -47,6 +47,7 @@ def test_bad_input_is_named(x, stride, error, words, device):
         strided_read(x.to(device) if isinstance(x, torch.Tensor) and x.is_contiguous() else x, stride)
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_numbers_beyond_2_to_the_31(device):
     x = torch.zeros(2**31 + 2**20, device=device, dtype=torch.float16)

@@ -372,6 +372,7 @@ def test_only_our_own_kernels_run(rung, expected, padded, device):
     assert launched == expected
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 @EVERY_RUNG
 @pytest.mark.parametrize("shape", [(1, 66000, 256, 128), (66000, 1, 256, 128)])  # 2.16e9 elements, 4.3 GB each
@@ -384,6 +385,7 @@ def test_offsets_beyond_2_to_the_31_elements(shape, rung, device):
     assert out.equal(rung(*(x[-2:, -2:].clone() for x in (q, k, v))))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 @EVERY_RUNG
 def test_rows_further_apart_than_2_to_the_31_elements(rung, device):
@@ -395,6 +397,7 @@ def test_rows_further_apart_than_2_to_the_31_elements(rung, device):
     assert rung(k, k, k).equal(rung(*[k.contiguous()] * 3))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_a_square_beyond_2_to_the_31_scores(device):
     q, k, v = torch.randn(3, 3, 1, 28000, 16, device=device, dtype=torch.float16)  # 2.35e9 scores, 9.4 GB
@@ -402,11 +405,13 @@ def test_a_square_beyond_2_to_the_31_scores(device):
     assert out.equal(three_kernel_attention(q[-1:], k[-1:], v[-1:]))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 @EVERY_RUNG
 def test_more_programs_than_a_grid_axis_of_65535(rung, device):
     q, k, v = torch.randn(3, 35000, 2, 4, 16, device=device, dtype=torch.float16)
-    assert attention_budget_used(rung, q, k, v) <= 1
+    parts = (rung(*part) for part in zip(*(x.split(7000) for x in (q, k, v)), strict=True))
+    assert rung(q, k, v).equal(torch.cat([*parts]))
 
 
 @pytest.mark.gpu

@@ -45,6 +45,7 @@ def test_two_runs_are_bitwise_equal(dtype, is_causal, device):
     assert all(x.equal(y) for x, y in zip(once, again, strict=True))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(1, 520, 32768, 128), (520, 1, 32768, 128)])  # 2.18e9 elements, 4.4 GB each
 def test_offsets_beyond_2_to_the_31_elements(shape, device):
@@ -55,6 +56,7 @@ def test_offsets_beyond_2_to_the_31_elements(shape, device):
     assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_rows_further_apart_than_2_to_the_31_elements(device, monkeypatch):
     rows = 20
@@ -68,6 +70,7 @@ def test_rows_further_apart_than_2_to_the_31_elements(device, monkeypatch):
     assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_more_programs_than_a_grid_axis_of_65535(device):
     q, k, v = torch.randn(3, 35000, 2, 4, 16, device=device, dtype=torch.float16)

@@ -67,6 +67,7 @@ def test_stride_0_changes_nothing(axis, device):
     assert hopper_attention(*expanded, is_causal=True).equal(hopper_attention(*copied, is_causal=True))
 
 
+@pytest.mark.large
 @on_hopper
 @pytest.mark.parametrize("large", ["queries", "keys"])
 def test_offsets_beyond_2_to_the_31_elements(large, device):
@@ -78,6 +79,7 @@ def test_offsets_beyond_2_to_the_31_elements(large, device):
     assert same(results, with_lse(q[:, -2:].clone(), *[k[:, -2:].clone()] * 2))
 
 
+@pytest.mark.large
 @on_hopper
 def test_rows_further_apart_than_2_to_the_31_elements(device):
     rows = 20

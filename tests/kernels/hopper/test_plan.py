@@ -43,6 +43,7 @@ def test_other_plans(plan, device):
         assert used(attention, q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
+@pytest.mark.large
 @on_hopper
 def test_more_programs_than_a_grid_axis_of_65535(device):
     q, k, v = torch.randn(3, 35000, 2, 4, 64, device=device, dtype=BF16)

@@ -489,6 +489,7 @@ def test_what_is_forgotten_is_written_over(device):
     assert appends_as_specified(cache, *new_rows(cache, 3, 20))
 
 
+@pytest.mark.large
 @pytest.mark.gpu
 def test_pages_and_rows_lie_beyond_2_to_the_31_elements(device):
     pages = 2**31 // (8 * 64 * 128) + 2

@@ -66,6 +66,7 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
         assert len(taken) == times
 
 
+@pytest.mark.large
 @GPU
 @each_format()
 def test_one_batch_from_1_to_131072_keys(format, dtype, kernel, device):
@@ -179,6 +180,7 @@ def test_another_stream(kernel, device):
     assert out.equal(expected)
 
 
+@pytest.mark.large
 @GPU
 @pytest.mark.parametrize("format", ["fp8", "nvfp4"])
 def test_pages_lie_beyond_2_to_the_31_bytes(format, kernel, device):
