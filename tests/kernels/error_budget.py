@@ -1,12 +1,13 @@
-"""The error budget: at most twice the error of PyTorch's own attention, and one rounding of the result.
+"""The error budget: at most twice the error of PyTorch's own attention, for the output and for its three gradients.
 
-Errors are taken against FP64, for each head by itself, since one budget for a whole tensor would pass a head of zeros
-beside a head of large values.  A head's error is its largest, and PyTorch's is the worst of those of the backends of
-``scaled_dot_product_attention`` that accept the input, at the same precision.  To PyTorch's error is added what FP32
-does to any kernel, while PyTorch may be lucky: a weight is exp(score - lse), and both are known to 2⁻²³ of themselves.
+One budget for a whole tensor passes a head of zeros beside a head of large values, and one for a whole head passes a
+row of zeros beside a row of large values.  So each row's error is taken as a fraction of that row's size, and each head
+has the budget of its own worst row in PyTorch's result at the same precision, plus what rounding may do to the row.
+
+The truth is FP64.  PyTorch's result is the worst of those of ``scaled_dot_product_attention``'s backends that accept
+the input.
 """
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.reference import oracle
+from kernels.reference import oracle, weights
 
 FACTOR = 2
 BACKENDS = (
@@ -27,46 +28,52 @@ BACKENDS = (
 )
 
 
-def budget_used(actual: Tensor, baselines: Sequence[Tensor], truth: Tensor, rounding: Tensor | float = 0.0) -> float:
-    """The largest error of a head as a share of what it is allowed: at most 1 passes, NaN is inf.
+def budget_used(
+    actual: Tensor, baseline: Tensor | Sequence[Tensor], truth: Tensor, size: Tensor, rounding: Tensor | float = 0.0
+) -> float:
+    """The largest error as a share of what is allowed: at most 1 passes.  NaN is inf, and a row of size 0 must be 0.
 
-    actual, truth: [..., rows, columns], a head each
-    baselines: the same; the worst counts, unless it is 100 times worse than the best, and so broken
-    rounding: [..., 1, 1], what the rounding of scores in FP32 does to the head
+    actual, truth: [..., rows, columns]   baseline: the same, one or several, of which the worst counts
+    size: [..., rows, 1], what an error in that row is measured by, if the row has no value larger than that
+    rounding: [..., rows, 1], what an error in the input of the softmax, which FP32 cannot avoid, does to that row
     """
     assert actual.shape == truth.shape, f"the shape is {list(actual.shape)}, it should be {list(truth.shape)}"
     if truth.numel() == 0:
         return 0.0
-
-    def error(result: Tensor) -> Tensor:
-        assert result.dtype == actual.dtype, f"the dtype is {actual.dtype}, it should be {result.dtype}"
-        return largest(result.double() - truth)
-
-    numbers = torch.finfo(actual.dtype)
-    of_the_result = numbers.eps / 2 * largest(truth).clamp(min=numbers.smallest_normal)
-    errors = torch.stack([error(baseline) for baseline in baselines]).nan_to_num(nan=torch.inf)
-    best = errors.amin(0)
-    assert best.isfinite().all(), "no baseline is finite here: none allows an error"
-    broken = errors > 100 * (best + rounding + of_the_result)
-    of_torch = errors.masked_fill(broken, 0).amax(0)
-    used = error(actual) / (FACTOR * (of_torch + rounding) + of_the_result)
+    eps = torch.finfo(actual.dtype).eps
+    empty = size == 0
+    size = size.maximum(truth.abs().amax(-1, keepdim=True)).clamp(min=smallest(actual.dtype)).masked_fill(empty, 0)
+    worst = torch.zeros_like(size[..., :1, :])
+    if not empty.all():
+        baselines = [baseline] if isinstance(baseline, Tensor) else baseline
+        errors = [worst_row(x, actual, truth, size) for x in baselines]
+        useful = [x for x in errors if _is_useful(x, eps, rounding, size)]
+        assert useful, "no baseline is of use: each is far from the truth itself, or not finite"
+        worst = torch.stack(useful).amax(0)
+    allowed = FACTOR * (worst * size + rounding) + eps / 2 * size
+    error = (actual.double() - truth).abs()
+    used = (error / allowed).masked_fill(empty & (error == 0), 0)
     return used.nan_to_num(nan=torch.inf, posinf=torch.inf).max().item()
 
 
-def largest(x: Tensor) -> Tensor:
-    """The largest magnitude of each head, [..., 1, 1]."""
-    return x.double().abs().amax((-2, -1), keepdim=True)
+def worst_row(baseline: Tensor, actual: Tensor, truth: Tensor, size: Tensor) -> Tensor:
+    """The error of each head's worst row, as a fraction of the row's size: [..., 1, 1]."""
+    assert actual.dtype == baseline.dtype, f"the dtype is {actual.dtype}, it should be {baseline.dtype}"
+    relative_error = ((baseline.double() - truth).abs() / size).masked_fill(size == 0, 0)
+    return relative_error.amax((-2, -1), keepdim=True)
 
 
-def rounding_of_scores(q: Tensor, k: Tensor, mask: Tensor, scale: float | None) -> Tensor:
-    """For each head of queries: to which share of itself FP32 knows every weight, [batch, heads, 1, 1].
+def _is_useful(worst: Tensor, eps: float, rounding: Tensor | float, size: Tensor) -> bool:
+    """Whether a baseline is as near to the truth as its precision promises, or nearly: it allows others its error."""
+    unavoidable = torch.as_tensor(rounding / size).nan_to_num(nan=0.0)
+    return bool((worst < 16 * (eps + unavoidable.amax(-2, keepdim=True))).all())  # NaN compares false
 
-    The log-sum-exp is larger than the largest score, by log N_k at most.
-    """
-    scale = q.shape[-1] ** -0.5 if scale is None else scale
-    k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
-    scores = (q.double() @ k.double().mT * scale).masked_fill(~mask, 0)
-    return torch.finfo(torch.float32).eps * (largest(scores) + math.log(k.shape[-2])).clamp(min=1)
+
+def smallest(dtype: torch.dtype) -> float:
+    """Numbers below this have fewer bits, or none: FP32's, which BF16 shares, may be flushed to 0."""
+    if dtype == torch.float16:
+        return torch.finfo(torch.float16).smallest_normal
+    return torch.finfo(torch.float32).smallest_normal / torch.finfo(dtype).eps
 
 
 def attention_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
@@ -75,11 +82,12 @@ def attention_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, 
     options: is_causal, scale, enable_gqa, key_lengths; the function gets those that are given
     """
     mask = visible(q, k, **options)
+    squares = Squares(q, k, v, mask, options.get("scale"))
     of_torch = [outputs[0] for outputs in torch_results(q, k, v, None, mask, options)]
-    truth = exact(mask, options)(q, k, v)
-    rounding = rounding_of_scores(q, k, mask, options.get("scale"))
-    rounding = rounding * largest(v).repeat_interleave(q.shape[1] // k.shape[1], 1)
-    return budget_used(attention(q, k, v, **options), of_torch, truth, rounding)
+    truth = oracle(q, k, v, attn_mask=mask, **_without_masks(options))
+    size = squares.out()
+    rounding = squares.out(squares.rounding) + size * arithmetic(k.shape[-2])
+    return budget_used(attention(q, k, v, **options), of_torch, truth, size, rounding)
 
 
 def gradient_budget_used(
@@ -88,54 +96,58 @@ def gradient_budget_used(
     """``budget_used`` by the output of an attention function, "out", and by its gradients, "dq", "dk" and "dv".
 
     dout: the gradient of the output, random if None   options: as above
+    The truth is autograd's, through the FP64 oracle; the baselines are the gradients of SDPA's backends.
     """
     if dout is None:
         dout = torch.randn(q.shape, device=q.device).to(q.dtype)
     mask = visible(q, k, **options)
+    squares = Squares(q, k, v, mask, options.get("scale"), dout)
     of_torch = torch_results(q, k, v, dout, mask, options)
-    truths = gradients(exact(mask, options), *(x.double() for x in (q, k, v, dout)))
+    exact = partial(oracle, attn_mask=mask, **_without_masks(options))
+    truths = gradients(exact, *(x.double() for x in (q, k, v, dout)))
     actual = gradients(partial(attention, **options), q, k, v, dout)
+    sizes = squares.out(), *squares.gradients()
+    # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
+    roundings = squares.out(squares.rounding), *squares.gradients(2 * squares.rounding)
+    # A 16-bit kernel rounds weights and gradients of scores before the matmul; torch on a CPU keeps them in FP32.
+    before_the_matmul = torch.finfo(q.dtype).eps / 4
+    used = {}
+    for i, name in enumerate(("out", "dq", "dk", "dv")):
+        terms = k.shape[-2] if name in ("out", "dq") else q.shape[-2] * squares.group
+        share = arithmetic(terms) + (0 if name == "out" else before_the_matmul)
+        used[name] = budget_used(
+            actual[i], [x[i] for x in of_torch], truths[i], sizes[i], roundings[i] + sizes[i] * share
+        )
+    return used
 
-    scale, group = options.get("scale"), q.shape[1] // k.shape[1]
-    rounding = rounding_of_scores(q, k, mask, scale)
-    # The gradient of a score is a difference, 0 where a query sees one key alone: it is as exact as what is subtracted.
-    of_score = rounding * largest(dout.double() @ v.repeat_interleave(group, 1).double().mT)
-    of_score = of_score * (q.shape[-1] ** -0.5 if scale is None else abs(scale))
-    roundings = (
-        rounding * largest(v).repeat_interleave(group, 1),
-        of_score * largest(k).repeat_interleave(group, 1),
-        (of_score * largest(q)).unflatten(1, (-1, group)).amax(2),
-        rounding.unflatten(1, (-1, group)).amax(2) * largest(truths[3]),
-    )
-    return {
-        name: budget_used(actual[i], [x[i] for x in of_torch], truths[i], roundings[i])
-        for i, name in enumerate(("out", "dq", "dk", "dv"))
-    }
+
+def arithmetic(terms: int) -> float:
+    """What FP32 inside a kernel does to a row, as a fraction of its size: exp2 of a GPU is off by two units in the last
+    place, and sums of n terms, one after the other, by about √n/4.
+    """
+    return 2 * torch.finfo(torch.float32).eps * max(1, terms**0.5 / 8)
 
 
 def lse_budget_used(attention: Callable, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     """``budget_used`` by the log-sum-exp that an attention function returns with ``return_lse=True``.
 
-    The baseline is ``logsumexp`` in FP32.  A query that sees no key must have -inf.
+    The baseline is ``logsumexp`` in FP32; a score's own rounding is a rounding of the result.  A query that sees no
+    key must have -inf.
     """
     actual = attention(q, k, v, return_lse=True, **options)[1]
     assert actual.dtype == torch.float32, f"lse is {actual.dtype}, it should be torch.float32"
-    mask, scale, group = visible(q, k, **options), options.get("scale"), q.shape[1] // k.shape[1]
-    k = k.repeat_interleave(group, 1)
+    mask = visible(q, k, **options)
+    squares = Squares(q, k, v, mask, options.get("scale"))
     truth, baseline = (
-        (x @ y.mT * (q.shape[-1] ** -0.5 if scale is None else scale)).masked_fill(~mask, -torch.inf).logsumexp(-1)
-        for x, y in ((q.double(), k.double()), (q.float(), k.float()))
+        _scores(*pair, options.get("scale")).masked_fill(~mask, -torch.inf).logsumexp(-1, keepdim=True)
+        for pair in ((q.double(), k.double()), (q.float(), k.float()))
     )
-    return lse_used(actual, baseline, truth, rounding_of_scores(q, k, mask, scale))
-
-
-def lse_used(actual: Tensor, baseline: Tensor, truth: Tensor, rounding: Tensor) -> float:
-    """``budget_used`` by a log-sum-exp, [..., heads, rows]: its error is a share of every weight of the row."""
     empty = truth == -torch.inf
-    if not (actual == -torch.inf).equal(empty):
-        return torch.inf
-    actual, baseline, truth = (x.masked_fill(empty, 0)[..., None] for x in (actual, baseline, truth))
-    return budget_used(actual, [baseline], truth, rounding)
+    actual = actual[..., None]
+    actual = torch.where(empty, torch.where(actual == -torch.inf, 0.0, torch.inf), actual)
+    baseline, truth = (x.masked_fill(empty, 0) for x in (baseline, truth))
+    size = torch.ones_like(truth).masked_fill(empty, 0)
+    return budget_used(actual, baseline, truth, size, squares.rounding.masked_fill(empty, 0))
 
 
 def gradients(attention: Callable, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> tuple[Tensor, ...]:
@@ -144,12 +156,6 @@ def gradients(attention: Callable, q: Tensor, k: Tensor, v: Tensor, dout: Tensor
     with torch.enable_grad():
         out = attention(*leaves)
         return out.detach(), *torch.autograd.grad(out, leaves, dout)
-
-
-def exact(mask: Tensor, options: dict) -> Callable[..., Tensor]:
-    """Attention in FP64, with a mask in place of is_causal and key_lengths."""
-    options = {name: options[name] for name in ("scale", "enable_gqa") if name in options}
-    return partial(oracle, attn_mask=mask, **options)
 
 
 def visible(q: Tensor, k: Tensor, *, is_causal=False, key_lengths=None, **_) -> Tensor:
@@ -165,27 +171,92 @@ def torch_results(q, k, v, dout, mask, options) -> list[tuple[Tensor, ...]]:
     """What each of SDPA's backends says that accepts these inputs: its output, and with ``dout`` the three gradients.
 
     SDPA takes key_lengths as a mask alone, which it refuses beside is_causal.  On a query that sees no key its backends
-    disagree; here it gets every key and no gradient, and its output is set to 0.  Heads that are shared are repeated,
-    for most backends refuse them.
+    disagree; here it gets every key and no gradient, and its output is not looked at.  Heads that are shared are
+    repeated, for most backends refuse them.
     """
     arguments = {name: value for name, value in options.items() if name in ("is_causal", "scale")}
     group = q.shape[1] // max(1, k.shape[1])
-    no_key = ~mask.any(-1, keepdim=True)
-    if options.get("key_lengths") is not None:
-        arguments |= {"attn_mask": mask | no_key, "is_causal": False}
 
     def attention(q, k, v):
         k, v = (x.repeat_interleave(group, 1) for x in (k, v))
-        return scaled_dot_product_attention(q, k, v, **arguments).masked_fill(no_key, 0)
+        return scaled_dot_product_attention(q, k, v, **arguments)
 
+    if options.get("key_lengths") is not None:
+        no_key = ~mask.any(-1, keepdim=True)
+        arguments |= {"attn_mask": mask | no_key, "is_causal": False}
+        dout = None if dout is None else dout.masked_fill(no_key, 0)
     results = []
     for backend in BACKENDS:
         with warnings.catch_warnings(), sdpa_kernel(backend):
             warnings.simplefilter("ignore")  # each says why it does not accept these inputs
             try:
-                results.append((attention(q, k, v),) if dout is None else gradients(attention, q, k, v, dout))
+                if dout is None:
+                    results.append((attention(q, k, v),))
+                else:
+                    results.append(gradients(attention, q, k, v, dout))
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError:
                 continue
     return results
+
+
+class Squares:
+    """How large each row of the output and the gradients is if signs fall at random: √(Σ term²) in its largest column,
+    or as large as it is.
+
+    Rounding errors of the terms add up to this times their relative size; the row itself may cancel to nothing.  A
+    share, or a gradient of a score, is rounded to the inputs' dtype before the matmul that follows, so that one below
+    the smallest normal number is known no better than that number.
+
+    A score is known to 2⁻²³ of itself and of its sum's terms in FP32 at best, of which d added one after the other make
+    about √d/3 times more: its share's relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What
+    this does is a size too, each term times its rounding.
+    """
+
+    def __init__(self, q, k, v, mask, scale, dout=None):
+        self.group = q.shape[1] // k.shape[1]
+        self.scale = q.shape[-1] ** -0.5 if scale is None else scale
+        gqa = {"enable_gqa": True}
+        self.q = q.double().square()
+        self.k, self.v = (x.double().square().repeat_interleave(self.group, 1) for x in (k, v))
+        self.dout = None if dout is None else dout.double().square()
+        self.floor = mask.double() * smallest(q.dtype) ** 2
+        shares = weights(q.double(), k.double(), attn_mask=mask, scale=scale, **gqa)
+        self.shares = shares.square() + self.floor
+        self.output = self.shares @ self.v + (shares @ v.double().repeat_interleave(self.group, 1)).square()
+        one_after_the_other = max(1, q.shape[-1] / 8)
+        scores = _scores(q.double(), k.double(), scale).square()
+        scores = scores + one_after_the_other * self.scale**2 * (self.q @ self.k.mT)
+        scores = (scores * mask).sqrt()
+        worst_score = scores.amax(-1, keepdim=True) if k.shape[-2] else scores.sum(-1, keepdim=True)
+        self.rounding = torch.finfo(torch.float32).eps * worst_score
+
+    def out(self, times: Tensor | float = 1.0) -> Tensor:
+        """[batch, heads, N_q, 1], each term times ``times``."""
+        return _root_of_largest(self.output * (times * torch.ones_like(self.rounding)).square())
+
+    def gradients(self, times: Tensor | float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+        """Of query, key and value: [batch, heads, rows, 1] each; those of a key head are summed over its queries."""
+        times = (times * torch.ones_like(self.rounding)).square()
+        dshares = self.dout @ self.v.mT
+        delta = (self.dout * self.output).sum(-1, keepdim=True)
+        dscores = (self.shares * (dshares + delta) + self.floor) * times
+        dq = self.scale**2 * (dscores @ self.k)
+        dk = self.scale**2 * (dscores.mT @ self.q)
+        dv = (self.shares * times).mT @ self.dout
+        dk, dv = (x.unflatten(1, (-1, self.group)).sum(2) for x in (dk, dv))
+        return tuple(_root_of_largest(x) for x in (dq, dk, dv))
+
+
+def _root_of_largest(squares: Tensor) -> Tensor:
+    return squares.amax(-1, keepdim=True).sqrt()
+
+
+def _scores(q: Tensor, k: Tensor, scale: float | None) -> Tensor:
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT * scale
+
+
+def _without_masks(options: dict) -> dict:
+    return {name: value for name, value in options.items() if name in ("scale", "enable_gqa")}

@@ -18,6 +18,7 @@ from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
 from tests.kernels.error_budget import attention_budget_used
 from tests.kernels.flash.harness import DTYPE_AND_MASK
+from tests.kernels.tf32 import tf32_allowed
 
 RUNGS = [one_key_attention, key_blocks_attention, three_kernel_attention]
 DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
@@ -416,11 +417,11 @@ def test_more_programs_than_a_grid_axis_of_65535(rung, device):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("head_dim", [64, 256])
-def test_fp32_is_true_fp32_unless_tf32_is_allowed(head_dim, device, monkeypatch):
+def test_fp32_is_true_fp32_unless_tf32_is_allowed(head_dim, device):
     q, k, v = inputs(device, torch.float32, 200, 300, head_dim)
     exact = three_kernel_attention(q, k, v)
     used = attention_budget_used(three_kernel_attention, q, k, v)
-    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32")
-    rounded = three_kernel_attention(q, k, v)
+    with tf32_allowed():
+        rounded = three_kernel_attention(q, k, v)
     assert used <= 1 and not rounded.equal(exact)
     assert (rounded - exact).norm() < 0.02 * exact.norm()

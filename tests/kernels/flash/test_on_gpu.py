@@ -20,6 +20,7 @@ from tests.kernels.flash.harness import (
     used,
     with_gradients,
 )
+from tests.kernels.tf32 import tf32_allowed
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -79,12 +80,12 @@ def test_more_programs_than_a_grid_axis_of_65535(device):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("setting, value", [("allow_tf32", True), ("fp32_precision", "tf32")])
-def test_fp32_is_true_fp32_unless_tf32_is_allowed(setting, value, device, monkeypatch):
+def test_fp32_is_true_fp32_unless_tf32_is_allowed(setting, value, device):
     q, k, v = inputs(device, torch.float32, 200, 300, 64)
     exact = flash_attention(q, k, v)
     expected = attention_budget_used(flash_attention, q, k, v)
-    monkeypatch.setattr(torch.backends.cuda.matmul, setting, value)
-    rounded = flash_attention(q, k, v)
+    with tf32_allowed(setting, value):
+        rounded = flash_attention(q, k, v)
     assert expected <= 1 and not rounded.equal(exact)
     assert (rounded - exact).norm() < 0.02 * exact.norm()
 

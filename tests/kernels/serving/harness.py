@@ -10,7 +10,7 @@ import torch
 from kernels.formats.block import FP8, NVFP4, quantize
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
-from tests.kernels.error_budget import budget_used, largest, lse_used, torch_results
+from tests.kernels.error_budget import arithmetic, budget_used, torch_results
 from tests.kernels.prefilled import prefilled_with_nan
 
 GPU = pytest.mark.gpu
@@ -146,42 +146,55 @@ class Expected:
     """Output and lse of one sequence in FP64, and what ``budget_used`` measures errors by."""
 
     def __init__(self, q, cache, sequence, scale):
-        heads, new, _ = q.shape
-        self.kv_heads = cache.kv_heads
+        (heads, new, head_dim), group = q.shape, q.shape[0] // cache.kv_heads
         k, v = (x.double() for x in cache.gather(sequence))
         length = k.shape[1]
         token = torch.arange(new, device=q.device)[:, None]
-        seen = torch.arange(length, device=q.device) <= length - new + token  # bottom-right: [new, length]
-        mask = seen.repeat(heads // cache.kv_heads, 1)
+        mask = torch.arange(length, device=q.device) <= length - new + token  # bottom-right: [new, length]
 
-        def scores(q, k):
-            return (self.rows(q) @ k.mT * scale).masked_fill(~mask, -torch.inf)
+        def product(left, right):
+            """Rows of queries of all heads that share a head of keys, by columns of that head: [heads, new, ...]."""
+            left = left.reshape(cache.kv_heads, group * new, left.shape[-1])
+            return (left @ right).unflatten(1, (group, new)).flatten(0, 1)
 
-        exact = scores(q.double(), k)
-        self.out = exact.softmax(-1).masked_fill(~mask, 0) @ v
-        self.lse, self.lse_baseline = exact.logsumexp(-1), scores(q.float(), k.float()).logsumexp(-1)
-        self.rounding = torch.tensor(0.0)
+        scores = (product(q.double(), k.mT) * scale).masked_fill(~mask, -torch.inf)
+        shares = scores.softmax(-1).masked_fill(~mask, 0)
+        self.out = product(shares, v)
+        self.size = (product(shares.square(), v.square()) + self.out.square()).amax(-1, keepdim=True).sqrt()
+        self.empty = ~mask.any(-1, keepdim=True).expand(heads, new, 1)
+        self.lse = scores.logsumexp(-1, keepdim=True)
+        in_fp32 = (product(q.float(), k.float().mT) * scale).masked_fill(~mask, -torch.inf)
+        self.lse_baseline = in_fp32.logsumexp(-1, keepdim=True)
+
+        # To what FP32 knows a score, as in the budget of the other kernels.
+        squares = max(1, head_dim / 8) * scale**2 * product(q.double().square(), k.mT.square())
+        squares = (squares + scores.square()).masked_fill(~mask, 0)
+        self.rounding = torch.zeros_like(self.size)
+        if length:
+            self.rounding = torch.finfo(torch.float32).eps * squares.amax(-1, keepdim=True).sqrt()
+
         self.baselines = []
         if length:
-            largest_score = largest(exact.masked_fill(~mask, 0))
-            self.rounding = torch.finfo(torch.float32).eps * (largest_score + math.log(length)).clamp(min=1)
-            self.largest_value = largest(v)
             codes = [(x / s).to(q.dtype)[None] for x, s in ((k, cache.key_scale), (v, cache.value_scale))]
-            options = {"scale": scale * cache.key_scale} | ({} if seen.all() else {"key_lengths": length})
-            results = torch_results(q[None], *codes, None, seen[None, None], options)
-            self.baselines = [self.rows(out[0].double() * cache.value_scale).to(q.dtype) for (out,) in results]
-
-    def rows(self, x):
-        """[heads, new, columns] as rows that share a head of keys: [kv_heads, group · new, columns]."""
-        return x.reshape(self.kv_heads, -1, x.shape[-1])
+            options = {"scale": scale * cache.key_scale} | ({} if mask.all() else {"key_lengths": length})
+            results = torch_results(q[None], *codes, None, mask[None, None], options)
+            self.baselines = [(out[0].double() * cache.value_scale).to(q.dtype) for (out,) in results]
+        self.arithmetic = arithmetic(length)
 
     def used_by_out(self, actual):
-        if not self.baselines:
-            return 0.0 if actual.eq(0).all() else math.inf
-        return budget_used(self.rows(actual), self.baselines, self.out, self.rounding * self.largest_value)
+        rounding = self.size * (self.rounding + self.arithmetic)
+        return budget_used(actual, self.baselines, self.out, self.size, rounding)
 
     def used_by_lse(self, actual):
-        return lse_used(actual.reshape(self.lse.shape), self.lse_baseline, self.lse, self.rounding)
+        """Of an absolute error: a score's rounding, and that of the sum, of exp2 and of the result."""
+        actual = actual[..., None]
+        if (actual[self.empty] != -torch.inf).any():
+            return math.inf
+        rounding = self.rounding + torch.finfo(torch.float32).eps * (2 + self.lse.abs())
+        actual, baseline, truth, rounding = (
+            x.masked_fill(self.empty, 0) for x in (actual, self.lse_baseline, self.lse, rounding)
+        )
+        return budget_used(actual, baseline, truth, (~self.empty).double(), rounding)
 
 
 def used(attention, q, cache, **options):
