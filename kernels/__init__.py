@@ -7,8 +7,6 @@ module when it is first asked for, so that importing this package imports neithe
 triton.
 """
 
-from importlib import import_module
-
 MODULE_OF = {
     "attention": "dispatch",
     "fastest_rung": "dispatch",
@@ -29,7 +27,8 @@ MODULE_OF = {
 def __getattr__(name: str):
     if name not in MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{MODULE_OF[name]}"), name)
+    module = __import__(f"{__name__}.{MODULE_OF[name]}", fromlist=[name])
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

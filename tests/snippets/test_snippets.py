@@ -85,7 +85,7 @@ def test_a_snippet_imports_modules_of_kernels_by_name_and_reads_no_file(name):
 @pytest.mark.parametrize("path", MODULES, ids=str)
 def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file(path):
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    allowed = {"kernels", "torch", "triton"} | ({"IPython"} if path.stem == "measure" else set())  # Table.show()
+    allowed = {"kernels", "torch", "triton"} | ({"IPython"} if path.stem == "table" else set())  # Table.show()
     files = [] if path.stem == "__init__" else breaches_of_files(tree)  # no digest holds an __init__, which is lazy
     assert [*breaches_of_imports(tree, allowed), *files] == []
 
@@ -97,7 +97,12 @@ def test_a_snippets_prose_is_plain(name):
 
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_a_snippet_is_short(name):
-    lines = [line for text in cells(name, "code") for line in text.splitlines()]
+    """Without its imports, which say where each thing is taught."""
+    lines = []
+    for text in cells(name, "code"):
+        imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
+        without = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
+        lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in without]
     assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) < LINES
 
 

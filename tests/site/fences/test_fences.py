@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 from scripts import records
 from scripts.records import Missing, Stale
@@ -202,7 +203,7 @@ def test_a_cell_that_is_new_in_a_preview_shows_no_output(house):
 )
 def test_a_snippets_page_leads_from_nothing_to_its_output(house, repository, command):
     house.fences.repository = repository
-    page = house.fence("snippet", "first")
+    page = BeautifulSoup(house.fences.about("first"), "html.parser")
     assert [link["href"] for link in page.select("a[download]")] == [
         f"../first.{kind}" for kind in ("py", "ipynb", "zip")
     ]
