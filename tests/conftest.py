@@ -11,6 +11,8 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
     torch.set_num_threads(1)  # tensors are small here: threads would wait for one another, a third of the time
 
+SLOW_FILES = ("test_browser.py", "test_keyboard.py", "test_pages.py", "test_record_command.py")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
@@ -21,6 +23,7 @@ def pytest_cmdline_main(config):
         if config.option.numprocesses is None:
             config.option.numprocesses = "logical"
         config.option.dist = "loadfile"
+        config.option.loadscopereorder = False  # files in our order, not those with the most tests first
 
 
 @pytest.fixture
@@ -55,6 +58,7 @@ def memory_given_back():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: item.path.name not in SLOW_FILES)  # what takes minutes is not begun last
     for item in items:
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU, and torch finds none here"))
