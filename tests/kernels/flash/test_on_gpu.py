@@ -5,10 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy
 import pytest
 import torch
-import triton
 
 from kernels.flash import call
 from kernels.flash.call import flash_attention
@@ -20,6 +18,7 @@ from tests.kernels.flash.harness import (
     used,
     with_gradients,
 )
+from tests.kernels.interpreter import INTERPRETED
 from tests.kernels.tf32 import tf32_allowed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,10 +111,7 @@ torch.save(with_gradients(*tensors, is_causal=is_causal), sys.argv[2])
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(
-    triton.__version__ < "3.7" and tuple(map(int, numpy.__version__.split(".")[:2])) >= (2, 4),
-    reason="the interpreter of triton 3.6 needs numpy below 2.4",
-)
+@INTERPRETED
 @CAUSAL
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_the_interpreter_and_the_gpu_agree(dtype, is_causal, device, tmp_path):

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
+from tests.kernels.interpreter import INTERPRETED
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
     BF16,
@@ -279,6 +280,7 @@ print(decode.GLUON)
 """
 
 
+@INTERPRETED
 def test_a_triton_without_gluon_decodes_all_the_same():
     environment = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-c", WITHOUT_GLUON]
