@@ -33,8 +33,9 @@ del numbers
 #
 # cuDNN and flash are PyTorch's SDPA by that backend, on keys and values in BF16 that lie side
 # by side; our caches have pages of 128 tokens in random order. Portable is the kernel of
-# `kernels/decode.py`; where it is not asked for, an H100 runs `kernels/decode_hopper.py`, whose
-# kernels each start while the one before ends. Tensor scales are 1, which suits such numbers.
+# `kernels/serving/decode.py`; where it is not asked for, an H100 runs that of
+# `kernels/serving/decode_hopper.py`, whose kernels each start while the one before ends. Tensor
+# scales are 1, which suits such numbers.
 #
 # Read is what of keys, values and block scales a step must read, by the time; of sum is that
 # against the bandwidth above, and may pass 1; ratio is cuDNN's time by this one. Error is that

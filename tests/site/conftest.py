@@ -104,20 +104,29 @@ def pages(site) -> list[str]:
     return ["" if name == "." else f"{name}/" for name in found]
 
 
-@pytest.fixture(params=["of_each_kind", pytest.param("all", marks=[pytest.mark.every_page, pytest.mark.timeout(3600)])])
-def walked(request, site, pages) -> list[str]:
-    """What a browser goes through: every chapter, each page of its own kind, and the longest of each other folder.
+WALKS = ["some", pytest.param("all", marks=[pytest.mark.every_page, pytest.mark.timeout(3600)])]
 
-    All pages of such a folder come from one template. `make test-all` goes through them all.
+
+@pytest.fixture(params=WALKS)
+def one_of_each_kind(request, site, pages) -> list[str]:
+    """What a browser goes through: each page of its own kind, and the longest of each folder.
+
+    All pages of a folder come from one template. `make test-all` goes through them all.
     """
     if request.param == "all":
         return pages
     folders = {}
     for page in pages:
         folders.setdefault(page.rpartition("/")[0].rpartition("/")[0], []).append(page)
-    alike = [of_folder for folder, of_folder in folders.items() if folder not in ("", "chapters")]
-    longest = {max(of_folder, key=lambda page: (site / page / "index.html").stat().st_size) for of_folder in alike}
-    return [page for page in pages if page in folders[""] + folders["chapters"] or page in longest]
+    of_their_own = folders.pop("")
+    longest = [max(alike, key=lambda page: (site / page / "index.html").stat().st_size) for alike in folders.values()]
+    return of_their_own + longest
+
+
+@pytest.fixture
+def walked(one_of_each_kind, pages) -> list[str]:
+    """The same, and every chapter."""
+    return [page for page in pages if page in one_of_each_kind or page.startswith("chapters/")]
 
 
 @pytest.fixture(scope="session")

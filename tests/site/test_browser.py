@@ -63,9 +63,9 @@ def test_pages_draw_their_figures_when_they_come_near_and_axe_finds_nothing(visi
         assert not (found := axe(page)), (path, found)
 
 
-def test_in_the_dark_pages_draw_their_figures_and_axe_finds_contrast(visit, walked):
+def test_in_the_dark_pages_draw_their_figures_and_axe_finds_contrast(visit, one_of_each_kind):
     """All else that axe looks at is the same in both schemes."""
-    for path in [*walked, "404.html"]:
+    for path in [*one_of_each_kind, "404.html"]:
         page = visit(path, "dark")
         assert page.evaluate(SCHEME) == NAMES["dark"]
         scroll_through(page)
@@ -78,8 +78,8 @@ def nothing_scrolls_sideways(page, path: str, width: int) -> None:
         assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth"), path
 
 
-def test_on_a_tablet_nothing_scrolls_sideways(visit, walked):
-    for path in walked:
+def test_on_a_tablet_nothing_scrolls_sideways(visit, one_of_each_kind):
+    for path in one_of_each_kind:
         page = visit(path, width=1000)
         scroll_through(page)
         nothing_scrolls_sideways(page, path, 1000)
@@ -189,8 +189,8 @@ def test_search_leads_to_a_page_that_holds_the_word(visit, url):
     assert "softmax" in page.inner_text("article").lower()
 
 
-def test_paper_has_every_caption_and_alternative_without_scrolling(visit, walked):
-    for path in walked:
+def test_paper_has_every_caption_and_alternative_without_scrolling(visit, one_of_each_kind):
+    for path in one_of_each_kind:
         page = visit(path)
         captions = page.eval_on_selector_all("figcaption", "(all) => all.map((e) => e.textContent)")
         alternatives = page.eval_on_selector_all(".hb-alternative", "(all) => all.map((e) => e.textContent)")

@@ -54,8 +54,8 @@ def assert_reached(page, path: str, *places: str) -> None:
     assert not page.evaluate("[...walk.unseen]"), f"{path}: what has the focus is out of sight"
 
 
-def test_the_keyboard_reaches_every_control_of_a_page(visit, walked):
-    for path in [*walked, "404.html"]:
+def test_the_keyboard_reaches_every_control_of_a_page(visit, one_of_each_kind):
+    for path in [*one_of_each_kind, "404.html"]:
         page = visit(path)
         scroll_through(page)
         page.evaluate("scrollTo(0, 0)")
