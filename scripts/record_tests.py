@@ -108,7 +108,7 @@ def outcome_of(junit: ElementTree.Element) -> dict[str, dict]:
 
 
 def file_and_test(case: ElementTree.Element) -> tuple[str, str]:
-    """``tests/kernels/flash/test_flash.py`` and ``test_any_lengths``; a file that skips itself is a case without a class."""
+    """``tests/kernels/test_a.py`` and ``test_any_lengths``; a file that skips itself is a case without a class."""
     module, test = case.get("classname"), re.split(r"[\[@]", case.get("name"))[0]  # xdist puts the group behind an @
     if not module:
         module, test = test, "the whole file"
