@@ -2,8 +2,8 @@
 
 Runs the whole of tests/kernels, not only what is marked ``gpu``, unless its record is up to date.  The record is
 replaced whole, after the last test: tests of which one fails, a part is left out or none passes change nothing.
-Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network.  Where pytest-xdist is there, eight
-processes share the GPU.
+Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
+are to share the GPU (``--processes 8``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,25 +27,26 @@ from scripts.records.run import absolute_paths, refuse_interpreter, refuse_witho
 THEY = "the kernels' tests"
 TESTS = "tests/kernels"
 OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
-if find_spec("xdist"):
-    OPTIONS += ["--numprocesses=8", "--dist=loadgroup"]  # what is marked large runs in one of them
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record_tests", description=__doc__.partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="also if the record is up to date")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="so many share the GPU; large tests run in one of them"
+    )
     options = parser.parse_args(arguments)
     try:
         if not options.all and not records.look_at_tests()[1]:
             print("the record of the kernels' tests is up to date")
             return 0
-        return record()
+        return record(options.processes)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
 
 
-def record() -> int:
+def record(processes: int = 1) -> int:
     """Run the tests, write their record if they pass; pytest's exit status.
 
     Raises:
@@ -59,9 +59,10 @@ def record() -> int:
     before = kernel_tests.digest(ROOT)
     print(f"{THEY} on {ran['gpu']}", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
+    shared = [f"--numprocesses={processes}", "--dist=loadgroup"] if processes > 1 else []
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "outcome.xml")
-        if status := pytest.main([*OPTIONS, f"--rootdir={ROOT}", f"--junitxml={told}", str(ROOT / TESTS)]):
+        if status := pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", str(ROOT / TESTS)]):
             print(f"\n{THEY} did not pass; their record is as it was", file=sys.stderr)
             return int(status)
         files = outcome_of(ElementTree.parse(told).getroot())
