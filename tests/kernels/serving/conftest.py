@@ -1,4 +1,4 @@
-"""Fixtures of the serving tests: either decode kernel, on one thread."""
+"""Fixtures of the serving tests: either decode kernel."""
 
 import pytest
 import torch
@@ -12,12 +12,3 @@ def kernel(request):
     if request.param == "hopper" and torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("needs a Hopper GPU")
     return PORTABLE if request.param == "portable" else HOPPER
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tensors here are small: threads of a CPU would wait for each other longer than they work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
