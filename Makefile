@@ -32,6 +32,7 @@ lint:  ## check the code and its layout
 	$(SETUP) test
 	$(call step,ruff check,$(RUN) ruff check --quiet)
 	$(call step,ruff format,$(RUN) ruff format --check --quiet)
+	$(call step,types of the live pieces,PATH="$$PATH:$(CURDIR)/.venv/bin" scripts/typescript/node_modules/.bin/tsc -p scripts/typescript)
 
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
@@ -60,6 +61,7 @@ lock:  ## choose the newest versions that pyproject.toml admits: requirements.lo
 		--group site --group library --group record --group test --group node
 	$(NPM_LOCK)
 	$(NPM_LOCK) --prefix scripts/lighthouse
+	$(NPM_LOCK) --prefix scripts/typescript
 
 clean:  ## remove what was built and what was set up
-	rm -rf build site .venv node_modules scripts/lighthouse/node_modules
+	rm -rf build site .venv node_modules scripts/*/node_modules

@@ -201,6 +201,8 @@ def main(target: str) -> None:
         npm()
     if target in ("site", "test", "speed"):
         node_packages(ROOT, "Scripts and fonts of the pages (npm)")
+    if target == "test":
+        node_packages(ROOT / "scripts" / "typescript", "TypeScript (npm)")
     if target in ("test", "speed"):
         browser()
     if target == "speed":

@@ -21,7 +21,15 @@ from mkdocs.structure.pages import Page
 from scripts.records import ROOT
 
 FOLDER = ROOT / "build" / "cache"
-ROOMS = ("kernels", "snippets", "scripts", "tests", "docs/assets", "mkdocs.yml")  # what a page is made of, but its text
+ROOMS = (
+    "kernels",
+    "snippets",
+    "scripts",
+    "tests",
+    "docs/assets",
+    "docs/live",
+    "mkdocs.yml",
+)  # what a page is made of, but its text
 
 
 class Cache:

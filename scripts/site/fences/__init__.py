@@ -5,6 +5,7 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     source    the text of a symbol of kernels/
     run       a cell of a snippet, what it printed when it was recorded, and where that was
     figure    a Plotly figure drawn from records
+    live      a piece of docs/live that the reader changes, with its first state drawn
     record    every table that a snippet left when it was recorded, where that was, and the command
     suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
     value     one number in running text, of a record, the hardware registry or a cost function
@@ -12,6 +13,8 @@ Each quotes something that a test runs; none accepts code that was typed on the 
 
 from __future__ import annotations
 
+import json
+import shlex
 from functools import wraps
 from html import escape
 from importlib import import_module
@@ -22,8 +25,9 @@ from scripts import records
 from scripts.site.fences import figures, outputs, symbols, values
 from scripts.site.fences.claims import Claims
 from scripts.site.fences.page import FenceError, Page
+from scripts.site.live import PieceError, Pieces
 
-NAMED = (symbols.SymbolError, figures.FigureError, records.RecordError)  # their messages say all
+NAMED = (symbols.SymbolError, figures.FigureError, records.RecordError, PieceError)  # their messages say all
 
 
 def fence(*known: str):
@@ -66,11 +70,12 @@ class Fences:
         self.reader = reader
         self.library = {name: import_module(module) for name, module in library.items()}
         self.repository = repository
+        self.pieces = Pieces(reader.root / "docs" / "live")
         self.page = Page()
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
-        formatters = (self.source, self.run, self.figure, self.record, self.suite)
+        formatters = (self.source, self.run, self.figure, self.live, self.record, self.suite)
         config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [
             {"name": each.__name__, "class": each.__name__, "format": each, "validator": any_option}
             for each in formatters
@@ -122,6 +127,23 @@ class Fences:
             lacking = "".join(ran for record, ran in drawn_from if not record)
             body = lacking + outputs.alternative_html(found.alternative)
         return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+
+    @fence("caption")
+    def live(self, body: str, options: dict, md) -> str:
+        """A piece and its first state: ``stream scores="1 2 5 3" block=2``."""
+        name, *words = shlex.split(body)
+        caption = options.get("caption")
+        if not caption:
+            raise self.page.fail("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
+        if nameless := [word for word in words if "=" not in word]:
+            raise PieceError(f"{name}: {nameless[0]} sets nothing: a state is written name=value")
+        state = dict(word.split("=", 1) for word in words)
+        still = self.pieces.still(name, state)
+        return (
+            f'<figure class="hb-figure hb-live" id="live-{name}" data-search-exclude>'
+            f"<figcaption>{escape(caption)}</figcaption>"
+            f'<live-piece name="{name}" state="{escape(json.dumps(state))}">{still}</live-piece></figure>'
+        )
 
     @fence()
     def record(self, name: str, options: dict, md) -> str:

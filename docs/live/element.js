@@ -1,0 +1,134 @@
+// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each change.
+import { render } from "lit-html";
+import { Refused, stateFrom, whole } from "./frame.js";
+
+/** @typedef {import("./frame.js").State} State */
+
+const NEAR = "300px 0px"; // how far outside the view a piece starts
+const PACE = 1000; // milliseconds a step while it plays
+
+/** A piece that has started. */
+class Running {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  timer;
+
+  /** @param {HTMLElement} place @param {string} name @param {import("./frame.js").Piece<any>} piece */
+  constructor(place, name, piece) {
+    this.name = name;
+    this.piece = piece;
+    /** @type {State} what the page asks for, where Reset comes back to */
+    this.first = stateFrom(piece.start, JSON.parse(place.getAttribute("state") ?? "{}"));
+    this.state = this.earlier = this.first;
+    this.asked = this.first; // the state, or what was asked for last and refused
+    this.drawing = document.createElement("div");
+    this.wrong = Object.assign(document.createElement("p"), { className: "hb-live__wrong", role: "alert" });
+    this.spoken = Object.assign(document.createElement("p"), { className: "hb-live__spoken", role: "status" });
+    this.draw();
+    place.replaceChildren(this.drawing, this.wrong, this.spoken);
+    this.attempt(() => this.fromAddress());
+  }
+
+  /** @param {Partial<State>} change */
+  set(change) {
+    this.attempt(() => this.become(/** @type {State} */ ({ ...this.asked, ...change })));
+  }
+
+  /** Draws that state; one that is refused leaves the drawing as it is. @param {State} next */
+  become(next) {
+    this.asked = next;
+    const last = this.piece.steps?.(next);
+    if (last !== undefined && Number(next.step) > last) next.step = last; // a shorter row has fewer steps
+    const before = [this.state, this.earlier];
+    [this.state, this.earlier] = [next, this.state];
+    try {
+      this.draw();
+    } catch (error) {
+      [this.state, this.earlier] = before;
+      throw error;
+    }
+    this.spoken.textContent = this.piece.told(this.state, this.earlier);
+  }
+
+  /** Does it, or says beside the piece why it cannot be done. @param {() => void} work */
+  attempt(work) {
+    this.wrong.textContent = "";
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.wrong.textContent = error.message;
+    }
+  }
+
+  draw() {
+    const buttons = {
+      set: (/** @type {Partial<State>} */ change) => this.set(change),
+      play: () => this.play(),
+      reset: () => this.reset(),
+      link: () => this.link(),
+      playing: this.timer !== undefined,
+    };
+    render(whole(this.piece, this.state, this.earlier, buttons), this.drawing);
+  }
+
+  play() {
+    const more = () => Number(this.state.step) < (this.piece.steps?.(this.state) ?? 0);
+    if (this.timer !== undefined || !more()) return this.pause();
+    this.timer = setInterval(() => {
+      this.set({ step: Number(this.state.step) + 1 });
+      if (!more()) this.pause();
+    }, PACE);
+    this.draw();
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.draw();
+  }
+
+  reset() {
+    this.pause();
+    this.set(this.first);
+  }
+
+  /** Puts the state into the address, and on the clipboard where that is allowed. */
+  link() {
+    const asked = new URLSearchParams(location.search);
+    for (const key of Object.keys(this.first)) {
+      if (this.state[key] === this.first[key]) asked.delete(`${this.name}.${key}`);
+      else asked.set(`${this.name}.${key}`, String(this.state[key]));
+    }
+    history.replaceState(null, "", `${location.pathname}${asked.size ? `?${asked}` : ""}#live-${this.name}`);
+    navigator.clipboard?.writeText(location.href).catch(() => {});
+    this.spoken.textContent = "The address of this page now leads to this state.";
+  }
+
+  fromAddress() {
+    const own = [...new URLSearchParams(location.search)].filter(([key]) => key.startsWith(`${this.name}.`));
+    const asked = Object.fromEntries(own.map(([key, text]) => [key.slice(this.name.length + 1), text]));
+    if (own.length) this.become(stateFrom(this.first, asked));
+  }
+}
+
+class LivePiece extends HTMLElement {
+  connectedCallback() {
+    const near = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        near.disconnect();
+        this.start();
+      },
+      { rootMargin: NEAR },
+    );
+    near.observe(this);
+  }
+
+  async start() {
+    const name = this.getAttribute("name") ?? "";
+    new Running(this, name, (await import(`./${name}.js`)).default);
+    this.toggleAttribute("ready", true);
+  }
+}
+
+customElements.define("live-piece", LivePiece);

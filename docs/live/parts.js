@@ -1,0 +1,92 @@
+// What several pieces use: reading what was typed, printing numbers, and the controls, each with its label.
+import { html } from "lit-html";
+import { Refused } from "./frame.js";
+
+/**
+ * The numbers of a text, between blanks or commas.
+ * @param {string} name how the reader knows the field @param {string} text
+ * @param {{least?: number, most?: number, count?: [number, number]}} [within] bounds, and how many there may be
+ */
+export function numbers(name, text, { least = -Infinity, most = Infinity, count = [1, 16] } = {}) {
+  const words = text.split(/[\s,;]+/).filter(Boolean);
+  if (words.length < count[0] || words.length > count[1]) {
+    const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
+    throw new Refused(`${name}: ${words.length} numbers; ${wanted} are wanted.`);
+  }
+  return words.map((word) => number(name, word, { least, most }));
+}
+
+/**
+ * One number, "inf" and "-inf" among them where the bounds admit them.
+ * @param {string} name @param {string} text @param {{least?: number, most?: number}} [within]
+ */
+export function number(name, text, { least = -Infinity, most = Infinity } = {}) {
+  const word = text.trim().replace(/[−–]/, "-").replace(/^([-+]?)(inf|∞)$/i, "$1Infinity");
+  const value = Number(word);
+  if (word === "" || Number.isNaN(value)) throw new Refused(`${name}: “${text}” is no number.`);
+  if (value < least || value > most) throw new Refused(`${name}: ${shown(value)} is outside ${shown(least)} to ${shown(most)}.`);
+  return value;
+}
+
+/** A number for a reader: a true minus, ∞, and no more digits than asked for. @param {number} value @param {number} [digits] */
+export function shown(value, digits = 3) {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
+  const size = Math.abs(value);
+  const text = size !== 0 && (size < 1e-3 || size >= 1e6) ? powers(value, digits) : String(Number(value.toFixed(digits)));
+  return text.replace("-", "−");
+}
+
+/** @param {number} value @param {number} digits */
+function powers(value, digits) {
+  const [mantissa, exponent] = value.toExponential(Math.max(0, digits - 1)).split("e");
+  const raised = [...String(Number(exponent))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("");
+  return `${Number(mantissa)}·10${raised}`;
+}
+
+/** @param {string} label @param {string} value @param {(text: string) => void} change @param {number} [width] in characters */
+export const textField = (label, value, change, width = 20) => html`
+  <label class="hb-live__field">${label}
+    <input type="text" size=${width} autocomplete="off" spellcheck="false" .value=${value} @input=${typed(change)}>
+  </label>`;
+
+/**
+ * A slider with its value beside it.
+ * @param {string} label @param {number} value @param {(value: number) => void} change
+ * @param {{min: number, max: number, step?: number, told?: string}} range told: the value in words, "64 KiB"
+ */
+export const slider = (label, value, change, { min, max, step = 1, told = shown(value) }) => html`
+  <label class="hb-live__field">${label}
+    <span><input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${told}
+      @input=${typed((text) => change(Number(text)))}> <span aria-hidden="true">${told}</span></span>
+  </label>`;
+
+/** @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name */
+export const menu = (label, value, change, choices) => html`
+  <label class="hb-live__field">${label}
+    <select @change=${typed(change)}>
+      ${choices.map(([each, name]) => html`<option value=${each} ?selected=${each === value}>${name}</option>`)}
+    </select>
+  </label>`;
+
+/** @param {string} label @param {boolean} value @param {(value: boolean) => void} change */
+export const tick = (label, value, change) => html`
+  <label class="hb-live__tick">
+    <input type="checkbox" .checked=${value} @change=${(/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).checked)}> ${label}
+  </label>`;
+
+/**
+ * A table of numbers, which scrolls sideways where it is too wide.
+ * @param {string} label what it holds @param {unknown[]} head @param {unknown[][]} rows the first cell of each is its name
+ */
+export const table = (label, head, rows) => html`
+  <div class="hb-live__wide" role="group" tabindex="0" aria-label=${label}><table class="hb-live__table">
+    <thead><tr>${head.map((each, i) => (i ? html`<th scope="col">${each}</th>` : html`<td>${each}</td>`))}</tr></thead>
+    <tbody>${rows.map(([name, ...cells]) => html`<tr><th scope="row">${name}</th>${cells.map((each) => html`<td>${each}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+
+/** @param {string} label @param {() => void} press */
+export const button = (label, press) => html`<button type="button" @click=${press}>${label}</button>`;
+
+/** @param {(text: string) => void} change */
+const typed = (change) => (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value);

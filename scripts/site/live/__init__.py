@@ -1,0 +1,104 @@
+"""The live pieces where there is no browser: the build draws their first state, and the tests ask their models.
+
+The modules of docs/live run in QuickJS as they stand, but for their import and export lines.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import cached_property
+from pathlib import Path
+
+import quickjs
+
+HERE = Path(__file__).parent
+SHARED = {"element", "frame", "parts"}  # modules that are no piece
+IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
+
+
+class PieceError(Exception):
+    """There is no such piece, or it refuses the state; the message says which."""
+
+
+class Pieces:
+    """The modules of a folder, each loaded when it is first asked for."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.loaded: set[str] = set()
+
+    def names(self) -> list[str]:
+        """The pieces; NAME.model.js belongs to NAME.js."""
+        return sorted(
+            path.stem for path in self.folder.glob("*.js") if "." not in path.stem and path.stem not in SHARED
+        )
+
+    def still(self, name: str, asked: dict[str, str]) -> str:
+        """The drawing of a piece in the state asked for, as HTML.
+
+        Raises:
+            PieceError: if there is no such piece, or its state cannot be that.
+        """
+        if name not in self.names():
+            raise PieceError(f"{name}: there is no docs/live/{name}.js; there is {', '.join(self.names())}")
+        self.load("frame.js")
+        self.load(f"{name}.js")
+        try:
+            return self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})")
+        except quickjs.JSException as error:
+            raise PieceError(f"{name}: {str(error).partition(chr(10))[0]}") from error
+
+    def calls(self, module: str, name: str, rows: list[list]) -> list:
+        """What a function of a module returns for each row of arguments."""
+        self.load(module)
+        text = json.dumps(worded(rows))
+        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(text)})")
+        return numbered(json.loads(called))
+
+    def load(self, module: str) -> None:
+        """Run a module, and those that it imports before it."""
+        if module in self.loaded:
+            return
+        self.loaded.add(module)
+        path = HERE / "still.js" if module == "lit-html" else self.folder / module
+        text = path.read_text(encoding="utf-8")
+        exported = ["default: $default" if default else name for default, _, name in EXPORT.findall(text)]
+        text = IMPORT.sub(self.imported, text)
+        text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
+        self.engine.eval(
+            f"modules[{json.dumps(module)}] = (() => {{ {text}\nreturn {{ {', '.join(exported)} }}; }})(); 0"
+        )
+
+    def imported(self, line: re.Match) -> str:
+        module = line[2].removeprefix("./")
+        self.load(module)
+        return f"const {{ {line[1].replace(' as ', ': ')} }} = modules[{json.dumps(module)}];"
+
+    @cached_property
+    def engine(self) -> quickjs.Context:
+        engine = quickjs.Context()
+        engine.eval((HERE / "bridge.js").read_text(encoding="utf-8"))
+        return engine
+
+
+def worded(value):
+    """The same, where the numbers that JSON lacks are words."""
+    if isinstance(value, dict):
+        return {key: worded(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [worded(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return "-0" if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0 else value
+
+
+def numbered(value):
+    """The reverse."""
+    if isinstance(value, dict):
+        return {key: numbered(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [numbered(each) for each in value]
+    return float(value) if value in ("NaN", "Infinity", "-Infinity", "-0") else value

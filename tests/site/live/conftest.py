@@ -1,0 +1,28 @@
+"""The live pieces: their models in QuickJS, and each on the page that lists all, in the browser."""
+
+from urllib.parse import urlencode
+
+import pytest
+
+from scripts.records import ROOT
+from scripts.site.live import Pieces
+
+
+@pytest.fixture(scope="session")
+def pieces() -> Pieces:
+    return Pieces(ROOT / "docs" / "live")
+
+
+@pytest.fixture
+def open_piece(visit):
+    """Opens a piece, started, in the state that the address asks for: ``open_piece("stream", step=2)``."""
+
+    def opened(name: str, width: int = 1280, **state):
+        address = urlencode({f"{name}.{key}": value for key, value in state.items()})
+        page = visit(f"live/?{address}#live-{name}", width=width)
+        piece = page.locator(f"#live-{name}")
+        piece.scroll_into_view_if_needed()
+        piece.locator("live-piece[ready]").wait_for()
+        return piece
+
+    return opened

@@ -1,0 +1,109 @@
+"""What holds for every live piece: it is light, shown, drawn by the build as it then starts, and open to all."""
+
+import gzip
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scripts.records import ROOT
+from scripts.site.live import PieceError, Pieces
+from tests.site.conftest import SCHEMES
+from tests.site.test_browser import axe
+
+FOLDER = ROOT / "docs" / "live"
+NAMES = Pieces(FOLDER).names()
+SHARED = {"frame.js", "parts.js"}
+LIGHT = 15_000  # bytes, compressed
+
+
+def modules(name: str) -> set[str]:
+    """What a module needs besides what all share."""
+    needed = set(re.findall(r'from "\./([^"]+)"', (FOLDER / name).read_text())) - SHARED
+    return {name}.union(*map(modules, needed))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_piece_is_light(name):
+    assert sum(len(gzip.compress((FOLDER / module).read_bytes())) for module in modules(f"{name}.js")) <= LIGHT
+
+
+def test_what_all_share_is_light():
+    shared = [*map(FOLDER.joinpath, SHARED | {"element.js"}), ROOT / "node_modules" / "lit-html" / "lit-html.js"]
+    assert sum(len(gzip.compress(path.read_bytes())) for path in shared) <= LIGHT
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_piece_has_its_chapter_its_place_in_the_gallery_and_its_tests(name):
+    shown = re.compile(rf"^``` live .*\n{name}\b", re.MULTILINE)
+    pages = {
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs").rglob("*.md")
+        if shown.search(path.read_text())
+    }
+    assert "live.md" in pages and len(pages) > 1
+    assert (ROOT / "tests" / "site" / "live" / f"test_{name}.py").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_drawing_without_scripts_says_what_is_so(name, pieces):
+    still = BeautifulSoup(pieces.still(name, {}), "html.parser")
+    assert still.select_one(".hb-live__told").text.strip()
+    assert not re.search(r"undefined|\[object|function", still.text)
+    assert all(drawing.get("aria-label") for drawing in still.select('svg[role="img"]'))
+
+
+def test_an_unknown_piece_and_an_unknown_state_are_named(pieces):
+    with pytest.raises(PieceError, match=r"no docs/live/streem\.js"):
+        pieces.still("streem", {})
+    with pytest.raises(PieceError, match="There is no blok"):
+        pieces.still("stream", {"blok": "2"})
+    with pytest.raises(PieceError, match="“two” is no number"):
+        pieces.still("stream", {"block": "two"})
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_each_piece_starts_as_it_was_drawn_and_axe_finds_nothing(visit, scheme):
+    page = visit("live/", scheme, width=390)
+    for name in NAMES:
+        piece = page.locator(f"#live-{name}")
+        text = ".hb-live__view, .hb-live__told"
+        drawn = piece.locator(text).all_text_contents()
+        piece.scroll_into_view_if_needed()
+        piece.locator("live-piece[ready]").wait_for()
+        assert [t.split() for t in piece.locator(text).all_text_contents()] == [t.split() for t in drawn], name
+        wide = piece.evaluate("(piece) => piece.scrollWidth - piece.clientWidth")
+        assert wide <= 0, f"{name} is {wide} pixels too wide for a phone"
+    assert not axe(page)
+
+
+def test_a_piece_is_fetched_when_it_comes_near(visit):
+    page = visit("chapters/online-softmax/")
+    page.wait_for_load_state("networkidle")
+    fetched = "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/live/')).length"
+    assert page.evaluate(fetched) == 0
+    page.locator("#live-stream").scroll_into_view_if_needed()
+    page.locator("#live-stream live-piece[ready]").wait_for()
+    assert page.evaluate(fetched) > 0
+
+
+def test_an_address_that_asks_for_what_cannot_be_says_so(open_piece):
+    piece = open_piece("stream", block="two")
+    assert "two" in piece.get_by_role("alert").inner_text()
+    assert piece.locator("tbody tr").count() == 1
+
+
+def test_a_piece_plays_pauses_and_goes_back(open_piece):
+    piece = open_piece("stream", step=0)
+    button = lambda name: piece.get_by_role("button", name=name, exact=True)  # noqa: E731
+    button("Play").click()
+    button("Pause").click()
+    button("Step").click()
+    assert "1 of 3" in piece.inner_text()
+    button("Back").click()
+    assert "0 of 3" in piece.inner_text()
+    button("Play").click()
+    button("Play").wait_for(timeout=8000)  # at the end it stops by itself
+    assert "3 of 3" in piece.inner_text()
+    button("Reset").click()
+    assert "1 of 3" in piece.inner_text()

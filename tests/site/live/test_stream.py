@@ -1,0 +1,95 @@
+"""The model is kernels.softmax.OnlineSoftmax; the piece answers typing, the mouse, the keyboard and the address."""
+
+import math
+
+import pytest
+import torch
+
+from kernels.softmax import OnlineSoftmax
+
+MODEL = "stream.model.js"
+SPECIAL = [
+    [-math.inf] * 5,
+    [-math.inf, 3.0, 3.0, -math.inf, 700.0, 1000.0],
+    [0.0, -0.0, 0.0, 0.0],
+    [88.0, 89.0, 104.0],
+    [-3e38, 3e38],
+    [1e-45, 1e-40],
+    [2.0, math.nan, 1.0],
+]
+
+
+def rows() -> list[torch.Tensor]:
+    """10,000 random rows, those of one length together, and rows that are special."""
+    scale = 10 ** torch.empty(500, 1).uniform_(-2, 2.5)
+    return [scale * torch.randn(500, length) for length in range(1, 21)] + [torch.tensor([row]) for row in SPECIAL]
+
+
+def of_model(pieces, row: torch.Tensor, block: int) -> torch.Tensor:
+    """Maximum, sum, and the output where all values are 1."""
+    ones = [[1.0]] * row.shape[-1]
+    states = pieces.calls(MODEL, "read", [[scores, ones, block, 99] for scores in row.tolist()])
+    outputs = pieces.calls(MODEL, "output", [[state] for state in states])
+    rows = [[state["max"], state["sum"], shares] for state, (shares,) in zip(states, outputs, strict=True)]
+    return torch.tensor(rows, dtype=torch.float32)
+
+
+def of_library(row: torch.Tensor, block: int) -> torch.Tensor:
+    state = OnlineSoftmax.empty(len(row))
+    for part in row.split(block, dim=-1):
+        state = state.update(part)
+    shares = torch.where(state.running_sum == 0, 0.0, torch.ones(len(row)) + 0 * state.running_sum)
+    return torch.stack([*state, shares], dim=-1)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7])
+def test_the_model_is_the_library(pieces, block):
+    for row in rows():
+        torch.testing.assert_close(
+            of_model(pieces, row, block), of_library(row, block), rtol=1e-6, atol=0, equal_nan=True
+        )
+
+
+def test_a_model_that_forgets_to_rescale_is_not(pieces):
+    ((_, right, _),) = of_library(torch.tensor([[1.0, 5.0]]), 1)
+    (state,) = pieces.calls(MODEL, "read", [[[1.0, 5.0], [[1.0]] * 2, 1, 99, True]])
+    assert state["sum"] != pytest.approx(float(right), rel=1e-6)
+
+
+def test_merging_readers_in_any_order_gives_the_whole_row(pieces):
+    for row in rows():
+        left, right = row[:, : row.shape[1] // 2], row[:, row.shape[1] // 2 :]
+        states = [
+            pieces.calls(MODEL, "read", [[scores, [[1.0]] * len(scores), 3, 99] for scores in part.tolist()])
+            for part in (left, right)
+        ]
+        merged = pieces.calls(MODEL, "merge", [list(pair) for pair in zip(*reversed(states), strict=True)])
+        of_states = OnlineSoftmax.empty(len(row)).update(left).merge(OnlineSoftmax.empty(len(row)).update(right))
+        expected = torch.stack(list(of_states), dim=-1)
+        found = torch.tensor([[state["max"], state["sum"]] for state in merged], dtype=torch.float32)
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
+
+
+def test_the_reader_changes_the_row_and_reads_the_sum(open_piece):
+    piece = open_piece("stream", step=0)
+    cell = lambda column: piece.locator("tbody tr").first.locator("td").nth(column).inner_text()  # noqa: E731
+    step = piece.get_by_role("button", name="Step", exact=True)
+    for expected in ("1.368", "1.871", "3.006"):  # the chapter's six scores, worked by hand there
+        step.press("Enter")
+        assert cell(3) == expected
+    assert step.get_attribute("aria-disabled") == "true"
+    piece.get_by_label("Scores", exact=True).fill("1 2 5 3")
+    step.click()
+    assert cell(0) == "2"
+    piece.get_by_label("Scores", exact=True).fill("1 two")
+    assert "two" in piece.get_by_role("alert").inner_text()
+    assert cell(0) == "2"  # what was there stays
+    piece.get_by_label("Scores", exact=True).fill("1 2 5 3")
+    piece.get_by_label("forget to rescale").check()
+    step.click()
+    step.click()
+    assert piece.locator("tbody tr").nth(1).locator("th").inner_text() == "true"
+    piece.get_by_label("Readers").press("ArrowRight")
+    assert piece.locator("tbody tr").nth(2).locator("th").inner_text() == "merged"
+    piece.get_by_role("button", name="Link to this").click()
+    assert "stream.readers=2" in piece.page.url
