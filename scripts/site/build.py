@@ -22,6 +22,7 @@ from scripts.site.pages.snippets import Snippets
 
 # What a typed number comes from: for tests, not for readers.
 MARK = re.compile(r"<!-- (?:=.*?|given|said in words) -->")
+PIECE = re.compile(r'<figure [^>]*id="(live-\w+)"')
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -49,7 +50,7 @@ class Build(BasePlugin):
         names = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, names, self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, names, self.docs)
-        self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader)
+        self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader, self.fences.pieces)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -97,6 +98,7 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
         self.fences.page.check(html, self.reader)
+        page.present_anchor_ids |= set(PIECE.findall(html))  # MkDocs sees no anchor in what a fence returns
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         return self.pages.keep(page, html)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
-from scripts.records import Reader
+from scripts.records import ROOT, Reader
+from scripts.site.live import Pieces
 from scripts.site.pages import order
 from scripts.site.pages.lists import Lists
 
@@ -78,7 +79,7 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     sheets = order.sheets(order.navigation(NAV, chapters, [], docs), docs)
-    lists = Lists(chapters, sheets, Reader())
+    lists = Lists(chapters, sheets, Reader(), Pieces(ROOT / "docs" / "live"))
     assert lists.filled("<!-- a row for every chapter -->") == (
         "| 1 | [One, two](chapters/one-two.md) | First part |\n"
         "| 2 | [Three](chapters/three.md) | First part |\n"
@@ -92,6 +93,6 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
 
 def test_the_measurements_have_a_section_for_every_snippet():
     reader = Reader()
-    sections = Lists([], [], reader).filled("<!-- every record -->")
+    sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live")).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections

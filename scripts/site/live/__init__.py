@@ -36,6 +36,11 @@ class Pieces:
             path.stem for path in self.folder.glob("*.js") if "." not in path.stem and path.stem not in SHARED
         )
 
+    def title(self, name: str) -> str:
+        """What the page that lists all pieces calls one."""
+        self.load(f"{name}.js")
+        return self.engine.eval(f'modules["{name}.js"].default.title')
+
     def still(self, name: str, asked: dict[str, str]) -> str:
         """The drawing of a piece in the state asked for, as HTML.
 

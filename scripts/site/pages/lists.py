@@ -6,20 +6,23 @@ import re
 from pathlib import Path
 
 from scripts.records import Reader
+from scripts.site.live import Pieces
 from scripts.site.pages.order import Chapter
 
+LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+) minutes")
 
 
 class Lists:
     """sheets: their files, in the order of the navigation"""
 
-    def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader):
-        self.chapters, self.sheets, self.reader = chapters, sheets, reader
+    def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader, pieces: Pieces):
+        self.chapters, self.sheets, self.reader, self.pieces = chapters, sheets, reader, pieces
         self.marks = {
             "<!-- a row for every chapter -->": self.chapter_rows,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
+            "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
         }
 
@@ -52,6 +55,16 @@ class Lists:
         """Every sheet, with each heading one level down."""
         texts = [sheet.read_text(encoding="utf-8") for sheet in self.sheets]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
+
+    def all_pieces(self) -> str:
+        """Each piece as the first chapter that has it shows it, below its title."""
+        found = {}
+        for chapter in self.chapters:
+            for fence in LIVE.finditer(chapter.text):
+                where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
+                link = f"[{where}: {chapter.title}](chapters/{chapter.name}.md#live-{fence[1]})"
+                found.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
+        return "\n\n".join(found.values())
 
     def all_records(self) -> str:
         """A heading and a fence for each snippet."""
