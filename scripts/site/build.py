@@ -98,7 +98,8 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
         self.fences.page.check(html, self.reader)
-        page.present_anchor_ids |= set(PIECE.findall(html))  # MkDocs sees no anchor in what a fence returns
+        if pieces := PIECE.findall(html):  # MkDocs sees no anchor in what a fence returns
+            page.present_anchor_ids |= set(pieces)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         return self.pages.keep(page, html)
 
