@@ -78,12 +78,6 @@ def sorted_rows_rescale_always_or_never():
     assert all(found["rising"] < 1 and found["falling"] == 1 for found in later)
 
 
-def the_drawn_row_moves_often():
-    """The maximum of the drawn row moves at least once more than that of 8 random blocks is expected to."""
-    moved = sum(found["kept"] < 1 for found in rows("online_softmax", "arrivals"))
-    assert moved > row("softmax_order", "moves", blocks=8)["expected"] + 1
-
-
 def both_readings_came_from_hbm():
     """The softmax of three_kernels reads twice the 268 MB of its square through HBM, to 1 %."""
     counted = row("hbm_traffic", "counted", form="three_kernel_attention", caches="flushed", kernel="softmax_kernel")

@@ -1,12 +1,11 @@
-"""The figures of *Online softmax* draw where each type ends, the state after each block, and the factors."""
+"""The figures of *Online softmax* draw where each type ends, and the factors."""
 
-from itertools import pairwise
 from math import exp, isclose
 
 import pytest
 
 from scripts import records
-from scripts.figures.online_softmax import online_state, overflow, rescale_factor
+from scripts.figures.online_softmax import overflow, rescale_factor
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose
 
@@ -27,25 +26,6 @@ def test_random_dot_products_reach_three_spreads_to_either_side():
     (row,) = where(records.table("scaling", "scaling"), d=64)
     assert list(dots.base) == [-3 * row["spread_raw"], -3 * row["spread"]]
     assert [start + length for start, length in zip(dots.base, dots.x, strict=True)] == [-start for start in dots.base]
-
-
-@pytest.mark.parametrize("read", range(9))
-def test_the_state_after_each_block(read):
-    figure = online_state.figure()
-    blocks = records.table("online_softmax", "arrivals")
-    choose(figure, "Blocks read", str(read))
-    coming, before, newest, maximum, old, new = figure.data
-    counts = [8 * (8 - read), 8 * max(read - 1, 0), 8 * min(read, 1)]
-    assert [len(part.x) for part in (coming, before, newest)] == counts
-    shown = sorted(zip([*coming.x, *before.x, *newest.x], [*coming.y, *before.y, *newest.y], strict=True))
-    scores = [block[f"s{place}"] for block in blocks for place in range(8)]
-    assert shown == list(enumerate(scores, start=1))
-    assert list(maximum.y[1::2]) == [block["max"] for block in blocks[:read]]
-    sums = [block["sum"] for block in blocks[:read]]
-    assert [a + b for a, b in zip(old.y, new.y, strict=True)] == pytest.approx(sums)
-    kept = [before["sum"] * exp(before["max"] - block["max"]) for before, block in pairwise(blocks[:read])]
-    assert list(old.y) == pytest.approx([0, *kept][:read], rel=1e-5)
-    assert not read or f"{sums[-1]:.3f}" in figure.layout.xaxis2.title.text
 
 
 def test_the_recorded_sums_are_those_of_the_definition():
