@@ -261,17 +261,18 @@ def test_two_at_once_take_turns(tmp_path):
     assert second.communicate(timeout=30) == ("==> the step\ndone\n", "")
 
 
-# Like Python, this child says much when it is interrupted.
-CHILD = "trap 'echo Traceback >&2; exit 1' INT; echo ready; echo ready >&2; while :; do sleep 0.1; done"
+# This child takes a while to put away what it was at, and says much, as Python does.
+CHILD = "trap 'sleep 0.6; echo Traceback >&2; touch ended; exit 1' INT; echo ready >&2; while :; do sleep 0.1; done"
 
 
-def test_an_interruption_ends_in_one_sentence(tmp_path):
-    process = calls(tmp_path, f"setup.run('sh', '-c', {CHILD!r})", start_new_session=True)
+def test_an_interruption_waits_for_the_command_and_ends_in_one_sentence(tmp_path):
+    process = calls(tmp_path, f"setup.run('sh', '-c', {CHILD!r}, cwd=setup.ROOT)", start_new_session=True)
     assert process.stderr.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert said == "\nSet-up was interrupted. The next call does what is left.\n"
+    assert (tmp_path / "ended").exists()
 
 
 def chosen(machine):
