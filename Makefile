@@ -3,6 +3,9 @@ PYTHON ?= python3
 SETUP = @$(PYTHON) scripts/setup.py
 RUN = .venv/bin/python -m
 MKDOCS = NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs
+LOCKS = site library torch record kernel-test test node uv pip
+COMPILE = .venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform linux --only-binary :all: \
+	--no-annotate --no-emit-index-url --custom-compile-command "make lock"
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
@@ -54,11 +57,12 @@ speed:  ## measure how fast the site is built and read
 	$(SETUP) speed
 	$(RUN) scripts.speed
 
-lock:  ## choose the newest versions that pyproject.toml admits: requirements.lock, package-lock.json
+lock:  ## choose the newest versions that pyproject.toml admits: requirements/*.txt, package-lock.json
 	$(SETUP) lock
-	.venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-emit-index-url \
-		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml \
-		--group site --group library --group record --group test --group node
+	@mkdir -p build
+	$(COMPILE) $(LOCKS:%=--group %) --output-file build/versions.txt
+	@for group in $(LOCKS); do $(COMPILE) --generate-hashes --emit-build-options \
+		--constraint build/versions.txt --group $$group --output-file requirements/$$group.txt || exit; done
 	$(NPM_LOCK)
 	$(NPM_LOCK) --prefix scripts/lighthouse
 	$(NPM_LOCK) --prefix scripts/typescript

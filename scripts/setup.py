@@ -5,15 +5,18 @@ of what went into it, written when the step has ended well; a step whose stamp s
 """
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 try:
@@ -25,15 +28,28 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 BROWSER = VENV / "browser"  # holds the path of the browser that the tests drive
-PIP = "26.3"  # the pip that Python 3.11 brings knows no --group
 
 GROUPS = {
     "site": ["site"],
-    "run": ["library"],
-    "record": ["record", "library", "kernel-test"],
-    "test": ["site", "library", "record", "test"],
+    "run": ["library", "torch"],
+    "record": ["record", "library", "torch", "kernel-test"],
+    "test": ["site", "library", "torch", "record", "test"],
     "speed": ["site", "test"],
-    "lock": ["lock"],
+    "lock": ["uv"],
+}
+
+# By what a command, or Python itself, says when it fails; the first that fits is told.
+ADVICE = {
+    "DO NOT MATCH THE HASHES|EINTEGRITY": """\
+A package is not the one that the lock names. Find out what changed it, a mirror perhaps, before you go on.""",
+    "No space left on device|ENOSPC": """\
+The disk is full: make room and call again. `df -h . ~ /tmp` says which one; TMPDIR moves what is temporary.""",
+    "Permission denied|Operation not permitted|Read-only file system|EACCES|EPERM|EROFS": """\
+There is no right to write. If this clone, ~/.cache or ~/.npm was once written with sudo: sudo chown -R $USER PATH""",
+    "name resolution|not known|resolve|unreachable|[Cc]onnection|[Tt]imed out|SSL|Proxy"
+    "|ENOTFOUND|EAI_AGAIN|ECONN|ETIMEDOUT|ENETUNREACH|CERT_": """\
+The network, or what serves the packages there, is out of reach. The settings of pip (PIP_INDEX_URL, PIP_CERT),
+npm (~/.npmrc) and apt for a mirror or a proxy are heeded.""",
 }
 
 
@@ -41,15 +57,43 @@ class SetupError(Exception):
     """A step failed; says which one and what to do."""
 
 
-def run(*command: str | Path, advice: str, cwd: Path = ROOT, **environment: str) -> None:
-    """Runs a command with its output shown; its failure ends the step with the advice."""
+def advice(said: str) -> str:
+    fits = (text for pattern, text in ADVICE.items() if re.search(pattern, said))
+    return next(fits, "The lines above say why.")
+
+
+def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment: str) -> None:
+    """Runs a command with its output shown; where it fails, says what to do, and what to do `or_else`."""
+    words = [str(word) for word in command]
     path = f"{os.environ['PATH']}{os.pathsep}{VENV / 'bin'}"  # last: the venv's npm is for those who have none
-    try:
-        subprocess.run(
-            [str(word) for word in command], check=True, cwd=cwd, env=os.environ | {"PATH": path} | environment
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise SetupError(f"{' '.join(map(str, command))}\n{error}\n{advice}") from error
+    environment = os.environ | {"PATH": path} | environment
+    said = ""
+    with subprocess.Popen(
+        words, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as child:
+        try:
+            for line in child.stderr:
+                print(line, end="", file=sys.stderr, flush=True)
+                said += line
+        except KeyboardInterrupt:
+            child.communicate()  # Ctrl-C reached it as well; what it says of that is not shown
+            raise
+    if child.returncode:
+        failed = f"{' '.join(words)}\nfailed with exit status {child.returncode}."
+        raise SetupError("\n".join(filter(None, [failed, advice(said), or_else])))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Lets a second set-up of the same clone wait until this one has ended."""
+    # A file that is always there, opened as if to write, since NFS locks no other.
+    with open(ROOT / "pyproject.toml", "r+") as clone:
+        try:
+            fcntl.flock(clone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("==> Another set-up of this clone is at work: waiting for it to end", flush=True)
+            fcntl.flock(clone, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager
@@ -60,6 +104,8 @@ def announced(what: str) -> Iterator[None]:
         yield
     except SetupError as error:
         raise SetupError(f"Set-up stopped at: {what}\n{error}") from error
+    except OSError as error:
+        raise SetupError(f"Set-up stopped at: {what}\n{error}\n{advice(str(error))}") from error
 
 
 def once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
@@ -67,29 +113,29 @@ def once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> No
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    stamp.unlink(missing_ok=True)
     with announced(what):
+        stamp.unlink(missing_ok=True)
         step()
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(digest)
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(digest)
 
 
 def apt(*packages: str) -> None:
     """Installs Debian packages, as root or through sudo."""
-    advice = f"Install by hand: apt-get install {' '.join(packages)}"
+    by_hand = f"Install by hand: apt-get install {' '.join(packages)}"
     if os.geteuid() == 0:
         sudo = []
     elif shutil.which("sudo"):
         sudo = ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
     else:
-        raise SetupError(f"This needs root, or sudo. {advice}")
+        raise SetupError(f"This needs root, or sudo. {by_hand}")
     quiet = "DEBIAN_FRONTEND=noninteractive"
-    run(*sudo, "apt-get", "update", advice=advice)
-    run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, advice=advice)
+    run(*sudo, "apt-get", "update", or_else=by_hand)
+    run(*sudo, "env", quiet, "apt-get", "install", "-y", "--no-install-recommends", *packages, or_else=by_hand)
 
 
 def virtual_environment() -> None:
-    """A Python environment in .venv, with a pip that knows dependency groups and the root on its path."""
+    """A Python environment in .venv, with the locked pip and the root on its path; made anew when a lock changes."""
 
     def step() -> None:
         package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
@@ -99,38 +145,53 @@ def virtual_environment() -> None:
             if not shutil.which("apt-get"):
                 raise SetupError("This Python has no ensurepip: install its venv package.") from None
             apt(package)
-        run(
-            sys._base_executable,
-            "-m",
-            "venv",
-            "--clear",
-            VENV,
-            advice=f"On Debian or Ubuntu: apt-get install {package}",
-        )
-        pip("install", f"pip=={PIP}")
+        run(sys._base_executable, "-m", "venv", "--clear", VENV)
+        install_locked("pip")
+        pip("uninstall", "--yes", "-qq", "setuptools")  # Python 3.11 brings one that no lock names
         (packages,) = VENV.glob("lib/python*/site-packages")
         (packages / "handbook.pth").write_text(f"{ROOT}\n")  # `python snippets/CHAPTER/NAME.py` finds kernels/
 
-    inputs = [sys.base_prefix, sys.version, str(ROOT), PIP]  # the same when it is .venv's own Python that asks
+    locks = [path.read_text() for path in sorted((ROOT / "requirements").glob("*.txt"))]
+    inputs = [sys.base_prefix, sys.version, str(ROOT), locks]  # the same when it is .venv's own Python that asks
     once("Python environment (.venv)", VENV / "stamps" / "python", inputs, step)
 
 
-def pip(*arguments: str) -> None:
-    advice = "Is the package index reachable? pip's own settings (PIP_INDEX_URL, PIP_CERT, a proxy) are heeded."
-    run(PYTHON, "-m", "pip", *arguments, advice=advice, PIP_DISABLE_PIP_VERSION_CHECK="1")
+def pip(*arguments: str | Path) -> None:
+    try:
+        run(PYTHON, "-m", "pip", *arguments, PIP_DISABLE_PIP_VERSION_CHECK="1")
+    except KeyboardInterrupt:
+        (VENV / "stamps" / "python").unlink(missing_ok=True)  # a package may be there in part: .venv is made anew
+        raise
+
+
+def install_locked(group: str) -> None:
+    """The packages that requirements/GROUP.txt lists; pip refuses another file, and a package that it does not list."""
+    pip("install", "--require-hashes", "--requirement", ROOT / "requirements" / f"{group}.txt")
+
+
+def install_torch() -> None:
+    """PyTorch with CUDA as locked, or the build of that version to which pip's own settings lead, as to one for CPUs.
+
+    Such a build has a local version, `+cpu`. The public index does not admit one, so the lock cannot have its hash.
+    """
+    report = VENV / "torch.json"
+    (wanted,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["torch"]
+    by_itself = ["install", "--no-deps", "--only-binary", ":all:"]
+    pip(*by_itself, "--dry-run", "--quiet", "--ignore-installed", "--report", report, wanted)
+    (found,) = json.loads(report.read_text())["install"]
+    version = found["metadata"]["version"]
+    if "+" not in version:
+        return install_locked("torch")
+    print(f"pip's settings lead to torch {version}, whose hash is not locked.", flush=True)
+    pip(*by_itself, f"torch=={version}")
 
 
 def python_packages(groups: list[str]) -> None:
-    """The named dependency groups of pyproject.toml, at the versions in requirements.lock."""
-    lock = (ROOT / "requirements.lock").read_text()
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    """The named dependency groups of pyproject.toml, as locked."""
     for group in groups:
-        once(
-            f"Python packages: {group}",
-            VENV / "stamps" / f"python-{group}",
-            [wanted, lock],
-            lambda group=group: pip("install", "--group", group, "--constraint", "requirements.lock"),
-        )
+        lock = (ROOT / "requirements" / f"{group}.txt").read_text()
+        step = install_torch if group == "torch" else partial(install_locked, group)
+        once(f"Python packages: {group}", VENV / "stamps" / f"python-{group}", lock, step)
 
 
 def npm() -> None:
@@ -144,8 +205,7 @@ def node_packages(folder: Path, what: str) -> None:
 
     def step() -> None:
         npm()
-        advice = "Is the npm registry reachable? npm's own settings (~/.npmrc, a proxy) are heeded."
-        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", advice=advice, cwd=folder)
+        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=folder)
 
     inputs = [(folder / name).read_text() for name in ("package.json", "package-lock.json")]
     once(what, folder / "node_modules" / ".stamp", inputs, step)
@@ -186,10 +246,10 @@ def debian_chromium() -> str | None:
 
 
 def playwright_chromium() -> str:
-    advice = "Install Chromium or Google Chrome by hand and call again: one that is installed is taken."
+    by_hand = "Install Chromium or Google Chrome by hand and call again: one that is installed is taken."
     may_install = os.geteuid() == 0 or (shutil.which("sudo") and sys.stdin.isatty())
     with_libraries = ["--with-deps"] if may_install and shutil.which("apt-get") else []
-    run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", advice=advice)
+    run(PYTHON, "-m", "playwright", "install", *with_libraries, "chromium", or_else=by_hand)
     ask = "from playwright.sync_api import sync_playwright as p\nwith p() as p: print(p.chromium.executable_path)"
     return subprocess.run([str(PYTHON), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -209,10 +269,21 @@ def main(target: str) -> None:
         node_packages(ROOT / "scripts" / "lighthouse", "Lighthouse (npm)")
 
 
+def call(target: str) -> None:
+    """Sets up alone; whatever stops it, the last words are a sentence that says what to do."""
+    try:
+        with alone():
+            main(target)
+    except SetupError as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"{error}\n{advice(str(error))}")
+    except KeyboardInterrupt:
+        print("\nSet-up was interrupted. The next call does what is left.", file=sys.stderr)
+        sys.exit(130)
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2 or sys.argv[1] not in GROUPS:
         sys.exit(f"usage: python3 scripts/setup.py {'|'.join(GROUPS)}")
-    try:
-        main(sys.argv[1])
-    except SetupError as error:
-        sys.exit(str(error))
+    call(sys.argv[1])

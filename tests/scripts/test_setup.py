@@ -1,23 +1,35 @@
-"""Set-up does each step once, says which one failed and what to do, and the locks are what they should be."""
+"""Set-up does each step once, alone, says which one failed and what to do, and installs what the locks list alone."""
 
+import fcntl
+import importlib.metadata
 import json
+import os
 import re
+import shutil
+import signal
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from plotly.offline import get_plotlyjs_version
 
 from scripts import setup
 
 REAL_ROOT = setup.ROOT
+LOCKS = sorted(path.stem for path in (REAL_ROOT / "requirements").iterdir())
+GROUPS = tomllib.loads((REAL_ROOT / "pyproject.toml").read_text())["dependency-groups"]
 
 
 @dataclass
 class Machine:
     has: set[str] = field(default_factory=lambda: {"npm", "apt-get", "chromium"})
     ubuntu: bool = False
+    torch: str = "2.13.0+cpu"
     fails: str = "none of these"
     commands: list[str] = field(default_factory=list)
     libraries: set[str] = field(default_factory=lambda: {"libatomic.so.1"})
@@ -35,15 +47,18 @@ def machine(tmp_path, monkeypatch):
     playwrights = tmp_path / "chrome"
     playwrights.touch()
 
-    def note(command, **_):
-        machine.commands.append(" ".join(command))
+    def note(*command, or_else="", **_):
+        machine.commands.append(" ".join(map(str, command)))
         if machine.fails in machine.commands[-1]:
-            raise subprocess.CalledProcessError(1, command)
+            raise setup.SetupError(f"{machine.commands[-1]}\n{or_else}")
         if "apt-get install -y --no-install-recommends chromium" in machine.commands[-1]:
             machine.has = machine.has | {"chromium"}
         if "-m venv" in machine.commands[-1]:
+            shutil.rmtree(setup.VENV, ignore_errors=True)
             (setup.VENV / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
-        return subprocess.CompletedProcess(command, 0, stdout=f"{playwrights}\n")
+        if "--report" in command:
+            report = {"install": [{"metadata": {"version": machine.torch}}]}
+            command[command.index("--report") + 1].write_text(json.dumps(report))
 
     def which(name):
         path = tmp_path / "bin" / name
@@ -51,13 +66,17 @@ def machine(tmp_path, monkeypatch):
         path.touch()
         return str(path) if name in machine.has else None
 
-    for name in ("pyproject.toml", "requirements.lock", "package.json", "package-lock.json"):
+    (tmp_path / "requirements").mkdir()
+    locks = [f"requirements/{group}.txt" for group in LOCKS]
+    for name in ("pyproject.toml", "package.json", "package-lock.json", *locks):
         (tmp_path / name).write_text((REAL_ROOT / name).read_text())
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     monkeypatch.setattr(setup, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(setup, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     monkeypatch.setattr(setup, "BROWSER", tmp_path / ".venv" / "browser")
-    monkeypatch.setattr(setup.subprocess, "run", note)
+    monkeypatch.setattr(setup, "run", note)
+    asked = subprocess.CompletedProcess([], 0, stdout=f"{playwrights}\n")
+    monkeypatch.setattr(setup.subprocess, "run", lambda *_, **__: asked)
     monkeypatch.setattr(setup.shutil, "which", which)
     monkeypatch.setattr(setup, "is_ubuntu", lambda: machine.ubuntu)
     monkeypatch.setattr(setup.os, "geteuid", lambda: 0)
@@ -66,7 +85,9 @@ def machine(tmp_path, monkeypatch):
 
 
 def installed(machine):
-    return {group for group in re.findall(r"--group (\w+)", "\n".join(machine.commands))}
+    """The locks that pip was given, but that of pip itself, which comes first."""
+    locks = re.findall(r"--require-hashes --requirement \S*requirements/([\w-]+)\.txt", "\n".join(machine.commands))
+    return set(locks) - {"pip"}
 
 
 @pytest.mark.parametrize("has", [{"npm", "chromium"}, {"apt-get"}, set()])
@@ -91,12 +112,35 @@ def test_a_snippet_needs_the_library_alone(machine):
     assert not any("npm" in command or "chromium" in command for command in machine.commands)
 
 
-def test_another_lock_sets_up_again(machine):
+@pytest.mark.parametrize(("torch", "locked"), [("2.13.0", {"library", "torch"}), ("2.13.0+cpu", {"library"})])
+def test_torch_is_locked_where_it_comes_from_the_public_index(machine, torch, locked):
+    machine.torch = torch
+    setup.main("run")
+    assert installed(machine) == locked
+    alone = [
+        command
+        for command in machine.commands
+        if command.endswith("install --no-deps --only-binary :all: torch==2.13.0+cpu")
+    ]
+    assert len(alone) == (torch == "2.13.0+cpu")
+
+
+def test_another_lock_makes_the_environment_anew(machine):
     setup.main("site")
     machine.commands.clear()
-    (setup.ROOT / "requirements.lock").write_text("mkdocs==1.6.1\n")
+    (setup.ROOT / "requirements" / "test.txt").write_text("ruff==1.0\n")
     setup.main("site")
     assert installed(machine) == {"site"}
+    assert "-m venv --clear" in machine.commands[0]
+
+
+def test_pip_installs_nothing_but_by_hash(machine):
+    machine.has, machine.torch = set(), "2.13.0"
+    setup.main("test")
+    setup.main("lock")
+    installs = [command for command in machine.commands if "-m pip install" in command and "--dry-run" not in command]
+    assert len(installs) == 8
+    assert [command for command in installs if "--require-hashes" not in command] == []
 
 
 def test_no_npm_brings_one_from_pypi(machine):
@@ -105,17 +149,17 @@ def test_no_npm_brings_one_from_pypi(machine):
     assert installed(machine) == {"site", "node"}
 
 
-@pytest.mark.parametrize(("has", "groups"), [({"npm"}, {"lock"}), (set(), {"lock", "node"})])
+@pytest.mark.parametrize(("has", "groups"), [({"npm"}, {"uv"}), (set(), {"uv", "node"})])
 def test_to_lock_needs_an_npm(machine, has, groups):
     machine.has = has
     setup.main("lock")
     assert installed(machine) == groups
 
 
-@pytest.mark.parametrize("step", ["-m venv", "--group site", "npm ci"])
-def test_a_step_that_failed_is_named_and_done_again(machine, step):
+@pytest.mark.parametrize(("step", "name"), [("-m venv", "Python env"), ("site.txt", "Python pack"), ("npm ci", "npm")])
+def test_a_step_that_failed_is_named_and_done_again(machine, step, name):
     machine.fails = step
-    with pytest.raises(setup.SetupError, match=r"(?s)Set-up stopped at: .*(Python|npm).*(apt-get|reachable)"):
+    with pytest.raises(setup.SetupError, match=f"Set-up stopped at: .*{name}"):
         setup.main("site")
     machine.fails = "none of these"
     machine.commands.clear()
@@ -133,6 +177,102 @@ def test_a_step_that_was_interrupted_is_done_again(tmp_path):
         setup.once("step", tmp_path / "stamp", "new", interrupted)
     setup.once("step", tmp_path / "stamp", "old", lambda: done.append("old again"))
     assert done == ["old", "old again"]
+
+
+def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    setup.main("site")
+    machine.commands.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(setup, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            setup.main("run")
+    setup.main("site")
+    assert "-m venv --clear" in machine.commands[0]
+    assert installed(machine) == {"site"}
+
+
+# What pip 26 and npm 11 wrote when it was so.
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk is full"),
+        ("npm error code ENOSPC", "disk is full"),
+        ("ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/x'", "right to write"),
+        ("npm error code EACCES", "right to write"),
+        ("WARNING: Retrying after connection broken by 'NewConnectionError(...): [Errno -3] Temporary failure in name "
+         "resolution'\nERROR: No matching distribution found for idna==3.20", "network"),
+        ("npm error code EAI_AGAIN", "network"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the one that the lock"),
+        ("npm error code EINTEGRITY", "not the one that the lock"),
+        ("ERROR: No matching distribution found for idna==3.20", "lines above"),
+    ],
+)  # fmt: skip
+def test_what_a_command_says_decides_the_advice(tmp_path, capsys, said, told):
+    (tmp_path / "said").write_text(f"{said}\n")
+    with pytest.raises(setup.SetupError) as stopped:
+        setup.run("sh", "-c", "cat said >&2; exit 3", cwd=tmp_path, or_else="Or do it by hand.")
+    command, status, *advice, by_hand = str(stopped.value).splitlines()
+    assert (command, status) == ("sh -c cat said >&2; exit 3", "failed with exit status 3.")
+    assert told in " ".join(advice)
+    assert by_hand == "Or do it by hand."
+    assert capsys.readouterr().err == f"{said}\n"
+
+
+def calls(tmp_path, step, **options):
+    """Another process that sets up a clone in tmp_path whose only step is this Python."""
+    (tmp_path / "pyproject.toml").touch()
+    lines = [
+        "from pathlib import Path",
+        "from scripts import setup",
+        f"setup.ROOT = Path({str(tmp_path)!r})",
+        f"def main(_):\n    with setup.announced('the step'):\n        {step}",
+        "setup.main = main",
+        "setup.call('site')",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=REAL_ROOT, **pipes, **options)
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("open('/dev/full', 'w', buffering=1).write('full\\n')", "disk is full"),
+        ("raise PermissionError(13, 'Permission denied', '.venv')", "right to write"),
+    ],
+)
+def test_what_python_itself_may_not_write_ends_in_advice(tmp_path, step, told):
+    _, said = (process := calls(tmp_path, step)).communicate(timeout=30)
+    assert process.returncode == 1
+    assert said.startswith("Set-up stopped at: the step\n[Errno ")
+    assert told in said
+
+
+def test_two_at_once_take_turns(tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    with open(tmp_path / "pyproject.toml") as clone:
+        fcntl.flock(clone, fcntl.LOCK_EX)
+        second = calls(tmp_path, "print('done')")
+        assert "waiting" in second.stdout.readline()
+        assert second.poll() is None
+    assert second.communicate(timeout=30) == ("==> the step\ndone\n", "")
+
+
+# This child takes a while to put away what it was at, and says much, as Python does.
+CHILD = "trap 'sleep 0.6; echo Traceback >&2; touch ended; exit 1' INT; echo ready >&2; while :; do sleep 0.1; done"
+
+
+def test_an_interruption_waits_for_the_command_and_ends_in_one_sentence(tmp_path):
+    process = calls(tmp_path, f"setup.run('sh', '-c', {CHILD!r}, cwd=setup.ROOT)", start_new_session=True)
+    assert process.stderr.readline() == "ready\n"
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said == "\nSet-up was interrupted. The next call does what is left.\n"
+    assert (tmp_path / "ended").exists()
 
 
 def chosen(machine):
@@ -179,25 +319,63 @@ def test_a_script_finds_the_library_from_anywhere(tmp_path):
     subprocess.run([setup.PYTHON, "-c", "import kernels"], cwd=tmp_path, check=True)
 
 
-def lock():
-    lines = (REAL_ROOT / "requirements.lock").read_text().splitlines()
-    return [line for line in lines if not line.startswith("#")]
+def locked(group):
+    """Name and version of each package in a lock."""
+    text = (REAL_ROOT / "requirements" / f"{group}.txt").read_text()
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, flags=re.MULTILINE))
 
 
-def test_the_lock_pins_exactly_and_names_no_host():
-    assert [line for line in lock() if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line)] == []
-    assert "torch==2.13.0" in lock()
-    assert "triton==3.7.1" in lock()
+@pytest.mark.parametrize("group", LOCKS)
+def test_a_lock_pins_each_package_by_hash_takes_wheels_alone_and_names_no_host(group):
+    package = r"[a-z0-9-]+==[0-9][0-9a-z.]*(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.fullmatch(
+        rf"(?:#.*\n)+--only-binary :all:\n\n(?:{package})+", (REAL_ROOT / "requirements" / f"{group}.txt").read_text()
+    )
 
 
-def test_the_lock_holds_what_the_groups_name():
-    groups = tomllib.loads((REAL_ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    pins = dict(line.split("==") for line in lock())
-    for wanted in (package for group, packages in groups.items() if group != "lock" for package in packages):
-        if isinstance(wanted, dict):  # another group
-            continue
-        name, _, version = wanted.partition("==")
-        assert pins[name] == (version or pins[name])
+def test_each_group_has_its_lock():
+    assert sorted(GROUPS) == LOCKS
+    makefile = (REAL_ROOT / "Makefile").read_text()
+    assert sorted(re.search(r"^LOCKS = (.*)", makefile, flags=re.MULTILINE)[1].split()) == LOCKS
+
+
+@pytest.mark.parametrize("group", LOCKS)
+def test_a_lock_holds_what_its_group_names(group):
+    pins = locked(group)
+    for wanted in GROUPS[group]:
+        packages = GROUPS[wanted["include-group"]] if isinstance(wanted, dict) else [wanted]
+        for requirement in map(Requirement, packages):
+            assert pins[requirement.name] in requirement.specifier
+
+
+def test_the_locks_agree():
+    versions = {}
+    for group in LOCKS:
+        for name, version in locked(group).items():
+            assert versions.setdefault(name, version) == version, (group, name)
+
+
+def here():
+    """Name and version of each package in the environment that runs this test; a local build counts as its version."""
+    packages = importlib.metadata.distributions(
+        path=[path for path in sys.path if Path(path).is_relative_to(sys.prefix)]
+    )
+    return {canonicalize_name(package.name): package.version.partition("+")[0] for package in packages}
+
+
+@pytest.mark.skipif(
+    Path(sys.prefix).resolve() != setup.VENV.resolve(), reason="runs in a Python that set-up did not make"
+)
+def test_nothing_is_installed_that_no_lock_lists():
+    versions = {name: version for group in LOCKS for name, version in locked(group).items()}
+    assert {"torch", "mkdocs", "pip"} <= here().keys()
+    assert here().items() - versions.items() == set(), "not of this lock: `make clean` makes room for what is"
+
+
+def test_what_torch_asks_for_on_every_machine_is_locked_beside_it():
+    asked = {Requirement(line).name for line in importlib.metadata.requires("torch") if "extra ==" not in line}
+    cuda = {name for name in asked if name.startswith(("cuda", "nvidia", "triton"))}
+    assert asked - cuda == {Requirement(line).name for line in GROUPS["library"]} - {"numpy", "triton"}
 
 
 @pytest.mark.parametrize("folder", [".", "scripts/lighthouse"])
@@ -209,6 +387,7 @@ def test_the_npm_lock_is_exact_and_names_no_host(folder):
     assert packages[""]["dependencies"] == wanted
     assert all(packages[f"node_modules/{name}"]["version"] == version for name, version in wanted.items())
     assert not any("resolved" in package for package in packages.values())
+    assert all("integrity" in package for path, package in packages.items() if path)
 
 
 def test_the_pages_load_the_plotly_that_plotly_py_carries():

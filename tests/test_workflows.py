@@ -1,0 +1,123 @@
+"""The workflows name what they run by commit, end in time, and keep the right to write away from what runs the code."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+FILES = sorted((Path(__file__).parents[1] / ".github" / "workflows").iterdir())
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in FILES}
+JOBS = {f"{name}, {job}": what for name, workflow in WORKFLOWS.items() for job, what in workflow["jobs"].items()}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_actions_are_named_by_commit_with_their_version_behind_it(path):
+    uses = re.findall(r"uses: (.*)", path.read_text())
+    assert uses
+    assert [
+        action for action in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action)
+    ] == []
+
+
+def test_an_action_has_one_commit():
+    uses = {action for path in FILES for action in re.findall(r"uses: (.*)", path.read_text())}
+    assert len(uses) == len({action.partition("@")[0] for action in uses})
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_each_job_ends(job):
+    assert 0 < JOBS[job]["timeout-minutes"] <= 120
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS)
+def test_no_workflow_may_write_but_in_a_job_that_says_so(workflow):
+    assert WORKFLOWS[workflow]["permissions"] in ({}, {"contents": "read"})
+
+
+RUNS_THE_CODE = [
+    job for job, what in JOBS.items() if any("make" in step.get("run", "").split() for step in what["steps"])
+]
+
+
+def test_jobs_that_run_the_code_are_found():
+    assert RUNS_THE_CODE == ["every-page, test", "record, record", "site, test", "site, build"]
+
+
+@pytest.mark.parametrize("job", RUNS_THE_CODE)
+def test_what_runs_the_code_can_write_nowhere(job):
+    assert set(JOBS[job].get("permissions", {}).values()) <= {"read"}
+    assert "token" not in str(JOBS[job]["steps"])
+    checkouts = [step for step in JOBS[job]["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+    assert [step["with"]["persist-credentials"] for step in checkouts] == [False]
+
+
+def test_on_a_runner_of_ones_own_a_job_only_reads():
+    assert [job for job, what in JOBS.items() if "self-hosted" in what["runs-on"]] == ["record, record"]
+    assert JOBS["record, record"]["permissions"] == {"contents": "read"}
+
+
+@pytest.fixture
+def change(tmp_path):
+    """Opens a change from an artifact of these files, as the workflow does; its files, and what `gh` was asked."""
+    clone, artifact, programs = tmp_path / "clone", tmp_path / "temp" / "records", tmp_path / "bin"
+    who = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost"}
+    who |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
+    environment = os.environ | who | {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_WORKSPACE": str(clone),
+        "BRANCH": "records-1",
+        "RUN": "run 1",
+    }  # fmt: skip
+
+    def sh(command, cwd=clone):
+        return subprocess.run(
+            ["bash", "-e", "-c", command], cwd=cwd, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    sh("git init -q --bare origin.git; git clone -q origin.git clone; mkdir -p bin temp/records", tmp_path)
+    sh("mkdir -p snippets/a tests/kernels; echo old | tee snippets/a/b.record.ipynb tests/x.py")
+    sh("git add . && git commit -qm first && git push -q origin HEAD")
+    (programs / "gh").write_text(f"#!/bin/sh\necho $1 $2 >> {tmp_path}/asked\n")
+    (programs / "gh").chmod(0o755)
+
+    def opened(**files):
+        for path, text in files.items():
+            (artifact / path).parent.mkdir(parents=True, exist_ok=True)
+            (artifact / path).write_text(text)
+        (artifact / "snippets" / "link.record.ipynb").symlink_to("/etc/hostname")
+        (step,) = [step for step in JOBS["record, open"]["steps"] if step.get("name") == "Open a change"]
+        sh(step["run"])
+        assert sh("git status --porcelain") == ""
+        branches = sh("git branch --list 'records-*' --format='%(refname:short)'", tmp_path / "origin.git").split()
+        changed = {branch: sh(f"git diff --name-only HEAD~ origin/{branch}").split() for branch in branches}
+        asked = tmp_path / "asked"
+        return changed, asked.read_text().splitlines() if asked.exists() else []
+
+    return opened
+
+
+def test_only_records_are_taken_from_an_artifact(change):
+    files = [
+        "snippets/a/b.record.ipynb",
+        "snippets/new/c.record.ipynb",
+        "tests/kernels/gpu.record.json",
+        "snippets/a/b.py",
+        "snippets/a/x.record.ipynb.py",
+        "tests/kernels/other.record.json",
+        "tests/x.py",
+        "scripts/setup.py",
+        "scripts/d.record.ipynb",
+        ".github/workflows/site.yml",
+        "Makefile",
+    ]
+    changed, asked = change(**dict.fromkeys(files, "new"))
+    assert changed == {"records-1": files[:3]}
+    assert asked == ["pr create", "workflow run"]
+
+
+def test_no_change_is_opened_where_nothing_was_stale(change):
+    assert change(**{"snippets/a/b.record.ipynb": "old\n", "Makefile": "new"}) == ({}, [])
