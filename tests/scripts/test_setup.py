@@ -66,9 +66,10 @@ def machine(tmp_path, monkeypatch):
         path.touch()
         return str(path) if name in machine.has else None
 
-    (tmp_path / "requirements").mkdir()
     locks = [f"requirements/{group}.txt" for group in LOCKS]
-    for name in ("pyproject.toml", "package.json", "package-lock.json", *locks):
+    of_npm = [f"{folder}package{lock}.json" for folder in ("", "scripts/typescript/") for lock in ("", "-lock")]
+    for name in ("pyproject.toml", *of_npm, *locks):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((REAL_ROOT / name).read_text())
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     monkeypatch.setattr(setup, "VENV", tmp_path / ".venv")
@@ -378,7 +379,7 @@ def test_what_torch_asks_for_on_every_machine_is_locked_beside_it():
     assert asked - cuda == {Requirement(line).name for line in GROUPS["library"]} - {"numpy", "triton"}
 
 
-@pytest.mark.parametrize("folder", [".", "scripts/lighthouse"])
+@pytest.mark.parametrize("folder", [".", "scripts/lighthouse", "scripts/typescript"])
 def test_the_npm_lock_is_exact_and_names_no_host(folder):
     package = json.loads((REAL_ROOT / folder / "package.json").read_text())
     lock = json.loads((REAL_ROOT / folder / "package-lock.json").read_text())
