@@ -1,7 +1,6 @@
 // What attention costs before anything runs, as kernels.bench.cost counts it, and the chips of kernels.bench.hardware.
 
 /** @typedef {{n: number, dim: number, bytes: number, heads?: number, batch?: number}} Shape bytes: of one number */
-/** @typedef {{kernel: string, read: number, written: number}} Traffic */
 /** @typedef {{memory: number, bandwidth: number, peak: number}} Chip B, B/s, and FLOP/s of the tensor cores in 16 bits */
 
 /** @type {Record<string, Chip>} */
@@ -23,20 +22,6 @@ export const squareBytes = ({ n, bytes, heads = 1, batch = 1 }) => batch * heads
 
 /** @param {Shape} shape */
 export const qkvoBytes = (shape) => 4 * rowBytes(shape);
-
-/** The three lines as PyTorch runs them: six trips of the square. @param {Shape} shape @returns {Traffic[]} */
-export function eagerTraffic(shape) {
-  const [row, square] = [rowBytes(shape), squareBytes(shape)];
-  return [
-    { kernel: "QKᵀ", read: 2 * row, written: square },
-    { kernel: "scale", read: square, written: square },
-    { kernel: "softmax", read: square, written: square },
-    { kernel: "PV", read: square + row, written: row },
-  ];
-}
-
-/** One kernel that writes no square. @param {Shape} shape @returns {Traffic[]} */
-export const fusedTraffic = (shape) => [{ kernel: "fused", read: 3 * rowBytes(shape), written: rowBytes(shape) }];
 
 /** What the three lines hold beside Q, K and V: two squares and the output. @param {Shape} shape */
 export const eagerPeakBytes = (shape) => 2 * squareBytes(shape) + rowBytes(shape);
