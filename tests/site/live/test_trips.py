@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  (signs as the piece shows them)
-"""The trips of each form add up to what ``kernels.bench.cost`` counts for its kernels; the reader steps through them."""
+"""The trips of a form add up to what ``kernels.bench.cost`` counts for its kernels; the reader steps through them."""
 
 import random
 from functools import cache
