@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  (signs as the piece shows them)
 """A kernel stands under the roof where ``attainable`` puts it; the examples are those that chapter 4's run computed."""
 
 import random
@@ -56,19 +55,22 @@ def test_the_examples_are_those_of_the_run(pieces):
 
 def test_the_reader_puts_a_kernel_there(open_piece):
     piece = open_piece("roof")
-    told, field = piece.locator(".hb-live__told"), lambda name: piece.get_by_label(name, exact=True)
+    told = piece.locator(".hb-live__told")
+    field = lambda name: piece.get_by_role("textbox", name=name)  # noqa: E731
     assert "124 FLOP a byte" in told.inner_text() and "at least 41.3 µs" in told.inner_text()
     field("Measured µs").fill("82.6")
     assert "reached 50 %" in told.inner_text()
-    field("Kernel").select_option("large matmul")
+    piece.get_by_role("combobox", name="Kernel").select_option("large matmul")
     assert "arithmetic is the limit" in told.inner_text()
     field("MB moved").fill("none")
     assert "none" in piece.get_by_role("alert").inner_text()
     field("MB moved").fill("4000")
-    assert field("Kernel").input_value() == "own" and "275 FLOP a byte" in told.inner_text()
-    field("GPU").select_option("H200")
+    assert (
+        piece.get_by_role("combobox", name="Kernel").input_value() == "own" and "275 FLOP a byte" in told.inner_text()
+    )
+    piece.get_by_role("combobox", name="GPU").select_option("H200")
     assert "arithmetic is the limit" in told.inner_text()
-    field("Slide the MB").press("End")
+    piece.get_by_role("slider", name="Slide the MB").press("End")
     assert "memory is the limit" in told.inner_text()
     grip = piece.locator(".hb-live__grip")
     grip.scroll_into_view_if_needed()

@@ -72,10 +72,10 @@ def test_the_reader_steps_and_changes_the_form(open_piece):
         step.press("Enter")
         assert cell(0, 0) == trips
     assert cell(1, 0) == "268 MB" and cell(3, 1) == "97 ×"
-    piece.get_by_label("Form").select_option("one fused kernel")
+    piece.get_by_role("combobox", name="Form").select_option("one fused kernel")
     step.click()
     step.click()
     assert cell(0, 0) == "0" and cell(3, 0) == "1 ×" and step.get_attribute("aria-disabled") == "true"
-    piece.get_by_label("Form").select_option("the textbook’s three kernels")
-    piece.get_by_label("Words N").press("ArrowRight")
+    piece.get_by_role("combobox", name="Form").select_option("the textbook’s three kernels")
+    piece.get_by_role("slider", name="Words N").press("ArrowRight")
     assert "N/d = 128" in piece.inner_text() and cell(3, 1) == "129 ×"
