@@ -81,6 +81,10 @@ H100 = {
 
 
 H200 = {
+    "bf16 peak": Constant(
+        989e12, "FLOP/s", f"NVIDIA's figure for H200 SXM, {_QUOTED}", "secondary"
+    ),
+    "hbm": Constant(141e9, "B", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
     ),
@@ -94,6 +98,10 @@ A100 = {
     "fp32 peak": Constant(
         19.5e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
     ),
+    "hbm": Constant(80e9, "B", f"NVIDIA's figure for A100 80GB, {_QUOTED}", "secondary"),
+    "hbm bandwidth": Constant(
+        2.039e12, "B/s", f"NVIDIA's figure for A100 80GB SXM, {_QUOTED}", "secondary"
+    ),
 }
 
 
@@ -102,4 +110,8 @@ V100 = {
         125e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"
     ),
     "fp32 peak": Constant(15.7e12, "FLOP/s", "NVIDIA Tesla V100 whitepaper", "specified"),
+    "hbm": Constant(32e9, "B", f"NVIDIA's figure for V100 32GB, {_QUOTED}", "secondary"),
+    "hbm bandwidth": Constant(
+        900e9, "B/s", f"NVIDIA's figure for V100, {_QUOTED}", "secondary"
+    ),
 }

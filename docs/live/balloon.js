@@ -1,0 +1,132 @@
+// Small, square, small: the tables of attention to scale, and what is held at once against the memory of a GPU.
+import { html, nothing, svg } from "lit-html";
+import { STEPS, held, last } from "./balloon.model.js";
+import { CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
+import { Refused } from "./frame.js";
+import { menu, slider, table } from "./parts.js";
+import { binary, brief, grouped, metric } from "./units.model.js";
+
+const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
+
+/** @typedef {typeof start} S */
+
+/** @type {Record<string, number>} */
+const BYTES = { FP32: 4, BF16: 2 };
+
+/** @param {S} state */
+function shapeOf({ words, dim, heads, batch, type, gpu }) {
+  if (!(Math.min(words, Number(dim), heads, batch) >= 1)) throw new Refused("Words, d, heads and sentences are at least 1.");
+  if (!(type in BYTES)) throw new Refused(`Type: there is no ${type} here; there is ${Object.keys(BYTES).join(", ")}.`);
+  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
+  return { n: words, dim: Number(dim), bytes: BYTES[type], heads, batch };
+}
+
+/** Where the balloon bursts, the run ends. @param {S} state */
+const steps = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
+
+/** @param {S} state */
+function worked(state) {
+  const shape = shapeOf(state);
+  const memory = CHIPS[state.gpu].memory;
+  const step = Math.min(Math.max(state.step, 0), last(shape, memory));
+  const now = held(shape, step);
+  return { shape, memory, step, now, burst: now > memory, row: rowBytes(shape), square: squareBytes(shape) };
+}
+
+/** A star with that half width: what is left of a balloon. @param {number} half */
+function star(half) {
+  const points = Array.from({ length: 24 }, (_, i) => {
+    const size = half * (i % 2 ? 0.95 : 1.3);
+    return `${240 + size * Math.cos((Math.PI * i) / 12)},${106 + size * Math.sin((Math.PI * i) / 12)}`;
+  });
+  return svg`<polygon class="accent stroke" points=${points.join(" ")} />`;
+}
+
+/** @param {S} state */
+function drawing(state) {
+  const { shape, memory, step, now, burst, row, square } = worked(state);
+  const { squares, output } = STEPS[step];
+  const unit = Math.min(150 / Math.sqrt(memory), 130 / Math.sqrt(square)); // length for the root of a byte
+  const side = Math.max(1.5, unit * Math.sqrt(square));
+  const width = Math.max(1, (side * shape.dim) / shape.n);
+  const card = unit * Math.sqrt(memory);
+  const tall = (/** @type {number} */ x, /** @type {string} */ colour, there = true) =>
+    svg`<rect class="moves ${colour} fill ${there ? "" : "faint"}" x=${x} y=${106 - side / 2} width=${width} height=${side} />`;
+  const x = (/** @type {number} */ bytes) => (478 * bytes) / Math.max(memory, now);
+  const parts = [["query", row], ["key", row], ["value", row], ...squares.map((name) => [name, square]), ...(output ? [["output", row]] : [])];
+  let from = 0;
+  const bar = parts.map(([name, bytes]) => {
+    const at = x(from);
+    from += Number(bytes);
+    const colour = name === "output" ? "ink" : bytes === square && squares.includes(String(name)) ? "soft" : name;
+    return svg`<rect class="${colour} fill moves" x=${at} y="252" width=${Math.max(0.5, x(Number(bytes)) - 1)} height="28" />`;
+  });
+  const far = x(memory) > 240;
+  const label = `Q, K and V on the left, the square in the middle, the output on the right, their areas to scale with the memory of the GPU, which is a dashed square. Below, a bar of what is held at once${burst ? ", longer than the memory" : ""}.`;
+  return html`<svg viewBox="0 0 480 304" role="img" aria-label=${label}>
+    <text class="small middle" x="240" y="13">dashed: all memory of the ${state.gpu}</text>
+    ${tall(40, "query")} ${tall(44 + width, "key")} ${tall(48 + 2 * width, "value")}
+    <rect class="moves soft fill ${squares.length && !burst ? "" : "faint"}" x=${240 - side / 2} y=${106 - side / 2} width=${side} height=${side} />
+    <rect class="ink stroke thin moves" stroke-dasharray="5 4" x=${240 - card / 2} y=${106 - card / 2} width=${card} height=${card} />
+    ${burst ? star(side / 2) : nothing}
+    ${tall(410, "ink", output)}
+    <text class="small" x="22" y="215">Q, K, V</text>
+    <text class="small middle" x="240" y="215">${squares.at(-1) ?? "no square"}</text>
+    <text class="small middle" x="416" y="215">output</text>
+    ${bar}
+    ${burst ? svg`<rect class="accent stroke" x=${x(memory)} y="250" width=${478 - x(memory)} height="32" />` : nothing}
+    <path class="ink stroke" d="M${x(memory)} 230 V284" />
+    <text class=${far ? "small end" : "small"} x=${x(memory) + (far ? -6 : 6)} y="243">${state.gpu}: ${binary(memory)}</text>
+    <text class="small ${burst ? "accent" : ""}" x="0" y="301">held: ${binary(now)}${burst ? ", it bursts" : ""}</text>
+  </svg>`;
+}
+
+/** @param {S} state */
+function sizes(state) {
+  const { shape, memory, now, row, square } = worked(state);
+  const { n, dim, heads = 1, batch = 1 } = shape;
+  const line = (/** @type {unknown} */ name, /** @type {number} */ bytes) => [name, binary(bytes), metric(bytes, "B")];
+  const of = (/** @type {number} */ columns) => `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
+  return table("Sizes", ["", "in 1024s", "in 1000s"], [
+    line(html`Q, K, V, output, each<br>${of(dim)}`, row),
+    line(html`one square<br>${of(n)}`, square),
+    line(html`<b>held now</b>`, now),
+    line("at the peak", 3 * row + eagerPeakBytes(shape)),
+    line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
+    line(`${state.gpu}, all of it`, memory),
+  ]);
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const power = (/** @type {number} */ value) => Math.round(2 ** value);
+  return html`
+    <div class="hb-live__row">
+      ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, told: grouped(state.words) })}
+      ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, told: String(state.heads) })}
+      ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, told: String(state.batch) })}
+    </div>
+    <div class="hb-live__row">
+      ${menu("d", state.dim, (dim) => set({ dim }), [["64", "64"], ["128", "128"], ["256", "256"]])}
+      ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["BF16", "FP16 or BF16"]])}
+      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
+    </div>
+    <p>${STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === worked(state).step ? html`<b>[${doing}]</b>` : doing}`)}</p>
+    ${drawing(state)} ${sizes(state)}`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const { shape, memory, step, now, burst, square, row } = worked(state);
+  const { squares } = STEPS[step];
+  const ratio = `A square is ${brief(square / row)} times as large as Q, which is N/d.`;
+  if (burst) return `${metric(now, "B")} do not fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}. ${ratio}`;
+  if (step === 0) return `Q, K and V take ${binary(now)}. Nobody has asked for more yet.`;
+  if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. At the peak it was ${binary(3 * row + eagerPeakBytes(shape))}. ${ratio}`;
+  const next = held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, and there is no room for that.` : "";
+  const why = ["", "The product of Q and Kᵀ is the first square.", "The scale reads one square and writes another.", "Softmax reads the scores and writes the shares: still two.", "The output is there, and both squares are still held: this is the peak."][step];
+  return `${why} ${binary(now)} are held.${next} ${ratio}`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "The balloon, to scale", start, view, told, steps };

@@ -1,0 +1,129 @@
+// A model, a context, a batch and a GPU: what must be held, and how long a prefill and a decode step take at the least.
+import { html, svg } from "lit-html";
+import { BITS, MODELS, decode, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
+import { CHIPS } from "./cost.model.js";
+import { Refused } from "./frame.js";
+import { menu, numbers, slider, table, textField } from "./parts.js";
+import { binary, brief, grouped, metric, time } from "./units.model.js";
+
+const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
+
+/** @typedef {typeof start} S */
+
+/** @type {[string, string][]} */
+const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
+
+/** @param {S} state @returns {import("./calculator.model.js").Model} */
+function modelOf(state) {
+  if (state.model in MODELS) return MODELS[state.model];
+  if (state.model !== "own") throw new Refused(`Model: there is no ${state.model}; there is ${Object.keys(MODELS).join(", ")}, own.`);
+  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
+  if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries cannot share ${kvHeads} heads of keys evenly.`);
+  return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
+}
+
+/** @param {S} state */
+function worked(state) {
+  const { context, batch, format, gpu, gpus } = state;
+  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
+  if (!(format in BITS)) throw new Refused(`Cache: there is no ${format}; there is ${Object.keys(BITS).join(", ")}.`);
+  if (!(Math.min(context, batch, gpus) >= 1)) throw new Refused("Context, sequences and GPUs are at least 1.");
+  const model = modelOf(state);
+  const [first, next] = [prefill(model, context, batch), decode(model, context, batch, format)];
+  const work = Object.entries({
+    "prefill: attention": first.attention,
+    "prefill: weights": first.weights,
+    "decode: attention": next.attention,
+    "decode: weights": next.weights,
+  }).map(([name, each]) => ({ name, ...limits(each, gpu, gpus) }));
+  const least = work.slice(2).reduce((sum, each) => sum + Math.max(each.arithmetic, each.memory), 0);
+  return { model, work, least, held: memory(model, context, batch, format, gpu, gpus) };
+}
+
+/** @param {S} state */
+const chips = ({ gpu, gpus }) => `${gpus} ${gpu}${gpus > 1 ? "s" : ""}`;
+
+/** @param {S} state */
+function drawing(state) {
+  const { held } = worked(state);
+  const x = (/** @type {number} */ bytes) => (470 * bytes) / Math.max(held.all, held.weights + held.cache);
+  const need = held.weights + held.cache;
+  const over = need > held.all;
+  return html`<svg viewBox="0 0 480 112" role="img" aria-label="A bar for the memory of the GPU; the weights and then the cache take their parts of it, to scale.">
+    <rect class="soft fill moves" x="0" y="30" width=${x(held.weights)} height="34" />
+    <rect class="key fill moves" x=${x(held.weights)} y="30" width=${x(held.cache)} height="34" />
+    <rect class="ink stroke moves" x="1" y="24" width=${x(held.all)} height="46" />
+    <text x="0" y="15">${chips(state)}: ${metric(held.all, "B")}</text>
+    <text class="end ${over ? "accent" : ""}" x="478" y="15">${over ? `✗ ${metric(need - held.all, "B")} too much` : `${metric(held.all - need, "B")} free`}</text>
+    <rect class="soft fill" x="0" y="84" width="14" height="14" /><text x="20" y="96">weights ${metric(held.weights, "B")}</text>
+    ${svg`<rect class="key fill" x="200" y="84" width="14" height="14" /><text x="220" y="96">cache ${metric(held.cache, "B")}</text>`}
+  </svg>`;
+}
+
+/** @param {S} state */
+function times(state) {
+  const limit = (/** @type {string} */ work, /** @type {number} */ one, /** @type {number} */ other) =>
+    html`${work}<br>${one > other ? html`<b>${time(one)}</b>` : time(one)}`;
+  const rows = worked(state).work.map(({ name, flops, bytes, arithmetic, memory: moving }) => [
+    html`${name}<br>by ${arithmetic > moving ? "arithmetic" : "memory"}`,
+    limit(metric(flops, "FLOP"), arithmetic, moving),
+    limit(metric(bytes, "B"), moving, arithmetic),
+  ]);
+  return table("The least times", ["", "arithmetic", "memory"], rows);
+}
+
+/** Each formula with the numbers of the state. @param {S} state */
+function formulas(state) {
+  const { model, held } = worked(state);
+  const { layers, heads, kvHeads, dim } = model;
+  const { context, batch } = state;
+  const n = grouped(context);
+  const token = tokenBytes(model, state.format);
+  const [first, , next] = worked(state).work;
+  const many = batch > 1 ? ` · ${batch}` : "";
+  return html`<ul>
+    <li>A token in the cache: 2 · ${layers} layers · ${kvHeads} heads · ${dim} · ${BITS[state.format]} bits = <b>${binary(token)}</b></li>
+    <li>Cache: ${binary(token)} · ${n} tokens${many} = <b>${binary(held.cache)}</b> = ${metric(held.cache, "B")}</li>
+    <li>Prefill, causal: ½ · 4 · ${layers} layers · ${heads} heads · ${n}² · ${dim}${many} = <b>${metric(first.flops, "FLOP")}</b></li>
+    <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
+    <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
+    <li>One layer's attention holds <b>${binary(held.fused)}</b>; with the square written down, ${binary(held.unfused)}</li>
+  </ul>`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const choose = (/** @type {string} */ model) => {
+    const { layers, heads, kvHeads, dim, weights } = modelOf(state);
+    set(model === "own" ? { model, own: [layers, heads, kvHeads, dim, weights / 1e9].join(" ") } : { model });
+  };
+  const power = (/** @type {number} */ value) => Math.round(2 ** value);
+  const name = state.model === "own" ? "An own model" : MODELS[state.model]?.name;
+  return html`
+    <div class="hb-live__row">
+      ${menu("Model", state.model, choose, [...Object.entries(MODELS).map(([key, each]) => /** @type {[string, string]} */ ([key, each.name])), ["own", "your own"]])}
+      ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
+      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
+    </div>
+    <div class="hb-live__row">
+      ${slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: 20, told: grouped(state.context) })}
+      ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 10, told: String(state.batch) })}
+      ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: 4, told: String(state.gpus) })}
+      ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
+    </div>
+    <p><b>${name}</b>: ${state.batch} × ${grouped(state.context)} tokens, cache in ${Object.fromEntries(FORMATS)[state.format]}, on ${chips(state)}</p>
+    ${drawing(state)} ${times(state)} ${formulas(state)}`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const { held, least, work } = worked(state);
+  if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, and ${chips(state)} ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
+  const room = `Beside the weights there is room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
+  if (held.weights + held.cache > held.all) return `This does not fit. ${room}`;
+  const share = (100 * work[2].memory) / (work[2].memory + work[3].memory);
+  return `A decode step reads ${brief(share)} % of its bytes from the cache and takes at least ${time(least)}, so at most ${grouped(state.batch / least)} tokens a second. ${room}`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, view, told };

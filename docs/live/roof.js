@@ -1,0 +1,121 @@
+// A kernel under the roof of a chip: its FLOP and bytes say how fast it could be, its time how fast it is.
+import { html, nothing, svg } from "lit-html";
+import { CHIPS } from "./cost.model.js";
+import { Refused } from "./frame.js";
+import { menu, number, slider, table, textField } from "./parts.js";
+import { examples, place } from "./roof.model.js";
+import { brief, metric, time } from "./units.model.js";
+
+const start = { kernel: "QKᵀ", flops: "17.18", moved: "138.4", time: "", gpu: "H100" };
+
+/** @typedef {typeof start} S */
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 452, 16, 250];
+const [LEAST_X, MOST_X, LEAST_Y, MOST_Y] = [-1, 4, -1, 3.5]; // powers of ten: FLOP a byte, TFLOP/s
+
+/** @param {number} intensity */
+const xOf = (intensity) => LEFT + ((RIGHT - LEFT) * (Math.log10(intensity) - LEAST_X)) / (MOST_X - LEAST_X);
+/** @param {number} speed FLOP/s */
+const yOf = (speed) => BOTTOM - ((BOTTOM - TOP) * (Math.log10(speed / 1e12) - LEAST_Y)) / (MOST_Y - LEAST_Y);
+/** @param {number} x @param {number} low @param {number} high */
+const within = (x, low, high) => Math.min(Math.max(x, low), high);
+
+/** The digits that a field shows. @param {number} value */
+const typed = (value) => String(Number(value.toPrecision(4)));
+
+/** What the two fields show: the numbers of an example, or the reader's own. @param {S} state */
+function fields({ kernel, flops, moved }) {
+  const example = examples()[kernel];
+  if (!example && kernel !== "own") throw new Refused(`Kernel: there is no ${kernel}; there is ${Object.keys(examples()).join(", ")}, own.`);
+  return example ? { flops: typed(example.flops / 1e9), moved: typed(example.moved / 1e6) } : { flops, moved };
+}
+
+/** @param {S} state */
+function worked(state) {
+  const { gpu, kernel } = state;
+  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
+  const bounds = { least: 1e-9, most: 1e12 };
+  const { flops, moved } = fields(state);
+  const work = examples()[kernel] ?? { flops: 1e9 * number("GFLOP", flops, bounds), moved: 1e6 * number("MB moved", moved, bounds) };
+  const seconds = state.time.trim() ? 1e-6 * number("Measured µs", state.time, bounds) : 0;
+  return { work, chip: CHIPS[gpu], ...place(work, CHIPS[gpu], seconds) };
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function drawing(state, set) {
+  const { work, chip, intensity, ridge, limit, reached } = worked(state);
+  const slope = chip.bandwidth * 10 ** LEAST_X;
+  const [x, roof] = [within(xOf(intensity), LEFT, RIGHT), within(yOf(limit), TOP, BOTTOM)];
+  const y = reached ? within(yOf(reached), TOP, BOTTOM) : roof;
+  const powers = (/** @type {number} */ low, /** @type {number} */ high) => Array.from({ length: Math.floor(high) - low + 1 }, (_, i) => low + i);
+  const name = (/** @type {number} */ power) => (power < 0 ? "0.1" : brief(10 ** power));
+  const drag = (/** @type {PointerEvent} */ event) => {
+    const point = /** @type {SVGElement} */ (event.currentTarget);
+    if (event.type === "pointerdown") point.setPointerCapture(event.pointerId);
+    if (!point.hasPointerCapture(event.pointerId)) return;
+    const { left, width } = /** @type {SVGElement} */ (point.ownerSVGElement).getBoundingClientRect();
+    const at = within(((event.clientX - left) * 480) / width, LEFT, RIGHT);
+    set({ ...fields(state), kernel: "own", moved: typed(work.flops / 1e6 / 10 ** (LEAST_X + ((MOST_X - LEAST_X) * (at - LEFT)) / (RIGHT - LEFT))) });
+  };
+  const label = `A roofline: the roof rises with the FLOP a byte up to the ridge at ${brief(ridge)} and is flat from there. The kernel stands at ${brief(intensity)}, ${reached ? `${brief((100 * reached) / limit)} % of the way up to it` : "on the roof"}.`;
+  return html`<svg viewBox="0 0 480 290" role="img" aria-label=${label}>
+    ${powers(LEAST_X, MOST_X).map((power) => svg`<path class="line stroke thin" d="M${xOf(10 ** power)} ${TOP} V${BOTTOM}" /><text class="small middle soft" x=${xOf(10 ** power)} y="268">${name(power)}</text>`)}
+    ${powers(LEAST_Y, MOST_Y).map((power) => svg`<path class="line stroke thin" d="M${LEFT} ${yOf(1e12 * 10 ** power)} H${RIGHT}" /><text class="small end soft" x="38" y=${yOf(1e12 * 10 ** power) + 4}>${name(power)}</text>`)}
+    <text class="small end soft" x=${RIGHT} y="286">FLOP a byte</text><text class="small soft" x="2" y="12">TFLOP/s</text>
+    <path class="ink stroke" d="M${LEFT} ${yOf(slope)} L${xOf(ridge)} ${yOf(chip.peak)} H${RIGHT}" />
+    <path class="soft stroke thin" stroke-dasharray="4 4" d="M${xOf(ridge)} ${yOf(chip.peak)} V${BOTTOM}" />
+    <text class="small" x=${xOf(ridge) + 5} y=${BOTTOM - 6}>ridge ${brief(ridge)}</text>
+    <text class="small end" x=${RIGHT} y=${yOf(chip.peak) - 6}>${metric(chip.peak, "FLOP/s")}</text>
+    <text class="small end" x=${xOf(5)} y=${yOf(5 * chip.bandwidth) - 8}>${metric(chip.bandwidth, "B/s")}</text>
+    ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
+    <circle class="accent fill" cx=${x} cy=${y} r="8" />
+    <circle class="hb-live__grip" fill="transparent" cx=${x} cy=${y} r="22" @pointerdown=${drag} @pointermove=${drag} />
+  </svg>`;
+}
+
+/** @param {S} state */
+function sums(state) {
+  const { work, limit, arithmetic, memory, reached, share } = worked(state);
+  const rows = [
+    ["arithmetic", metric(work.flops, "FLOP"), time(arithmetic)],
+    ["memory", metric(work.moved, "B"), time(memory)],
+    [html`<b>the roof</b>`, metric(limit, "FLOP/s"), html`<b>${time(Math.max(arithmetic, memory))}</b>`],
+  ];
+  if (reached) rows.push([`measured, ${brief(100 * share)} %`, metric(reached, "FLOP/s"), time(work.flops / reached)]);
+  return table("The limits", ["", "work", "time"], rows);
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const shown = fields(state);
+  const own = (/** @type {Partial<S>} */ change) => set({ ...shown, ...change, kernel: "own" });
+  const { work, intensity } = worked(state);
+  const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ told, /** @type {(text: string) => void} */ change) =>
+    slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, told });
+  return html`
+    <div class="hb-live__row">
+      ${menu("Kernel", state.kernel, (kernel) => set({ ...shown, kernel, time: "" }), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]])}
+      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
+      ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
+    </div>
+    <div class="hb-live__row">
+      ${textField("GFLOP", shown.flops, (flops) => own({ flops }), 8)} ${slide("Slide the GFLOP", work.flops / 1e9, metric(work.flops, "FLOP"), (flops) => own({ flops }))}
+      ${textField("MB moved", shown.moved, (moved) => own({ moved }), 8)} ${slide("Slide the MB", work.moved / 1e6, metric(work.moved, "B"), (moved) => own({ moved }))}
+    </div>
+    <p><b>${state.kernel === "own" ? "Your kernel" : state.kernel}</b> on one ${state.gpu}: ${metric(work.flops, "FLOP")} ÷ ${metric(work.moved, "B")} = ${brief(intensity)} FLOP a byte</p>
+    ${drawing(state, set)} ${sums(state)}`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
+  const bound = memory > arithmetic;
+  const where = `${brief(intensity)} FLOP a byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
+  if (!reached) return `${where} ${bound ? "Only fewer bytes, or a wider hallway, would lift it." : "Fewer bytes would not make it faster."}`;
+  if (share > 1) return `${where} It cannot have been faster than that: the bytes or the time are of something else. Did a cache answer?`;
+  const advice = share < 0.5 ? "Something else than this limit holds it back." : bound ? "To go much faster it must move fewer bytes." : "Little is left to gain.";
+  return `${where} It reached ${brief(100 * share)} % of that. ${advice}`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "Your kernel under the roof", start, view, told };

@@ -1,0 +1,120 @@
+"""The calculator is made of ``kernels.bench.cost`` and of what a real cache takes; the reader changes all of it."""
+
+import random
+from functools import cache
+
+import pytest
+import torch
+
+from kernels.bench import cost
+from kernels.bench.hardware import H100
+from kernels.serving.cache import KVCache
+
+MODEL = "calculator.model.js"
+FORMATS = ("bf16", "fp8", "nvfp4")
+
+
+@cache
+def models() -> list[tuple[dict, int, int, str]]:
+    """10,000 models, each with a context, a batch and a format."""
+    drawn = random.Random(0)
+
+    def model() -> dict:
+        kv_heads, dim = drawn.randint(1, 32), 16 * drawn.randint(1, 16)
+        weights = drawn.uniform(1e8, 1e12)
+        return {
+            "layers": drawn.randint(1, 130),
+            "heads": kv_heads * drawn.randint(1, 16),
+            "kvHeads": kv_heads,
+            "dim": dim,
+            "weights": weights,
+        }
+
+    return [(model(), drawn.randint(1, 2**20), drawn.randint(1, 1024), drawn.choice(FORMATS)) for _ in range(10_000)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("kv_heads, head_dim", [(8, 128), (1, 64), (3, 16)])
+def test_a_token_takes_what_a_real_cache_gives_it(pieces, format, kv_heads, head_dim):
+    real = KVCache(torch.zeros(1, 1, dtype=int), kv_heads=kv_heads, head_dim=head_dim, format=format, device="cpu")
+    model = {"layers": 32, "kvHeads": kv_heads, "dim": head_dim}
+    assert pieces.calls(MODEL, "tokenBytes", [[model, format]]) == [32 * real.bytes_per_token]
+
+
+def test_prefill_is_the_cost_of_all_layers(pieces):
+    rows = [[model, context, batch] for model, context, batch, _ in models()]
+    for (model, n, batch), found in zip(rows, pieces.calls(MODEL, "prefill", rows), strict=True):
+        flops = cost.attention_flops(n, model["dim"], model["heads"], batch, causal=True)
+        of_heads = [
+            cost.qkvo_bytes(n, model["dim"], 2, heads, batch) / 2 for heads in (model["heads"], model["kvHeads"])
+        ]
+        assert found["attention"]["flops"] == pytest.approx(model["layers"] * flops, rel=1e-12)
+        assert found["attention"]["bytes"] == pytest.approx(model["layers"] * sum(of_heads), rel=1e-12)
+        assert found["weights"] == {
+            "flops": pytest.approx(2 * model["weights"] * n * batch),
+            "bytes": 2 * model["weights"],
+        }
+
+
+def test_a_decode_step_is_one_query_on_the_cache(pieces):
+    drawn = models()
+    found = pieces.calls(MODEL, "decode", [list(each) for each in drawn])
+    tokens = pieces.calls(MODEL, "tokenBytes", [[model, format] for model, _, _, format in drawn])
+    for (model, n, batch, _), token, step in zip(drawn, tokens, found, strict=True):
+        one = cost.attention_flops(n, model["dim"], model["heads"], batch) // n
+        assert step["attention"]["flops"] == pytest.approx(model["layers"] * one, rel=1e-12)
+        assert step["attention"]["bytes"] == pytest.approx(token * n * batch, rel=1e-12)
+        assert step["weights"] == {"flops": 2 * model["weights"] * batch, "bytes": 2 * model["weights"]}
+
+
+def test_the_two_limits_are_the_roof(pieces):
+    """The longer of them is what ``attainable`` leaves; a model that swapped peak and bandwidth would not agree."""
+    peak, bandwidth = H100["bf16 peak"].value, H100["hbm bandwidth"].value
+    drawn = random.Random(0)
+    rows = [
+        [{"flops": 10 ** drawn.uniform(6, 18), "bytes": 10 ** drawn.uniform(3, 14)}, "H100", drawn.randint(1, 16)]
+        for _ in range(10_000)
+    ]
+    wrong = 0
+    for (work, _, chips), found in zip(rows, pieces.calls(MODEL, "limits", rows), strict=True):
+        flops, moved = work["flops"], work["bytes"]
+        least = flops / cost.attainable(flops / moved, peak, bandwidth) / chips
+        assert max(found["arithmetic"], found["memory"]) == pytest.approx(least, rel=1e-12)
+        wrong += max(flops / bandwidth, moved / peak) / chips == pytest.approx(least, rel=1e-6)
+    assert wrong == 0
+
+
+def test_what_fits_fits_and_one_more_does_not(pieces):
+    rows = [[*each, "H100", 8] for each in models()]
+    for row, held in zip(rows, pieces.calls(MODEL, "memory", rows), strict=True):
+        model, n, batch = row[:3]
+        one = held["cache"] / batch
+        free = held["all"] - held["weights"]
+        if free < 0:
+            assert held["sequences"] == held["longest"] == 0
+            continue
+        slack = 1e-9 * held["all"]
+        assert held["sequences"] * one <= free + slack and (held["sequences"] + 1) * one > free - slack
+        a_token = one / n * batch
+        assert held["longest"] * a_token <= free + slack and (held["longest"] + 1) * a_token > free - slack
+        assert held["unfused"] == pytest.approx(cost.eager_peak_bytes(n, model["dim"], 2, model["heads"], batch))
+        assert held["fused"] == pytest.approx(cost.fused_peak_bytes(n, model["dim"], 2, model["heads"], batch))
+
+
+def test_the_reader_makes_it_fit(open_piece):
+    piece = open_piece("calculator", batch=64)
+    told = piece.locator(".hb-live__told")
+    assert "does not fit" in told.inner_text()
+    piece.get_by_role("combobox", name="Cache").select_option("FP8")
+    assert "does not fit" not in told.inner_text()
+    piece.get_by_role("slider", name="Sequences at once").press("ArrowRight")
+    assert "does not fit" in told.inner_text()
+    piece.get_by_role("slider", name="GPUs").press("ArrowRight")
+    assert "2 H100s: 160 GB" in piece.inner_text() and "does not fit" not in told.inner_text()
+    piece.get_by_role("combobox", name="Model").select_option("your own")
+    own = piece.get_by_label("Layers, heads")
+    assert own.input_value() == "32 32 8 128 8"
+    own.fill("32 32 7 128 8")
+    assert "7 heads of keys" in piece.get_by_role("alert").inner_text()
+    own.fill("16 32 8 128 8")
+    assert "16 layers" in piece.inner_text()
