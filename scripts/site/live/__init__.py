@@ -14,7 +14,7 @@ from pathlib import Path
 import quickjs
 
 HERE = Path(__file__).parent
-SHARED = {"element", "frame", "parts"}  # modules that are no piece
+SHARED = {"element", "frame", "parts", "quiz"}  # modules that are no piece
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
 
