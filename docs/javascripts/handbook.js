@@ -151,16 +151,19 @@
   for (const plot of plots) seen.observe(plot.place);
 
   // A live piece starts when it comes near: until then, and without scripts, its first state stands there as a drawing.
-  const PIECES = new URL("../live/element.js", document.currentScript.src).href;
-  const near = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      near.disconnect();
-      import(PIECES);
-    },
-    { rootMargin: `0px 0px ${NEAR} 0px` },
-  );
-  for (const piece of document.querySelectorAll("live-piece")) near.observe(piece);
+  // So do the questions: until then they are a list, and the answers are folded.
+  const LIVE = new URL("../live/", document.currentScript.src).href;
+  for (const [module, what] of [["element.js", "live-piece"], ["quiz.js", "details.question"]]) {
+    const near = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        near.disconnect();
+        import(`${LIVE}${module}`);
+      },
+      { rootMargin: `0px 0px ${NEAR} 0px` },
+    );
+    for (const each of document.querySelectorAll(what)) near.observe(each);
+  }
 
   // The scheme that the reader chooses is kept; until one is chosen, the system's is followed.
   const show = (scheme) => {

@@ -14,7 +14,7 @@ from pathlib import Path
 import quickjs
 
 HERE = Path(__file__).parent
-SHARED = {"element", "frame", "parts"}  # modules that are no piece
+SHARED = {"element", "frame", "parts", "quiz"}  # modules that are no piece
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
 
@@ -52,7 +52,7 @@ class Pieces:
         self.load("frame.js")
         self.load(f"{name}.js")
         try:
-            return self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})")
+            return json.loads(self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})"))
         except quickjs.JSException as error:
             raise PieceError(f"{name}: {str(error).partition(chr(10))[0]}") from error
 

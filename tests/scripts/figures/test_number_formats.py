@@ -1,11 +1,11 @@
-"""The figures of *Number formats* draw every number with its bits, the block as it lies, and the recorded errors."""
+"""The figures of *Number formats* draw every number with its bits, and the recorded errors."""
 
 import pytest
 import torch
 
 from kernels.formats.value import E2M1, E4M3, E5M2, fields, values
 from scripts import records
-from scripts.figures.number_formats import error_by_block, format_values, nvfp4_layout
+from scripts.figures.number_formats import error_by_block, format_values
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose
 
@@ -21,17 +21,6 @@ def test_every_number_is_drawn_with_its_bits(format, name):
         sign, exponent, mantissa, _ = (part.item() for part in parts)
         assert bits == f"{sign} {exponent:0{format.exponent_bits}b} {mantissa:0{format.mantissa_bits}b}"
         assert float(text) == pytest.approx(value)
-
-
-def test_the_block_is_drawn_as_it_lies():
-    figure = nvfp4_layout.figure()
-    codes = records.table("nvfp4_block", "codes")
-    (scale,) = records.table("nvfp4_block", "scale")
-    for label, column in [("hexadecimal", "code"), ("bits", "bits")]:
-        choose(figure, "In the cells", label)
-        *block, last = figure.data[0].text
-        assert [low_or_high for high, low in block for low_or_high in (low, high)] == [row[column] for row in codes]
-        assert "".join(last) == scale["stored" if label == "hexadecimal" else "bits"].replace(" ", "")
 
 
 def test_the_lines_of_errors_are_the_records():

@@ -1,0 +1,122 @@
+// Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
+import { html, nothing } from "lit-html";
+import { spelt } from "./bits.model.js";
+import { SCHEMES, pack, quantize, rms } from "./block.model.js";
+import { Refused } from "./frame.js";
+import { button, number, numbers, shown, slider, table, textField } from "./parts.js";
+
+const start = {
+  numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
+  tensor: "0.5", // the scale of the tensor in NVFP4; empty: from the largest number
+  louder: 1,
+  scheme: "NVFP4",
+  place: 5,
+};
+
+/** @typedef {typeof start} S */
+
+/** @param {number} code @param {number} [width] */
+const hex = (code, width = 2) => code.toString(16).toUpperCase().padStart(width, "0");
+
+/** @param {number} value */
+const brief = (value) => (Object.is(value, -0) ? "−0" : shown(value, 4));
+
+/** The numbers, the first made louder. @param {S} state */
+const row = (state) => numbers("Numbers", state.numbers, { least: -1e6, most: 1e6, count: [2, 32] }).map((x, i) => (i ? x : x * state.louder));
+
+/** A scheme's blocks, and number by number what became of it. @param {S} state @param {string} name */
+function read(state, name) {
+  if (!Object.hasOwn(SCHEMES, name)) throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
+  const scheme = SCHEMES[name];
+  const all = row(state);
+  const given = name === "NVFP4" && state.tensor.trim() ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 }) : null;
+  const { tensor, blocks } = quantize(scheme, all, given);
+  const each = blocks.flatMap(({ codes, quotients, back, unit }) => codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })));
+  const values = each.map((one, place) => ({ ...one, place, number: all[place], lost: one.back === 0 && all[place] !== 0 }));
+  const others = values.slice(1);
+  return { scheme, name, tensor, blocks, values, off: rms(others.map((one) => one.back - one.number)), lost: others.filter((one) => one.lost).length };
+}
+
+/** @typedef {ReturnType<typeof read>} Read @typedef {Read["values"][number]} Value */
+
+/** The codes of a block where they lie: a box a byte, its numbers and what they come back as. @param {S} state @param {Read} now @param {number} which @param {(change: Partial<S>) => void} set */
+function memory(state, now, which, set) {
+  const { scheme, blocks, tensor } = now;
+  const { scale, worth, unit, codes } = blocks[which];
+  const from = which * (scheme.block ?? 0);
+  const two = scheme.element.bits === 4;
+  const value = (/** @type {Value} */ one, /** @type {string} */ colour) => html`
+    <button type="button" aria-pressed=${String(one.place === state.place)} @click=${() => set({ place: one.place })}><span class=${one.place === state.place ? "chosen" : ""}>
+      <span class="hb-live__spoken">place ${one.place}: </span><span>${brief(one.number)}</span>
+      <span class="hb-live__spoken"> has code </span><b class="${colour}">${hex(one.code, two ? 1 : 2)}</b>
+      <span class="hb-live__spoken"> and comes back as </span><span class="${one.lost ? "accent" : ""}">${brief(one.back)}${one.lost ? " lost" : ""}</span>
+    </span></button>`;
+  const byte = (/** @type {number} */ bits, /** @type {number} */ i) => {
+    const own = now.values.slice(from + (two ? 2 * i : i), from + Math.min(two ? 2 * i + 2 : i + 1, codes.length));
+    const [high, low] = hex(bits);
+    return html`<div class="byte">
+      <div>byte ${i} ${two ? html`<b><span class="key">${high}</span><span class="query">${low}</span></b>` : nothing}</div>
+      <div>${own.map((one, half) => value(one, half ? "key" : "query"))}</div></div>`;
+  };
+  const half = scheme.block && codes.length < scheme.block ? `, ${codes.length} of ${scheme.block} numbers` : "";
+  const told = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
+  return html`<p>${told} A code that stands for 1 is worth <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
+}
+
+/** One number's way there and back. @param {S} state @param {Read} now */
+function way(state, { scheme, values }) {
+  const one = values[Math.min(Math.max(Math.round(state.place), 0), values.length - 1)];
+  const taken = one.unit ? one.back / one.unit : 0;
+  const off = one.back - one.number;
+  return html`<p class="hb-live__equation">Place ${one.place}: ${brief(one.number)} ÷ ${shown(one.unit, 6)} = ${brief(one.quotient)}, taken as ${brief(taken)}, bits
+    <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${shown(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
+}
+
+/** @param {S} state */
+function compared(state) {
+  const each = (/** @type {string} */ name) => {
+    const { scheme, blocks, values, off, lost } = read(state, name);
+    const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "none";
+    return [name, scales, brief(values[0].back), shown(off, 4), lost];
+  };
+  return table("The same numbers in three schemes", ["", "scale", "place 0", "others off", "lost"], Object.keys(SCHEMES).map(each));
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const now = read(state, state.scheme);
+  const choice = (/** @type {string} */ name) => html`<button type="button" aria-pressed=${String(name === state.scheme)} @click=${() => set({ scheme: name })}>${name}</button>`;
+  const gaussian = () => {
+    const one = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+    set({ numbers: Array.from({ length: 32 }, () => Number((2 * one()).toFixed(2))).join(" "), tensor: "", louder: 1 });
+  };
+  return html`
+    <div class="hb-live__row">${textField("Numbers", state.numbers, (typed) => set({ numbers: typed }), 60)}</div>
+    <div class="hb-live__row">
+      ${slider("Place 0 is louder", state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` })}
+      ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
+      ${button("32 random numbers", gaussian)}
+      <div class="hb-live__choices" role="group" aria-label="Scheme">${Object.keys(SCHEMES).map(choice)}</div>
+    </div>
+    <p>${state.scheme}: each number, its code, and what it comes back as.</p>
+    ${now.blocks.map((_, which) => memory(state, now, which, set))}
+    ${way(state, now)} ${compared(state)}`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const now = read(state, state.scheme);
+  const { name, values, lost } = now;
+  const nonzero = values.slice(1).filter((one) => one.number !== 0).length;
+  if (lost) {
+    const eight = read(state, "FP8");
+    const rest = name === "FP8" ? "" : ` In FP8 ${eight.lost || "none"} would be.`;
+    return `${name}: the largest number of a block sets the scale for all of it. Of the other ${nonzero} numbers that were not 0, ${lost} ${lost === 1 ? "comes" : "come"} back as 0: lost.${rest}`;
+  }
+  const worst = values.reduce((most, one) => (Math.abs(one.back - one.number) > Math.abs(most.back - most.number) ? one : most));
+  if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
+  return `${name}: nothing is lost. The furthest off is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "A block and its scale", start, view, told };

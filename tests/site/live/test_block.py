@@ -1,0 +1,138 @@
+"""The model is kernels.formats.block, bit for bit: scales, codes, bytes, and what comes back."""
+
+import math
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+
+from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
+from scripts import records
+from scripts.site.live import Pieces
+
+MODEL = "block.model.js"
+SCHEMES = {scheme.name: scheme for scheme in (NVFP4, MXFP4, FP8)}
+SPECIAL = [
+    [0.0] * 16,
+    [0.0, -0.0] * 16,
+    [math.inf, 1.0, -math.inf, 3e38] * 4,
+    [math.nan, 1.0, -2.0, math.nan],
+    [1e-40, -1e-45, 0.0, 1e-38],
+    [3e38] + [1e-38] * 31,
+    [18.75, 90.0, -3.75, 11.25],  # ties of a scale of 15, which a reciprocal moves
+    [1.0, 2.0, 3.0],  # an odd number of codes
+    [6.0, 7.0, 7.999, 8.0] * 8,
+    [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0] * 2,
+]
+
+
+def batches(many: int) -> list[torch.Tensor]:
+    """Random rows, those of one length together, some of them tiny or loud, and rows that are special."""
+    generator = torch.Generator().manual_seed(0)
+    random = []
+    for length, share in ((16, 0.7), (32, 0.2), (5, 0.05), (20, 0.05)):
+        x = torch.randn(int(share * many), length, generator=generator)
+        x *= 10 ** (6 * torch.rand(len(x), 1, generator=generator) - 3)
+        x[::5, 0] *= 40
+        random.append(x)
+    return random + [torch.tensor([row]) for row in SPECIAL]
+
+
+@pytest.fixture(scope="module")
+def of_model(pieces):
+    """Codes, scales, the tensor's scale and what comes back, as a model has them: the site's, or another."""
+
+    def called(rows: torch.Tensor, name: str, given: float | None = None, of: Pieces = pieces) -> list[torch.Tensor]:
+        of.load(MODEL)
+        of.engine.eval(
+            f"""modules.test = {{ whole(numbers) {{
+                const {{ SCHEMES, quantize, pack }} = modules["{MODEL}"];
+                const {{ tensor, blocks }} = quantize(SCHEMES.{name}, numbers, {given or "null"});
+                const codes = pack(SCHEMES.{name}, blocks.flatMap(({{ codes }}) => codes));
+                return [codes, blocks.map(({{ scale }}) => scale ?? 0), [tensor], blocks.flatMap(({{ back }}) => back)];
+            }} }}; 0"""
+        )
+        of.loaded.add("test")
+        found = of.calls("test", "whole", [[row] for row in rows.tolist()])
+        return [torch.tensor(column, dtype=torch.float64) for column in zip(*found, strict=True)]
+
+    return called
+
+
+def of_library(rows: torch.Tensor, name: str, given: float | None = None) -> list[torch.Tensor]:
+    """The same; a scale that there is not is 0, or for the tensor 1."""
+    each = [rows] if given is not None or name == "MXFP4" else rows.split(1)  # else each row is a tensor of its own
+    quantized = [quantize(own, SCHEMES[name], tensor_scale=given) for own in each]
+    columns = [
+        (
+            one.codes,
+            torch.zeros(len(one.codes), 1) if one.scales is None else one.scales,
+            torch.ones(len(one.codes), 1) if one.tensor_scale is None else one.tensor_scale.expand(len(one.codes), 1),
+            dequantize(one),
+        )
+        for one in quantized
+    ]
+    return [torch.cat(column) for column in zip(*columns, strict=True)]
+
+
+def same(found: list[torch.Tensor], expected: list[torch.Tensor]) -> bool:
+    return all(bits(one).equal(bits(other)) for one, other in zip(found, expected, strict=True))
+
+
+def bits(numbers: torch.Tensor) -> torch.Tensor:
+    return numbers.float().masked_fill(numbers.isnan(), math.nan).view(torch.int32)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "many"), [("NVFP4", 0.5, 6000), ("MXFP4", None, 4000), ("NVFP4", None, 300), ("FP8", None, 300)]
+)
+def test_the_model_is_the_library(of_model, name, given, many):
+    for rows in batches(many):
+        assert same(of_model(rows, name, given), of_library(rows, name, given))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),
+        ("fround(x * inverse)", "x / (worth * tensor)"),
+        ("- Math.floor(Math.log2(most(scheme.element)))", "- 3"),
+    ],
+    ids=["high half first", "a division instead of the reciprocal", "the next power of two"],
+)
+def test_a_wrong_model_is_rejected(of_model, pieces, tmp_path, right, wrong):
+    for name in (MODEL, "bits.model.js"):
+        text = (pieces.folder / name).read_text()
+        assert name != MODEL or right in text
+        (tmp_path / name).write_text(text.replace(right, wrong))
+    wrong_one = Pieces(tmp_path)
+    rows = batches(100)[-len(SPECIAL) :]
+    assert not all(same(of_model(row, name, of=wrong_one), of_library(row, name)) for row in rows for name in SCHEMES)
+
+
+def test_the_first_state_is_the_board_s_block_and_ten_times_louder_the_recorded_outlier(pieces):
+    def still(**asked):
+        return BeautifulSoup(pieces.still("block", asked), "html.parser")
+
+    codes = records.table("nvfp4_block", "codes")
+    assert [each.text for each in still().select(".hb-live__bytes button b")] == [row["code"] for row in codes]
+    loud = {row["scheme"]: row for row in records.table("nvfp4_block", "outlier") if row["largest"] == 45}
+    for row in still(louder="10").select("tbody tr"):
+        name, off, lost = row.th.text, *[cell.text for cell in row.select("td")[2:]]
+        if name in loud:
+            assert (float(off), int(lost)) == (pytest.approx(loud[name]["off"], abs=1e-4), loud[name]["lost"])
+
+
+def test_the_reader_makes_a_number_loud(open_piece):
+    piece = open_piece("block")
+    cells = lambda: piece.locator("tbody tr").first.locator("td").all_inner_texts()  # noqa: E731
+    assert cells()[0] == "3C"
+    for _ in range(9):
+        piece.get_by_label("Place 0 is louder").press("ArrowRight")
+    assert cells() == ["57", "45", "0.9368", "9"]
+    piece.get_by_role("button", name="place 5:").click()
+    assert "Place 5: 3.75 ÷ 7.5" in piece.inner_text()
+    piece.get_by_role("button", name="FP8").press("Enter")
+    assert "nothing is lost" in piece.locator(".hb-live__told").inner_text()
+    piece.get_by_role("textbox", name="Numbers").fill("1 two")
+    assert "two" in piece.get_by_role("alert").inner_text()
