@@ -52,7 +52,7 @@ class Pieces:
         self.load("frame.js")
         self.load(f"{name}.js")
         try:
-            return self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})")
+            return json.loads(self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})"))
         except quickjs.JSException as error:
             raise PieceError(f"{name}: {str(error).partition(chr(10))[0]}") from error
 

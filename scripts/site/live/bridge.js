@@ -13,10 +13,10 @@ const written = (value) =>
 /** What a function of a module returns for each row of arguments. */
 const calls = (module, name, rows) => written(read(rows).map((row) => modules[module][name](...row)));
 
-/** The drawing of a piece in a state. */
+/** The drawing of a piece in a state, as JSON too: Python cannot take a long string that was put together from pieces. */
 function still(name, asked) {
   const { stateFrom, whole } = modules["frame.js"];
   const piece = modules[`${name}.js`].default;
   const state = stateFrom(piece.start, read(asked));
-  return modules["lit-html"].text(whole(piece, state, state, null));
+  return JSON.stringify(modules["lit-html"].text(whole(piece, state, state, null)));
 }
