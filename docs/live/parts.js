@@ -5,25 +5,26 @@ import { Refused } from "./frame.js";
 /**
  * The numbers of a text, between blanks or commas.
  * @param {string} name how the reader knows the field @param {string} text
- * @param {{least?: number, most?: number, count?: [number, number]}} [within] bounds, and how many there may be
+ * @param {{least?: number, most?: number, whole?: boolean, count?: [number, number]}} [within] bounds, and how many there may be
  */
-export function numbers(name, text, { least = -Infinity, most = Infinity, count = [1, 16] } = {}) {
+export function numbers(name, text, { count = [1, 16], ...each } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
   if (words.length < count[0] || words.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
     throw new Refused(`${name}: ${words.length} numbers; ${wanted} are wanted.`);
   }
-  return words.map((word) => number(name, word, { least, most }));
+  return words.map((word) => number(name, word, each));
 }
 
 /**
  * One number, "inf" and "-inf" among them where the bounds admit them.
- * @param {string} name @param {string} text @param {{least?: number, most?: number}} [within]
+ * @param {string} name @param {string} text @param {{least?: number, most?: number, whole?: boolean}} [within]
  */
-export function number(name, text, { least = -Infinity, most = Infinity } = {}) {
+export function number(name, text, { least = -Infinity, most = Infinity, whole = false } = {}) {
   const word = text.trim().replace(/[−–]/, "-").replace(/^([-+]?)(inf|∞)$/i, "$1Infinity");
   const value = Number(word);
   if (word === "" || Number.isNaN(value)) throw new Refused(`${name}: “${text}” is no number.`);
+  if (whole && !Number.isInteger(value)) throw new Refused(`${name}: ${shown(value)} is no whole number.`);
   if (value < least || value > most) throw new Refused(`${name}: ${shown(value)} is outside ${shown(least)} to ${shown(most)}.`);
   return value;
 }
