@@ -3,8 +3,8 @@
 import pytest
 
 from scripts import records
-from scripts.figures.three_matmuls import scaling, score_grid, softmax_shares
-from tests.scripts.figures.controls import choose, controls, visible
+from scripts.figures.three_matmuls import scaling, score_grid
+from tests.scripts.figures.controls import choose, controls
 
 
 def test_the_grid_shows_every_score_and_for_a_word_its_row_and_its_shares():
@@ -23,21 +23,6 @@ def test_the_grid_shows_every_score_and_for_a_word_its_row_and_its_shares():
         assert shown == [row if index == asks else [None] * len(words) for index, row in enumerate(grid)]
         for column, text in zip(words, figure.data[1].text[asks], strict=True):
             assert text == f"{scores[asks][column]}<br>{shares[asks][column]:.0f} %"
-
-
-def test_a_pie_is_the_row_of_one_word_at_one_sharpness():
-    figure = softmax_shares.figure()
-    rows = records.table("sentence", "sharpness")
-    words = list(dict.fromkeys(row["word"] for row in rows))
-    factors, first = controls(figure)["Scores multiplied by"]
-    assert first == "1"
-    for row in rows:
-        choose(figure, "Whose pie", row["word"].replace("_", " "))
-        choose(figure, "Scores multiplied by", next(label for label in factors if float(label) == row["times"]))
-        (pie,) = visible(figure)
-        assert dict(zip(pie.labels, pie.values, strict=True)) == {word.replace("_", " "): row[word] for word in words}
-        assert sum(pie.values) == pytest.approx(100)
-        assert pie.hovertemplate.startswith(row["word"].replace("_", " "))
 
 
 def test_scaling_draws_both_forms_of_three_quantities_on_logarithmic_axes():
