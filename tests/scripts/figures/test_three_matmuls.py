@@ -1,43 +1,9 @@
-"""The figures of *Attention as three matmuls* draw the scores, shares and spreads that were recorded."""
+"""The figures of *Attention as three matmuls* draw what was recorded."""
 
 import pytest
 
 from scripts import records
-from scripts.figures.three_matmuls import scaling, score_grid, softmax_shares
-from tests.scripts.figures.controls import choose, controls, visible
-
-
-def test_the_grid_shows_every_score_and_for_a_word_its_row_and_its_shares():
-    figure = score_grid.figure()
-    scores, shares = records.table("sentence", "scores"), records.table("sentence", "shares")
-    words = [row["word"] for row in scores]
-    grid = [[row[word] for word in words] for row in scores]
-    assert [list(row) for row in figure.data[1].z] == grid
-    assert figure.layout.yaxis.autorange == "reversed"  # the first word on top, as in the printed table
-
-    (_, *each), _ = controls(figure)["Who asks"]
-    assert each == [word.replace("_", " ") for word in words]
-    for asks, label in enumerate(each):
-        choose(figure, "Who asks", label)
-        shown = [list(row) for row in figure.data[1].z]
-        assert shown == [row if index == asks else [None] * len(words) for index, row in enumerate(grid)]
-        for column, text in zip(words, figure.data[1].text[asks], strict=True):
-            assert text == f"{scores[asks][column]}<br>{shares[asks][column]:.0f} %"
-
-
-def test_a_pie_is_the_row_of_one_word_at_one_sharpness():
-    figure = softmax_shares.figure()
-    rows = records.table("sentence", "sharpness")
-    words = list(dict.fromkeys(row["word"] for row in rows))
-    factors, first = controls(figure)["Scores multiplied by"]
-    assert first == "1"
-    for row in rows:
-        choose(figure, "Whose pie", row["word"].replace("_", " "))
-        choose(figure, "Scores multiplied by", next(label for label in factors if float(label) == row["times"]))
-        (pie,) = visible(figure)
-        assert dict(zip(pie.labels, pie.values, strict=True)) == {word.replace("_", " "): row[word] for word in words}
-        assert sum(pie.values) == pytest.approx(100)
-        assert pie.hovertemplate.startswith(row["word"].replace("_", " "))
+from scripts.figures.three_matmuls import scaling
 
 
 def test_scaling_draws_both_forms_of_three_quantities_on_logarithmic_axes():

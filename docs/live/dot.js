@@ -1,0 +1,114 @@
+// Two lists of numbers and their dot product; lists of two are arrows that can be dragged.
+import { html, nothing, svg } from "lit-html";
+import { Refused } from "./frame.js";
+import { measured } from "./dot.model.js";
+import { button, numbers, shown, slider, table, textField } from "./parts.js";
+
+const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
+
+/** @typedef {typeof start} S */
+
+const REACH = 5; // as far as an arrow is dragged, and a slider goes
+
+/** @param {S} state */
+function worked(state) {
+  const within = { least: -100, most: 100, count: /** @type {[number, number]} */ ([1, 6]) };
+  const [q, k] = [numbers("q", state.q, within), numbers("k", state.k, within)];
+  if (q.length !== k.length) throw new Refused(`q has ${q.length} numbers, k has ${k.length}: they must match.`);
+  return { q, k, ...measured(q, k) };
+}
+
+/** @typedef {ReturnType<typeof worked>} Now */
+
+/** Arrows in the plane; the thick piece of q's line is how far k reaches along q. @param {Now} now @param {(change: Partial<S>) => void} set */
+function plane({ q, k, along, lengths, sum }, set) {
+  const unit = 150 / Math.max(REACH, ...[...q, ...k].map(Math.abs));
+  const at = (/** @type {number[]} */ [x, y]) => [156 + unit * x, 160 - unit * y];
+  const to = (/** @type {number[]} */ point) => at(point).join(" ");
+  const foot = lengths[0] ? q.map((x) => (x * along) / lengths[0]) : [0, 0];
+  /** Where a finger or the mouse points, to a quarter. @param {PointerEvent} event */
+  const pointed = (event) => {
+    const target = /** @type {SVGElement} */ (event.target);
+    const box = /** @type {SVGSVGElement} */ (target.ownerSVGElement).getBoundingClientRect();
+    const scale = 480 / box.width / unit;
+    const near = [(event.clientX - box.left) * scale - 156 / unit, 160 / unit - (event.clientY - box.top) * scale];
+    return near.map((x) => Math.min(REACH, Math.max(-REACH, Math.round(4 * x) / 4)) + 0).join(" ");
+  };
+  const arrow = (/** @type {"q" | "k"} */ name, /** @type {number[]} */ vector, /** @type {string} */ colour) => {
+    const [x, y] = at(vector);
+    const turn = (Math.atan2(vector[1], vector[0]) * -180) / Math.PI;
+    const held = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId);
+    const hold = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
+    const drag = (/** @type {PointerEvent} */ event) => held(event) && set({ [name]: pointed(event) });
+    return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
+      <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${turn})" />
+      <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
+      <circle class="hold" cx=${x} cy=${y} r="24" @pointerdown=${hold} @pointermove=${drag} />`;
+  };
+  const marks = Array.from({ length: 2 * REACH + 1 }, (_, i) => i - REACH);
+  return html`<svg viewBox="0 0 480 320" role="img" aria-label=${`Two arrows, q to ${q.join(", ")} and k to ${k.join(", ")}. Along q, k reaches ${shown(along)}.`}>
+    ${marks.map((i) => svg`<path class="line stroke thin" d="M${to([i, -REACH])} L${to([i, REACH])} M${to([-REACH, i])} L${to([REACH, i])}" />`)}
+    <path class="soft stroke thin" d="M${to([-REACH, 0])} L${to([REACH, 0])} M${to([0, -REACH])} L${to([0, REACH])}" />
+    ${lengths[0] ? svg`<path class="soft stroke thin dashes" d="M${to(k)} L${to(foot)}" /><path class="accent stroke thick" d="M${to([0, 0])} L${to(foot)}" />` : nothing}
+    ${arrow("q", q, "query")} ${arrow("k", k, "key")}
+    ${lengths[0] ? [`k reaches ${shown(along, 2)}`, "along q, times", `its length ${shown(lengths[0], 2)}`, `makes ${shown(sum, 2)}`].map((line, i) => svg`<text class="${i ? "soft" : "accent"}" x="330" y=${60 + 26 * i}>${line}</text>`) : nothing}
+  </svg>`;
+}
+
+/** The products, each begun where the one before has ended, and their sum. @param {Now} now */
+function pile({ products, sum }) {
+  const ends = products.map((_, i) => products.slice(0, i + 1).reduce((a, b) => a + b, 0));
+  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const y = (/** @type {number} */ x) => 30 + (110 * (high - x)) / (high - low || 1);
+  const width = 480 / (products.length + 1);
+  const column = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ i, /** @type {string} */ colour, /** @type {string} */ name) => svg`
+    <rect class="${colour} fill moves" x=${i * width + 8} y=${Math.min(y(from), y(to))} width=${width - 16} height=${Math.max(2, Math.abs(y(from) - y(to)))} />
+    <text class="ink middle" x=${(i + 0.5) * width} y=${Math.min(y(from), y(to)) - 7}>${shown(to - from)}</text>
+    <text class="soft middle" x=${(i + 0.5) * width} y="164">${name}</text>`;
+  return html`<svg viewBox="0 0 480 170" role="img" aria-label=${`The products ${products.map((x) => shown(x)).join(", ")}, put one on the other, reach ${shown(sum)}.`}>
+    <path class="soft stroke thin" d="M0 ${y(0)} H480" />
+    ${ends.map((end, i) => column(i ? ends[i - 1] : 0, end, i, "query", `place ${i + 1}`))}
+    ${column(0, sum, products.length, "accent", "sum")}
+  </svg>`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const now = worked(state);
+  const { q, k, products, sum, lengths } = now;
+  const put = (/** @type {number[]} */ numbers) => set({ k: numbers.join(" ") });
+  const one = (/** @type {number} */ value, /** @type {number} */ i) =>
+    slider(`k, place ${i + 1}`, value, (to) => put(k.map((old, j) => (i === j ? to : old))), {
+      min: Math.min(-REACH, value), max: Math.max(REACH, value), step: 0.25,
+    });
+  const three = (/** @type {number[]} */ row) => row.map((x) => shown(x));
+  return html`
+    <div class="hb-live__row">
+      ${textField("q", state.q, (text) => set({ q: text }), 13)} ${textField("k", state.k, (text) => set({ k: text }), 13)}
+      ${button("Flip every sign of k", () => put(k.map((x) => -x + 0)))} ${button("Double k", () => put(k.map((x) => 2 * x)))}
+    </div>
+    <div class="hb-live__row">${k.map(one)}</div>
+    ${q.length === 2 ? plane(now, set) : pile(now)}
+    ${table("Place by place", ["place", ...q.map((_, i) => i + 1), "sum", "length"], [
+      ["q", ...three(q), "", shown(lengths[0])],
+      ["k", ...three(k), "", shown(lengths[1])],
+      ["product", ...three(products), html`<strong>${shown(sum)}</strong>`, ""],
+    ])}`;
+}
+
+/** @param {S} state @param {S} earlier */
+function told(state, earlier) {
+  const { q, k, sum, lengths, angle } = worked(state);
+  const before = worked(earlier);
+  if (lengths.includes(0)) return "A list of zeros is unlike everything: all products are 0, and there is no angle.";
+  const rule = `${shown(lengths[0], 2)} · ${shown(lengths[1], 2)} · cos ${shown(angle, 1)}° = ${shown(sum)}`.replaceAll(" ", "\u00a0");
+  const louder = lengths[1] / before.lengths[1];
+  if (q.join() === before.q.join() && k.join() !== before.k.join() && Math.abs(angle - before.angle) < 1e-6) {
+    return `k points where it did and is ${shown(louder, 2)} times as long, and the dot product is ${shown(louder, 2)} times what it was: ${rule}. A key can be loud as well as fitting.`;
+  }
+  if (Math.abs(sum) < 1e-9) return `Nothing in common, or what agrees and what disagrees cancels: the products add up to 0, and the angle is 90°.`;
+  return `${sum > 0 ? "Above zero: they are alike" : "Below zero: they are opposed"}. The products add up to ${shown(sum)}, and so do lengths and angle: ${rule}.`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "The dot product of two lists", start, view, told };

@@ -1,0 +1,171 @@
+// Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
+import { html, nothing, svg } from "lit-html";
+import { Refused } from "./frame.js";
+import { menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { blend, dot, products, shares, sum, transposed } from "./row.model.js";
+
+const start = {
+  queries: "1 0; 1 1; 0 1",
+  keys: "1 0; 0 1; 1 1",
+  values: "10 0; 0 10; 5 5",
+  word: 1,
+  scores: "", // of that word, where the reader has moved them
+  times: 1,
+  divide: true,
+  columns: false,
+};
+
+/** @typedef {typeof start} S */
+
+const MOST = 20; // a number of a query, key or value
+
+/** A row of numbers a word. @param {string} name @param {string} text @param {number} [width] */
+function rowsOf(name, text, width) {
+  const texts = text.split(/[;/]/).filter((each) => each.trim());
+  if (texts.length < 2 || texts.length > 4) throw new Refused(`${name}: ${texts.length} rows; 2 to 4 are wanted, with a semicolon between them.`);
+  const rows = texts.map((each, i) => numbers(`${name}, row ${i + 1}`, each, { least: -MOST, most: MOST, count: [1, 3] }));
+  const wanted = width ?? rows[0].length;
+  const other = rows.findIndex((row) => row.length !== wanted);
+  if (other >= 0) throw new Refused(`${name}, row ${other + 1}: ${rows[other].length} numbers; ${wanted} are wanted.`);
+  return rows;
+}
+
+/** All that is shown. @param {S} state */
+function worked(state) {
+  const queries = rowsOf("Queries", state.queries);
+  const d = queries[0].length;
+  const [keys, values] = [rowsOf("Keys", state.keys, d), rowsOf("Values", state.values)];
+  for (const [name, rows] of /** @type {[string, number[][]][]} */ ([["Keys", keys], ["Values", values]])) {
+    if (rows.length !== queries.length) throw new Refused(`${name}: ${rows.length} rows, but ${queries.length} words ask.`);
+  }
+  const word = state.word - 1;
+  if (!queries[word]) throw new Refused(`Word ${state.word}: there are ${queries.length}.`);
+  const raw = products(queries, keys);
+  if (state.scores) raw[word] = numbers("Scores", state.scores, { count: [keys.length, keys.length] });
+  const factor = state.times / (state.divide ? Math.sqrt(d) : 1);
+  const scores = raw.map((row) => row.map((score) => score * factor));
+  const powers = scores.map((row) => row.map(Math.exp));
+  const high = Math.max(...powers.flat());
+  if (high === Infinity) throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than a number of 64 bits can hold.`);
+  const all = shares(scores, state.columns);
+  const divisors = state.columns ? transposed(powers).map(sum) : keys.map(() => sum(powers[word]));
+  return { queries, keys, values, d, word, raw, scores, powers, divisors, all, row: all[word], output: blend(all[word], values) };
+}
+
+/** @param {number} share */
+const percent = (share) => `${shown(100 * share, 1)} %`;
+
+/** @param {number[]} row @param {number} [digits] */
+const bracketed = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
+
+/** @param {number[]} row */
+const upright = (row) => row.map((x) => html`<div>${shown(x, 2)}</div>`);
+
+/** The shares as slices; what is missing from a whole stays open, what is too much goes round once more outside. @param {number[]} row */
+function pie(row) {
+  const at = (/** @type {number} */ part, /** @type {number} */ r) => {
+    const turn = 2 * Math.PI * Math.min(part, 0.99999);
+    return `${100 + r * Math.sin(turn)} ${100 - r * Math.cos(turn)}`;
+  };
+  let seen = 0;
+  const slices = row.map((share, i) => {
+    const [from, to] = [seen, Math.min(1, (seen += share))];
+    if (to - from < 0.001) return nothing;
+    const middle = at((from + to) / 2, 48).split(" ");
+    return svg`<path class="query fill" d="M100 100 L${at(from, 80)} A80 80 0 ${to - from > 0.5 ? 1 : 0} 1 ${at(to, 80)} Z" />
+      <path class="paper stroke" d="M100 100 L${at(from, 80)}" />
+      ${to - from > 0.06 ? svg`<text class="paper middle" x=${middle[0]} y=${Number(middle[1]) + 6}>${i + 1}</text>` : nothing}`;
+  });
+  const over = Math.min(1, seen - 1);
+  return svg`<circle class="line stroke" cx="100" cy="100" r="80" />${slices}
+    ${over > 1e-9 ? svg`<path class="accent stroke" d="M${at(0, 90)} A90 90 0 ${over > 0.5 ? 1 : 0} 1 ${at(over, 90)}" />` : nothing}`;
+}
+
+/** @param {ReturnType<typeof worked>} now */
+function drawing({ row, word }) {
+  const height = 160 / row.length;
+  const bar = (/** @type {number} */ share, /** @type {number} */ i) => {
+    const y = 20 + height * i;
+    return svg`<text class="soft" x="216" y=${y + height / 2 + 5}>${i + 1}</text>
+      <rect class="query fill moves" x="238" y=${y + 6} width=${Math.max(1, 160 * share)} height=${height - 12} />
+      <text class="ink" x=${244 + 160 * share} y=${y + height / 2 + 5}>${percent(share)}</text>`;
+  };
+  return html`<svg viewBox="0 0 480 200" role="img" aria-label=${`How word ${word + 1} shares its attention, as a pie and as bars: ${row.map(percent).join(", ")}.`}>
+    ${pie(row)} ${row.map(bar)}
+  </svg>`;
+}
+
+/** Every word's row, with the sum that should be 100 %. @param {ReturnType<typeof worked>} now */
+function sheet({ queries, keys, scores, all, word }) {
+  const name = (/** @type {number} */ i) => (i === word ? html`<strong>▸ query ${i + 1}</strong>` : `query ${i + 1}`);
+  return table(
+  "The shares of all words: the row asks, the column is looked at",
+  ["", ...keys.map((key, i) => html`key ${i + 1}<br>${bracketed(key)}`), "sum"],
+  all.map((row, i) => [
+    html`${name(i)}<br>${bracketed(queries[i])}`,
+    ...row.map((share, j) => html`<small>${shown(scores[i][j], 2)}</small><br>${percent(share)}`),
+    html`<br>${percent(sum(row))}`,
+  ]),
+  );
+}
+
+/** One word's row, a line a step. @param {S} state @param {ReturnType<typeof worked>} now */
+function steps(state, { queries, keys, values, d, word, raw, scores, powers, divisors, row, output }) {
+  const three = (/** @type {number[]} */ line) => line.map((x) => shown(x));
+  const lines = [
+    ["score", ...three(raw[word]), ""],
+    state.divide ? [`÷ √${d}`, ...three(raw[word].map((x) => x / Math.sqrt(d))), ""] : null,
+    state.times === 1 ? null : [`× ${shown(state.times)}`, ...three(scores[word]), ""],
+    ["e to it", ...three(powers[word]), state.columns ? "" : shown(sum(powers[word]))],
+    [state.columns ? "÷ column" : "÷ sum", ...three(divisors), ""],
+    ["share", ...row.map(percent), percent(sum(row))],
+    ["value", ...values.map((value) => upright(value)), ""],
+    ["share of it", ...values.map((value, i) => upright(value.map((x) => x * row[i]))), html`<strong>${upright(output)}</strong>`],
+  ];
+  const head = [`word ${word + 1}`, ...keys.map((_, i) => `key ${i + 1}`), "sum"];
+  return table(`From the scores of word ${word + 1} to its output`, head, lines.filter((line) => line !== null));
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const now = worked(state);
+  const move = (/** @type {number} */ i, /** @type {number} */ score) =>
+    set({ scores: now.raw[now.word].map((old, j) => (i === j ? score : old)).join(" ") });
+  const score = (/** @type {number} */ value, /** @type {number} */ i) =>
+    slider(`Score against key ${i + 1}`, value, (to) => move(i, to), { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
+  return html`
+    <div class="hb-live__row">
+      ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}
+      ${textField("Keys", state.keys, (keys) => set({ keys, scores: "" }), 15)}
+      ${textField("Values", state.values, (values) => set({ values }), 15)}
+    </div>
+    <div class="hb-live__row">
+      ${menu("Who asks", String(state.word), (word) => set({ word: Number(word), scores: "" }), now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]))}
+      ${menu("Softmax runs", String(state.columns), (columns) => set({ columns: columns === "true" }), [["false", "along each row"], ["true", "down each column"]])}
+      ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
+      ${tick(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
+    </div>
+    <div class="hb-live__row">${now.raw[now.word].map(score)}</div>
+    <div class="hb-live__beside">${sheet(now)} ${drawing(now)}</div>
+    ${steps(state, now)}`;
+}
+
+/** @param {S} state @param {S} earlier */
+function told(state, earlier) {
+  const { row, output, scores, word } = worked(state);
+  const all = sum(row);
+  if (state.columns) {
+    return `Softmax ran down the columns: each of them adds up to 100 %, but word ${word + 1}, which asks, hands out ${percent(all)} of its attention.`;
+  }
+  const best = Math.max(...row);
+  const result = `Word ${word + 1} takes home ${bracketed(output)}.`;
+  const before = state.word === earlier.word ? Math.max(...worked(earlier).row) : best;
+  const spread = Math.max(...scores[word]) - Math.min(...scores[word]);
+  if (spread === 0) return `All scores of word ${word + 1} are equal, so it takes as much from everyone: ${percent(best)}. ${result}`;
+  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, which makes their shares ${shown(Math.exp(spread), 1)} to 1.`;
+  if (Math.abs(best - before) < 1e-9) return `${ratio} ${result}`;
+  return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "Three words, from scores to shares to a blend", start, view, told };

@@ -1,0 +1,85 @@
+// A sentence: choose a word and see whom it looks at.
+import { html, nothing, svg } from "lit-html";
+import { Refused } from "./frame.js";
+import { shown, slider, table, tick } from "./parts.js";
+import { ASKS, OFFERS, looks } from "./words.model.js";
+
+const start = { word: 3, times: 1, causal: false };
+
+/** @typedef {typeof start} S */
+
+const NAMES = ["the 1", "cat", "sat", "on", "the 2", "mat"];
+
+/** @param {S} state */
+function worked(state) {
+  const word = state.word - 1;
+  if (!NAMES[word]) throw new Refused(`Word ${state.word}: the sentence has ${NAMES.length}.`);
+  const { scores, shares } = looks(state.times, state.causal);
+  return { word, scores, shares, row: shares[word] };
+}
+
+/** @param {number} share */
+const percent = (share) => `${shown(100 * share, share > 0 && share < 0.01 ? 1 : 0)} %`;
+
+/** Arcs from the word that asks to those it looks at, as thick as their shares. @param {S} state @param {ReturnType<typeof worked>} now */
+function arcs({ causal }, { word, row }) {
+  const x = (/** @type {number} */ i) => 80 * i + 40;
+  const arc = (/** @type {number} */ share, /** @type {number} */ i) => {
+    const from = x(word);
+    const high = 85 - 22 * Math.abs(i - word); // of a curve that rises three quarters of the way there
+    const path = i === word ? `M${from - 8} 112 C${from - 44} 58 ${from + 44} 58 ${from + 8} 112` : `M${from} 112 C${from} ${high} ${x(i)} ${high} ${x(i)} 112`;
+    return share < 0.001 ? nothing : svg`<path class="query stroke" style="stroke-width: ${1 + 18 * share}" d=${path} />`;
+  };
+  const label = (/** @type {number} */ share, /** @type {number} */ i) => svg`<text class="middle ${share < 0.001 ? "soft" : "ink"}" x=${x(i)} y="134">${causal && i > word ? "hidden" : percent(share)}</text>`;
+  const said = `Arcs from ${NAMES[word]} to the words that it looks at: ${NAMES.map((name, i) => `${name} ${percent(row[i])}`).join(", ")}.`;
+  return html`<svg viewBox="0 0 480 140" role="img" aria-label=${said}>${row.map(arc)} ${row.map(label)}</svg>`;
+}
+
+/** All pairs: each cell its score, the darker the larger its share of the row. @param {S} state @param {ReturnType<typeof worked>} now */
+function grid({ causal }, { word, scores, shares }) {
+  const cell = (/** @type {number} */ score, /** @type {number} */ i, /** @type {number} */ j) =>
+    html`<span class="hb-live__cell" style="--part: ${shares[i][j]}">${causal && j > i ? "−∞" : score}</span>`;
+  const name = (/** @type {number} */ i) => (i === word ? html`<strong>▸ ${NAMES[i]}</strong>` : NAMES[i]);
+  return table("Scores: the row asks, the column is looked at", ["asks", ...NAMES], scores.map((row, i) => [name(i), ...row.map((score, j) => cell(score, i, j))]));
+}
+
+/** What the chosen word asks for, against what each word offers. @param {S} state @param {ReturnType<typeof worked>} now */
+const detail = ({ causal }, { word, scores, row }) =>
+  table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "score", "share"], [
+    [html`<strong>▸ asks</strong>`, ...ASKS[word], "", ""],
+    ...NAMES.map((name, i) => [name, ...OFFERS[i], causal && i > word ? "−∞" : scores[word][i], percent(row[i])]),
+  ]);
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const now = worked(state);
+  const button = (/** @type {string} */ name, /** @type {number} */ i) => html`<button type="button" aria-label=${name}
+    aria-pressed=${String(i === now.word)} @click=${() => set({ word: i + 1 })}>${name.split(" ")[0]}</button>`;
+  return html`
+    ${arcs(state, now)}
+    <div class="hb-live__words" role="group" aria-label="Who asks">${NAMES.map(button)}</div>
+    <div class="hb-live__row">
+      ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
+      ${tick("causal: no word sees what comes after it", state.causal, (causal) => set({ causal }))}
+    </div>
+    <div class="hb-live__beside">${grid(state, now)} ${detail(state, now)}</div>`;
+}
+
+/** @param {string[]} names */
+const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
+
+/** @param {S} state */
+function told(state) {
+  const { word, row } = worked(state);
+  const name = NAMES[word];
+  const best = Math.max(...row);
+  const most = NAMES.filter((_, i) => Math.abs(row[i] - best) < 1e-9);
+  const each = most.length > 1 ? `${percent(best)} each` : percent(best);
+  const later = NAMES.slice(word + 1);
+  const hidden = state.causal && later.length ? ` What comes later (${later.join(", ")}) is hidden before softmax, so the other shares still add up to 100 %.` : "";
+  if (state.causal && word === 0) return `“${name}” is the first word and sees nobody but itself: 100 %. The second “the” asks the same and sees more.`;
+  return `“${name}” asks for (${ASKS[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "Who looks at whom in a sentence", start, view, told };
