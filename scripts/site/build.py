@@ -79,6 +79,8 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
+        if page.file.src_uri.endswith(".md"):
+            Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = self.lists.filled(markdown)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
