@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from scripts.records.root import RecordError
+from scripts.records.root import RecordError, is_hidden, naming, text_of
 from scripts.records.trees import (
     Function,
     caught,
@@ -205,10 +205,10 @@ class Library:
     """
 
     def __init__(self, root: Path):
-        self.modules = {
-            name: module(name, path.read_text(encoding="utf-8"), path.stem == "__init__")
-            for name, path in files(root, "kernels")
-        }
+        self.modules: dict[str, Module] = {}
+        for name, path in files(root, "kernels"):
+            with naming(path):
+                self.modules[name] = module(name, text_of(path), path.stem == "__init__")
         self.by_qualname: defaultdict[str, list[Definition]] = defaultdict(list)
         for each in self.modules.values():
             for definition in each.definitions.values():
@@ -245,7 +245,7 @@ def module(name: str, source: str, is_package: bool) -> Module:
 def files(root: Path, room: str) -> list[tuple[str, Path]]:
     """The modules of a room with their files; that of a package is its ``__init__.py``."""
     found = []
-    for path in sorted((root / room).rglob("*.py")):
+    for path in sorted(each for each in (root / room).rglob("*.py") if not is_hidden(each)):
         parts = path.relative_to(root).with_suffix("").parts
         found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
     return found

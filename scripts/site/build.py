@@ -40,7 +40,10 @@ class Build(BasePlugin):
         self.docs = Path(config.docs_dir)
         self.settings = config.extra
         self.reader = records.Reader(stale_too=bool(self.settings["preview"]))
-        self.faults = self.reader.faults()
+        try:
+            self.faults = self.reader.faults()
+        except records.RecordError as error:  # a file that is no snippet or no module
+            raise PluginError(str(error)) from error
         self.stop_at_stale_records()
         self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
         self.fences.register(config)

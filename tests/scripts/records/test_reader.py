@@ -374,3 +374,37 @@ def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(house, monkeypa
 def test_a_record_is_an_ordinary_notebook(house):
     house.pretend("chain")
     nbformat.validate(json.loads(house.path("chain").read_text()), version=4)
+
+
+LATIN_1 = "\xe9 = 1\n".encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(LATIN_1, " is not UTF-8: its byte 0"), (b"x = 1\ny = (\n", ", line 2: "), (b"x = 1\x00\n", ".*null")],
+    ids=["latin-1", "syntax", "NUL"],
+)
+def test_a_module_that_is_no_python_is_named_in_a_sentence(house, content, said):
+    before = (house.root / "kernels/base.py").read_bytes()
+    (house.root / "kernels/base.py").write_bytes(content)
+    with pytest.raises(records.RecordError, match=f"kernels/base.py{said}"):
+        house.reader().library  # noqa: B018
+    (house.root / "kernels/base.py").write_bytes(before)
+    assert house.reader().library.at("kernels.base:double")
+
+
+def test_a_snippet_that_is_not_utf_8_is_named_in_a_sentence(house):
+    (house.root / "snippets/chapter/chain.py").write_bytes(LATIN_1)
+    with pytest.raises(records.RecordError, match=r"snippets/chapter/chain\.py is not UTF-8: its byte 0"):
+        house.reader().faults()
+
+
+@pytest.mark.parametrize("name", [".#base.py", "._base.py"])
+def test_a_file_that_an_editor_keeps_for_itself_is_none_of_ours(house, name):
+    before = house.reader().names()
+    for room in ("kernels", "snippets/chapter"):
+        (house.root / room / name).symlink_to("nobody@nowhere") if "#" in name else (
+            house.root / room / name
+        ).write_bytes(b"\x00\x05\x16\xff")
+    house.reader().library.at("kernels.base:double")
+    assert house.reader().names() == before
