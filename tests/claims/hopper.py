@@ -265,7 +265,7 @@ def the_choice_was_at_worst(bf16, fp32):
 
 
 def short_training_is_for_three_lines():
-    """With a gradient the three lines are fastest in more than half of the calls of fewer than 2^24 scores."""
+    """With a gradient the three lines are fastest in over half of the calls of fewer than 16,777,216 scores."""
     for name in ("bf16_both", "fp32_both"):
         short = [
             found["fastest"]
