@@ -5,6 +5,7 @@
     cells         snippets: scripts in percent cells
     library       what kernels/ defines, and what names stand for
     digest        what a run depends on, and what of it has changed since
+    printed       what an output may hold
     recorded      the record of a snippet;   kernel_tests   that of the kernels' tests;   store   both, on disk
     reader        the one door: look, read, table, compose, faults
     executed      runs beside a snippet: where it runs, and which of our functions and kernels ran

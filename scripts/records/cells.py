@@ -12,7 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from scripts.records.library import refuse_roundabout_imports
-from scripts.records.root import RecordError
+from scripts.records.root import RecordError, is_hidden
 from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped
 
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
@@ -54,7 +54,8 @@ def cells(name: str, source: str) -> Cells:
 def paths(root: Path) -> dict[str, Path]:
     """Snippet -> its file.  A name stands once over all chapters, because the site has snippets/NAME/."""
     found: dict[str, Path] = {}
-    for path in sorted((root / "snippets").glob("*/*.py"), key=lambda path: path.stem):
+    files = (path for path in (root / "snippets").glob("*/*.py") if not is_hidden(path))
+    for path in sorted(files, key=lambda path: path.stem):
         if path.stem in found:
             places = " and ".join(each.relative_to(root).as_posix() for each in (found[path.stem], path))
             raise RecordError(f"two snippets are called {path.stem}: {places}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.records.library import files, without_docstring
-from scripts.records.root import Missing, RecordError, Stale
+from scripts.records.root import Missing, RecordError, Stale, naming, text_of
 from scripts.records.store import check, checksum, listed, store
 from scripts.records.trees import digest_of, remembered, stripped
 
@@ -37,7 +37,11 @@ def digest(root: Path) -> dict[str, str]:
     shared = [(name, path) for name, path in files(root, "tests") if path.parent == root / "tests"]
     shared = [(name, path) for name, path in shared if not path.name.startswith("test_")]
     modules = [*files(root, "kernels"), *files(root, "tests/kernels"), *shared]
-    return {name: _digest(path.read_text(encoding="utf-8")) for name, path in modules}
+    found = {}
+    for name, path in modules:
+        with naming(path):
+            found[name] = _digest(text_of(path))
+    return found
 
 
 @remembered

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from scripts.records.root import RecordError
+from scripts.records.root import RecordError, is_hidden, naming, text_of
 from scripts.records.trees import (
     Function,
     caught,
     digest_of,
+    first_call,
     free_names,
     from_kernels,
     last_name,
@@ -90,7 +91,7 @@ class Module:
     foreign: name -> what it is of which package
     """
 
-    def __init__(self, name: str, source: str):
+    def __init__(self, name: str, source: str, is_package: bool = False):
         self.name = name
         self.imported: dict[str, tuple[str, str]] = {}
         self.foreign: dict[str, str] = {}
@@ -98,6 +99,8 @@ class Module:
         self._bodies: defaultdict[str, list[ast.stmt]] = defaultdict(list)
         tree = without_docstring(stripped(source, name))
         refuse_roundabout_imports(name, tree)
+        if is_package and (call := first_call(tree)):
+            self._refuse(call)  # a package runs before all that lies in it, and is in no digest
         for statement in tree.body:
             self._take(statement)
         if twice := sorted(self._bodies.keys() & self.imported.keys()):
@@ -202,7 +205,10 @@ class Library:
     """
 
     def __init__(self, root: Path):
-        self.modules = {name: module(name, path.read_text(encoding="utf-8")) for name, path in files(root, "kernels")}
+        self.modules: dict[str, Module] = {}
+        for name, path in files(root, "kernels"):
+            with naming(path):
+                self.modules[name] = module(name, text_of(path), path.stem == "__init__")
         self.by_qualname: defaultdict[str, list[Definition]] = defaultdict(list)
         for each in self.modules.values():
             for definition in each.definitions.values():
@@ -232,14 +238,14 @@ class Library:
 
 
 @remembered
-def module(name: str, source: str) -> Module:
-    return Module(name, source)
+def module(name: str, source: str, is_package: bool) -> Module:
+    return Module(name, source, is_package)
 
 
 def files(root: Path, room: str) -> list[tuple[str, Path]]:
     """The modules of a room with their files; that of a package is its ``__init__.py``."""
     found = []
-    for path in sorted((root / room).rglob("*.py")):
+    for path in sorted(each for each in (root / room).rglob("*.py") if not is_hidden(each)):
         parts = path.relative_to(root).with_suffix("").parts
         found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
     return found

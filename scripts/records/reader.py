@@ -16,7 +16,7 @@ from scripts.records.digest import compare
 from scripts.records.kernel_tests import Outcome
 from scripts.records.library import Library
 from scripts.records.recorded import METADATA, Record, again, fault_in, parsed
-from scripts.records.root import ROOT, Missing, RecordError, Stale
+from scripts.records.root import ROOT, Missing, RecordError, Stale, naming, text_of
 from scripts.records.store import listed
 
 _in_charge: ContextVar[Reader] = ContextVar("reader")
@@ -62,7 +62,8 @@ class Reader:
 
     def cells(self, name: str) -> Cells:
         if name not in self._cells:
-            self._cells[name] = cells(name, self.path(name).read_text(encoding="utf-8"))
+            with naming(self.path(name)):
+                self._cells[name] = cells(name, text_of(self.path(name)))
         return self._cells[name]
 
     @cached_property

@@ -9,6 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from scripts.records.cells import is_code
+from scripts.records.printed import too_large
 from scripts.records.root import RecordError, Stale
 from scripts.records.store import check, checksum, store
 from scripts.records.trees import remembered
@@ -74,6 +75,9 @@ def fault_in(name: str, text: str) -> Stale | None:
         check(provenance, outputs, f"the record of {name}", again(name))
         if "executed" not in provenance:
             raise Stale(f"the record of {name} does not state its executed; {again(name)}")
+        for tag, each in outputs.items():
+            if fault := too_large(each):
+                raise Stale(f"cell {tag} of the record of {name} {fault}; {again(name)}")
     except Stale as fault:
         return fault
     return None

@@ -16,12 +16,11 @@ from scripts.records import recorded
 from scripts.records.cells import is_code
 from scripts.records.digest import digest
 from scripts.records.executed import in_interpreter
+from scripts.records.printed import plain, too_large
 from scripts.records.reader import Reader, record_of
 from scripts.records.root import ROOT, RecordError
 
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-LARGEST = 200_000  # characters of an output: a page is to be read
 
 
 class Unfit(RecordError):
@@ -82,12 +81,12 @@ def execute(name: str, notebook: NotebookNode) -> dict:
                 for number, cell in enumerate(cells, start=1):
                     client.execute_cell(cell, number)
                     refuse_stderr(name, f"in cell {cell.id}", stream(cell, "stderr"))
-                    cell.outputs = in_order(cell.outputs)
+                    cell.outputs = plain(in_order(cell.outputs))
                     cell.execution_count = number
                 client.execute_cell(last, len(cells) + 1, store_history=False)
         except (CellExecutionError, RuntimeError) as error:  # RuntimeError: the kernel died, or did not start
             log.seek(0)
-            what = COLOUR.sub("", f"{error}\n{log.read()}").strip()
+            what = plain(f"{error}\n{log.read()}").strip()
             raise RecordError(f"{name} failed; its record is as it was\n{what}") from error
     told = printed(last)
     refuse_stderr(name, "from outside Python", told.pop("stderr"))
@@ -156,18 +155,14 @@ def refuse_without_gpu(name: str, provenance: dict) -> None:
 
 def refuse_stderr(name: str, where: str, text: str) -> None:
     if text:
-        raise RecordError(f"{name} wrote to stderr {where}; its record is as it was\n{COLOUR.sub('', text)}")
+        raise RecordError(f"{name} wrote to stderr {where}; its record is as it was\n{plain(text)}")
 
 
 def refuse_outputs(name: str, cell: NotebookNode) -> None:
     if path := next(absolute_paths(cell.outputs), None):
         raise RecordError(f"an output of {name} shows the absolute path {path}, which is true of one machine only")
-    for output in cell.outputs:
-        if (size := len(json.dumps(output))) > LARGEST:
-            raise RecordError(
-                f"cell {cell.id} of {name} left an output of {size / 1000:.0f} KB, at most {LARGEST / 1000:.0f} are "
-                "wanted: show less"
-            )
+    if fault := too_large(cell.outputs):
+        raise RecordError(f"cell {cell.id} of {name} {fault}")
 
 
 def absolute_paths(value: object) -> Iterator[str]:

@@ -15,7 +15,10 @@ STATED = frozenset(  # what every record states of itself
 
 
 def checksum(provenance: dict, contents: object) -> str:
-    """A hash of what a record holds, but for the checksum itself."""
+    """A hash of what a record holds, but for the checksum itself.
+
+    It guards against accidents, not against somebody who means harm: whoever edits a record can compute it anew.
+    """
     stated = {key: value for key, value in provenance.items() if key != "checksum"}
     whole = json.dumps([stated, contents], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()

@@ -191,3 +191,14 @@ def _write(part: object, write: Callable[[str], None]) -> None:
 
 
 remembered = lru_cache(maxsize=512)  # of a text, what is worked out once: a build reads most files as the last one did
+
+
+def first_call(tree: ast.AST) -> ast.AST | None:
+    """The first thing in a tree that calls something as the module is imported; the bodies of functions do not run."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call | ast.ClassDef | ast.With) or getattr(node, "decorator_list", []):
+            return node
+        inside = node.args if isinstance(node, Function | ast.Lambda) else node
+        if found := first_call(inside):
+            return found
+    return None

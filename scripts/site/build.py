@@ -41,7 +41,10 @@ class Build(BasePlugin):
         self.docs = Path(config.docs_dir)
         self.settings = config.extra
         self.reader = records.Reader(stale_too=bool(self.settings["preview"]))
-        self.faults = self.reader.faults()
+        try:
+            self.faults = self.reader.faults()
+        except records.RecordError as error:  # a file that is no snippet or no module
+            raise PluginError(str(error)) from error
         self.stop_at_stale_records()
         self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
         self.fences.register(config)
@@ -80,6 +83,8 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
+        if page.file.src_uri.endswith(".md"):
+            Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = self.lists.filled(markdown)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))

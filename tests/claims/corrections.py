@@ -10,7 +10,7 @@ HEAD_DIMS = (64, 128, 256)
 
 
 def the_diagonal_loses_one_row():
-    """In the three words each word's score of itself is once below the best other, and twice equal to it."""
+    """In the three words each word's score of itself is in two rows equal to the best other, and once below it."""
     others = [max(score for at, score in enumerate(scores) if at != word) for word, scores in enumerate(S)]
     assert sorted(S[word][word] - others[word] for word in range(3)) == [-1, 0, 0]
 
@@ -87,7 +87,7 @@ def _prefill(direction, head_dim):
 
 
 def two_and_a_half_to_ten_times():
-    """Forward, full, at N = 4096 and 16384 our kernel is 2.5 to 10 times as fast, the most at the smallest heads."""
+    """Forward, full, at N = 4096 and 16384 our kernel is 2.5 to 10 times as fast as the three lines, most at d = 64."""
     times = {
         (found["form"], head_dim, found["n"]): found["median"]
         for head_dim in HEAD_DIMS

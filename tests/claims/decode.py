@@ -4,6 +4,7 @@ from ast import literal_eval
 from functools import cache
 
 from kernels.bench.cost import attention_flops
+from scripts import records
 from tests.claims.rows import chip, close, rounded, row, rows
 
 W = 4096
@@ -29,7 +30,7 @@ def _sum_reaches():
 
 
 def a_sixth_of_the_rest():
-    """At N = w = 4096 attention's FLOP and bytes are 1/6 of the rest, and 1/7 of the layer."""
+    """At N = w = 4096 attention's FLOP and bytes are 4 to 24, 1/6 of the rest; at 6w the two are equal."""
     assert 6 * ATTENTION == REST and 7 * ATTENTION == REST + ATTENTION
 
 
@@ -70,7 +71,7 @@ def filling_nvfp4_moves_eight_tenths():
 
 
 def both_programs_find():
-    """In the snippet the two programs find [3, 6] and [6, 3], each with the sum 1.5, and together [5, 4] with 2.25."""
+    """Of the snippet's 4 tokens 2 programs find what is worked out by hand, each alone and both together."""
     found = rows("decode", "by_hand")
     assert [part["output"] for part in found] == ["3, 6", "6, 3", "5, 4"]
     assert [part["sum"] for part in found] == [1.5, 1.5, 2.25]
@@ -216,6 +217,12 @@ def _instructions():
     from tests.claims.compiled import elsewhere
 
     return literal_eval(elsewhere(f"[decode_instructions(name) for name in {FORMATS}]"))
+
+
+def made_with_triton(version):
+    """The runs of decode and of the Hopper kernel were made with this version of Triton, to its second place."""
+    ran = {records.read(name).provenance["triton"] for name in ("decode_speed", "hopper_speed", "hopper_steps")}
+    assert {each.rpartition(".")[0] for each in ran} == {str(version)}
 
 
 def the_same_instructions(count):

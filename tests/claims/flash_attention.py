@@ -91,7 +91,7 @@ def slow_rungs_lie_right_too():
 
 
 def three_lines_speed_up_at_16384():
-    """At d = 128 and d = 256 the three lines are more than 1.4 times as fast at N = 16384 as at N = 8192."""
+    """At N = 16384 the three lines are more than 1.4 times as fast as at N = 8192, at d = 128 and d = 256."""
     for head_dim in (128, 256):
         found = _speeds("forward", head_dim)
         assert found["attention", 16384]["speed"] > 1.4 * found["attention", 8192]["speed"]
@@ -105,7 +105,8 @@ def long_rows_have_another_softmax():
 
 def _times_as_fast_as_three_lines(head_dim, least, most):
     full = _ratios("attention", "flash_attention", "forward", head_dim)
-    assert len(full) >= 5 and all(least < times < most for times in full.values())
+    assert len(full) >= 5
+    assert least < min(full.values()) < least + 2 and most - 2 < max(full.values()) < most
 
 
 def at_128_three_to_eight_times(least, most):
@@ -183,7 +184,7 @@ def math_takes_twenty_times_as_long():
 
 
 def training_takes_two_thirds():
-    """In training our kernel's peak memory is 2/3 of cuDNN's to 0.01 from N = 8192 on, and no form takes less."""
+    """In training, from N = 8192 on, our kernel's peak memory is 2/3 of cuDNN's to 0.01, and no form takes less."""
     found = [row for row in rows("prefill_memory", "training") if row["n"] >= 8192 and row["peak"] is not None]
     peaks = {(row["form"], row["n"]): row["peak"] for row in found}
     ours = {n: peak for (form, n), peak in peaks.items() if form == "flash_attention"}
@@ -200,7 +201,7 @@ def the_rest_is_one_dq():
 
 
 def two_backends_keep_no_lse():
-    """Forward cuDNN and memory-efficient hold the output alone, to 0.2 %, from N = 4096 on."""
+    """Forward two backends, cuDNN and memory-efficient, hold the output alone, to 0.2 %, from N = 4096 on."""
     for form in ("sdpa_cudnn", "sdpa_efficient"):
         for found in rows("prefill_memory", "forward", form=form):
             assert found["n"] < 4096 or close(found["peak"], mib(found["n"] * D * BYTES), 0.002)
@@ -287,7 +288,7 @@ def efficient_is_the_one_for_fp32():
 
 
 def mask_and_causal_together():
-    """A mask together with is_causal is refused by math, and not by cuDNN and memory-efficient."""
+    """A mask together with is_causal is refused by math, and not by two others, cuDNN and memory-efficient."""
     backends = {name for name in SDPA if ("a mask, and is_causal", name) in _refused()}
     assert backends == {"sdpa_math", "sdpa_flash"}
     assert _case("a mask, and is_causal")["sdpa_cudnn"] and _case("a mask, and is_causal")["sdpa_efficient"]

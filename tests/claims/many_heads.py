@@ -56,7 +56,7 @@ def a_late_mask_loses_half():
 
 
 def the_names_of_48_and_6():
-    """The loop has 41 matmuls and 8 scalings of its 58 kernels, the other form 6 matmuls of its 9."""
+    """The names are of 48 kernels, 41 matmuls with the output's, and of 6; the loop has 58, the other form 9."""
     assert [_counted("loop", kind) for kind in ("all", "matmul")] == [7 * HEADS + 2, 3 * HEADS + 2 * HEADS + 1]
     assert [_counted("at_once", kind) for kind in ("all", "matmul")] == [9, 6]
 
@@ -79,7 +79,7 @@ def matmuls_are_of_one_family():
 
 
 def the_loop_takes_five_times_as_long():
-    """On the short input the loop takes 5 to 6 times as long, with 58 launches against 9."""
+    """On the short input the loop takes 5 to 6 times as long, with 6 to 7 times as many launches."""
     loop, at_once = _times(SHORT)
     assert 5 < loop["wall"] / at_once["wall"] < 6
     assert 6 < _counted("loop", "all") / _counted("at_once", "all") < 7
@@ -95,7 +95,7 @@ def the_long_loop_takes_an_eighth_longer():
 
 
 def three_more_copies():
-    """For several sequences all heads at once launch 13 kernels, four of them copies; for one sequence 9."""
+    """For several sequences all heads at once launch three more copies, 13 kernels; for one sequence 9."""
     assert [each["kernels"] for each in _spans(SHORT)] == [7 * HEADS + 2, 9]
     assert [each["kernels"] for each in _spans(LONG)] == [8 * HEADS + 2, 9 + 3 + 1]
     assert _kernels("at_once", LONG)["elementwise_kernel"]["times"] == 1 + 3
@@ -152,7 +152,7 @@ def replayed_four_times_as_long():
 
 
 def a_larger_matmul_takes_hardly_longer():
-    """A matmul with a bias takes at most a tenth longer in the form with all heads at once, on the short input."""
+    """With eight times the outputs a matmul with a bias takes at most a tenth longer, on the short input."""
     assert 1 < _each_takes(_projections("at_once", SHORT)) / _each_takes(_projections("loop", SHORT)) < 1.1
 
 
@@ -172,7 +172,7 @@ def half_lies_in_the_kernels():
 
 
 def cut_projections_and_copies():
-    """Cut, the projections take 2.9 to 3.1 times as long; the copies take between half and all of what that gains."""
+    """Cut, the projections take three times as long, 2.9 to 3.1; four copies take half to all of what that gains."""
     (cut,) = (each for each in _projections("loop", LONG) if each["times"] == 3 * HEADS)
     uncut = 3 * _each_takes(_projections("at_once", LONG))
     assert 2.9 < cut["together"] / uncut < 3.1

@@ -18,7 +18,7 @@ def _l2(size):
 
 
 def factors_of_ten():
-    """From registers to shared memory it is a factor of 8 to 13, and from shared memory to HBM another."""
+    """From registers to shared memory it is a factor of ten, or 8 to 13, and from shared memory to HBM another."""
     registers, shared = chip("fp32 lanes") / 2 * 3 * 4, chip("shared memory per clock")
     assert 8 < registers / shared < 13 and 8 < shared / _a_clock(chip("hbm bandwidth")) < 13
 

@@ -104,7 +104,7 @@ def bars_of_the_four_kernels(*whole):
 
 
 def three_quarters_of_the_time():
-    """Scale and softmax take more than 75 % of the time of the four kernels."""
+    """Scale and softmax take more than three quarters of the time of the four kernels."""
     _, scale, softmax, _ = (kernel["time"] for kernel in _counted())
     assert (scale + softmax) / sum(kernel["time"] for kernel in _counted()) > 0.75
 
@@ -117,7 +117,7 @@ def matmuls_are_held_back():
 
 
 def the_scale_runs_like_a_copy():
-    """The scale moves its bytes at 90 to 100 % of a copy's speed."""
+    """The scale moves its bytes at 0.9 of a copy's speed or more."""
     assert 0.9 < _of_a_copy(_counted()[1]) < 1
 
 
@@ -127,7 +127,7 @@ def the_softmax_runs_at_a_third():
 
 
 def our_softmax_moves_three_times_as_much():
-    """Our softmax moves 2.7 to 3.3 times the bytes of PyTorch's, in the same time to 5 %."""
+    """Our softmax moves three times, 2.7 to 3.3, the bytes of PyTorch's, in the same time to 5 %."""
     ours, theirs = _counted("three_kernel_attention")[1], _counted()[2]
     assert 2.7 < _moved(ours) / _moved(theirs) < 3.3 and close(ours["time"], theirs["time"], 0.05)
 
@@ -150,9 +150,9 @@ def our_softmax_is_within_a_tenth():
     assert 0.9 < _softmax(2048)["our_speed"] / _softmax(None)["speed"] < 1
 
 
-def nine_numbers_a_thread(most):
-    """With 1024 threads a row, 8192 numbers are no more than this many a thread, and 16,384 are more."""
-    assert 8192 / 1024 <= most < 16384 / 1024
+def nine_numbers_a_thread():
+    """With 1024 threads a row, 8192 numbers are no more than nine a thread, and 16,384 are more."""
+    assert 8192 / 1024 <= 9 < 16384 / 1024
 
 
 def blocks_of_1024_threads():
@@ -188,7 +188,7 @@ def the_floor_of_memory_is_higher():
 
 
 def above_the_floor_of_memory():
-    """At 512 the three lines lie an eighth above the floor, to 2 %; the gap grows up to 8192, to two thirds to 3 %."""
+    """At 512 the three lines lie 1/8 above the floor, to 2 %; the gap grows up to 8192, to two thirds within 0.03."""
     above = _above_the_floor()
     assert abs(above[512] - 1 / 8) < 0.02 and abs(above[8192] - 2 / 3) < 0.03
     assert all(above[n] < above[2 * n] for n in (512, 1024, 2048, 4096))

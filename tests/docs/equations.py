@@ -9,6 +9,7 @@ what that comes to.  A mark has the last word: an equation that ends in a marked
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, product, takewhile
 from math import e
 
@@ -39,6 +40,11 @@ class Equation:
 
 def equations(blocks):
     """All equations of a page, in their order."""
+    return computed(tuple(blocks))
+
+
+@cache
+def computed(blocks):
     once = Reader({"e": [e]})
     for block in blocks:
         once.read(block)

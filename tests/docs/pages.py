@@ -14,11 +14,15 @@ DOCS = ROOT / "docs"
 DRAWINGS = DOCS / "assets" / "drawings"
 FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
-BOX = re.compile(r"^( *)(?:!!!|\?\?\?\+?) ([\w-]+)")
+BOX = re.compile(r'^( *)(?:!!!|\?\?\?\+?) ([\w-]+)(?: "(.*)")?')
+SAYS = re.compile(r"""(?:caption|title|alt|label) *= *("[^"]*"|'[^']*')""")  # an option that a reader sees
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
 VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
+COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+COUNTS |= {"eleven": 11, "twelve": 12}
+MEASURED = re.compile(r"[\d.,½⅓⅔¼¾]+ ?[µ\w%/°×-]+")
 WORDS = r"\text", r"\mathrm", r"\operatorname", r"\textstyle"
 SIGNS = {
     r"\cdot": "·",
@@ -49,8 +53,8 @@ def blocks(page):
 
 
 def read(markdown):
-    """The blocks of a text in Markdown, without fences and list of references."""
-    text = FENCE.sub(lambda match: "\n" * match.group().count("\n"), markdown)
+    """The blocks of a text in Markdown, of fences the captions alone, without the list of references."""
+    text = FENCE.sub(lambda match: options(match.group()) + "\n" * match.group().count("\n"), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
     found, lines, box, indent = [], [], None, 0
 
@@ -69,6 +73,7 @@ def read(markdown):
         if opening:
             if opening[2] == "by-hand":
                 box, indent = number, len(opening[1]) + 4
+            found.append(Block(plain(opening[3] or ""), number, None))
             continue
         if line.strip():
             lines.append((number, line))
@@ -78,6 +83,11 @@ def read(markdown):
     return found
 
 
+def options(element):
+    """What a reader sees of the options of a fence, or of the attributes of an element of HTML."""
+    return "".join(f"{said[1:-1]} " for said in SAYS.findall(element.partition("\n")[0]))
+
+
 def drawn(path):
     """The words of a drawing on one line."""
     return " ".join(" ".join(ElementTree.parse(path).getroot().itertext()).split())
@@ -85,15 +95,26 @@ def drawn(path):
 
 def plain(text):
     """One block of Markdown as text: links are their words, values their numbers, formulas are read aloud."""
-    text = text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
-    text = re.sub(r"`([^`]*)`", lambda match: value(match[1]) if match[1].startswith("#!value ") else CODE, text)
+    text = re.sub(r"`([\d.,]+)`(?= ?[a-zA-Zµ%])", r"\1", text)
+    text = re.sub(r"`([^`]*)`", lambda match: code(match[1]), text)
+    text = unescape(text).replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
+    text = re.sub("[\u200b-\u200d\u2060\u00ad]", "", re.sub("[\u00a0\u2000-\u200a\u202f]", " ", text))
+    text = re.sub(rf"\b(?:{'|'.join(COUNTS)})(?=(?:fold| times)?<!-- =)", lambda word: str(COUNTS[word[0]]), text)
     text = re.sub(r"\$\$(.+?)\$\$|\$(.+?)\$", lambda match: spoken(match[1] or match[2]), text)
     text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\{claim=\w+\}", rf"{CLAIM}\1{CLAIM}", text)
-    text = PICTURE.sub("", text)
+    text = PICTURE.sub(lambda match: "" if "assets/drawings/" in match[2] else match[1], text)
     text = re.sub(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\([^)\s]+\)", r"\1", text)
     text = re.sub(r"\{ ?[.:#][^}]*\}", "", text)
-    text = re.sub(r"<(?!!--)/?\w[^>]*>", "", text)
+    text = re.sub(r"<(?!!--)/?\w[^>]*>", lambda match: options(match.group()), text)
+    text = re.sub(r"(?<![\w}])(_{1,2})([\d.,]+)\1(?!\w)", r"\2", text)
     return text.replace("*", "").replace("\\|", "|")
+
+
+def code(source):
+    """What stands for code: the number of a value, a number with a unit as it is, of all else a sign."""
+    if source.startswith("#!value "):
+        return value(source)
+    return source if MEASURED.fullmatch(source) else CODE
 
 
 def value(source):

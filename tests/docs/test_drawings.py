@@ -37,14 +37,19 @@ def computed(page):
     sure = {(each.line, start) for each in equations(found) if each.verdict == "holds" for start in each.numbers}
     typed = {match[0] for block in found for match in PLAIN.finditer(block.text) if (block.line, match.start()) in sure}
     quoted = {value for block in found for value in re.findall(f"{VALUE}([^{VALUE}]+){VALUE}", block.text)}
-    return typed | quoted | {quantity.split()[0] for quantity in known(page)}
+    return typed | quoted | {quantity.split()[0] for quantity in with_unit(page)}
+
+
+def with_unit(page):
+    """The numbers with a unit that are vouched for on a page."""
+    return {quantity for quantity in known(page, tuple(blocks(page))) if NUMBER.fullmatch(quantity)}
 
 
 @BY_DRAWING
 def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     written = " ".join(block.text for block in blocks(page))
     assert numbers(words) - numbers(drawn(drawing)) - numbers(written) == set()
-    assert set(NUMBER.findall(words)) - set(NUMBER.findall(labels(drawing))) - known(page) == set()
+    assert set(NUMBER.findall(words)) - set(NUMBER.findall(labels(drawing))) - with_unit(page) == set()
 
 
 @BY_DRAWING

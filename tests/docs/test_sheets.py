@@ -35,9 +35,15 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
     assert int(said) == sum(map(int, before)) - int(before[-1])
 
 
-def typed(sheet):
-    """The long numbers of a sheet that nothing computes there: three digits or more, or a decimal point."""
-    found = blocks(sheet)
+def strangers(sheet, found):
+    """The long numbers of a sheet that neither it computes nor its chapter has: three digits or more, or a point."""
+    chapters = CHAPTER.findall((DOCS / sheet).read_text(encoding="utf-8"))
+    there = {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
+    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(there)]
+
+
+def typed(found):
+    """The long numbers of these blocks that nothing computes in them."""
     sure = set(results(found))
     for block in found:
         for token in tokens(block.text):
@@ -50,6 +56,4 @@ def typed(sheet):
 
 @pytest.mark.parametrize("sheet", BOARDS)
 def test_a_long_number_stands_in_the_chapter(sheet):
-    chapters = CHAPTER.findall((DOCS / sheet).read_text(encoding="utf-8"))
-    there = {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
-    assert [number for number in typed(sheet) if {number, f"0{number}"}.isdisjoint(there)] == []
+    assert strangers(sheet, blocks(sheet)) == []

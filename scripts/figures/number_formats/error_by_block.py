@@ -7,8 +7,8 @@ from scripts.figures import plot
 
 ALT = (
     "Error in per cent, on a logarithmic axis, against how many numbers share a scale, up to the whole tensor; a "
-    "menu chooses the numbers. For Gaussian numbers the two lines of four-bit elements lie close together near ten "
-    "per cent, the one with finer scales rising with the block and the one with powers of two falling a little; the "
+    "menu chooses the numbers. For Gaussian numbers the two lines of four-bit elements lie close together, "
+    "the one with finer scales rising with the block and the one with powers of two falling a little; the "
     "two lines of eight-bit elements lie well below. With outlier channels, measured against the spread of the "
     "channels, both four-bit lines climb to more than half, the one with powers of two highest, while eight bits stay "
     "near a tenth or below it. With the mean subtracted all lines are back where they were for Gaussian numbers."

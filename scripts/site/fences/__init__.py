@@ -37,6 +37,7 @@ def fence(*known: str):
         @wraps(formatter)
         def guarded(self, body, kind, class_name, options, md, **kwargs):
             body = body.strip()
+            self.page.met[kind, body] += 1
             try:
                 if unknown := options.keys() - set(known):
                     there = ", ".join(known) or "none"
@@ -164,6 +165,7 @@ class Fences:
 
     def value(self, text: str, language: str, class_name: str, md) -> str:
         """One number; ``values`` has the grammar."""
+        self.page.met["value", text] += 1
         try:
             question = values.parse(text)
             if question.snippet:

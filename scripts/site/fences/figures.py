@@ -38,7 +38,7 @@ class Figure:
 
 def paths(root: Path) -> dict[str, Path]:
     """Where the script of each figure lies: in the folder of the first chapter that shows it."""
-    return {path.stem: path for path in sorted((root / "scripts" / "figures").glob("*/*.py"))}
+    return {path.stem: path for path in sorted((root / "scripts" / "figures").glob("*/[!.]*.py"))}
 
 
 def load(name: str, root: Path) -> Figure:

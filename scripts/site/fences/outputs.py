@@ -9,12 +9,12 @@ from html import escape
 from pathlib import Path
 
 from scripts.records import TABLE, Missing, Outcome, Record, RecordError
+from scripts.records.printed import plain
 from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
 TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def cell_html(record: Record | None, name: str, tag: str) -> str:
@@ -38,7 +38,7 @@ def output_html(output: dict, mark: str) -> str:
 
 def text_html(text: str, mark: str) -> str:
     # No tabindex here: the page's script adds one to what really scrolls sideways.
-    return f'<pre class="hb-output" data-record="{mark}"><samp>{escape(ANSI.sub("", text).rstrip())}</samp></pre>'
+    return f'<pre class="hb-output" data-record="{mark}"><samp>{escape(plain(text).rstrip())}</samp></pre>'
 
 
 def table_html(table: dict, mark: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from mkdocs.exceptions import PluginError
@@ -14,7 +15,15 @@ from scripts.records import Missing, Reader, RecordError
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
-LINKED = re.compile(r"snippets/(\w+)\.ipynb")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+LINKED = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
+SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
+LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
+FORGED = re.compile(
+    r"<(?:pre|code|samp|kbd|listing|xmp|textarea|script|style|iframe|object|embed|svg)\b"
+    r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|claim|suite)\b",
+    re.IGNORECASE,
+)
 
 
 class FenceError(SuperFencesException, InlineHiliteException, PluginError):
@@ -36,6 +45,7 @@ class Page:
     quoted: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
+    met: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often a fence of that kind and body has come
 
     def url_to(self, address: str) -> str:
         return get_relative_url(address, self.url)
@@ -44,16 +54,33 @@ class Page:
         return self.url_to(f"snippets/{snippet}/")
 
     def fail(self, kind: str, body: str, why: object) -> FenceError:
-        """An error that begins with the line of the fence of that kind and body: Markdown tells a fence no line."""
+        """An error that begins with the line of the fence of that kind and body that came last.
+
+        Markdown tells a fence no line, but brings the fences in the order in which they stand.
+        """
         if kind == "value":
-            place = re.search(r"`#!value\s+" + r"\s+".join(map(re.escape, body.split())), self.text)
+            pattern = r"`#!value\s+" + r"\s+".join(map(re.escape, body.split())) + r"\s*`"
         else:
-            place = re.search(rf"^.*[`~]{{3}}[ {{.]*{kind}\b.*\n\s*{re.escape(body)}\s*$", self.text, re.MULTILINE)
-        return self.fail_at(place, why)
+            pattern = rf"^.*[`~]{{3}}[ {{.]*{kind}\b.*\n\s*{re.escape(body)}\s*$"
+        text = without(COMMENT, self.text)
+        places = [*re.finditer(pattern, without(LITERAL, text) if kind == "value" else text, re.MULTILINE)]
+        came = max(self.met[kind, body], 1)
+        return self.fail_at(places[min(came, len(places)) - 1] if places else None, why)
 
     def fail_at(self, place: re.Match | None, why: object) -> FenceError:
         line = f"line {self.first_line + self.text.count(chr(10), 0, place.start())}: " if place else ""
         return FenceError(f"{line}{why}")
+
+    def refuse_forged(self) -> None:
+        """Code, outputs, values and claims come from fences alone: HTML that could be taken for them is refused.
+
+        Raises:
+            FenceError: for the first such HTML, class or attribute.
+        """
+        forged = FORGED.search(without(SPAN, self.text))
+        if forged:
+            why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
+            raise self.fail_at(forged, why)
 
     def check(self, html: str, reader: Reader) -> None:
         """Every number has its record shown on the page, every quoted symbol was executed by a record that is shown or
@@ -65,23 +92,25 @@ class Page:
         for name, value in self.valued.items():
             if name not in self.shown:
                 why = f"a number of {name} is quoted, and no run or figure here says where it ran"
+                self.met["value", value] = 1
                 raise self.fail("value", value, why)
-        if "{claim=" in CODE.sub("", html):
-            place = re.search(r"\{claim=(?![a-z]\w*\})|\{claim=", self.text)
+        if left := re.search(r"\{claim=\w*", CODE.sub("", html)):
+            place = re.search(rf"{left[0]}(?!\w)", self.text)
             raise self.fail_at(place, "a claim is marked `[words]{claim=name}`, in one paragraph")
         if TURNED.search(html):
             place = re.search(r"""\{claim=\w+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a claim is set as an opening one: put it inside")
         if self.quoted:
-            self.check_quoted(reader)
+            self.check_quoted(reader, set(LINKED.findall(without(COMMENT, html))))
 
-    def check_quoted(self, reader: Reader) -> None:
+    def check_quoted(self, reader: Reader, linked: set[str]) -> None:
         executed: set[str] = set()
-        for snippet in sorted(self.shown | set(LINKED.findall(self.text))):
+        for snippet in sorted(self.shown | linked):
             try:
                 record, fault = reader.look(snippet)
             except RecordError as error:
-                raise self.fail_at(re.search(rf"snippets/{snippet}\.ipynb", self.text), error) from error
+                place = re.search(rf"snippets/{snippet}\.ipynb", without(COMMENT, self.text))
+                raise self.fail_at(place, error) from error
             if isinstance(fault, Missing):
                 return
             executed |= record.executed if record else set()
@@ -89,3 +118,8 @@ class Page:
             if not any(ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed):
                 why = f"{name} is quoted, and no record that this page shows or links has executed it"
                 raise self.fail("source", name, why)
+
+
+def without(part: re.Pattern, text: str) -> str:
+    """The text with blanks in place of such parts: each place in it stays where it was."""
+    return part.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)

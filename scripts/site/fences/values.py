@@ -26,7 +26,7 @@ from types import ModuleType
 from scripts.records import Record
 
 WORD = re.compile(r'(?:[^\s"(]|"[^"]*"|\([^()]*\))+')  # a blank in quotes or parentheses ends no word
-FORMAT = re.compile(r",?(?:\.\d+)?[defg]")
+FORMAT = re.compile(r",?(?:\.[0-9])?[defg]")  # no fill: 9<9.2f would print 0.33 as 0.3399999
 DIVIDE = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 MULTIPLY = {"m": 1e3, "u": 1e6, "n": 1e9, "%": 100}
 EXTREMES = {"": None, "least": min, "most": max}
@@ -76,8 +76,8 @@ def parse(text: str) -> Question:
     words = WORD.findall(text)
     extreme = words.pop(0) if words and words[0] in EXTREMES else ""
     wanted = "`#!value snippet.table.column key=value … FORMAT` is wanted"
-    if len(words) < 2:
-        raise ValueFault(wanted)
+    if len(words) < 2 or "".join(text.split()) != "".join("".join(each.split()) for each in WORD.findall(text)):
+        raise ValueFault(wanted)  # a quote or a parenthesis that nothing closes belongs to no word
     address, *between, format_spec = words
     if not FORMAT.fullmatch(format_spec):
         raise ValueFault(f"{format_spec} is no format, such as d, .1f or ,.0f; {wanted}")

@@ -11,7 +11,7 @@ TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
 def terms(docs: Path) -> dict[str, str]:
     """term -> explanation, in plain words, of the terms that are explained on hover."""
     text = (docs / "glossary.md").read_text(encoding="utf-8").partition("## Terms\n")[2].partition("\n## ")[0]
-    return {term: re.sub(r" Chapter \d+\.$", "", said.replace("`", "")) for term, said in TERM.findall(text)}
+    return {term: re.sub(r" Chapter \d+\.$|<!--.*?-->|`", "", said) for term, said in TERM.findall(text)}
 
 
 def abbreviations(docs: Path) -> str:

@@ -49,7 +49,10 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
         file = docs / "chapters" / f"{name}.md"
         if not file.is_file():
             raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}.md")
-        text = file.read_text(encoding="utf-8")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise PluginError(f"docs/chapters/{name}.md is not UTF-8: byte {error.start} cannot be read") from error
         found.append(Chapter(name, number, part, title(text), text))
     return found
 

@@ -527,6 +527,36 @@ def test_a_module_that_changes_what_others_do_is_refused(rooms, file, line):
 @pytest.mark.parametrize(
     "line",
     [
+        "def patch():\n    math.sqrt = abs\npatch()",
+        "done = setattr(math, 'sqrt', abs)",
+        "done = [setattr(math, 'sqrt', abs)]",
+        "def late(then=setattr(math, 'sqrt', abs)): pass",
+        "if setattr(math, 'sqrt', abs): pass",
+        "assert not setattr(math, 'sqrt', abs)",
+        "@math.register\ndef late(): pass",
+        "class Late(metaclass=math.Kind): pass",
+        "with math.patched: pass",
+    ],
+)
+@pytest.mark.parametrize("package", ["__init__.py", "deep/__init__.py"])
+def test_a_package_that_calls_something_is_refused(rooms, package, line):
+    """It runs before each module in it, and no run depends on what it defines."""
+    rooms.files[package] = f"import math\n{line}\n"
+    with pytest.raises(RecordError, match=r"(?s)kernels.*which no record would notice"):
+        rooms.library()
+
+
+def test_a_package_may_import_and_define(rooms):
+    rooms.files["__init__.py"] = (
+        "try:\n    import math\nexcept ImportError as error:\n    raise ImportError(str(error)) from error\n"
+        "NAMES = {'a': 'b'}\n\n\ndef __getattr__(name):\n    return sorted(NAMES)\n"
+    )
+    rooms.library()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
         "import kernels",
         "import kernels.base as base",
         "from kernels import base",

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 from scripts import records
+from scripts.records import printed
 from scripts.records.recorded import write
 
 # Cells
@@ -195,6 +196,29 @@ def test_a_record_edited_by_hand_is_refused_by_name(house, old, new):
         house.read("chain")
 
 
+def test_a_record_with_a_huge_output_is_refused_by_name(house):
+    house.pretend("chain")
+    notebook = nbformat.read(house.path("chain"), as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "functions").outputs[0].text = "x" * 200_000
+    write(house.path("chain"), notebook)
+    with pytest.raises(
+        records.Stale, match=r"cell functions of the record of chain left an output .* show less; run it"
+    ):
+        house.read("chain")
+
+
+@pytest.mark.parametrize(
+    "steering",
+    [
+        "\x1b[31m", "\x1b[1;38;5;9m", "\x1b[2K", "\x1b[3A", "\x1b[?25l", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\",
+        "\x1bPq\x1b\\", "\x1b(B", "\x1bc", "\x9b31m", "\x00", "\x07", "\x08", "\r", "\x7f",
+    ],
+)  # fmt: skip
+def test_what_steers_a_terminal_is_no_part_of_an_output(steering):
+    kept = [{"text": f"a{steering}b\tc\n", "count": 1}]
+    assert printed.plain(kept) == [{"text": "ab\tc\n", "count": 1}]
+
+
 @pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.99])
 def test_a_truncated_record_is_refused_by_name(house, share):
     house.pretend("chain")
@@ -292,7 +316,7 @@ from scripts.records import METADATA
 from scripts.records.recorded import write
 path = Path("snippets/chapter/chain.record.ipynb")
 notebook = nbformat.read(path, as_version=4)
-notebook.cells[1].outputs = [nbformat.v4.new_output("stream", text="new " * 500_000)]
+notebook.cells[1].outputs = [nbformat.v4.new_output("stream", text="new " * 40_000) for _ in range(13)]
 notebook.metadata[METADATA]["gpu"] = "new"
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -350,3 +374,37 @@ def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(house, monkeypa
 def test_a_record_is_an_ordinary_notebook(house):
     house.pretend("chain")
     nbformat.validate(json.loads(house.path("chain").read_text()), version=4)
+
+
+LATIN_1 = "\xe9 = 1\n".encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(LATIN_1, " is not UTF-8: its byte 0"), (b"x = 1\ny = (\n", ", line 2: "), (b"x = 1\x00\n", ".*null")],
+    ids=["latin-1", "syntax", "NUL"],
+)
+def test_a_module_that_is_no_python_is_named_in_a_sentence(house, content, said):
+    before = (house.root / "kernels/base.py").read_bytes()
+    (house.root / "kernels/base.py").write_bytes(content)
+    with pytest.raises(records.RecordError, match=f"kernels/base.py{said}"):
+        house.reader().library  # noqa: B018
+    (house.root / "kernels/base.py").write_bytes(before)
+    assert house.reader().library.at("kernels.base:double")
+
+
+def test_a_snippet_that_is_not_utf_8_is_named_in_a_sentence(house):
+    (house.root / "snippets/chapter/chain.py").write_bytes(LATIN_1)
+    with pytest.raises(records.RecordError, match=r"snippets/chapter/chain\.py is not UTF-8: its byte 0"):
+        house.reader().faults()
+
+
+@pytest.mark.parametrize("name", [".#base.py", "._base.py"])
+def test_a_file_that_an_editor_keeps_for_itself_is_none_of_ours(house, name):
+    before = house.reader().names()
+    for room in ("kernels", "snippets/chapter"):
+        (house.root / room / name).symlink_to("nobody@nowhere") if "#" in name else (
+            house.root / room / name
+        ).write_bytes(b"\x00\x05\x16\xff")
+    house.reader().library.at("kernels.base:double")
+    assert house.reader().names() == before

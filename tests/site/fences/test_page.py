@@ -103,3 +103,60 @@ def test_a_quotation_mark_behind_a_claim_stops_the_build(house):
     house.checked('He said "one, [two."]{claim=ab}')
     with pytest.raises(FenceError, match="line 2: a closing quotation mark behind a claim"):
         house.checked('First.\nHe said "one, [two.]{claim=ab}"')
+
+
+@pytest.mark.parametrize("hidden", ["<!-- ../snippets/first.ipynb -->", "<!-- [run](../snippets/first.ipynb) -->"])
+def test_a_comment_vouches_for_nothing(house, hidden):
+    with pytest.raises(FenceError, match=QUOTED):
+        house.checked(f"{hidden}\n\n{source('kernels.state:State')}")
+    house.shelf.record, house.shelf.fault = None, Missing("not yet")
+    with pytest.raises(FenceError, match=QUOTED):
+        house.checked(f"{hidden}\n\n{source('kernels.state:LIMIT')}")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "<pre>x = 1</pre>",
+        "<PRE\n>x</PRE>",
+        'Say <code style="white-space:pre">x</code>.',
+        '<div style="white-space: pre">x</div>',
+        '<div class="hb-output">x</div>',
+        "Words.\n{ .hb-run }",
+        '<p data-quote="three_matmuls:shapes">x</p>',
+        "Words.\n{ data-record=x }",
+        "<samp>3.2 ms</samp>",
+        "<script>1</script>",
+        "`a ` <pre>x</pre> ` b`",
+        "`a\n<pre>x</pre>\n`",
+    ],
+)
+def test_html_that_could_be_taken_for_a_quotation_is_refused(house, forged):
+    house.page.text = f"One.\n\n{forged}\n"
+    with pytest.raises(FenceError, match=r"^line [34]: .* is typed on the page"):
+        house.page.refuse_forged()
+
+
+@pytest.mark.parametrize("text", ["`<pre>` and ``a `<code>` b``", '<div class="hb-sheet" markdown>', "a < b, <br>"])
+def test_other_html_is_none_of_that(house, text):
+    house.page.text = text
+    house.page.refuse_forged()
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("source kernels.state:Nothing\n\n``` source\nkernels.state:Nothing\n```\n", 3),
+        ("<!--\n``` source\nkernels.state:Nothing\n```\n-->\n\n``` source\nkernels.state:Nothing\n```\n", 7),
+        ('``` figure {caption="Two."}\nbars\n```\n\n``` figure\nbars\n```\n', 5),
+        ("first.times.time n=3\n\n``` `#!value first.times.time n=3 .1f` ```\n\n`#!value first.times.time n=3 .1f`", 5),
+        ("<!-- `#!value first.times.time n=3 .1f` -->\n\n`#!value first.times.time n=3 .1f`", 3),
+    ],
+)
+def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(house, text, line):
+    assert house.refused(text).startswith(f"line {line}: ")
+
+
+def test_a_claim_that_is_not_marked_as_one_is_named_by_its_line(house):
+    with pytest.raises(FenceError, match=r"^line 3: "):
+        house.checked("[words]{claim=first}\n\nwords {claim=second}\n")
