@@ -82,7 +82,7 @@ def test_the_reader_finds_the_mask_and_the_price_of_a_stride(open_piece):
     piece = open_piece("program")
     told = piece.locator(".hb-live__told")
     assert "128 bytes and touch 4 sectors" in told.inner_text()
-    stride = piece.get_by_label("Stride")
+    stride = piece.get_by_role("slider", name="Stride")
     for _ in range(7):
         stride.press("ArrowRight")
     assert "12.5 %" in told.inner_text()
