@@ -56,16 +56,6 @@ def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
     assert "a twelfth" in labels and round(REGISTERS_CLOCK / SHARED_CLOCK) == 12
 
 
-def test_the_drawn_tile_is_fed_by_two_rows_and_two_columns():
-    drawing = ElementTree.parse(DRAWINGS / "tile.svg")
-    marked = {
-        grid.get("data-what"): sum("data-marked" in cell.attrib for cell in grid)
-        for grid in drawing.iter()
-        if grid.get("data-what")
-    }
-    assert marked == {"first": 8, "second": 8, "product": 4}
-
-
 def test_the_figure_levels_off_where_the_ridges_are():
     edges = [2 * PEAK / chip("shared memory bandwidth"), 2 * PEAK / HBM]
     for trace, edge in zip(tile_reuse.figure().data, edges, strict=True):
