@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { backward, forward, hidden, left, programs } from "./flash.model.js";
 import { Refused } from "./frame.js";
-import { menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
 import { output } from "./stream.model.js";
 
 const start = {
@@ -24,21 +24,14 @@ const start = {
 
 const MOST = 12; // words
 
-/** Rows of two numbers. @param {string} name @param {string} text */
-function rows(name, text) {
-  const all = numbers(name, text, { least: -100, most: 100, count: [2, 2 * MOST] });
-  if (all.length % 2) throw new Refused(`${name}: ${all.length} numbers; each row has two.`);
-  return all.filter((_, i) => i % 2 === 0).map((x, row) => [x, all[2 * row + 1]]);
-}
-
 /** @param {S} state @returns {Problem} */
 function problemOf(state) {
-  const [q, k, v, dout] = [rows("Queries", state.queries), rows("Keys", state.keys), rows("Values", state.values), rows("dO", state.douts)];
+  const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
+  const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
   if (v.length !== k.length) throw new Refused(`Values: ${v.length} rows for ${k.length} keys; each key has one.`);
   if (dout.length !== q.length) throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
-  for (const block of [state.blockQ, state.blockK]) if (!(block >= 1 && block <= MOST)) throw new Refused(`A block holds 1 to ${MOST} rows.`);
-  const { blockQ, blockK, causal, forget } = state;
-  return { q, k, v, dout, blockQ, blockK, causal, forget, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
+  const [blockQ, blockK] = [whole("Queries a block", state.blockQ, 1, MOST), whole("Keys a block", state.blockK, 1, MOST)];
+  return { q, k, v, dout, blockQ, blockK, causal: state.causal, forget: state.forget, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
 }
 
 /** @param {S} state */
@@ -78,7 +71,8 @@ function drawing(state) {
   const inside = (/** @type {number} */ query, /** @type {number} */ key, /** @type {boolean} */ masked, /** @type {boolean} */ now) => {
     const [x, y] = [x0 + key * cell, y0 + query * cell];
     if (masked && !state.forget && hidden(problem, query, key)) {
-      return svg`<path class="soft stroke thin" d=${`M${x + cell * 0.35} ${y + cell * 0.35} l${cell * 0.3} ${cell * 0.3} m0 ${-cell * 0.3} l${-cell * 0.3} ${cell * 0.3}`} />`;
+      const [from, size] = [cell * 0.35, cell * 0.3];
+      return svg`<path class="soft stroke thin" d=${`M${x + from} ${y + from} l${size} ${size} m0 ${-size} l${-size} ${size}`} />`;
     }
     if (!now || query >= q.length) return nothing;
     const product = key < k.length ? q[query][0] * k[key][0] + q[query][1] * k[key][1] : 0;
@@ -112,40 +106,38 @@ function described(state) {
   return `${visited} of ${all} tiles are visited, ${masked} need a mask, ${grid - all} ${grid - all === 1 ? "is" : "are"} never read.`;
 }
 
-/** @param {number[]} row */
-const pair = (row) => `[${row.map((x) => shown(x, 2)).join(", ")}]`;
-
 /** What the programs keep, a row for each query or key. @param {S} state */
 function kept(state) {
   const problem = problemOf(state);
   const right = { ...problem, forget: false };
   const owned = state.pass === "dkdv" ? problem.k : problem.q;
   const name = (/** @type {number} */ row) => `${state.pass === "dkdv" ? "k" : "q"}${row + 1}`;
-  const truth = (/** @type {number[]} */ row) => (state.forget ? [pair(row)] : []);
+  const truth = (/** @type {number[]} */ row) => (state.forget ? [vector(row)] : []);
   const more = state.forget ? ["should become"] : [];
   if (state.pass === "forward") {
     const [states, ends] = [forward(problem, state.step), forward(right, Infinity)];
     const before = forward(problem, state.step - 1);
     const rescaled = states.map(({ seen, factor }, row) => (before[row].seen > 0 && seen > before[row].seen ? `× ${shown(factor)}` : "–"));
     const cells = states.map((each, row) =>
-      [name(row), shown(each.max / Math.LN2), shown(each.sum), pair(each.blend), pair(output(each)), ...truth(output(ends[row])), rescaled[row]]);
+      [name(row), shown(each.max / Math.LN2), shown(each.sum), vector(each.blend), vector(output(each)), ...truth(output(ends[row])), rescaled[row]]);
     return table("What each query has", ["", "maximum", "sum", "blend", "output", ...more, "rescaled by"], cells);
   }
-  const [sums, ends] = [backward(state.pass === "dq" ? "dq" : "dkdv", problem, state.step), backward(state.pass === "dq" ? "dq" : "dkdv", right, Infinity)];
+  const pass = state.pass === "dq" ? "dq" : "dkdv";
+  const [sums, ends] = [backward(pass, problem, state.step), backward(pass, right, Infinity)];
   const scaled = (/** @type {number[]} */ row) => row.map((x) => x * Math.SQRT1_2);
   if (state.pass === "dq") {
     const known = left(problem);
     const cells = owned.map((_, row) =>
-      [name(row), shown(known[row].lse / Math.LN2), shown(known[row].delta), pair(sums.dq[row]), pair(scaled(sums.dq[row])), ...truth(scaled(ends.dq[row]))]);
+      [name(row), shown(known[row].lse / Math.LN2), shown(known[row].delta), vector(sums.dq[row]), vector(scaled(sums.dq[row])), ...truth(scaled(ends.dq[row]))]);
     return table("What each query has", ["", "lse", "D", "dS K", "dQ", ...more], cells);
   }
-  const cells = owned.map((_, row) => [name(row), pair(sums.dv[row]), pair(sums.dk[row]), pair(scaled(sums.dk[row])), ...truth(scaled(ends.dk[row]))]);
+  const cells = owned.map((_, row) => [name(row), vector(sums.dv[row]), vector(sums.dk[row]), vector(scaled(sums.dk[row])), ...truth(scaled(ends.dk[row]))]);
   return table("What each key has", ["", "dV", "dSᵀ Q", "dK", ...more], cells);
 }
 
 /** A text of so many rows: the first as they are, the others at random. @param {string} text @param {number} count @param {() => number[]} random */
 function resized(text, count, random) {
-  const old = rows("Rows", text);
+  const old = pairs("Rows", text, MOST);
   return Array.from({ length: count }, (_, i) => (old[i] ?? random()).join(" ")).join(", ");
 }
 
@@ -156,13 +148,18 @@ function view(state, set) {
     const { queries, keys, values, douts } = state;
     const row = () => [small(), small()];
     const value = (first = Math.floor(Math.random() * 11)) => [first, 10 - first];
-    set({ queries: resized(queries, count, row), keys: resized(keys, count, row), values: resized(values, count, value), douts: resized(douts, count, row) });
+    set({
+      queries: resized(queries, count, row),
+      keys: resized(keys, count, row),
+      values: resized(values, count, value),
+      douts: resized(douts, count, row),
+    });
   };
   const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
   return html`
     <div class="hb-live__row">
       ${menu("Pass", state.pass, (pass) => again({ pass }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
-      ${slider("Words", rows("Queries", state.queries).length, words, { min: 1, max: MOST })}
+      ${slider("Words", pairs("Queries", state.queries, MOST).length, words, { min: 1, max: MOST })}
       ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
       ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
     </div>
@@ -185,12 +182,16 @@ function told(state) {
   const all = described(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
   if (state.step <= 0) return `Every program is about to begin, side by side with the others: ${all}`;
-  if (state.pass !== "forward") return state.step < steps(state) ? `${sentence} Each sum grows in one program alone, so two runs agree bit for bit.` : `${sentence} Each sum is complete; times 1/√2 it is the gradient.`;
+  if (state.pass !== "forward") {
+    if (state.step < steps(state)) return `${sentence} Each sum grows in one program alone, so two runs agree bit for bit.`;
+    return `${sentence} Each sum is complete.`;
+  }
   const problem = problemOf(state);
   const [now, before] = [forward(problem, state.step), forward(problem, state.step - 1)];
   const moved = now.findIndex((each, row) => each.max > before[row].max && before[row].seen > 0);
   if (moved < 0) return `${sentence} No maximum has moved, so nothing was rescaled.`;
-  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(before[moved].max / Math.LN2)} to ${shown(now[moved].max / Math.LN2)}: what it had kept is worth ${shown(now[moved].factor)} of it.`;
+  const [from, to] = [before[moved].max / Math.LN2, now[moved].max / Math.LN2];
+  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it had kept is worth ${shown(now[moved].factor)} of it.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */

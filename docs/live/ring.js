@@ -1,7 +1,7 @@
 // Rings of tiles in shared memory: who fills, who reads, who waits for which phase of which barrier.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { menu, shown, slider } from "./parts.js";
+import { menu, shown, slider, whole } from "./parts.js";
 import { busy, simulate } from "./ring.model.js";
 
 const start = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
@@ -23,9 +23,6 @@ const TENSORS = ["K", "V"];
 /** @param {S} state */
 function run(state) {
   const { stages, consumers, copy, product, softmax, bug } = state;
-  const whole = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number} */ least, /** @type {number} */ most) => {
-    if (!(Number.isInteger(value) && value >= least && value <= most)) throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
-  };
   whole("Stages", stages, 1, 4);
   whole("Consumers", consumers, 1, 3);
   whole("Copy", copy, 0, 4096);
@@ -54,11 +51,12 @@ function rings(state) {
   const place = (/** @type {import("./ring.model.js").Tensor} */ tensor, /** @type {number} */ index, /** @type {number} */ y) => {
     const { holds, arriving, full, free } = now.rings[tensor][index];
     const x = 28 + index * 114;
+    const role = tensor === "K" ? "key" : "value";
     const readers = reads.filter((bar) => bar.tensor === tensor && bar.use % state.stages === index);
     const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "empty";
     const late = readers.find(({ use }) => use !== holds);
-    return svg`${holds >= 0 ? svg`<rect class="${tensor === "K" ? "key" : "value"} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
-      <rect class="${late ? "accent" : tensor === "K" ? "key" : "value"} stroke ${holds >= 0 || late ? "" : "thin dashed"}" x=${x} y=${y} width="106" height="78" />
+    return svg`${holds >= 0 ? svg`<rect class="${role} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
+      <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashed"}" x=${x} y=${y} width="106" height="78" />
       <text class="ink" x=${x + 8} y=${y + 22}>${text}</text>
       <text class="end accent" x=${x + 100} y=${y + 22}>${readers.map(({ consumer }) => `c${consumer}`).join(" ")}</text>
       <text class="small soft" x=${x + 8} y=${y + 46}>full</text><text class="end ink" x=${x + 100} y=${y + 46}>${full.phases & 1}</text>
@@ -85,7 +83,8 @@ function workers(state) {
     return next.start > now.at ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}` : `${does[next.kind]}, use ${next.use}`;
   };
   const [first, ...others] = now.waits;
-  const lines = others.map((wait, consumer) => `Consumer ${consumer} ${wait && !bars.some((bar) => bar.consumer === consumer && bar.end > now.at && bar.start <= now.at) ? waited(wait) : work(consumer)}.`);
+  const works = (/** @type {number} */ consumer) => bars.some((bar) => bar.consumer === consumer && during(now.at)(bar));
+  const lines = others.map((wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`);
   return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
@@ -150,7 +149,9 @@ function told(state) {
   const wrong = bars.find((bar) => bar.wrong && during(now.at)(bar));
   const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
   const there = !place || place.holds === wrong.use ? "is overwritten meanwhile" : place.holds < 0 ? "is not filled" : `holds use ${place.holds}`;
-  const read = wrong ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. ` : "";
+  const read = wrong
+    ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
+    : "";
   if (now === moments[moments.length - 1]) return read + ending(state);
   if (read) return read;
   const news = notes.filter((note) => note.at === now.at);
@@ -160,10 +161,18 @@ function told(state) {
   if (freed) {
     const next = freed.use + state.stages;
     const asks = news.some(({ what, tensor, use }) => what === "asked" && tensor === freed.tensor && use === next);
-    return `${["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1]} read use ${freed.use} of ${freed.tensor}: free of place ${freed.use % state.stages} ends phase ${phase(freed.use)}${asks ? `, for which the producer waited, and it asks for use ${next}` : ""}.`;
+    const all = ["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1];
+    const ended = `free of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
+    return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `, for which the producer waited, and it asks for use ${next}` : ""}.`;
   }
-  if (full) return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${phase(full.use)}, and who waits for bit ${phase(full.use)} may read.`;
-  if (now.at === 0) return `At first all tiles are free, though nobody has said so: the producer waits for the bit 1 of a new barrier and passes, ${state.stages === 1 ? "once" : `${state.stages} times`} in each ring.`;
+  if (full) {
+    const bit = phase(full.use);
+    return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, and who waits for bit ${bit} may read.`;
+  }
+  if (now.at === 0) {
+    const times = state.stages === 1 ? "once" : `${state.stages} times`;
+    return `At first all tiles are free, though nobody has said so: the producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
+  }
   const [next] = bars.filter(({ start, kind }) => start === now.at && kind !== "copy");
   if (!next) return `Clock ${now.at}: nothing has become full or free.`;
   const does = { scores: "multiplies queries by keys", output: "blends values", softmax: "does softmax", copy: "" }[next.kind];
