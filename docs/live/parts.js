@@ -29,6 +29,25 @@ export function number(name, text, { least = -Infinity, most = Infinity, whole =
   return value;
 }
 
+/**
+ * Rows of two numbers each.
+ * @param {string} name @param {string} text @param {number} most rows
+ */
+export function pairs(name, text, most) {
+  const all = numbers(name, text, { least: -100, most: 100, count: [2, 2 * most] });
+  if (all.length % 2) throw new Refused(`${name}: ${all.length} numbers; each row has two.`);
+  return Array.from({ length: all.length / 2 }, (_, row) => all.slice(2 * row, 2 * row + 2));
+}
+
+/** A whole number within bounds, or a refusal that names it. @param {string} name @param {number} value @param {number} least @param {number} most */
+export function whole(name, value, least, most) {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
+}
+
+/** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
+export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
+
 /** A number for a reader: a true minus, ∞, and no more digits than asked for. @param {number} value @param {number} [digits] */
 export function shown(value, digits = 3) {
   if (Number.isNaN(value)) return "NaN";

@@ -5,7 +5,6 @@ from math import log2
 
 import pytest
 
-from scripts.figures.flash_attention import tile_order
 from tests.docs.pages import DOCS
 from tests.docs.tables import numbers, table
 from tests.docs.three_words import AT_THE_BOARD, K, Q, S, V, blend, dot
@@ -71,8 +70,3 @@ def test_the_shares_on_the_sheet_are_the_boards():
     (line,) = [line for line in (DOCS / SHEET).read_text().splitlines() if "P by rows" in line]
     shares = line.partition("P by rows")[2].partition(". dP")[0]
     assert numbers(shares) == list(chain.from_iterable(AT_THE_BOARD))
-
-
-def test_causal_the_figure_visits_36_tiles_of_64():
-    at = tile_order.visits("queries", True)
-    assert len(at) == 36 and max(at.values()) == tile_order.BLOCKS

@@ -4,32 +4,9 @@ import pytest
 
 from kernels.bench.cost import attention_flops, requested_bytes
 from scripts import records
-from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes, tile_order
+from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose, points, visible
-
-
-@pytest.mark.parametrize("owns, causal", tile_order.PASSES.values())
-def test_tiles_are_visited_once_and_causal_ones_up_to_the_diagonal(owns, causal):
-    at = tile_order.visits(owns, causal)
-    blocks = tile_order.BLOCKS
-    assert len(at) == (blocks * (blocks + 1) // 2 if causal else blocks**2)
-    assert all(j <= i for i, j in at) or not causal
-    for block in range(blocks):  # each program visits one tile a step, without a pause
-        mine = sorted(when for (i, j), when in at.items() if (i if owns == "queries" else j) == block)
-        assert mine == list(range(1, len(mine) + 1))
-
-
-@pytest.mark.parametrize("name", tile_order.PASSES)
-def test_a_step_shows_what_was_visited_in_the_chosen_pass(name):
-    figure = tile_order.figure()
-    choose(figure, "Pass", name)
-    (grid,) = visible(figure)
-    for step in range(1, tile_order.BLOCKS + 1):
-        choose(figure, "Step", str(step))
-        for (i, j), when in tile_order.visits(*tile_order.PASSES[name]).items():
-            assert (grid.text[i][j] != "") == (when <= step)
-            assert grid.z[i][j] is not None
 
 
 def test_bytes_asked_for_and_counted():

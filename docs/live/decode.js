@@ -1,0 +1,243 @@
+// One step of decode: a token is appended to its page, programs share the blocks of the past, their parts are merged.
+import { html, nothing, svg } from "lit-html";
+import { merged, partOf, placeOf, shares } from "./decode.model.js";
+import { Refused } from "./frame.js";
+import { button, menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+
+const start = {
+  query: "1 1",
+  keys: "0 0, 1 0, 1 1, 0 1",
+  values: "9 0, 0 9",
+  a: 4,
+  b: 1,
+  page: 2,
+  block: 2,
+  programs: 3,
+  wrong: "none",
+  board: true,
+  step: 5,
+};
+
+/** @typedef {typeof start} S */
+
+const MOST = { a: 12, b: 8, programs: 6, block: 8 };
+/** @type {[string, string][]} */
+const WRONG = [["none", "as it should be"], ["average", "average the parts"], ["causal", "is_causal, aligned top left"]];
+const PAGES = [[6, 1, 2, 9, 0, 11, 4, 7], [5, 3, 10, 8]]; // which pages are free for A, and for B, in the order in which they are taken
+const ROLES = ["key", "value"];
+const DUTIES = [
+  "Append the new key and value.",
+  "Load the query. It stays.",
+  "Let keys and values stream past.",
+  "Take each block into maximum, sum and blend.",
+  "Divide by the sum, write one row.",
+];
+
+/** Both sequences, whose tokens take the rows that are given in turn, and who reads what. @param {S} state */
+function problem(state) {
+  const [query] = pairs("Query", state.query, 1);
+  const keys = pairs("Keys", state.keys, 16);
+  const values = pairs("Values", state.values, 16);
+  const lengths = [whole("Tokens of A", state.a, 1, MOST.a), whole("Tokens of B", state.b, 0, MOST.b)];
+  if (![2, 4, 8].includes(state.page)) throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
+  if (!WRONG.some(([value]) => value === state.wrong)) throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
+  const block = whole("Keys a block", state.block, 1, MOST.block);
+  const parts = shares(lengths, block, whole("Programs", state.programs, 1, MOST.programs));
+  const sequences = lengths.map((length) => ({
+    keys: Array.from({ length }, (_, i) => keys[i % keys.length]),
+    values: Array.from({ length }, (_, i) => values[i % values.length]),
+  }));
+  return { query, lengths, sequences, parts, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
+}
+
+/** @param {{count: number}[]} parts */
+const blocksOf = (parts) => parts.reduce((sum, { count }) => sum + count, 0);
+
+/** The blocks of the program that has most. @param {S} state */
+function longest(state) {
+  const { parts } = problem(state);
+  return Math.max(...Array.from({ length: state.programs }, (_, program) => blocksOf(parts.filter((part) => part.program === program))));
+}
+
+/** Append, load, the blocks, write, merge. @param {S} state */
+const steps = (state) => 2 + longest(state) + 2;
+
+/** How many blocks each program has read by now. @param {S} state */
+const blocksRead = (state) => Math.min(Math.max(state.step - 2, 0), longest(state));
+
+/** Each part with what its program knows by now; `read`: how many of its blocks that is. @param {S} state */
+function known(state) {
+  const { query, sequences, parts, scale } = problem(state);
+  return parts.map((part, i) => {
+    const earlier = blocksOf(parts.slice(0, i).filter((other) => other.program === part.program));
+    const read = Math.min(Math.max(blocksRead(state) - earlier, 0), part.count);
+    const { keys, values } = sequences[part.sequence];
+    return { ...part, earlier, read, ...partOf(keys, values, query, scale, state.block, part.begin, read, state.wrong === "causal") };
+  });
+}
+
+/** @param {number} sequence */
+const letter = (sequence) => "AB"[sequence];
+
+/** Pages in memory. @param {S} state */
+function memory(state) {
+  const { lengths } = problem(state);
+  const owner = (/** @type {number} */ page) => PAGES.findIndex((pages) => pages.includes(page));
+  const box = (/** @type {number} */ page) => {
+    const [x, y, sequence] = [(page % 6) * 80 + 1, Math.floor(page / 6) * 58 + 2, owner(page)];
+    const first = PAGES[sequence].indexOf(page) * state.page;
+    const length = lengths[sequence] - (state.step < 1 ? 1 : 0);
+    const width = 62 / state.page;
+    const rowAt = (/** @type {number} */ row) => {
+      const token = first + row;
+      if (token >= length) return nothing;
+      const fresh = state.step >= 1 && token === lengths[sequence] - 1;
+      const place = [x + 5 + row * width, y + 26, width - 1.5, 18];
+      return svg`<rect class="${fresh ? "accent" : ROLES[sequence]} fill ${fresh ? "" : "half"}" x=${place[0]} y=${place[1]} width=${place[2]} height=${place[3]} />`;
+    };
+    const taken = first < length;
+    return svg`<rect class="${taken ? `${ROLES[sequence]} stroke` : "soft stroke thin dashed"}" x=${x} y=${y} width="72" height="50" />
+      <text class="small soft" x=${x + 6} y=${y + 19}>${page}</text>
+      ${taken ? svg`<text class="small end ${ROLES[sequence]}" x=${x + 66} y=${y + 19}>${letter(sequence)}</text>` : nothing}
+      ${Array.from({ length: state.page }, (_, row) => rowAt(row))}`;
+  };
+  return html`<svg viewBox="0 0 480 114" role="img" aria-label="Twelve pages in memory with their numbers; a letter says whose a page is, and a mark stands for each token. ${tables(state)}">
+    ${Array.from({ length: 12 }, (_, page) => box(page))}
+  </svg>`;
+}
+
+/** @param {S} state */
+function tables(state) {
+  return problem(state).lengths.map((length, sequence) => {
+    const tokens = Math.max(0, length - (state.step < 1 ? 1 : 0));
+    const pages = PAGES[sequence].slice(0, Math.ceil(tokens / state.page));
+    return `Page table of ${letter(sequence)}, ${tokens} ${tokens === 1 ? "token" : "tokens"}: ${pages.length ? pages.join(", ") : "–"}.`;
+  }).join(" ");
+}
+
+/** The line of blocks, cut into shares. @param {S} state */
+function line(state) {
+  const parts = known(state);
+  const all = blocksOf(parts);
+  const width = Math.min(64, 478 / all);
+  let at = 0;
+  const blocks = parts.flatMap((part) => Array.from({ length: part.count }, (_, i) => {
+    const now = state.step > 2 && state.step <= 2 + longest(state) && part.earlier + i === blocksRead(state) - 1;
+    const look = now ? "accent stroke" : `${ROLES[part.sequence]} stroke thin`;
+    const x = at++ * width + 1;
+    return svg`${i < part.read ? svg`<rect class="${ROLES[part.sequence]} fill tint" x=${x + 2} y="4" width=${width - 4} height="30" />` : nothing}
+      <rect class=${look} x=${x + 2} y="4" width=${width - 4} height="30" />
+      <text class="small middle ink" x=${x + width / 2} y="24">${width < 30 ? "" : letter(part.sequence)}${part.begin + i}</text>`;
+  }));
+  let from = 0;
+  const programs = Array.from({ length: state.programs }, (_, program) => {
+    const count = blocksOf(parts.filter((part) => part.program === program));
+    if (!count) return nothing;
+    const [x, length] = [from * width, count * width];
+    from += count;
+    return svg`<path class="soft stroke thin" d="M${x + 4} 42 v5 H${x + length - 3} v-5" /><text class="small middle soft" x=${x + length / 2} y="64">P${program}</text>`;
+  });
+  return html`<svg viewBox="0 0 480 70" role="img" aria-label="The blocks of both sequences in one line, cut into shares for ${state.programs} programs.">${blocks} ${programs}</svg>`;
+}
+
+/** The rows as they are written. @param {S} state @param {number} sequence */
+function written(state, sequence) {
+  const own = known({ ...state, step: steps(state) }).filter((part) => part.sequence === sequence);
+  const one = merged(own);
+  if (state.wrong !== "average") return one;
+  return { ...one, output: one.output.map((_, column) => own.reduce((sum, part) => sum + part.output[column] / own.length, 0)) };
+}
+
+/** @param {S} state */
+function found(state) {
+  const { lengths } = problem(state);
+  const base2 = (/** @type {number} */ x) => shown(x / Math.LN2);
+  const cells = known(state).map((part) => {
+    const name = `P${part.program} ${letter(part.sequence)}`;
+    const done = state.step >= steps(state) - 1;
+    if (!part.read) return [name, "", "", "", "", ""];
+    const left = done ? [vector(part.output), base2(part.lse)] : ["", ""];
+    return [name, base2(part.max), shown(part.sum), vector(part.blend), ...left];
+  });
+  if (state.step >= steps(state)) {
+    lengths.forEach((length, sequence) => {
+      if (!length) return;
+      const row = written(state, sequence);
+      cells.push([letter(sequence), "", "", "", vector(row.output), base2(row.lse)]);
+      if (state.wrong === "none") return;
+      const right = written({ ...state, wrong: "none" }, sequence);
+      cells.push([`${letter(sequence)} true`, "", "", "", vector(right.output), base2(right.lse)]);
+    });
+  }
+  return table("What each program found", ["", "maximum", "sum", "blend", "output", "lse"], cells);
+}
+
+/** Which of the five duties is under way. @param {S} state */
+const duties = (state) => (state.step < 1 ? [] : state.step === 1 ? [0] : state.step === 2 ? [1] : state.step <= 2 + longest(state) ? [2, 3] : [4]);
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const atEnd = state.step >= steps(state);
+  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // who is at the end stays there
+  const next = () => set({ step: 0, a: Math.min(state.a + 1, MOST.a), b: state.b ? Math.min(state.b + 1, MOST.b) : 0 });
+  return html`
+    <div class="hb-live__row">
+      ${slider("Tokens of A", state.a, (a) => again({ a }), { min: 1, max: MOST.a })}
+      ${slider("Tokens of B", state.b, (b) => again({ b }), { min: 0, max: MOST.b })}
+      ${slider("Programs", state.programs, (programs) => again({ programs }), { min: 1, max: MOST.programs })}
+      ${slider("Keys a block", state.block, (block) => again({ block }), { min: 1, max: MOST.block })}
+    </div>
+    <div class="hb-live__row">
+      ${textField("Query", state.query, (query) => again({ query }), 6)}
+      ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 16)}
+      ${textField("Values, in turn", state.values, (values) => again({ values }), 12)}
+      ${menu("Tokens a page", String(state.page), (page) => again({ page: Number(page) }), [["2", "2"], ["4", "4"], ["8", "8"]])}
+      ${menu("What is done", state.wrong, (wrong) => again({ wrong }), WRONG)}
+    </div>
+    <div class="hb-live__row">
+      ${button("The next token comes", next)}
+      ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
+    </div>
+    <ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol>
+    ${memory(state)} <p class="soft">${tables(state)}</p> ${line(state)} ${found(state)}`;
+}
+
+/** Where the newest token of a sequence has gone. @param {S} state @param {number} sequence */
+function appended(state, sequence) {
+  const token = problem(state).lengths[sequence] - 1;
+  const { entry, row } = placeOf(token, state.page);
+  const page = PAGES[sequence][entry];
+  const found = `entry ${token} div ${state.page} = ${entry} of its table, ${row ? "" : "which takes a new one, "}page ${page}`;
+  return `Token ${token} of ${letter(sequence)} goes to ${found}, and there to row ${token} mod ${state.page} = ${row}.`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const { lengths } = problem(state);
+  const parts = known(state);
+  const end = steps(state);
+  if (state.step <= 0) return `A new token is about to be written; the past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
+  if (state.step === 1) return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
+  if (state.step === 2) {
+    return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody has more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
+  }
+  const [first] = parts;
+  if (state.step < end - 1) {
+    const reading = parts.find((part) => part.read > 0 && part.earlier + part.read === blocksRead(state)) ?? first;
+    const read = `${reading.read} of its ${reading.count} ${reading.count === 1 ? "block" : "blocks"} of ${letter(reading.sequence)}`;
+    return `Program ${reading.program} has read ${read}: maximum ${shown(reading.max / Math.LN2)}, sum ${shown(reading.sum)}, blend ${vector(reading.blend)}.`;
+  }
+  const split = lengths.findIndex((_, sequence) => parts.filter((part) => part.sequence === sequence).length > 1);
+  if (state.step === end - 1) {
+    if (split < 0) return "Every sequence was in one share, so each row is finished and written.";
+    return `Each program divides as if its keys were all. Where the share had only some of a sequence, output and lse are left for the merge.`;
+  }
+  if (state.wrong === "causal") return `Aligned top left, the query sees key 0 alone: the row of A is its value, ${vector(written(state, 0).output)}, however long the past. Nothing crashes.`;
+  if (split < 0) return `Nothing is left to merge. The row of A is ${vector(written(state, 0).output)}.`;
+  const row = written(state, split);
+  if (state.wrong === "average") return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}, and that is wrong: they did not find equally much.`;
+  return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${shown(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "A step of decode, from the page to the merged row", start, view, told, steps };

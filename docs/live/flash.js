@@ -1,0 +1,198 @@
+// The grid of scores, tile by tile: what each program visits, masks and never reads, and what it keeps meanwhile.
+import { html, nothing, svg } from "lit-html";
+import { backward, forward, hidden, left, programs } from "./flash.model.js";
+import { Refused } from "./frame.js";
+import { menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+import { output } from "./stream.model.js";
+
+const start = {
+  queries: "1 0, 1 1, 0 1",
+  keys: "1 0, 0 1, 1 1",
+  values: "10 0, 0 10, 5 5",
+  douts: "1 0, 0 1, 1 1",
+  blockQ: 2,
+  blockK: 2,
+  pass: "forward",
+  causal: true,
+  forget: false,
+  board: true,
+  step: 1,
+};
+
+/** @typedef {typeof start} S */
+/** @typedef {import("./flash.model.js").Problem & {dout: number[][]}} Problem */
+
+const MOST = 12; // words
+
+/** @param {S} state @returns {Problem} */
+function problemOf(state) {
+  const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
+  const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
+  if (v.length !== k.length) throw new Refused(`Values: ${v.length} rows for ${k.length} keys; each key has one.`);
+  if (dout.length !== q.length) throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
+  const [blockQ, blockK] = [whole("Queries a block", state.blockQ, 1, MOST), whole("Keys a block", state.blockK, 1, MOST)];
+  return { q, k, v, dout, blockQ, blockK, causal: state.causal, forget: state.forget, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
+}
+
+/** @param {S} state */
+function passOf({ pass }) {
+  if (pass !== "forward" && pass !== "dq" && pass !== "dkdv") throw new Refused(`There is no pass “${pass}”; there are forward, dq and dkdv.`);
+  return pass;
+}
+
+/** @param {S} state */
+const steps = (state) => Math.max(...programs(passOf(state), problemOf(state)).map(({ tiles }) => tiles.length));
+
+/** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {S} state */
+function counted(state) {
+  const problem = problemOf(state);
+  const all = programs(passOf(state), problem).flatMap(({ tiles }) => tiles.map((tile, i) => ({ ...tile, when: i + 1 })));
+  const grid = Math.ceil(problem.q.length / state.blockQ) * Math.ceil(problem.k.length / state.blockK);
+  return { visited: all.filter(({ when }) => when <= state.step).length, all: all.length, masked: all.filter(({ masked }) => masked).length, grid };
+}
+
+/** @param {S} state */
+function drawing(state) {
+  const problem = problemOf(state);
+  const { q, k, blockQ, blockK } = problem;
+  const byKeys = state.pass === "dkdv";
+  const [down, across] = [Math.ceil(q.length / blockQ) * blockQ, Math.ceil(k.length / blockK) * blockK];
+  const [x0, y0] = [byKeys ? 34 : 68, byKeys ? 46 : 24];
+  const cell = Math.min(64, (478 - x0) / across);
+  const dashed = (/** @type {number} */ query, /** @type {number} */ key) =>
+    svg`<rect class="soft stroke thin dashed" x=${x0 + key * cell + 3} y=${y0 + query * cell + 3} width=${blockK * cell - 6} height=${blockQ * cell - 6} />`;
+  const visits = new Map();
+  const starts = programs(passOf(state), problem).map(({ first, tiles }, i) => {
+    tiles.forEach((tile, at) => visits.set(byKeys ? `${tile.first} ${first}` : `${first} ${tile.first}`, { masked: tile.masked, when: at + 1 }));
+    return byKeys
+      ? svg`<text class="middle query" x=${x0 + (first + blockK / 2) * cell} y="16">P${i + 1}</text>`
+      : svg`<text class="query" x="0" y=${y0 + (first + blockQ / 2) * cell + 5}>P${i + 1}</text>`;
+  });
+  const inside = (/** @type {number} */ query, /** @type {number} */ key, /** @type {boolean} */ masked, /** @type {boolean} */ now) => {
+    const [x, y] = [x0 + key * cell, y0 + query * cell];
+    if (masked && !state.forget && hidden(problem, query, key)) {
+      const [from, size] = [cell * 0.35, cell * 0.3];
+      return svg`<path class="soft stroke thin" d=${`M${x + from} ${y + from} l${size} ${size} m0 ${-size} l${-size} ${size}`} />`;
+    }
+    if (!now || query >= q.length) return nothing;
+    const product = key < k.length ? q[query][0] * k[key][0] + q[query][1] * k[key][1] : 0;
+    return svg`<text class=${cell < 40 ? "middle small ink" : "middle ink"} x=${x + cell / 2} y=${y + cell / 2 + 5}>${shown(product, 1)}</text>`;
+  };
+  const tile = (/** @type {number} */ query, /** @type {number} */ key) => {
+    const visit = visits.get(`${query} ${key}`);
+    if (!visit) return dashed(query, key);
+    const now = visit.when === state.step;
+    const cells = Array.from({ length: blockQ * blockK }, (_, i) => inside(query + Math.floor(i / blockK), key + (i % blockK), visit.masked, now));
+    const place = [x0 + key * cell + 3, y0 + query * cell + 3, blockK * cell - 6, blockQ * cell - 6];
+    const box = (/** @type {string} */ look) => svg`<rect class=${look} x=${place[0]} y=${place[1]} width=${place[2]} height=${place[3]} />`;
+    if (visit.when > state.step) return box("query stroke thin");
+    return svg`${now ? nothing : box("query fill tint")}${box(now ? "accent stroke" : "query stroke thin")}${cells}
+      ${now ? nothing : svg`<text class="middle query" x=${x0 + (key + 0.5) * cell} y=${y0 + (query + blockQ - 0.5) * cell + 5}>${visit.when}</text>`}`;
+  };
+  const each = (/** @type {number} */ stop, /** @type {number} */ block, /** @type {(first: number) => unknown} */ draw) =>
+    Array.from({ length: Math.ceil(stop / block) }, (_, i) => draw(i * block));
+  return html`<svg viewBox="0 0 480 ${y0 + down * cell}" role="img" aria-label="The grid of scores in tiles, queries down and keys across. Each program visits its own tiles in order; ${described(state)}">
+    ${starts}
+    ${q.map((_, query) => svg`<text class="small end soft" x=${x0 - 6} y=${y0 + (query + 0.5) * cell + 5}>q${query + 1}</text>`)}
+    ${k.map((_, key) => svg`<text class="small middle soft" x=${x0 + (key + 0.5) * cell} y=${y0 - 6}>k${key + 1}</text>`)}
+    ${each(q.length, blockQ, (query) => each(k.length, blockK, (key) => tile(query, key)))}
+  </svg>
+  <p class="soft">P1 starts first. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. ×: masked. Dashed: never read.</p>`;
+}
+
+/** @param {S} state */
+function described(state) {
+  const { visited, all, masked, grid } = counted(state);
+  return `${visited} of ${all} tiles are visited, ${masked} need a mask, ${grid - all} ${grid - all === 1 ? "is" : "are"} never read.`;
+}
+
+/** What the programs keep, a row for each query or key. @param {S} state */
+function kept(state) {
+  const problem = problemOf(state);
+  const right = { ...problem, forget: false };
+  const owned = state.pass === "dkdv" ? problem.k : problem.q;
+  const name = (/** @type {number} */ row) => `${state.pass === "dkdv" ? "k" : "q"}${row + 1}`;
+  const truth = (/** @type {number[]} */ row) => (state.forget ? [vector(row)] : []);
+  const more = state.forget ? ["should become"] : [];
+  if (state.pass === "forward") {
+    const [states, ends] = [forward(problem, state.step), forward(right, Infinity)];
+    const before = forward(problem, state.step - 1);
+    const rescaled = states.map(({ seen, factor }, row) => (before[row].seen > 0 && seen > before[row].seen ? `× ${shown(factor)}` : "–"));
+    const cells = states.map((each, row) =>
+      [name(row), shown(each.max / Math.LN2), shown(each.sum), vector(each.blend), vector(output(each)), ...truth(output(ends[row])), rescaled[row]]);
+    return table("What each query has", ["", "maximum", "sum", "blend", "output", ...more, "rescaled by"], cells);
+  }
+  const pass = state.pass === "dq" ? "dq" : "dkdv";
+  const [sums, ends] = [backward(pass, problem, state.step), backward(pass, right, Infinity)];
+  const scaled = (/** @type {number[]} */ row) => row.map((x) => x * Math.SQRT1_2);
+  if (state.pass === "dq") {
+    const known = left(problem);
+    const cells = owned.map((_, row) =>
+      [name(row), shown(known[row].lse / Math.LN2), shown(known[row].delta), vector(sums.dq[row]), vector(scaled(sums.dq[row])), ...truth(scaled(ends.dq[row]))]);
+    return table("What each query has", ["", "lse", "D", "dS K", "dQ", ...more], cells);
+  }
+  const cells = owned.map((_, row) => [name(row), vector(sums.dv[row]), vector(sums.dk[row]), vector(scaled(sums.dk[row])), ...truth(scaled(ends.dk[row]))]);
+  return table("What each key has", ["", "dV", "dSᵀ Q", "dK", ...more], cells);
+}
+
+/** A text of so many rows: the first as they are, the others at random. @param {string} text @param {number} count @param {() => number[]} random */
+function resized(text, count, random) {
+  const old = pairs("Rows", text, MOST);
+  return Array.from({ length: count }, (_, i) => (old[i] ?? random()).join(" ")).join(", ");
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const small = () => Math.floor(Math.random() * 4) - 1;
+  const words = (/** @type {number} */ count) => {
+    const { queries, keys, values, douts } = state;
+    const row = () => [small(), small()];
+    const value = (first = Math.floor(Math.random() * 11)) => [first, 10 - first];
+    set({
+      queries: resized(queries, count, row),
+      keys: resized(keys, count, row),
+      values: resized(values, count, value),
+      douts: resized(douts, count, row),
+    });
+  };
+  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  return html`
+    <div class="hb-live__row">
+      ${menu("Pass", state.pass, (pass) => again({ pass }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
+      ${slider("Words", pairs("Queries", state.queries, MOST).length, words, { min: 1, max: MOST })}
+      ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
+      ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
+    </div>
+    <div class="hb-live__row">
+      ${textField("Queries", state.queries, (queries) => set({ queries }), 13)}
+      ${textField("Keys", state.keys, (keys) => set({ keys }), 13)}
+      ${textField("Values", state.values, (values) => set({ values }), 13)}
+      ${state.pass === "forward" ? nothing : textField("dO", state.douts, (douts) => set({ douts }), 13)}
+    </div>
+    <div class="hb-live__row">
+      ${tick("causal", state.causal, (causal) => again({ causal }))}
+      ${tick("forget the mask", state.forget, (forget) => set({ forget }))}
+      ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
+    </div>
+    ${drawing(state)} ${kept(state)}`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const all = described(state);
+  const sentence = all[0].toUpperCase() + all.slice(1);
+  if (state.step <= 0) return `Every program is about to begin, side by side with the others: ${all}`;
+  if (state.pass !== "forward") {
+    if (state.step < steps(state)) return `${sentence} Each sum grows in one program alone, so two runs agree bit for bit.`;
+    return `${sentence} Each sum is complete.`;
+  }
+  const problem = problemOf(state);
+  const [now, before] = [forward(problem, state.step), forward(problem, state.step - 1)];
+  const moved = now.findIndex((each, row) => each.max > before[row].max && before[row].seen > 0);
+  if (moved < 0) return `${sentence} No maximum has moved, so nothing was rescaled.`;
+  const [from, to] = [before[moved].max / Math.LN2, now[moved].max / Math.LN2];
+  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it had kept is worth ${shown(now[moved].factor)} of it.`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "Attention, tile by tile", start, view, told, steps };

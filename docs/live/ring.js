@@ -1,0 +1,183 @@
+// Rings of tiles in shared memory: who fills, who reads, who waits for which phase of which barrier.
+import { html, nothing, svg } from "lit-html";
+import { Refused } from "./frame.js";
+import { menu, shown, slider, whole } from "./parts.js";
+import { busy, simulate } from "./ring.model.js";
+
+const start = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
+
+/** @typedef {typeof start} S */
+/** @typedef {import("./ring.model.js").Bar} Bar */
+
+const USES = 6; // of each ring, as many as the chapter follows
+/** @type {[string, string][]} */
+const BUGS = [
+  ["none", "as it should be"],
+  ["producer", "the producer waits for the other bit"],
+  ["consumers", "the consumers wait for the other bit"],
+  ["greedy", "the producer does not wait"],
+];
+/** @type {import("./ring.model.js").Tensor[]} */
+const TENSORS = ["K", "V"];
+
+/** @param {S} state */
+function run(state) {
+  const { stages, consumers, copy, product, softmax, bug } = state;
+  whole("Stages", stages, 1, 4);
+  whole("Consumers", consumers, 1, 3);
+  whole("Copy", copy, 0, 4096);
+  whole("Product", product, 1, 4096);
+  whole("Softmax", softmax, 1, 4096);
+  if (!BUGS.some(([value]) => value === bug)) throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
+  return simulate({ stages, consumers, copy, product, softmax, blocks: USES, bug: /** @type {import("./ring.model.js").Bug} */ (bug) });
+}
+
+/** @param {S} state */
+const steps = (state) => run(state).moments.length - 1;
+
+/** The run, and the moment that is shown. @param {S} state */
+function at(state) {
+  const all = run(state);
+  return { ...all, now: all.moments[Math.min(Math.max(state.step, 0), all.moments.length - 1)] };
+}
+
+/** Whether that work is under way. @param {number} clock */
+const during = (clock) => (/** @type {Bar} */ { start, end }) => start <= clock && clock < end;
+
+/** @param {S} state */
+function rings(state) {
+  const { bars, now } = at(state);
+  const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.at));
+  const place = (/** @type {import("./ring.model.js").Tensor} */ tensor, /** @type {number} */ index, /** @type {number} */ y) => {
+    const { holds, arriving, full, free } = now.rings[tensor][index];
+    const x = 28 + index * 114;
+    const role = tensor === "K" ? "key" : "value";
+    const readers = reads.filter((bar) => bar.tensor === tensor && bar.use % state.stages === index);
+    const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "empty";
+    const late = readers.find(({ use }) => use !== holds);
+    return svg`${holds >= 0 ? svg`<rect class="${role} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
+      <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashed"}" x=${x} y=${y} width="106" height="78" />
+      <text class="ink" x=${x + 8} y=${y + 22}>${text}</text>
+      <text class="end accent" x=${x + 100} y=${y + 22}>${readers.map(({ consumer }) => `c${consumer}`).join(" ")}</text>
+      <text class="small soft" x=${x + 8} y=${y + 46}>full</text><text class="end ink" x=${x + 100} y=${y + 46}>${full.phases & 1}</text>
+      <text class="small soft" x=${x + 8} y=${y + 68}>free</text><text class="end ink" x=${x + 100} y=${y + 68}>${free.phases & 1}</text>
+      ${free.arrived ? svg`<text class="small end soft" x=${x + 84} y=${y + 68}>+${free.arrived}</text>` : nothing}`;
+  };
+  return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.at}: each place with the use that it holds, and the phases of its two barriers.">
+    ${TENSORS.map((tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
+      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`)}
+  </svg>`;
+}
+
+/** @param {import("./ring.model.js").Wait} wait */
+const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}${place} has ended phase ${bit}`;
+
+/** Who does what, in words. @param {S} state */
+function workers(state) {
+  const { bars, now } = at(state);
+  const does = { scores: "multiplies queries by keys", output: "multiplies weights by values", softmax: "does softmax", copy: "" };
+  const work = (/** @type {number} */ consumer) => {
+    const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.at);
+    const [next] = own.sort((a, b) => a.start - b.start);
+    if (!next) return "is done";
+    return next.start > now.at ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}` : `${does[next.kind]}, use ${next.use}`;
+  };
+  const [first, ...others] = now.waits;
+  const works = (/** @type {number} */ consumer) => bars.some((bar) => bar.consumer === consumer && during(now.at)(bar));
+  const lines = others.map((wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`);
+  return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+/** @param {S} state */
+function timeline(state) {
+  const { bars, now } = at(state);
+  const span = 15 * state.product;
+  const from = Math.max(0, now.at - 0.7 * span);
+  const x = (/** @type {number} */ clock) => 46 + (434 * Math.min(Math.max(clock - from, 0), span)) / span;
+  const names = { copy: "", scores: "S", output: "O", softmax: "" };
+  const look = { copy: "soft", scores: "key", output: "value", softmax: "query" };
+  const draw = (/** @type {Bar} */ bar) => {
+    if (bar.end <= from || bar.start >= from + span) return nothing;
+    const [left, right, y] = [x(bar.start), x(bar.end), 4 + 30 * (bar.consumer + 1)];
+    const coming = bar.start > now.at;
+    const text = bar.kind === "copy" ? `${bar.tensor}${bar.use}` : `${names[bar.kind]}${bar.use}`;
+    return svg`<g class=${coming ? "faint" : ""}>
+      ${bar.kind === "softmax" ? nothing : svg`<rect class="${look[bar.kind]} fill tint" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />`}
+      <rect class="${bar.wrong && !coming ? "accent stroke" : `${look[bar.kind]} stroke thin ${bar.kind === "softmax" ? "dashed" : ""}`}" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />
+      ${right - left > 24 && !coming ? svg`<text class="small middle ink" x=${(left + right) / 2} y=${y + 17}>${text}</text>` : nothing}</g>`;
+  };
+  const below = 34 + 30 * state.consumers;
+  return html`<svg viewBox="0 0 480 ${below + 20}" role="img" aria-label="Who has worked when: copies by TMA, then a line for each consumer, with products S and O and softmaxes. A line marks clock ${now.at}.">
+    ${["TMA", "c0", "c1", "c2"].slice(0, state.consumers + 1).map((name, row) => svg`<text class="small soft" x="0" y=${21 + 30 * row}>${name}</text>`)}
+    ${bars.map(draw)}
+    <path class="accent stroke" d="M${x(now.at)} 0 V${below}" />
+    <text class="small accent ${now.at > from + 0.6 * span ? "end" : ""}" x=${x(now.at)} y=${below + 16}>clock ${now.at}</text>
+  </svg>
+  <p class="soft">S: queries · keys. O: weights · values. Dashed: softmax. A barrier's digit is the phase that it is in, so a wait for phase 0 returns at digit 1; +1: one consumer has read.</p>`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function view(state, set) {
+  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  const clocks = { min: 0, max: 2048, step: 128 };
+  return html`
+    <div class="hb-live__row">
+      ${slider("Stages", state.stages, (stages) => again({ stages }), { min: 1, max: 4 })}
+      ${slider("Consumers", state.consumers, (consumers) => again({ consumers }), { min: 1, max: 3 })}
+      ${menu("Waiting", state.bug, (bug) => again({ bug }), BUGS)}
+    </div>
+    <div class="hb-live__row">
+      ${slider("Clocks of a copy", state.copy, (copy) => again({ copy }), clocks)}
+      ${slider("Clocks of a product", state.product, (product) => again({ product }), { ...clocks, min: 128 })}
+      ${slider("Clocks of a softmax", state.softmax, (softmax) => again({ softmax }), { ...clocks, min: 128 })}
+    </div>
+    ${rings(state)} ${timeline(state)} ${workers(state)}`;
+}
+
+/** What has ended well or badly, once nothing more happens. @param {S} state */
+function ending(state) {
+  const { bars, now, hung } = at(state);
+  const wrong = bars.filter((bar) => bar.wrong).length;
+  if (hung) return `Deadlock at clock ${now.at}: all who are not done wait, and the phases that they wait for will never end.${wrong ? ` Until then ${wrong} products read a tile that was not theirs.` : ""}`;
+  if (wrong) return `Done at clock ${now.at}, and nothing has crashed, but ${wrong} products read a tile that was not theirs.`;
+  return `Done at clock ${now.at}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
+}
+
+/** @param {S} state */
+function told(state) {
+  const { bars, notes, moments, now } = at(state);
+  const wrong = bars.find((bar) => bar.wrong && during(now.at)(bar));
+  const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
+  const there = !place || place.holds === wrong.use ? "is overwritten meanwhile" : place.holds < 0 ? "is not filled" : `holds use ${place.holds}`;
+  const read = wrong
+    ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
+    : "";
+  if (now === moments[moments.length - 1]) return read + ending(state);
+  if (read) return read;
+  const news = notes.filter((note) => note.at === now.at);
+  const freed = news.find(({ what }) => what === "free");
+  const full = news.find(({ what }) => what === "full");
+  const phase = (/** @type {number} */ use) => Math.floor(use / state.stages) & 1;
+  if (freed) {
+    const next = freed.use + state.stages;
+    const asks = news.some(({ what, tensor, use }) => what === "asked" && tensor === freed.tensor && use === next);
+    const all = ["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1];
+    const ended = `free of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
+    return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `, for which the producer waited, and it asks for use ${next}` : ""}.`;
+  }
+  if (full) {
+    const bit = phase(full.use);
+    return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, and who waits for bit ${bit} may read.`;
+  }
+  if (now.at === 0) {
+    const times = state.stages === 1 ? "once" : `${state.stages} times`;
+    return `At first all tiles are free, though nobody has said so: the producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
+  }
+  const [next] = bars.filter(({ start, kind }) => start === now.at && kind !== "copy");
+  if (!next) return `Clock ${now.at}: nothing has become full or free.`;
+  const does = { scores: "multiplies queries by keys", output: "blends values", softmax: "does softmax", copy: "" }[next.kind];
+  return `Clock ${now.at}: consumer ${next.consumer} ${does}, use ${next.use}.`;
+}
+
+/** @type {import("./frame.js").Piece<S>} */
+export default { title: "A ring of tiles, and the bit that each side waits for", start, view, told, steps };
