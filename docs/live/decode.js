@@ -96,7 +96,7 @@ function memory(state) {
       return svg`<rect class="${fresh ? "accent" : ROLES[sequence]} fill ${fresh ? "" : "half"}" x=${place[0]} y=${place[1]} width=${place[2]} height=${place[3]} />`;
     };
     const taken = first < length;
-    return svg`<rect class="${taken ? `${ROLES[sequence]} stroke` : "soft stroke thin dashed"}" x=${x} y=${y} width="72" height="50" />
+    return svg`<rect class="${taken ? `${ROLES[sequence]} stroke` : "soft stroke thin dashes"}" x=${x} y=${y} width="72" height="50" />
       <text class="small soft" x=${x + 6} y=${y + 19}>${page}</text>
       ${taken ? svg`<text class="small end ${ROLES[sequence]}" x=${x + 66} y=${y + 19}>${letter(sequence)}</text>` : nothing}
       ${Array.from({ length: state.page }, (_, row) => rowAt(row))}`;

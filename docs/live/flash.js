@@ -59,8 +59,8 @@ function drawing(state) {
   const [down, across] = [Math.ceil(q.length / blockQ) * blockQ, Math.ceil(k.length / blockK) * blockK];
   const [x0, y0] = [byKeys ? 34 : 68, byKeys ? 46 : 24];
   const cell = Math.min(64, (478 - x0) / across);
-  const dashed = (/** @type {number} */ query, /** @type {number} */ key) =>
-    svg`<rect class="soft stroke thin dashed" x=${x0 + key * cell + 3} y=${y0 + query * cell + 3} width=${blockK * cell - 6} height=${blockQ * cell - 6} />`;
+  const dashes = (/** @type {number} */ query, /** @type {number} */ key) =>
+    svg`<rect class="soft stroke thin dashes" x=${x0 + key * cell + 3} y=${y0 + query * cell + 3} width=${blockK * cell - 6} height=${blockQ * cell - 6} />`;
   const visits = new Map();
   const starts = programs(passOf(state), problem).map(({ first, tiles }, i) => {
     tiles.forEach((tile, at) => visits.set(byKeys ? `${tile.first} ${first}` : `${first} ${tile.first}`, { masked: tile.masked, when: at + 1 }));
@@ -80,7 +80,7 @@ function drawing(state) {
   };
   const tile = (/** @type {number} */ query, /** @type {number} */ key) => {
     const visit = visits.get(`${query} ${key}`);
-    if (!visit) return dashed(query, key);
+    if (!visit) return dashes(query, key);
     const now = visit.when === state.step;
     const cells = Array.from({ length: blockQ * blockK }, (_, i) => inside(query + Math.floor(i / blockK), key + (i % blockK), visit.masked, now));
     const place = [x0 + key * cell + 3, y0 + query * cell + 3, blockK * cell - 6, blockQ * cell - 6];

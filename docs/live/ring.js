@@ -56,7 +56,7 @@ function rings(state) {
     const text = holds >= 0 ? `use ${holds}` : arriving >= 0 ? `use ${arriving} …` : "empty";
     const late = readers.find(({ use }) => use !== holds);
     return svg`${holds >= 0 ? svg`<rect class="${role} fill tint" x=${x} y=${y} width="106" height="78" />` : nothing}
-      <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashed"}" x=${x} y=${y} width="106" height="78" />
+      <rect class="${late ? "accent" : role} stroke ${holds >= 0 || late ? "" : "thin dashes"}" x=${x} y=${y} width="106" height="78" />
       <text class="ink" x=${x + 8} y=${y + 22}>${text}</text>
       <text class="end accent" x=${x + 100} y=${y + 22}>${readers.map(({ consumer }) => `c${consumer}`).join(" ")}</text>
       <text class="small soft" x=${x + 8} y=${y + 46}>full</text><text class="end ink" x=${x + 100} y=${y + 46}>${full.phases & 1}</text>
@@ -103,7 +103,7 @@ function timeline(state) {
     const text = bar.kind === "copy" ? `${bar.tensor}${bar.use}` : `${names[bar.kind]}${bar.use}`;
     return svg`<g class=${coming ? "faint" : ""}>
       ${bar.kind === "softmax" ? nothing : svg`<rect class="${look[bar.kind]} fill tint" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />`}
-      <rect class="${bar.wrong && !coming ? "accent stroke" : `${look[bar.kind]} stroke thin ${bar.kind === "softmax" ? "dashed" : ""}`}" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />
+      <rect class="${bar.wrong && !coming ? "accent stroke" : `${look[bar.kind]} stroke thin ${bar.kind === "softmax" ? "dashes" : ""}`}" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />
       ${right - left > 24 && !coming ? svg`<text class="small middle ink" x=${(left + right) / 2} y=${y + 17}>${text}</text>` : nothing}</g>`;
   };
   const below = 34 + 30 * state.consumers;
