@@ -49,7 +49,8 @@ function plane({ q, k, along, lengths, sum }, set) {
   return html`<svg viewBox="0 0 480 320" role="img" aria-label=${`Two arrows, q to ${q.join(", ")} and k to ${k.join(", ")}. Along q, k reaches ${shown(along)}.`}>
     ${marks.map((i) => svg`<path class="line stroke thin" d="M${to([i, -REACH])} L${to([i, REACH])} M${to([-REACH, i])} L${to([REACH, i])}" />`)}
     <path class="soft stroke thin" d="M${to([-REACH, 0])} L${to([REACH, 0])} M${to([0, -REACH])} L${to([0, REACH])}" />
-    ${lengths[0] ? svg`<path class="soft stroke thin dashes" d="M${to(k)} L${to(foot)}" /><path class="accent stroke thick" d="M${to([0, 0])} L${to(foot)}" />` : nothing}
+    ${lengths[0] ? svg`<path class="soft stroke thin dashes" d="M${to(k)} L${to(foot)}" />
+      <path class="accent stroke thick" d="M${to([0, 0])} L${to(foot)}" />` : nothing}
     ${arrow("q", q, "query")} ${arrow("k", k, "key")}
     ${lengths[0] ? [`k reaches ${shown(along, 2)}`, "along q, times", `its length ${shown(lengths[0], 2)}`, `makes ${shown(sum, 2)}`].map((line, i) => svg`<text class="${i ? "soft" : "accent"}" x="330" y=${60 + 26 * i}>${line}</text>`) : nothing}
   </svg>`;

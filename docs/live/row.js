@@ -162,7 +162,7 @@ function told(state, earlier) {
   const before = state.word === earlier.word ? Math.max(...worked(earlier).row) : best;
   const spread = Math.max(...scores[word]) - Math.min(...scores[word]);
   if (spread === 0) return `All scores of word ${word + 1} are equal, so it takes as much from everyone: ${percent(best)}. ${result}`;
-  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, which makes their shares ${shown(Math.exp(spread), 1)} to 1.`;
+  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, which makes their shares ${shown(Math.exp(spread), 2)} to 1.`;
   if (Math.abs(best - before) < 1e-9) return `${ratio} ${result}`;
   return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
 }
