@@ -28,6 +28,12 @@ export function number(name, text, { least = -Infinity, most = Infinity } = {}) 
   return value;
 }
 
+/** A choice that the page or the address asked for, if it is one. @param {string} name @param {string} choice @param {string[]} choices */
+export function among(name, choice, choices) {
+  if (!choices.includes(choice)) throw new Refused(`${name}: there is no “${choice}”; there is ${choices.join(", ")}.`);
+  return choice;
+}
+
 /** A number for a reader: a true minus, ∞, and no more digits than asked for. @param {number} value @param {number} [digits] */
 export function shown(value, digits = 3) {
   if (Number.isNaN(value)) return "NaN";
