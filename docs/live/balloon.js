@@ -1,23 +1,20 @@
 // Small, square, small: the tables of attention to scale, and what is held at once against the memory of a GPU.
 import { html, nothing, svg } from "lit-html";
 import { STEPS, held, last } from "./balloon.model.js";
-import { CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
+import { BYTES, CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { menu, slider, table } from "./parts.js";
+import { among, menu, slider, table } from "./parts.js";
 import { binary, brief, grouped, metric } from "./units.model.js";
 
 const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
 
 /** @typedef {typeof start} S */
 
-/** @type {Record<string, number>} */
-const BYTES = { FP32: 4, BF16: 2 };
-
 /** @param {S} state */
 function shapeOf({ words, dim, heads, batch, type, gpu }) {
   if (!(Math.min(words, Number(dim), heads, batch) >= 1)) throw new Refused("Words, d, heads and sentences are at least 1.");
-  if (!(type in BYTES)) throw new Refused(`Type: there is no ${type} here; there is ${Object.keys(BYTES).join(", ")}.`);
-  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
+  among("Type", type, Object.keys(BYTES));
+  among("GPU", gpu, Object.keys(CHIPS));
   return { n: words, dim: Number(dim), bytes: BYTES[type], heads, batch };
 }
 
@@ -28,7 +25,7 @@ const steps = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
 function worked(state) {
   const shape = shapeOf(state);
   const memory = CHIPS[state.gpu].memory;
-  const step = Math.min(Math.max(state.step, 0), last(shape, memory));
+  const step = Math.min(Math.max(Math.trunc(state.step), 0), last(shape, memory));
   const now = held(shape, step);
   return { shape, memory, step, now, burst: now > memory, row: rowBytes(shape), square: squareBytes(shape) };
 }
@@ -108,7 +105,7 @@ function view(state, set) {
     </div>
     <div class="hb-live__row">
       ${menu("d", state.dim, (dim) => set({ dim }), [["64", "64"], ["128", "128"], ["256", "256"]])}
-      ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["BF16", "FP16 or BF16"]])}
+      ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["FP16", "FP16 or BF16"]])}
       ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
     </div>
     <p>${STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === worked(state).step ? html`<b>[${doing}]</b>` : doing}`)}</p>
@@ -119,7 +116,7 @@ function view(state, set) {
 function told(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
-  const ratio = `A square is ${brief(square / row)} times as large as Q, which is N/d.`;
+  const ratio = square === row ? "A square is as large as Q, because N = d." : `A square is ${brief(square / row)} times as large as Q, which is N/d.`;
   if (burst) return `${metric(now, "B")} do not fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}. ${ratio}`;
   if (step === 0) return `Q, K and V take ${binary(now)}. Nobody has asked for more yet.`;
   if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. At the peak it was ${binary(3 * row + eagerPeakBytes(shape))}. ${ratio}`;

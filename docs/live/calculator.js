@@ -3,7 +3,7 @@ import { html, svg } from "lit-html";
 import { BITS, MODELS, decode, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
 import { CHIPS } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { menu, numbers, slider, table, textField } from "./parts.js";
+import { among, menu, numbers, slider, table, textField } from "./parts.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
 const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
@@ -15,8 +15,8 @@ const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
 
 /** @param {S} state @returns {import("./calculator.model.js").Model} */
 function modelOf(state) {
-  if (state.model in MODELS) return MODELS[state.model];
-  if (state.model !== "own") throw new Refused(`Model: there is no ${state.model}; there is ${Object.keys(MODELS).join(", ")}, own.`);
+  const known = MODELS[among("Model", state.model, [...Object.keys(MODELS), "own"])];
+  if (known) return known;
   const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
   if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries cannot share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
@@ -25,8 +25,8 @@ function modelOf(state) {
 /** @param {S} state */
 function worked(state) {
   const { context, batch, format, gpu, gpus } = state;
-  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
-  if (!(format in BITS)) throw new Refused(`Cache: there is no ${format}; there is ${Object.keys(BITS).join(", ")}.`);
+  among("GPU", gpu, Object.keys(CHIPS));
+  among("Cache", format, Object.keys(BITS));
   if (!(Math.min(context, batch, gpus) >= 1)) throw new Refused("Context, sequences and GPUs are at least 1.");
   const model = modelOf(state);
   const [first, next] = [prefill(model, context, batch), decode(model, context, batch, format)];
@@ -85,6 +85,7 @@ function formulas(state) {
     <li>A token in the cache: 2 · ${layers} layers · ${kvHeads} heads · ${dim} · ${BITS[state.format]} bits = <b>${binary(token)}</b></li>
     <li>Cache: ${binary(token)} · ${n} tokens${many} = <b>${binary(held.cache)}</b> = ${metric(held.cache, "B")}</li>
     <li>Prefill, causal: ½ · 4 · ${layers} layers · ${heads} heads · ${n}² · ${dim}${many} = <b>${metric(first.flops, "FLOP")}</b></li>
+    <li>Its Q, K, V and outputs: 2 · ${layers} layers · (${heads} + ${kvHeads}) heads · ${n} · ${dim} · 2 bytes${many} = <b>${metric(first.bytes, "B")}</b></li>
     <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
     <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
     <li>One layer's attention holds <b>${binary(held.fused)}</b>; with the square written down, ${binary(held.unfused)}</li>
@@ -98,7 +99,7 @@ function view(state, set) {
     set(model === "own" ? { model, own: [layers, heads, kvHeads, dim, weights / 1e9].join(" ") } : { model });
   };
   const power = (/** @type {number} */ value) => Math.round(2 ** value);
-  const name = state.model === "own" ? "An own model" : MODELS[state.model]?.name;
+  const name = MODELS[state.model]?.name ?? "Your own model";
   return html`
     <div class="hb-live__row">
       ${menu("Model", state.model, choose, [...Object.entries(MODELS).map(([key, each]) => /** @type {[string, string]} */ ([key, each.name])), ["own", "your own"]])}

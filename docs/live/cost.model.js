@@ -11,6 +11,9 @@ export const CHIPS = {
   V100: { memory: 32e9, bandwidth: 900e9, peak: 125e12 },
 };
 
+/** Of one number. @type {Record<string, number>} */
+export const BYTES = { FP32: 4, FP16: 2 };
+
 /** @param {string} name */
 export const chip = (name) => CHIPS[name];
 

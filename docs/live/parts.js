@@ -48,6 +48,12 @@ export function whole(name, value, least, most) {
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
 export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
 
+/** A choice that the page or the address asked for, if it is one. @param {string} name @param {string} choice @param {string[]} choices */
+export function among(name, choice, choices) {
+  if (!choices.includes(choice)) throw new Refused(`${name}: there is no “${choice}”; there is ${choices.join(", ")}.`);
+  return choice;
+}
+
 /** A number for a reader: a true minus, ∞, and no more digits than asked for. @param {number} value @param {number} [digits] */
 export function shown(value, digits = 3) {
   if (Number.isNaN(value)) return "NaN";

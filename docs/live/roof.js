@@ -1,8 +1,7 @@
 // A kernel under the roof of a chip: its FLOP and bytes say how fast it could be, its time how fast it is.
 import { html, nothing, svg } from "lit-html";
 import { CHIPS } from "./cost.model.js";
-import { Refused } from "./frame.js";
-import { menu, number, slider, table, textField } from "./parts.js";
+import { among, menu, number, slider, table, textField } from "./parts.js";
 import { examples, place } from "./roof.model.js";
 import { brief, metric, time } from "./units.model.js";
 
@@ -25,15 +24,14 @@ const typed = (value) => String(Number(value.toPrecision(4)));
 
 /** What the two fields show: the numbers of an example, or the reader's own. @param {S} state */
 function fields({ kernel, flops, moved }) {
-  const example = examples()[kernel];
-  if (!example && kernel !== "own") throw new Refused(`Kernel: there is no ${kernel}; there is ${Object.keys(examples()).join(", ")}, own.`);
+  const example = examples()[among("Kernel", kernel, [...Object.keys(examples()), "own"])];
   return example ? { flops: typed(example.flops / 1e9), moved: typed(example.moved / 1e6) } : { flops, moved };
 }
 
 /** @param {S} state */
 function worked(state) {
   const { gpu, kernel } = state;
-  if (!(gpu in CHIPS)) throw new Refused(`GPU: there is no ${gpu} here; there is ${Object.keys(CHIPS).join(", ")}.`);
+  among("GPU", gpu, Object.keys(CHIPS));
   const bounds = { least: 1e-9, most: 1e12 };
   const { flops, moved } = fields(state);
   const work = examples()[kernel] ?? { flops: 1e9 * number("GFLOP", flops, bounds), moved: 1e6 * number("MB moved", moved, bounds) };
@@ -65,7 +63,7 @@ function drawing(state, set) {
     <path class="ink stroke" d="M${LEFT} ${yOf(slope)} L${xOf(ridge)} ${yOf(chip.peak)} H${RIGHT}" />
     <path class="soft stroke thin" stroke-dasharray="4 4" d="M${xOf(ridge)} ${yOf(chip.peak)} V${BOTTOM}" />
     <text class="small" x=${xOf(ridge) + 5} y=${BOTTOM - 6}>ridge ${brief(ridge)}</text>
-    <text class="small end" x=${RIGHT} y=${yOf(chip.peak) - 6}>${metric(chip.peak, "FLOP/s")}</text>
+    <text class="small end" x=${RIGHT} y=${yOf(chip.peak) - 13}>${metric(chip.peak, "FLOP/s")}</text>
     <text class="small end" x=${xOf(5)} y=${yOf(5 * chip.bandwidth) - 8}>${metric(chip.bandwidth, "B/s")}</text>
     ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
     <circle class="accent fill" cx=${x} cy=${y} r="8" />

@@ -1,8 +1,8 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
-import { qkvoBytes } from "./cost.model.js";
+import { BYTES, qkvoBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { menu, slider, table } from "./parts.js";
+import { among, menu, slider, table } from "./parts.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
@@ -13,20 +13,17 @@ const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 /** @type {Record<string, string>} */
 const FORMS = { typed: "the three lines, as typed", textbook: "the textbook’s three kernels", fused: "one fused kernel" };
 
-/** @type {Record<string, number>} */
-const BYTES = { FP16: 2, FP32: 4 };
-
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
 /** @param {S} state */
 function worked({ form, words, dim, type, step }) {
-  if (!(form in FORMS)) throw new Refused(`Form: there is no ${form}; there is ${Object.keys(FORMS).join(", ")}.`);
-  if (!(type in BYTES)) throw new Refused(`Type: there is no ${type} here; there is ${Object.keys(BYTES).join(", ")}.`);
+  among("Form", form, Object.keys(FORMS));
+  among("Type", type, Object.keys(BYTES));
   if (!(Math.min(words, Number(dim)) >= 1)) throw new Refused("Words and d are at least 1.");
   const shape = { n: words, dim: Number(dim), bytes: BYTES[type] };
   const all = trips(form, shape);
-  return { all, shape, at: Math.min(Math.max(step, 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
+  return { all, shape, at: Math.min(Math.max(Math.trunc(step), 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
 }
 
 /** @param {S} state */

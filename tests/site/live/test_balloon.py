@@ -77,6 +77,6 @@ def test_the_reader_bursts_it_and_makes_it_fit(open_piece):
         piece.get_by_role("button", name="Step", exact=True).press("Enter")
     assert "5 of 5" in piece.inner_text() and "Only the output is left" in told.inner_text()
     piece.get_by_role("slider", name="Words N").press("Home")
-    assert "1 times as large" in told.inner_text()
+    assert "because N = d" in told.inner_text()
     piece.get_by_role("combobox", name="GPU").select_option("V100")
     assert "29.8 GiB" in piece.inner_text()
