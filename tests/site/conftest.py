@@ -182,8 +182,8 @@ def visit(browser, url):
 
 
 def scroll_through(page) -> None:
-    """To the end of a page, by steps that pass no figure over; back when all are drawn."""
-    if not page.query_selector(".hb-plot"):
+    """To the end of a page, by steps that pass no figure over; back when all are drawn and pieces are ready."""
+    if not page.query_selector(".hb-plot, live-piece, details.question"):
         return
     page.evaluate(
         """async () => {
@@ -196,3 +196,4 @@ def scroll_through(page) -> None:
     page.wait_for_function(
         "[...document.querySelectorAll('.hb-plot')].every((plot) => plot.querySelector('.main-svg'))"
     )
+    page.wait_for_function("!document.querySelector('live-piece:not([ready]), ul + details.question')")
