@@ -22,7 +22,7 @@ const steps = (state) => read(state).all.length;
 
 /** @param {ReturnType<typeof read>} now */
 function drawing({ size, edge, all, step }) {
-  const cell = Math.min(72, 216 / size);
+  const cell = Math.min(60, 176 / size);
   const far = size * cell + 24; // where the product begins, to the right and below
   const tile = all[step - 1];
   const { rows, columns } = fetched(size, edge, step);
