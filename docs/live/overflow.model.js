@@ -1,27 +1,14 @@
 // Softmax of a short row in a type of 16, 32 or 64 bits, bit for bit as kernels.softmax has it: each step is rounded.
 
-const float = new Float32Array(1);
-const bits = new Uint32Array(float.buffer);
+import { FORMATS, decode, encode } from "./bits.model.js";
 
-/**
- * The nearest number of a type, even in a tie, by way of FP32, as PyTorch goes.
- * @param {number} value @param {number} mantissa its bits after the point
- * @param {number} lowest the exponent below which the steps no longer shrink @param {number} largest
- */
-function nearest(value, mantissa, lowest, largest) {
-  float[0] = value;
-  const exponent = Math.max(((bits[0] >>> 23) & 255) - 127, lowest);
-  const step = 2 ** (exponent - mantissa);
-  const steps = float[0] / step + EVEN - EVEN;
-  return Math.abs(steps * step) > largest ? steps * Infinity : steps * step;
-}
-
-const EVEN = 1.5 * 2 ** 52; // beside it FP64 holds whole numbers only, and rounds to even
+/** The nearest number of a format. @param {import("./bits.model.js").Format} format */
+const nearest = (format) => (/** @type {number} */ value) => decode(format, encode(format, value));
 
 /** @type {Record<string, (value: number) => number>} */
 export const TYPES = {
-  FP16: (value) => nearest(value, 10, -14, 65504),
-  BF16: (value) => nearest(value, 7, -126, (2 - 2 ** -7) * 2 ** 127),
+  FP16: nearest(FORMATS.FP16),
+  BF16: nearest(FORMATS.BF16),
   FP32: Math.fround,
   FP64: (value) => value,
 };
