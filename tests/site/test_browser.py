@@ -91,7 +91,7 @@ def test_on_a_phone_nothing_scrolls_sideways_but_what_is_wide_and_can_be_focused
         nothing_scrolls_sideways(page, path, 390)
         page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
         try:
-            page.wait_for_function(f"() => !({stuck})().length", timeout=3000)
+            page.wait_for_function(f"() => !({stuck})().length", timeout=10_000)
         except TimeoutError:
             pytest.fail(f"{path}: {page.evaluate(stuck)}")
 
