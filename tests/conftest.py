@@ -11,7 +11,9 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
     torch.set_num_threads(1)  # tensors are small here: threads would wait for one another, a third of the time
 
-SLOW_FILES = ("test_browser.py", "test_keyboard.py", "test_pages.py", "test_record_command.py")
+# Begun first, in this order, so that none of them is left alone at the end.
+SLOW_FILES = ["test_browser.py", "test_record_command.py", "test_keyboard.py", "test_rungs.py", "test_snippets.py"]
+SLOW_FILES += ["test_flash.py", "test_branches.py", "test_serve.py", "test_pages.py"]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -58,7 +60,8 @@ def memory_given_back():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    items.sort(key=lambda item: item.path.name not in SLOW_FILES)  # what takes minutes is not begun last
+    order = {name: number for number, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
     for item in items:
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU, and torch finds none here"))

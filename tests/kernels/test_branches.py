@@ -54,9 +54,11 @@ def drive_one_key():
 
 
 def drive_key_blocks():
-    from kernels.first.key_blocks import key_blocks_attention
+    from kernels.first import key_blocks
 
-    yield from drive_attention(key_blocks_attention, 40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_blocks, "BLOCK_K", 8)
+        yield from drive_attention(key_blocks.key_blocks_attention, 10)
 
 
 def drive_three_kernels():
@@ -64,8 +66,8 @@ def drive_three_kernels():
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BLOCK_Q", "BLOCK_K", "BLOCK_D"):
-            patch.setattr(three_kernels, name, 32)
-        yield from drive_attention(three_kernels.three_kernel_attention, 70)
+            patch.setattr(three_kernels, name, 16)
+        yield from drive_attention(three_kernels.three_kernel_attention, 20)
 
 
 def drive_flash():
@@ -73,9 +75,9 @@ def drive_flash():
     from kernels.flash.tiles import Tiles
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernels.flash.call.tiles", lambda *_: Tiles(32, 16, 4, 1))
-        yield from drive_attention(flash_attention, 70, gradient=True)
-        q, k, v = (torch.randn(1, 1, 40, 16, requires_grad=True) for _ in range(3))
+        patch.setattr("kernels.flash.call.tiles", lambda *_: Tiles(16, 16, 4, 1))
+        yield from drive_attention(flash_attention, 40, gradient=True)
+        q, k, v = (torch.randn(1, 1, 20, 16, requires_grad=True) for _ in range(3))
         _, lse = flash_attention(q, k, v, return_lse=True)
         lse.sum().backward()
         yield from (q.grad, k.grad)
@@ -126,9 +128,9 @@ def drive_decode():
     cache.append(*torch.randn(2, 1, 1, 3, 16))
     yield decode_attention(torch.randn(1, 1, 1, 16).half(), cache)  # one program has it all
     with pytest.MonkeyPatch.context() as patch:  # more parts than are merged at a time
-        patch.setattr("kernels.serving.decode.programs_of", lambda q: 40)
-        cache = KVCache(torch.arange(50)[None], kv_heads=1, head_dim=16, format="fp16")
-        cache.append(*torch.randn(2, 1, 1, 3200, 16))
+        patch.setattr("kernels.serving.decode.programs_of", lambda q: 17)
+        cache = KVCache(torch.arange(17)[None], kv_heads=1, head_dim=16, format="fp16")
+        cache.append(*torch.randn(2, 1, 1, 17 * 64, 16))
         yield decode_attention(torch.randn(1, 1, 1, 16).half(), cache)
 
 

@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_playwright
 
 from scripts import browser as chosen
 from scripts import records
@@ -20,6 +22,7 @@ CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]
 NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
 SCHEME = "document.body.dataset.mdColorScheme"
+BEGUN_ANEW = pytest.StashKey[bool]()
 
 WITHOUT_TORCH = """
 import runpy, sys
@@ -135,12 +138,60 @@ def url(site):
         yield address
 
 
+class Chromium:
+    """The browser of all tests of a process, and what its pages have complained of since the test began."""
+
+    def __init__(self, kind: BrowserType):
+        self.kind = kind
+        self.launch()
+
+    def launch(self) -> None:
+        self.running = self.kind.launch(executable_path=chosen.executable(), args=chosen.FLAGS)
+        processes = self.running.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        self.process = next(process["id"] for process in processes if process["type"] == "browser")
+        self.errors, self.strangers = [], []
+
+    def draws(self) -> bool:
+        """Whether every open page comes to its third frame within seconds."""
+        third = "(window.counted = (window.counted ?? 0) + 1) > 2 && !(window.counted = 0)"
+        try:
+            for context in self.running.contexts:
+                for page in context.pages:
+                    page.wait_for_function(third, timeout=5000)
+        except Error:
+            return False
+        return True
+
+    def replace(self) -> None:
+        os.killpg(self.process, signal.SIGKILL)  # Playwright would wait half a minute for it to close by itself
+        self.running.close()
+        self.launch()
+
+
 @pytest.fixture(scope="session")
-def browser():
+def chromium():
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chosen.executable(), args=chosen.FLAGS)
-        yield running
-        running.close()
+        started = Chromium(playwright.chromium)
+        yield started
+        started.running.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test that waited in vain in a browser that no longer draws is begun anew, once, in another one.
+
+    Where there is no GPU, Chromium now and then stops to draw; whatever waits for a frame would wait without end.
+    """
+    try:
+        return (yield)
+    except TimeoutError:
+        chromium = pyfuncitem.funcargs.get("chromium")
+        if chromium is None or pyfuncitem.stash.get(BEGUN_ANEW, False) or chromium.draws():
+            raise
+    pyfuncitem.stash[BEGUN_ANEW] = True
+    warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
+    chromium.replace()
+    return pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
 
 
 @pytest.fixture
@@ -148,49 +199,75 @@ def copy(tmp_path) -> Copy:
     return Copy(tmp_path / "copy")
 
 
-@pytest.fixture
-def visit(browser, url):
-    """Opens a page of the site; afterwards no error may have been logged and no other host asked.
+class Visit:
+    """Opens pages of the site, each as a reader who comes for the first time; ``errors``: what they logged."""
 
-    ``routes``: what answers a request in place of the server, by the pattern of its address.
-    """
-    contexts, errors, strangers = [], [], []
+    def __init__(self, chromium: Chromium, url: str):
+        self.chromium, self.url = chromium, url
 
-    def open_page(path: str, scheme: str = "light", width: int = 1280, height: int = 900, routes: dict | None = None):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on(
-            "console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on(
-            "request", lambda request: None if request.url.startswith((url, "data:")) else strangers.append(request.url)
-        )
+    @property
+    def errors(self) -> list[str]:
+        return self.chromium.errors
+
+    def __call__(self, path: str, scheme: str = "light", width: int = 1280, routes: dict | None = None) -> Page:
+        """``routes``: what answers a request in place of the server, by the pattern of its address."""
+        page = self.tab(scheme, width)
         for pattern, handler in (routes or {}).items():
             page.route(pattern, handler)
-        assert page.goto(url + path).ok
+        return self.go(page, path)
+
+    def each(self, paths: list[str], scheme: str = "light", width: int = 1280) -> Iterator[tuple[str, Page]]:
+        """One page after the other in one tab: its process has read the site's scripts, which takes half the time."""
+        page = self.tab(scheme, width)
+        for path in paths:
+            yield path, self.go(page, path)
+
+    def tab(self, scheme: str, width: int) -> Page:
+        chromium, url = self.chromium, self.url
+        context = chromium.running.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page = context.new_page()
+        page.on(
+            "console",
+            lambda message: chromium.errors.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        page.on("pageerror", lambda error: chromium.errors.append(str(error)))
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith((url, "data:")) else chromium.strangers.append(request.url),
+        )
+        return page
+
+    def go(self, page: Page, path: str) -> Page:
+        assert page.goto(self.url + path).ok
         page.wait_for_selector("[data-opens]", state="attached")  # scripts run when the page has been shown
         page.evaluate("new Promise((started) => setTimeout(started))")
         return page
 
-    open_page.errors = errors
-    yield open_page
-    for context in contexts:
+
+@pytest.fixture
+def visit(chromium, url):
+    """Opens pages; afterwards no error may have been logged and no other host asked."""
+    chromium.errors.clear()
+    chromium.strangers.clear()
+    yield Visit(chromium, url)
+    for context in chromium.running.contexts:
         context.close()
-    assert not errors and not strangers
+    assert not chromium.errors and not chromium.strangers
 
 
 def scroll_through(page) -> None:
-    """To the end of a page, by steps that pass no figure over; back when all are drawn and pieces are ready."""
+    """To the end of a page, by steps that pass no figure over; back when all are drawn and pieces are ready.
+
+    Playwright asks at every frame, and no longer than its timeout: where frames stop, this does.
+    """
     if not page.query_selector(".hb-plot, live-piece, details.question"):
         return
-    page.evaluate(
-        """async () => {
-            for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
-                scrollTo(0, y);
-                await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));
-            }
+    page.evaluate("window.next = 0")
+    page.wait_for_function(
+        """() => {
+            scrollTo(0, window.next);
+            window.next += 800;
+            return window.next >= document.documentElement.scrollHeight;
         }"""
     )
     page.wait_for_function(

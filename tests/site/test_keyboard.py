@@ -55,8 +55,7 @@ def assert_reached(page, path: str, *places: str) -> None:
 
 
 def test_the_keyboard_reaches_every_control_of_a_page(visit, one_of_each_kind):
-    for path in [*one_of_each_kind, "404.html"]:
-        page = visit(path)
+    for path, page in visit.each([*one_of_each_kind, "404.html"]):
         scroll_through(page)
         page.evaluate("scrollTo(0, 0)")
         tab_through(page, closed=".md-search button, .md-search__output, .md-search__output *")

@@ -28,6 +28,18 @@ DTYPE_AND_MASK = pytest.mark.parametrize(
     ],
     ids=["fp32, causal", "fp16, full", "fp32, full", "fp16, causal", "bf16, full", "bf16, causal"],
 )
+
+
+def with_masks(names, values):
+    """Each value with both masks on a GPU; in the interpreter, which takes long, with one of them, in turn."""
+    pairs = [
+        pytest.param(*value, is_causal, marks=() if here else pytest.mark.gpu)
+        for number, value in enumerate(v if isinstance(v, tuple) else (v,) for v in values)
+        for is_causal, here in ((False, number % 2 == 0), (True, number % 2 == 1))
+    ]
+    return pytest.mark.parametrize(f"{names}, is_causal", pairs)
+
+
 SMALL = {"forward": Tiles(32, 16, 4, 1), "dq": Tiles(16, 32, 4, 1), "dkdv": Tiles(32, 16, 4, 1)}
 
 

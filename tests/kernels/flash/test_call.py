@@ -10,6 +10,7 @@ from tests.kernels.flash.harness import (
     columns_first,
     every_other,
     inputs,
+    on_a_gpu,
     sequence_first,
     with_gradients,
 )
@@ -50,7 +51,7 @@ def test_torch_compile_traces_it_whole(scale, device, tiles):
         torch.testing.assert_close(compiled, eager, rtol=1e-5, atol=1e-5)
 
 
-@CAUSAL
+@pytest.mark.parametrize("is_causal", [on_a_gpu(False), True], ids=["full", "causal"])  # causal has whole blocks, too
 @pytest.mark.parametrize("layout", [every_other, columns_first, sequence_first])
 def test_strides_change_nothing(layout, is_causal, device, tiles):
     tensors = inputs(device, torch.float16, 37, 50, 24)

@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.flash.call import flash_attention
 from kernels.reference import attention
-from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, VALUES, inputs, used
+from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, VALUES, inputs, used, with_masks
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -38,15 +38,13 @@ def test_the_kernels_own_tiles(head_dim, dtype, device):
     assert used(q, k, v, is_causal=True) <= 1
 
 
-@CAUSAL
-@pytest.mark.parametrize("key_heads", [1, 2, 3, 6])
+@with_masks("key_heads", [1, 2, 3, 6])
 def test_grouped_queries(key_heads, is_causal, device, tiles):
     q, k, v = inputs(device, torch.float32, 37, 41, 16, heads=6, key_heads=key_heads)
     assert used(q, k, v, is_causal=is_causal, enable_gqa=True) <= 1
 
 
-@CAUSAL
-@pytest.mark.parametrize("scale", [-1.5, 0.01, 0.3, 2])
+@with_masks("scale", [-1.5, 0.01, 0.3, 2])
 def test_any_scale(scale, is_causal, device, tiles):
     q, k, v = inputs(device, torch.float32, 37, 41, 16)
     assert used(q, k, v, is_causal=is_causal, scale=scale) <= 1

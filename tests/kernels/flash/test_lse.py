@@ -8,7 +8,7 @@ import torch
 from kernels.flash.call import flash_attention
 from kernels.reference import attention
 from tests.kernels.error_budget import attention_budget_used, budget_used, lse_budget_used
-from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients
+from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients, with_masks
 
 # A last block of keys that is not full has rows of zeros; what becomes of them may overflow, and is stored nowhere.
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -66,8 +66,7 @@ def test_what_padding_holds_reaches_nothing(is_causal, device, tiles):
     assert all(x.isfinite().all() for x in (out, *gradients))
 
 
-@CAUSAL
-@pytest.mark.parametrize("seq_q, seq_k", UGLY)
+@with_masks("seq_q, seq_k", UGLY)
 def test_the_log_sum_exp(seq_q, seq_k, is_causal, device, tiles):
     tensors = inputs(device, torch.float32, seq_q, seq_k, 40)
     assert lse_budget_used(flash_attention, *tensors, is_causal=is_causal) <= 1

@@ -51,7 +51,9 @@ def inputs(device, dtype, case, head_dim=40, *, batch=2, heads=4, key_heads=2):
 
 def budget_is_kept(budget_used, kernel, dtype, device):
     """In every case, up to the first in which it is not."""
-    for case in CASES:
+    # The interpreter takes a minute for all: there FlashAttention has each mask once, and the values that are alike.
+    cases = CASES[::3] if kernel is flash_attention and device.type == "cpu" else CASES
+    for case in cases:
         used = budget_used(kernel, *inputs(device, dtype, case), **case.options(device))
         if max(used.values() if isinstance(used, dict) else [used]) > 1:
             return False

@@ -1,0 +1,29 @@
+"""A browser that no longer draws stops no test: it is replaced, and the test that waited for it is begun anew."""
+
+import os
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def stopped() -> list[int]:
+    """The processes of the pages that a test has stopped."""
+    return []
+
+
+def processes_of_pages(browser) -> list[int]:
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return [process["id"] for process in processes if process["type"] == "renderer"]
+
+
+@pytest.mark.filterwarnings("ignore:the browser drew no frame")
+def test_a_test_is_begun_anew_once_its_browser_no_longer_draws(visit, chromium, stopped):
+    page = visit("")
+    assert chromium.draws()
+    if not stopped:
+        stopped += processes_of_pages(chromium.running)
+        for process in stopped:
+            os.kill(process, signal.SIGSTOP)
+        page.wait_for_function("window.that_never_comes", timeout=1000)
+    assert stopped and not {*stopped} & {*processes_of_pages(chromium.running)}
