@@ -156,7 +156,7 @@ def test_a_large_grid_is_drawn_without_scripts_too(pieces):
     still = pieces.still(
         "flash", {**dict.fromkeys(("queries", "keys", "values", "douts"), row), "blockQ": "1", "blockK": "1"}
     )
-    assert still.count(" dashed") == 66
+    assert still.count(" dashes") == 66
 
 
 def test_the_reader_steps_to_the_outputs_worked_by_hand(open_piece):
