@@ -115,7 +115,7 @@ function neighbours({ format, asked, code, below, above }) {
     const off = decode(format, one) - asked;
     return [name, told9(decode(format, one)), written(format, one), `${off > 0 ? "+" : ""}${shown(off, format.bits > 8 ? 3 : DIGITS)}`];
   };
-  const head = ["", "number", format.bits > 8 ? "hexadecimal" : "bits", `off ${told9(asked)} by`];
+  const head = ["", "number", format.bits > 8 ? "hex" : "bits", `off ${told9(asked)} by`];
   return table("What is stored, and the numbers beside it", head, [row("below", below), row("stored", code), row("above", above)]);
 }
 

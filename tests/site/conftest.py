@@ -273,4 +273,7 @@ def scroll_through(page) -> None:
     page.wait_for_function(
         "[...document.querySelectorAll('.hb-plot')].every((plot) => plot.querySelector('.main-svg'))"
     )
-    page.wait_for_function("!document.querySelector('live-piece:not([ready]), ul + details.question')")
+    for piece in page.locator("live-piece").all():
+        piece.scroll_into_view_if_needed()  # one that was passed before its module was there waits to be near again
+        piece.and_(page.locator("[ready]")).wait_for()
+    page.wait_for_function("!document.querySelector('ul + details.question')")  # then they are in their fieldset
