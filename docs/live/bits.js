@@ -112,8 +112,9 @@ function ruler({ format, asked, value, below, above }) {
 function neighbours({ format, asked, code, below, above }) {
   const row = (/** @type {string} */ name, /** @type {number | null} */ one) => {
     if (one === null) return [name, "none", "", ""];
-    const off = decode(format, one) - asked;
-    return [name, told9(decode(format, one)), written(format, one), `${off > 0 ? "+" : ""}${shown(off, format.bits > 8 ? 3 : DIGITS)}`];
+    const number = decode(format, one);
+    const off = number === asked ? 0 : number - asked; // infinity less itself would be NaN
+    return [name, told9(number), written(format, one), `${off > 0 ? "+" : ""}${shown(off, format.bits > 8 ? 3 : DIGITS)}`];
   };
   const head = ["", "number", format.bits > 8 ? "hex" : "bits", `off ${told9(asked)} by`];
   return table("What is stored, and the numbers beside it", head, [row("below", below), row("stored", code), row("above", above)]);
@@ -134,6 +135,15 @@ function view(state, set) {
     ${ruler(now)} ${neighbours(now)}`;
 }
 
+/** What E8M0 makes of a number. @param {number} asked @param {number} value */
+function scaled(asked, value) {
+  const size = Math.abs(asked);
+  if (Number.isNaN(value)) return `${told9(asked)} becomes NaN`;
+  if (size < value) return `${told9(asked)} becomes its smallest number, ${told9(value)}`;
+  if (size >= 2 * value) return `${told9(asked)} becomes its largest number, ${told9(value)}`;
+  return `it takes the power of two at or below ${asked < 0 ? "the size " : ""}${told9(size)}, which is ${told9(value)}`;
+}
+
 /** @param {S} state */
 function told(state) {
   const { format, asked, code, taken, value, below, above } = read(state);
@@ -143,7 +153,7 @@ function told(state) {
   if (code !== taken && !Number.isFinite(error(code))) return `These bits stand for ${told9(value)}; ${name} would be stored as ${written(format, taken)}.`;
   if (code !== taken) return `These bits stand for ${told9(value)}, off ${name} by ${shown(error(code), DIGITS)}. No other code comes nearer to it than ${written(format, taken)}, which is off by ${shown(error(taken), DIGITS)}.`;
   if (Number.isNaN(asked)) return Number.isNaN(value) ? `${state.format} has codes for NaN, and this is the one that is written.` : `${state.format} has no NaN: the library writes its largest number, ${told9(value)}.`;
-  if (!format.mantissa) return `${state.format} is a scale, and has neither sign nor mantissa: it takes the power of two at or below ${told9(Math.abs(asked))}, which is ${told9(value)}.`;
+  if (!format.mantissa) return `${state.format} is a scale, and has neither sign nor mantissa: ${scaled(asked, value)}.`;
   if (value === asked) return `${name} is a number of ${state.format}: nothing is lost.`;
   if (!Number.isFinite(value)) return `${name} lies so far beyond the largest number, ${told9(decode(format, format.largest))}, that ${state.format} overflows to infinity.`;
   if (format.saturates && Math.abs(asked) > decode(format, format.largest)) return `${name} lies beyond the largest number: ${state.format} saturates at ${told9(value)}.`;

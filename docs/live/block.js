@@ -60,7 +60,7 @@ function memory(state, now, which, set) {
   };
   const half = scheme.block && codes.length < scheme.block ? `, ${codes.length} of ${scheme.block} numbers` : "";
   const told = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
-  return html`<p>${told} A code that stands for 1 is worth <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
+  return html`<p>${told} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
 /** One number's way there and back. @param {S} state @param {Read} now */
@@ -76,10 +76,11 @@ function way(state, { scheme, values }) {
 function compared(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
-    const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "none";
+    const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "one for all";
     return [name, scales, brief(values[0].back), shown(off, 4), lost];
   };
-  return table("The same numbers in three schemes", ["", "scale", "place 0", "others off", "lost"], Object.keys(SCHEMES).map(each));
+  return html`${table("The same numbers in three schemes", ["", "scale", "place 0", "others off by", "others lost"], Object.keys(SCHEMES).map(each))}
+    <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */

@@ -189,8 +189,8 @@ function view(state, set) {
     </div>
     <div class="hb-live__row">
       ${textField("Query", state.query, (query) => again({ query }), 6)}
-      ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 16)}
-      ${textField("Values, in turn", state.values, (values) => again({ values }), 12)}
+      ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 14)}
+      ${textField("Values, in turn", state.values, (values) => again({ values }), 10)}
       ${menu("Tokens a page", String(state.page), (page) => again({ page: Number(page) }), [["2", "2"], ["4", "4"], ["8", "8"]])}
       ${menu("What is done", state.wrong, (wrong) => again({ wrong }), WRONG)}
     </div>
@@ -198,8 +198,8 @@ function view(state, set) {
       ${button("The next token comes", next)}
       ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
     </div>
-    <ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol>
-    ${memory(state)} <p class="soft">${tables(state)}</p> ${line(state)} ${found(state)}`;
+    <div class="hb-live__beside"><ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${memory(state)}</div>
+    <p class="soft">${tables(state)}${state.step < 1 ? "" : " Dark: the new token."} Dashed: a free page.</p> ${line(state)} ${found(state)}`;
 }
 
 /** Where the newest token of a sequence has gone. @param {S} state @param {number} sequence */

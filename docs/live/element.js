@@ -1,6 +1,6 @@
 // <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each change.
-import { render } from "lit-html";
-import { Refused, stateFrom, whole } from "./frame.js";
+import { nothing, render } from "lit-html";
+import { Refused, stateFrom, whole, within } from "./frame.js";
 
 /** @typedef {import("./frame.js").State} State */
 
@@ -11,13 +11,14 @@ const PACE = 1000; // milliseconds a step while it plays
 class Running {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   timer;
+  linked = ""; // what has become of the link, until something else changes
 
   /** @param {HTMLElement} place @param {string} name @param {import("./frame.js").Piece<any>} piece */
   constructor(place, name, piece) {
     this.name = name;
     this.piece = piece;
     /** @type {State} what the page asks for, where Reset comes back to */
-    this.first = stateFrom(piece.start, JSON.parse(place.getAttribute("state") ?? "{}"));
+    this.first = stateFrom(piece, JSON.parse(place.getAttribute("state") ?? "{}"));
     this.state = this.earlier = this.first;
     this.asked = this.first; // the state, or what was asked for last and refused
     this.drawing = document.createElement("div");
@@ -33,19 +34,20 @@ class Running {
     this.attempt(() => this.become(/** @type {State} */ ({ ...this.asked, ...change })));
   }
 
-  /** Draws that state; one that is refused leaves the drawing as it is. @param {State} next */
-  become(next) {
-    this.asked = next;
-    const last = this.piece.steps?.(next);
-    if (last !== undefined && Number(next.step) > last) next.step = last; // a shorter row has fewer steps
+  /** Draws that state; one that is refused leaves the drawing as it is. @param {State} asked */
+  become(asked) {
+    this.asked = asked;
+    const next = within(this.piece, asked);
     const before = [this.state, this.earlier];
     [this.state, this.earlier] = [next, this.state];
+    this.linked = "";
     try {
       this.draw();
     } catch (error) {
       [this.state, this.earlier] = before;
       throw error;
     }
+    this.asked = next;
     this.spoken.textContent = this.piece.told(this.state, this.earlier);
   }
 
@@ -67,6 +69,7 @@ class Running {
       reset: () => this.reset(),
       link: () => this.link(),
       playing: this.timer !== undefined,
+      linked: this.linked,
     };
     render(whole(this.piece, this.state, this.earlier, buttons), this.drawing);
   }
@@ -76,7 +79,7 @@ class Running {
     if (this.timer !== undefined || !more()) return this.pause();
     this.timer = setInterval(() => {
       this.set({ step: Number(this.state.step) + 1 });
-      if (!more()) this.pause();
+      if (!more() || this.asked !== this.state) this.pause(); // what was refused has no next step
     }, PACE);
     this.draw();
   }
@@ -87,27 +90,33 @@ class Running {
     this.draw();
   }
 
+  /** Begins anew: a field may hold a text that was refused, and no change of the state would overwrite it. */
   reset() {
     this.pause();
+    render(nothing, this.drawing);
     this.set(this.first);
+    const again = [...this.drawing.querySelectorAll("button")].find((button) => button.textContent === "Reset");
+    again?.focus({ preventScroll: true });
   }
 
   /** Puts the state into the address, and on the clipboard where that is allowed. */
-  link() {
+  async link() {
     const asked = new URLSearchParams(location.search);
     for (const key of Object.keys(this.first)) {
       if (this.state[key] === this.first[key]) asked.delete(`${this.name}.${key}`);
       else asked.set(`${this.name}.${key}`, String(this.state[key]));
     }
     history.replaceState(null, "", `${location.pathname}${asked.size ? `?${asked}` : ""}#live-${this.name}`);
-    navigator.clipboard?.writeText(location.href).catch(() => {});
-    this.spoken.textContent = "The address of this page now leads to this state.";
+    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    this.linked = `The address now leads here${copied ? ", and is copied" : ""}.`;
+    this.spoken.textContent = this.linked;
+    this.draw();
   }
 
   fromAddress() {
     const own = [...new URLSearchParams(location.search)].filter(([key]) => key.startsWith(`${this.name}.`));
     const asked = Object.fromEntries(own.map(([key, text]) => [key.slice(this.name.length + 1), text]));
-    if (own.length) this.become(stateFrom(this.first, asked));
+    if (own.length) this.become(stateFrom(this.piece, asked, this.first));
   }
 }
 

@@ -103,7 +103,8 @@ function drawing(state) {
 /** @param {S} state */
 function described(state) {
   const { visited, all, masked, grid } = counted(state);
-  return `${visited} of ${all} tiles are visited, ${masked} need a mask, ${grid - all} ${grid - all === 1 ? "is" : "are"} never read.`;
+  const never = grid - all ? `${grid - all} more ${grid - all === 1 ? "is" : "are"} never read` : "none is left out";
+  return `${visited} of ${all} tiles are visited; ${masked || "none"} of the ${all} ${masked > 1 ? "need" : "needs"} a mask, and ${never}.`;
 }
 
 /** What the programs keep, a row for each query or key. @param {S} state */
@@ -189,7 +190,8 @@ function told(state) {
   const problem = problemOf(state);
   const [now, before] = [forward(problem, state.step), forward(problem, state.step - 1)];
   const moved = now.findIndex((each, row) => each.max > before[row].max && before[row].seen > 0);
-  if (moved < 0) return `${sentence} No maximum has moved, so nothing was rescaled.`;
+  if (state.step === 1) return `${sentence} It was the first tile of each query, so there was nothing to rescale.`;
+  if (moved < 0) return `${sentence} No maximum has moved: what was kept is worth as much as before.`;
   const [from, to] = [before[moved].max / Math.LN2, now[moved].max / Math.LN2];
   return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it had kept is worth ${shown(now[moved].factor)} of it.`;
 }

@@ -23,20 +23,30 @@ export class Refused extends Error {}
 
 /**
  * What the frame's buttons do; a drawing made by the build has none.
- * @typedef {{set: (change: any) => void, play: () => void, reset: () => void, link: () => void, playing: boolean}} Buttons
+ * @typedef {{set: (change: any) => void, play: () => void, reset: () => void, link: () => void, playing: boolean, linked: string}} Buttons
  */
 
 /**
- * A state from what was asked for as text.
+ * A state from what was asked for as text; all else is as in `start`.
  * @template {State} S
- * @param {S} start @param {Record<string, string>} asked @returns {S}
+ * @param {Piece<S>} piece @param {Record<string, string>} asked @param {S} [start] @returns {S}
  */
-export function stateFrom(start, asked) {
+export function stateFrom(piece, asked, start = piece.start) {
   const entries = Object.entries(asked).map(([name, text]) => {
-    if (!(name in start)) throw new Refused(`There is no ${name}; there is ${Object.keys(start).join(", ")}.`);
+    if (!(name in start)) throw new Refused(`There is no ${name}; there are ${Object.keys(start).join(", ")}.`);
     return [name, typed(start[name], name, text)];
   });
-  return { ...start, ...Object.fromEntries(entries) };
+  return within(piece, { ...start, ...Object.fromEntries(entries) });
+}
+
+/**
+ * The state with a step that the piece has: a shorter row has fewer.
+ * @template {State} S
+ * @param {Piece<S>} piece @param {S} state @returns {S}
+ */
+export function within(piece, state) {
+  const last = piece.steps?.(state);
+  return last === undefined ? state : { ...state, step: Math.min(Math.max(Math.round(Number(state.step)), 0), last) };
 }
 
 /** `text` as the type of `like` @param {unknown} like @param {string} name @param {string} text */
@@ -53,7 +63,7 @@ function typed(like, name, text) {
  * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Buttons | null} buttons
  */
 export function whole(piece, state, earlier, buttons) {
-  const { set, play, reset, link, playing } = buttons ?? { set() {}, play() {}, reset() {}, link() {}, playing: false };
+  const { set, play, reset, link, playing, linked } = buttons ?? { set() {}, play() {}, reset() {}, link() {}, playing: false, linked: "" };
   const last = piece.steps?.(state) ?? 0;
   const step = Number(state.step ?? 0);
   const go = (/** @type {number} */ to) => set({ step: Math.min(Math.max(to, 0), last) });
@@ -70,5 +80,6 @@ export function whole(piece, state, earlier, buttons) {
       ${piece.steps ? steps : nothing}
       <button type="button" @click=${reset}>Reset</button>
       <button type="button" @click=${link}>Link to this</button>
+      <span>${linked}</span>
     </div>`;
 }

@@ -9,11 +9,12 @@ import { Refused } from "./frame.js";
  */
 export function numbers(name, text, { count = [1, 16], ...each } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
-  if (words.length < count[0] || words.length > count[1]) {
+  const all = words.map((word) => number(name, word, each));
+  if (all.length < count[0] || all.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
-    throw new Refused(`${name}: ${words.length} numbers; ${wanted} are wanted.`);
+    throw new Refused(`${name}: ${all.length} ${all.length === 1 ? "number" : "numbers"}; ${wanted} are wanted.`);
   }
-  return words.map((word) => number(name, word, each));
+  return all;
 }
 
 /**
@@ -91,7 +92,7 @@ export const slider = (label, value, change, { min, max, step = 1, told = shown(
 export const menu = (label, value, change, choices) => html`
   <label class="hb-live__field">${label}
     <select @change=${typed(change)}>
-      ${choices.map(([each, name]) => html`<option value=${each} ?selected=${each === value}>${name}</option>`)}
+      ${choices.map(([each, name]) => html`<option value=${each} .selected=${each === value}>${name}</option>`)}
     </select>
   </label>`;
 

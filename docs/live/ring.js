@@ -66,7 +66,8 @@ function rings(state) {
   return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.at}: each place with the use that it holds, and the phases of its two barriers.">
     ${TENSORS.map((tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
       ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`)}
-  </svg>`;
+  </svg>
+  <p class="soft">A barrier's digit is the phase that it is in, so a wait for phase 0 returns at digit 1; +1: one consumer has read. c0: that consumer reads now; …: the tile is on its way.</p>`;
 }
 
 /** @param {import("./ring.model.js").Wait} wait */
@@ -113,7 +114,7 @@ function timeline(state) {
     <path class="accent stroke" d="M${x(now.at)} 0 V${below}" />
     <text class="small accent ${now.at > from + 0.6 * span ? "end" : ""}" x=${x(now.at)} y=${below + 16}>clock ${now.at}</text>
   </svg>
-  <p class="soft">S: queries · keys. O: weights · values. Dashed: softmax. A barrier's digit is the phase that it is in, so a wait for phase 0 returns at digit 1; +1: one consumer has read.</p>`;
+  <p class="soft">S: queries · keys. O: weights · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores serve one consumer at a time.</p>`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
@@ -169,6 +170,7 @@ function told(state) {
     const bit = phase(full.use);
     return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, and who waits for bit ${bit} may read.`;
   }
+  if (now.at === 0 && state.bug === "greedy") return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
   if (now.at === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
     return `At first all tiles are free, though nobody has said so: the producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;

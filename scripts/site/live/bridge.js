@@ -17,6 +17,6 @@ const calls = (module, name, rows) => written(read(rows).map((row) => modules[mo
 function still(name, asked) {
   const { stateFrom, whole } = modules["frame.js"];
   const piece = modules[`${name}.js`].default;
-  const state = stateFrom(piece.start, read(asked));
+  const state = stateFrom(piece, read(asked));
   return JSON.stringify(modules["lit-html"].text(whole(piece, state, state, null)));
 }

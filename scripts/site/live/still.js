@@ -1,5 +1,5 @@
 // lit-html's `html` and `svg` where there is no browser: the text that a browser would make of a template.
-// A template may bind text, attributes, `.value`, `.checked` and `?boolean` attributes, and events, which are left out.
+// A template may bind text, attributes, `.value`, `.checked`, `.selected` and `?boolean` attributes, and events, which are left out.
 
 class Markup {
   constructor(text) {
@@ -18,6 +18,8 @@ function inner(value) {
 
 export const nothing = Symbol("nothing");
 
+const FLAGS = new Set(["checked", "selected"]); // properties that a still spells as attributes without a value
+
 export function html(strings, ...values) {
   let text = strings[0];
   values.forEach((value, index) => {
@@ -26,7 +28,7 @@ export function html(strings, ...values) {
     if (bound) {
       const [whole, kind, name] = bound;
       text = text.slice(0, -whole.length);
-      if (kind === "." && name !== "checked") text += ` ${name}="${escaped(value)}"`;
+      if (kind === "." && !FLAGS.has(name)) text += ` ${name}="${escaped(value)}"`;
       else if (kind !== "@" && value) text += ` ${name}`;
     } else if (/=$/.test(text)) text += `"${escaped(value)}"`;
     else if (inTag(text)) text += escaped(value);

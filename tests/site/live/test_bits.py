@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from bs4 import BeautifulSoup
 
 from kernels.formats.value import Kind, decode, encode, fields, neighbours
 from scripts.site.live import Pieces, numbered, worded
@@ -130,6 +131,21 @@ def test_a_model_that_rounds_ties_up_is_rejected(pieces, tmp_path):
     ties = torch.tensor([0.5, 1.5, 2.5, 7.5])
     up, even = (of.calls(MODEL, "roundEven", [[tie] for tie in ties.tolist()]) for of in (Pieces(tmp_path), pieces))
     assert even == ties.round().tolist() != up
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [("inf", "NaN"), ("0", "smallest"), ("1e-50", "smallest"), ("1e39", "largest"), ("3", "at or below")],
+)
+def test_a_scale_beyond_the_ends_is_no_power_of_two_at_or_below(number, word, pieces):
+    drawn = BeautifulSoup(pieces.still("bits", {"number": number, "format": "E8M0"}), "html.parser")
+    assert word in drawn.select_one(".hb-live__told").text
+
+
+def test_an_infinity_that_is_stored_is_off_by_nothing(pieces):
+    drawn = BeautifulSoup(pieces.still("bits", {"number": "inf", "format": "FP16"}), "html.parser")
+    assert drawn.select("tbody tr")[1].text.split()[-1].endswith("0")
+    assert "NaN" not in drawn.text
 
 
 def test_the_reader_types_a_number_and_flips_bits(open_piece):

@@ -139,4 +139,4 @@ def test_the_reader_lets_a_token_come_and_opens_a_page(open_piece):
     piece.get_by_role("button", name="Step", exact=True).press("Enter")
     assert "entry 4 div 2 = 2 of its table, which takes a new one, page 2" in text()
     piece.get_by_label("Query").fill("1")
-    assert "1 numbers; 2 are wanted" in piece.get_by_role("alert").inner_text()
+    assert "1 number; 2 are wanted" in piece.get_by_role("alert").inner_text()

@@ -72,6 +72,11 @@ def test_each_piece_starts_as_it_was_drawn_and_axe_finds_nothing(visit, scheme):
     assert not axe(page)
 
 
+@pytest.mark.parametrize(("asked", "drawn"), [("99", "3 of 3"), ("-3", "0 of 3"), ("1.5", "2 of 3")])
+def test_a_page_that_asks_for_a_step_gets_one_that_the_piece_has(asked, drawn, pieces):
+    assert drawn in BeautifulSoup(pieces.still("stream", {"step": asked}), "html.parser").text
+
+
 def test_a_piece_is_fetched_when_it_comes_near(visit):
     page = visit("chapters/online-softmax/")
     page.wait_for_load_state("networkidle")
@@ -102,3 +107,28 @@ def test_a_piece_plays_pauses_and_goes_back(open_piece):
     assert "3 of 3" in piece.inner_text()
     button("Reset").click()
     assert "1 of 3" in piece.inner_text()
+
+
+def test_reset_undoes_what_was_chosen_and_what_was_refused(open_piece):
+    piece = open_piece("flash")
+    button = lambda name: piece.get_by_role("button", name=name, exact=True)  # noqa: E731
+    menu, field = piece.get_by_label("Pass"), piece.get_by_label("Queries", exact=True)
+    first = menu.input_value(), field.input_value()
+    for choice in ("dq", "forward", "dkdv"):
+        menu.select_option(choice)
+    field.fill("abc")
+    button("Play").click()
+    button("Play").wait_for(timeout=3000)  # what was refused cannot be played
+    button("Reset").press("Enter")
+    assert (menu.input_value(), field.input_value()) == first
+    assert button("Reset").evaluate("(button) => button === document.activeElement")
+
+
+def test_a_link_says_that_it_is_there_until_something_changes(open_piece):
+    piece = open_piece("stream", step=-3)
+    assert "0 of 3" in piece.inner_text()
+    piece.get_by_role("button", name="Link to this").click()
+    said = piece.locator(".hb-live__buttons").get_by_text("address")
+    said.wait_for()
+    piece.get_by_role("button", name="Step", exact=True).click()
+    assert not said.count()

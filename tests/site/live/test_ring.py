@@ -172,3 +172,9 @@ def test_the_reader_steps_changes_the_stages_and_sees_it_hang(open_piece):
     assert piece.get_by_role("img").first.locator("text", has_text="empty").count() == 5
     piece.get_by_role("button", name="Step", exact=True).click()
     assert piece.get_by_role("img").first.locator("text", has_text="use 0").count() == 2
+
+
+def test_a_producer_that_does_not_wait_is_not_said_to_wait(pieces):
+    told = lambda bug: pieces.still("ring", {"bug": bug, "step": "0"}).split("hb-live__told")[1]  # noqa: E731
+    assert "waits" in told("none")
+    assert "waits" not in told("greedy")
