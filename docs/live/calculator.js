@@ -1,6 +1,6 @@
 // A model, a context, a batch and a GPU: what must be held, and how long a prefill and a decode step take at the least.
 import { html, svg } from "lit-html";
-import { BITS, MODELS, decode, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
+import { BITS, MODELS, decode, leastTime, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
 import { CHIPS } from "./cost.model.js";
 import { Refused } from "./frame.js";
 import { among, menu, numbers, slider, table, textField } from "./parts.js";
@@ -36,8 +36,7 @@ function worked(state) {
     "decode: attention": next.attention,
     "decode: weights": next.weights,
   }).map(([name, each]) => ({ name, ...limits(each, gpu, gpus) }));
-  const least = work.slice(2).reduce((sum, each) => sum + Math.max(each.arithmetic, each.memory), 0);
-  return { model, work, least, held: memory(model, context, batch, format, gpu, gpus) };
+  return { model, work, least: leastTime(work.slice(2)), held: memory(model, context, batch, format, gpu, gpus) };
 }
 
 /** @param {S} state */
@@ -88,7 +87,7 @@ function formulas(state) {
     <li>Its Q, K, V and outputs: 2 · ${layers} layers · (${heads} + ${kvHeads}) heads · ${n} · ${dim} · 2 bytes${many} = <b>${metric(first.bytes, "B")}</b></li>
     <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
     <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
-    <li>One layer's attention holds <b>${binary(held.fused)}</b>; with the square written down, ${binary(held.unfused)}</li>
+    <li>In a prefill one layer's attention holds, beside Q, K and V, <b>${binary(held.fused)}</b>; with scores and shares written down, ${binary(held.unfused)}</li>
   </ul>`;
 }
 

@@ -66,11 +66,12 @@ function lines({ rows, stride, id, load, own, asked }) {
   ]);
 }
 
-/** The same load at other strides. @param {ReturnType<typeof read>} now */
+/** The same load at other strides; the one that was chosen stands among them. @param {ReturnType<typeof read>} now */
 function strides({ rows, stride, bytes, load, own }) {
-  const costs = STRIDES.map((other) => cost(lanes(rows, other, own.firstRow / 1024, load), bytes));
+  const all = [...new Set([...STRIDES, stride])].sort((a, b) => a - b);
+  const costs = all.map((other) => cost(lanes(rows, other, own.firstRow / 1024, load), bytes));
   const name = (/** @type {number} */ other) => (other === stride ? html`<b>${other}</b>` : other);
-  return table("The same load at other strides", ["stride", ...STRIDES.map(name)], [
+  return table("The same load at other strides", ["stride", ...all.map(name)], [
     ["sectors", ...costs.map(({ fetched }) => fetched / SECTOR)],
     ["used, %", ...costs.map(({ used }) => shown(100 * used, 1))],
   ]);

@@ -56,7 +56,7 @@ function drawing(state) {
     const width = Math.max(1, (250 * bytes) / (most + least));
     return svg`<rect class="${colour} fill moves" x="0" y=${y} width=${width} height="16" /><text class="small" x=${width + 6} y=${y + 13}>${name} ${metric(bytes, "B")}</text>`;
   };
-  const label = `Kernels on the chip above, HBM below; an arrow for each table that is read or written, as thick as it has bytes. ${at} of ${all.length} have gone.`;
+  const label = `Kernels on the chip above, HBM below; an arrow for each table that is read or written, as thick as it has bytes, down to a line. ${at} of ${all.length} have gone.`;
   return html`<svg viewBox="0 0 480 286" role="img" aria-label=${label}>
     ${[...new Set(all.map(({ kernel }) => kernel))].map(box)}
     <rect class="line fill" x="3" y=${bottom} width="474" height="28" rx="4" /><text class="middle" x="240" y=${bottom + 19}>HBM</text>
@@ -77,9 +77,9 @@ function sums(state) {
   const times = (/** @type {typeof now} */ each) => `${brief((each.square + each.small) / least)} ×`;
   return table("Bytes moved", ["", "so far", "in all"], [
     ["trips of the square", now.count, end.count],
-    ["their bytes", metric(now.square, "B"), metric(end.square, "B")],
+    ["bytes of the square", metric(now.square, "B"), metric(end.square, "B")],
     ["Q, K, V, output", metric(now.small, "B"), metric(end.small, "B")],
-    ["times the least", times(now), times(end)],
+    ["all, times the least", times(now), times(end)],
   ]);
 }
 
@@ -104,7 +104,7 @@ function told(state) {
   if (at === 0) return "Q, K and V lie in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
   const what = `${NAMES[kernel] ?? kernel} ${up ? "reads" : "writes"} ${/^[a-z]/.test(name) ? `the ${name}` : name}, ${metric(bytes, "B")}.`;
-  if (at < all.length) return square ? `${what} So far the square has moved ${brief(square / least)} times as many bytes as Q, K, V and the output take together.` : what;
+  if (at < all.length) return square ? `${what} So far the square alone has moved ${brief(square / least)} times as many bytes as Q, K, V and the output take together.` : what;
   if (!square) return `${what} That is all: ${metric(least, "B")}, the least that any form must move. The square was never written.`;
   const ratio = brief(shape.n / shape.dim);
   if (state.form === "textbook") return `${what} Four trips of the square and one of each small table: 4N² ÷ 4Nd = N/d = ${ratio} times as many bytes for the square as for all the rest.`;

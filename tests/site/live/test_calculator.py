@@ -84,6 +84,13 @@ def test_the_two_limits_are_the_roof(pieces):
     assert wrong == 0
 
 
+def test_a_step_takes_no_less_than_either_kind_of_work(pieces):
+    """One part may compute while another reads; adding up each part's longer time would call too much the least."""
+    parts = [{"arithmetic": 3.0, "memory": 1.0}, {"arithmetic": 1.0, "memory": 2.5}]
+    assert pieces.calls(MODEL, "leastTime", [[parts]]) == [4.0]
+    assert sum(max(part.values()) for part in parts) == 5.5
+
+
 def test_what_fits_fits_and_one_more_does_not(pieces):
     rows = [[*each, "H100", 8] for each in models()]
     for row, held in zip(rows, pieces.calls(MODEL, "memory", rows), strict=True):
