@@ -1,7 +1,6 @@
 // Scores arrive in blocks; maximum, sum and blend are all that is kept.
 import { html, nothing, svg } from "lit-html";
-import { Refused } from "./frame.js";
-import { button, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { button, numbers, shown, slider, table, textField, tick, whole } from "./parts.js";
 import { mergeAll, output, read } from "./stream.model.js";
 
 const start = { scores: "1 0 2 1 0 2", block: 2, readers: 1, forget: false, step: 1 };
@@ -9,6 +8,7 @@ const start = { scores: "1 0 2 1 0 2", block: 2, readers: 1, forget: false, step
 /** @typedef {typeof start} S */
 
 const MOST = 24; // scores in the row
+const [MOST_BLOCK, MOST_READERS] = [8, 4];
 
 /** @param {S} state */
 const scoresOf = (state) => numbers("Scores", state.scores, { most: 1e4, count: [1, MOST] });
@@ -16,8 +16,9 @@ const scoresOf = (state) => numbers("Scores", state.scores, { most: 1e4, count: 
 /** Whose turn each block is: the readers take neighbouring pieces of the row and read them at the same time. @param {S} state */
 function cut(state) {
   const scores = scoresOf(state);
-  const each = Math.ceil(scores.length / state.readers);
-  return Array.from({ length: state.readers }, (_, reader) => ({
+  const readers = whole("Readers", state.readers, 1, MOST_READERS);
+  const each = Math.ceil(scores.length / readers);
+  return Array.from({ length: readers }, (_, reader) => ({
     from: reader * each,
     scores: scores.slice(reader * each, (reader + 1) * each),
   }));
@@ -37,8 +38,8 @@ function states(state, step, forget = state.forget) {
 
 /** @param {S} state */
 function steps(state) {
-  if (!(state.block >= 1)) throw new Refused("A block holds at least one score.");
-  return Math.ceil(Math.max(...cut(state).map(({ scores }) => scores.length)) / state.block);
+  const block = whole("Scores a block", state.block, 1, MOST_BLOCK);
+  return Math.ceil(Math.max(...cut(state).map(({ scores }) => scores.length)) / block);
 }
 
 /** @param {S} state */
@@ -94,8 +95,8 @@ function view(state, set) {
   return html`
     <div class="hb-live__row">
       ${textField("Scores", state.scores, (scores) => set({ scores, step: 0 }), 22)}
-      ${slider("Scores a block", state.block, (block) => set({ block, step: 0 }), { min: 1, max: 8 })}
-      ${slider("Readers", state.readers, (readers) => set({ readers, step: 0 }), { min: 1, max: 4 })}
+      ${slider("Scores a block", state.block, (block) => set({ block, step: 0 }), { min: 1, max: MOST_BLOCK })}
+      ${slider("Readers", state.readers, (readers) => set({ readers, step: 0 }), { min: 1, max: MOST_READERS })}
     </div>
     <div class="hb-live__row">
       ${button("A random block arrives", more)}

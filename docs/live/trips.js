@@ -1,8 +1,7 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { Refused } from "./frame.js";
-import { among, menu, slider, table } from "./parts.js";
+import { among, menu, slider, table, whole } from "./parts.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
@@ -13,6 +12,9 @@ const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 /** @type {Record<string, string>} */
 const FORMS = { typed: "the three lines, as typed", textbook: "the textbook’s three kernels", fused: "one fused kernel" };
 
+const DIMS = ["64", "128", "256"];
+const MOST = 17; // a power of two of words
+
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
@@ -20,8 +22,7 @@ const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax
 function worked({ form, words, dim, type, step }) {
   among("Form", form, Object.keys(FORMS));
   among("Type", type, Object.keys(BYTES));
-  if (!(Math.min(words, Number(dim)) >= 1)) throw new Refused("Words and d are at least 1.");
-  const shape = { n: words, dim: Number(dim), bytes: BYTES[type] };
+  const shape = { n: whole("Words N", words, 1, 2 ** MOST), dim: Number(among("d", dim, DIMS)), bytes: BYTES[type] };
   const all = trips(form, shape);
   return { all, shape, at: Math.min(Math.max(Math.trunc(step), 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
 }
@@ -89,9 +90,9 @@ function view(state, set) {
   return html`
     <div class="hb-live__row">
       ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-      ${menu("d", state.dim, (dim) => set({ dim }), [["64", "64"], ["128", "128"], ["256", "256"]])}
+      ${menu("d", state.dim, (dim) => set({ dim }), DIMS.map((each) => [each, each]))}
       ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}
-      ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: 17, told: grouped(state.words) })}
+      ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
     </div>
     <p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
     ${drawing(state)} ${sums(state)}`;

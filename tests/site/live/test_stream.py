@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from kernels.softmax import OnlineSoftmax
+from scripts.site.live import PieceError
 
 MODEL = "stream.model.js"
 SPECIAL = [
@@ -68,6 +69,15 @@ def test_merging_readers_in_any_order_gives_the_whole_row(pieces):
         expected = torch.stack(list(of_states), dim=-1)
         found = torch.tensor([[state["max"], state["sum"]] for state in merged], dtype=torch.float32)
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "asked, named",
+    [({"readers": "0"}, "Readers"), ({"readers": "1e7"}, "Readers"), ({"block": "2.5"}, "Scores a block")],
+)
+def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
+    with pytest.raises(PieceError, match=named):
+        pieces.still("stream", asked)
 
 
 def test_the_reader_changes_the_row_and_reads_the_sum(open_piece):
