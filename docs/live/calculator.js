@@ -1,9 +1,9 @@
 // A model, a context, a batch and a GPU: what must be held, and how long a prefill and a decode step take at the least.
 import { html, svg } from "lit-html";
-import { BITS, MODELS, decode, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
+import { BITS, MODELS, decode, leastTime, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
 import { CHIPS } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, menu, numbers, slider, table, textField } from "./parts.js";
+import { among, menu, numbers, slider, table, textField, whole } from "./parts.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
 const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
@@ -13,11 +13,15 @@ const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch:
 /** @type {[string, string][]} */
 const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
 
+/** The ends of the sliders, as powers of two. */
+const MOST = { context: 20, batch: 10, gpus: 4 };
+
 /** @param {S} state @returns {import("./calculator.model.js").Model} */
 function modelOf(state) {
   const known = MODELS[among("Model", state.model, [...Object.keys(MODELS), "own"])];
   if (known) return known;
   const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
+  for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim })) whole(`Own model, ${name}`, count, 1, 1e6);
   if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries cannot share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
 }
@@ -27,7 +31,9 @@ function worked(state) {
   const { context, batch, format, gpu, gpus } = state;
   among("GPU", gpu, Object.keys(CHIPS));
   among("Cache", format, Object.keys(BITS));
-  if (!(Math.min(context, batch, gpus) >= 1)) throw new Refused("Context, sequences and GPUs are at least 1.");
+  whole("Context, in tokens", context, 1, 2 ** MOST.context);
+  whole("Sequences at once", batch, 1, 2 ** MOST.batch);
+  whole("GPUs", gpus, 1, 2 ** MOST.gpus);
   const model = modelOf(state);
   const [first, next] = [prefill(model, context, batch), decode(model, context, batch, format)];
   const work = Object.entries({
@@ -36,8 +42,7 @@ function worked(state) {
     "decode: attention": next.attention,
     "decode: weights": next.weights,
   }).map(([name, each]) => ({ name, ...limits(each, gpu, gpus) }));
-  const least = work.slice(2).reduce((sum, each) => sum + Math.max(each.arithmetic, each.memory), 0);
-  return { model, work, least, held: memory(model, context, batch, format, gpu, gpus) };
+  return { model, work, least: leastTime(work.slice(2)), held: memory(model, context, batch, format, gpu, gpus) };
 }
 
 /** @param {S} state */
@@ -88,7 +93,7 @@ function formulas(state) {
     <li>Its Q, K, V and outputs: 2 · ${layers} layers · (${heads} + ${kvHeads}) heads · ${n} · ${dim} · 2 bytes${many} = <b>${metric(first.bytes, "B")}</b></li>
     <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
     <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
-    <li>One layer's attention holds <b>${binary(held.fused)}</b>; with the square written down, ${binary(held.unfused)}</li>
+    <li>In a prefill one layer's attention holds, beside Q, K and V, <b>${binary(held.fused)}</b>; with scores and shares written down, ${binary(held.unfused)}</li>
   </ul>`;
 }
 
@@ -107,9 +112,9 @@ function view(state, set) {
       ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
     </div>
     <div class="hb-live__row">
-      ${slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: 20, told: grouped(state.context) })}
-      ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 10, told: String(state.batch) })}
-      ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: 4, told: String(state.gpus) })}
+      ${slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, told: grouped(state.context) })}
+      ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, told: String(state.batch) })}
+      ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, told: String(state.gpus) })}
       ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
     </div>
     <p><b>${name}</b>: ${state.batch} × ${grouped(state.context)} tokens, cache in ${Object.fromEntries(FORMATS)[state.format]}, on ${chips(state)}</p>

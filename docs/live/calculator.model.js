@@ -48,6 +48,9 @@ export function limits({ flops, bytes }, name, chips) {
   return { flops, bytes, arithmetic: flops / (peak * chips), memory: bytes / (bandwidth * chips) };
 }
 
+/** The least time of several parts: one may compute while another reads, but neither kind of work shrinks. @param {Work[]} parts */
+export const leastTime = (parts) => Math.max(parts.reduce((sum, each) => sum + each.arithmetic, 0), parts.reduce((sum, each) => sum + each.memory, 0));
+
 /** What has to be held, and what would fit. @param {Model} model @param {number} context @param {number} batch @param {string} format @param {string} name @param {number} chips */
 export function memory(model, context, batch, format, name, chips) {
   const [all, weights, token] = [chip(name).memory * chips, weightBytes(model), tokenBytes(model, format)];

@@ -1,6 +1,6 @@
 // One program of a grid: its rows, its addresses, its mask, and the sectors that a load of one of its warps touches.
 import { html, nothing, svg } from "lit-html";
-import { menu, number, shown, slider, table, textField } from "./parts.js";
+import { among, menu, number, shown, slider, table, textField } from "./parts.js";
 import { cost, lanes, loads, program, sectors } from "./program.model.js";
 
 const start = { rows: "2500", stride: 1, program: 2, load: 0, bytes: "4" };
@@ -16,7 +16,7 @@ const TYPES = [["2", "2 bytes: FP16"], ["4", "4 bytes: FP32"], ["8", "8 bytes: t
 function read(state) {
   const rows = number("Rows", state.rows, { least: 1, most: 10000, whole: true });
   const stride = number("Stride", String(state.stride), { least: 1, most: 32, whole: true });
-  const bytes = Number(TYPES.find(([bytes]) => bytes === state.bytes)?.[0] ?? start.bytes);
+  const bytes = Number(among("A lane takes", state.bytes, TYPES.map(([bytes]) => bytes)));
   const last = program(rows, stride, 0).programs - 1;
   const within = (/** @type {number} */ value, /** @type {number} */ most) => Math.max(0, Math.min(most, Math.round(value)));
   const [id, load] = [within(state.program, last), within(state.load, loads - 1)];
@@ -66,11 +66,12 @@ function lines({ rows, stride, id, load, own, asked }) {
   ]);
 }
 
-/** The same load at other strides. @param {ReturnType<typeof read>} now */
+/** The same load at other strides; the one that was chosen stands among them. @param {ReturnType<typeof read>} now */
 function strides({ rows, stride, bytes, load, own }) {
-  const costs = STRIDES.map((other) => cost(lanes(rows, other, own.firstRow / 1024, load), bytes));
+  const all = [...new Set([...STRIDES, stride])].sort((a, b) => a - b);
+  const costs = all.map((other) => cost(lanes(rows, other, own.firstRow / 1024, load), bytes));
   const name = (/** @type {number} */ other) => (other === stride ? html`<b>${other}</b>` : other);
-  return table("The same load at other strides", ["stride", ...STRIDES.map(name)], [
+  return table("The same load at other strides", ["stride", ...all.map(name)], [
     ["sectors", ...costs.map(({ fetched }) => fetched / SECTOR)],
     ["used, %", ...costs.map(({ used }) => shown(100 * used, 1))],
   ]);

@@ -44,7 +44,9 @@ function drawing(state, set) {
   const { work, chip, intensity, ridge, limit, reached } = worked(state);
   const slope = chip.bandwidth * 10 ** LEAST_X;
   const [x, roof] = [within(xOf(intensity), LEFT, RIGHT), within(yOf(limit), TOP, BOTTOM)];
-  const y = reached ? within(yOf(reached), TOP, BOTTOM) : roof;
+  const height = yOf(reached || limit);
+  const y = within(height, TOP, BOTTOM);
+  const inside = x === xOf(intensity) && y === height;
   const powers = (/** @type {number} */ low, /** @type {number} */ high) => Array.from({ length: Math.floor(high) - low + 1 }, (_, i) => low + i);
   const name = (/** @type {number} */ power) => (power < 0 ? "0.1" : brief(10 ** power));
   const drag = (/** @type {PointerEvent} */ event) => {
@@ -63,8 +65,9 @@ function drawing(state, set) {
     <path class="ink stroke" d="M${LEFT} ${yOf(slope)} L${xOf(ridge)} ${yOf(chip.peak)} H${RIGHT}" />
     <path class="soft stroke thin" stroke-dasharray="4 4" d="M${xOf(ridge)} ${yOf(chip.peak)} V${BOTTOM}" />
     <text class="small" x=${xOf(ridge) + 5} y=${BOTTOM - 6}>ridge ${brief(ridge)}</text>
-    <text class="small end" x=${RIGHT} y=${yOf(chip.peak) - 13}>${metric(chip.peak, "FLOP/s")}</text>
+    <text class="small end" x=${RIGHT} y=${yOf(chip.peak) - 13}>tensor cores, 16 bits: ${metric(chip.peak, "FLOP/s")}</text>
     <text class="small end" x=${xOf(5)} y=${yOf(5 * chip.bandwidth) - 8}>${metric(chip.bandwidth, "B/s")}</text>
+    ${inside ? nothing : svg`<text class="small accent end" x=${RIGHT} y=${BOTTOM - 30}>outside the picture</text>`}
     ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
     <circle class="accent fill" cx=${x} cy=${y} r="8" />
     <circle class="hb-live__grip" fill="transparent" cx=${x} cy=${y} r="22" @pointerdown=${drag} @pointermove=${drag} />
@@ -109,6 +112,7 @@ function told(state) {
   const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
   const bound = memory > arithmetic;
   const where = `${brief(intensity)} FLOP a byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
+  if (["scale", "softmax"].includes(state.kernel) && !reached) return `${where} It computes on plain lanes, not on the tensor cores whose peak is drawn: its own flat roof lies lower, and its ridge further left.`;
   if (!reached) return `${where} ${bound ? "Only fewer bytes, or a wider hallway, would lift it." : "Fewer bytes would not make it faster."}`;
   if (share > 1) return `${where} It cannot have been faster than that: the bytes or the time are of something else. Did a cache answer?`;
   const advice = share < 0.5 ? "Something else than this limit holds it back." : bound ? "To go much faster it must move fewer bytes." : "Little is left to gain.";

@@ -1,7 +1,8 @@
 // A matrix product in tiles: the rows and columns that a tile fetches, and how often each was fetched before.
 import { html, nothing, svg } from "lit-html";
-import { number, shown, slider, table } from "./parts.js";
+import { number, slider, table } from "./parts.js";
 import { cost, fetched, tiles } from "./tile.model.js";
+import { brief } from "./units.model.js";
 
 const start = { size: 4, edge: 2, step: 1 };
 
@@ -62,8 +63,8 @@ function edges({ size, edge }) {
   const costs = some.map((each) => cost(size, each));
   return table("Other edges", ["edge", ...some.map((each) => (each === edge ? html`<b>${each}</b>` : each))], [
     ["fetched", ...costs.map(({ numbers }) => numbers)],
-    ["FLOP a number", ...costs.map(({ perNumber }) => shown(perNumber, 2))],
-    ["FLOP a byte", ...costs.map(({ perByte }) => shown(perByte, 2))],
+    ["FLOP a number", ...costs.map(({ perNumber }) => brief(perNumber))],
+    ["FLOP a byte", ...costs.map(({ perByte }) => brief(perByte))],
   ]);
 }
 
@@ -88,7 +89,7 @@ function told(state) {
   if (step === 0) return `Nothing has been fetched. The product takes ${flop} FLOP, however it is cut.`;
   if (step === all.length) {
     const times = Math.ceil(size / edge);
-    return `The product is done. Each of the ${2 * size * size} numbers was fetched ${several(times, "time")}, ${numbers} fetches for ${flop} FLOP: ${shown(perNumber, 2)} for each number, ${shown(perByte, 2)} for each byte of 16-bit numbers.`;
+    return `The product is done. Each of the ${2 * size * size} numbers was fetched ${several(times, "time")}, ${numbers} fetches for ${flop} FLOP: ${brief(perNumber)} for each number, ${brief(perByte)} for each byte of 16-bit numbers.`;
   }
   const { height, width } = all[step - 1];
   return `Tile ${step} of ${all.length} fetches ${several(height, "row")} and ${several(width, "column")}, ${(height + width) * size} numbers for ${several(height * width, "cell")}. So far ${fetched(size, edge, step).numbers} were fetched, in the end it will be ${numbers}.`;

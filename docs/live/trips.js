@@ -1,8 +1,7 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { Refused } from "./frame.js";
-import { among, menu, slider, table } from "./parts.js";
+import { among, menu, slider, table, whole } from "./parts.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
@@ -13,6 +12,9 @@ const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 /** @type {Record<string, string>} */
 const FORMS = { typed: "the three lines, as typed", textbook: "the textbook’s three kernels", fused: "one fused kernel" };
 
+const DIMS = ["64", "128", "256"];
+const MOST = 17; // a power of two of words
+
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
@@ -20,8 +22,7 @@ const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax
 function worked({ form, words, dim, type, step }) {
   among("Form", form, Object.keys(FORMS));
   among("Type", type, Object.keys(BYTES));
-  if (!(Math.min(words, Number(dim)) >= 1)) throw new Refused("Words and d are at least 1.");
-  const shape = { n: words, dim: Number(dim), bytes: BYTES[type] };
+  const shape = { n: whole("Words N", words, 1, 2 ** MOST), dim: Number(among("d", dim, DIMS)), bytes: BYTES[type] };
   const all = trips(form, shape);
   return { all, shape, at: Math.min(Math.max(Math.trunc(step), 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
 }
@@ -56,7 +57,7 @@ function drawing(state) {
     const width = Math.max(1, (250 * bytes) / (most + least));
     return svg`<rect class="${colour} fill moves" x="0" y=${y} width=${width} height="16" /><text class="small" x=${width + 6} y=${y + 13}>${name} ${metric(bytes, "B")}</text>`;
   };
-  const label = `Kernels on the chip above, HBM below; an arrow for each table that is read or written, as thick as it has bytes. ${at} of ${all.length} have gone.`;
+  const label = `Kernels on the chip above, HBM below; an arrow for each table that is read or written, as thick as it has bytes, down to a line. ${at} of ${all.length} have gone.`;
   return html`<svg viewBox="0 0 480 286" role="img" aria-label=${label}>
     ${[...new Set(all.map(({ kernel }) => kernel))].map(box)}
     <rect class="line fill" x="3" y=${bottom} width="474" height="28" rx="4" /><text class="middle" x="240" y=${bottom + 19}>HBM</text>
@@ -77,9 +78,9 @@ function sums(state) {
   const times = (/** @type {typeof now} */ each) => `${brief((each.square + each.small) / least)} ×`;
   return table("Bytes moved", ["", "so far", "in all"], [
     ["trips of the square", now.count, end.count],
-    ["their bytes", metric(now.square, "B"), metric(end.square, "B")],
+    ["bytes of the square", metric(now.square, "B"), metric(end.square, "B")],
     ["Q, K, V, output", metric(now.small, "B"), metric(end.small, "B")],
-    ["times the least", times(now), times(end)],
+    ["all, times the least", times(now), times(end)],
   ]);
 }
 
@@ -89,9 +90,9 @@ function view(state, set) {
   return html`
     <div class="hb-live__row">
       ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-      ${menu("d", state.dim, (dim) => set({ dim }), [["64", "64"], ["128", "128"], ["256", "256"]])}
+      ${menu("d", state.dim, (dim) => set({ dim }), DIMS.map((each) => [each, each]))}
       ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}
-      ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: 17, told: grouped(state.words) })}
+      ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
     </div>
     <p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
     ${drawing(state)} ${sums(state)}`;
@@ -104,7 +105,7 @@ function told(state) {
   if (at === 0) return "Q, K and V lie in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
   const what = `${NAMES[kernel] ?? kernel} ${up ? "reads" : "writes"} ${/^[a-z]/.test(name) ? `the ${name}` : name}, ${metric(bytes, "B")}.`;
-  if (at < all.length) return square ? `${what} So far the square has moved ${brief(square / least)} times as many bytes as Q, K, V and the output take together.` : what;
+  if (at < all.length) return square ? `${what} So far the square alone has moved ${brief(square / least)} times as many bytes as Q, K, V and the output take together.` : what;
   if (!square) return `${what} That is all: ${metric(least, "B")}, the least that any form must move. The square was never written.`;
   const ratio = brief(shape.n / shape.dim);
   if (state.form === "textbook") return `${what} Four trips of the square and one of each small table: 4N² ÷ 4Nd = N/d = ${ratio} times as many bytes for the square as for all the rest.`;

@@ -9,6 +9,7 @@ import torch
 from kernels.bench import cost
 from kernels.bench.hardware import H100
 from kernels.serving.cache import KVCache
+from scripts.site.live import PieceError
 
 MODEL = "calculator.model.js"
 FORMATS = ("bf16", "fp8", "nvfp4")
@@ -84,6 +85,13 @@ def test_the_two_limits_are_the_roof(pieces):
     assert wrong == 0
 
 
+def test_a_step_takes_no_less_than_either_kind_of_work(pieces):
+    """One part may compute while another reads; adding up each part's longer time would call too much the least."""
+    parts = [{"arithmetic": 3.0, "memory": 1.0}, {"arithmetic": 1.0, "memory": 2.5}]
+    assert pieces.calls(MODEL, "leastTime", [[parts]]) == [4.0]
+    assert sum(max(part.values()) for part in parts) == 5.5
+
+
 def test_what_fits_fits_and_one_more_does_not(pieces):
     rows = [[*each, "H100", 8] for each in models()]
     for row, held in zip(rows, pieces.calls(MODEL, "memory", rows), strict=True):
@@ -99,6 +107,20 @@ def test_what_fits_fits_and_one_more_does_not(pieces):
         assert held["longest"] * a_token <= free + slack and (held["longest"] + 1) * a_token > free - slack
         assert held["unfused"] == pytest.approx(cost.eager_peak_bytes(n, model["dim"], 2, model["heads"], batch))
         assert held["fused"] == pytest.approx(cost.fused_peak_bytes(n, model["dim"], 2, model["heads"], batch))
+
+
+@pytest.mark.parametrize(
+    "asked, named",
+    [
+        ({"context": "1000.5"}, "Context"),
+        ({"batch": "3.7"}, "Sequences"),
+        ({"gpus": "1e9"}, "GPUs"),
+        ({"model": "own", "own": "32.5 32 8 128 8"}, "layers"),
+    ],
+)
+def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
+    with pytest.raises(PieceError, match=named):
+        pieces.still("calculator", asked)
 
 
 def test_the_reader_makes_it_fit(open_piece):

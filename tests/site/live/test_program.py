@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from kernels.bench.strided_read import BLOCK, strided_read
+from scripts.site.live import PieceError
 
 MODEL = "program.model.js"
 TYPES = {2: torch.float16, 4: torch.float32, 8: torch.complex64, 16: torch.complex128}
@@ -78,13 +79,21 @@ def test_the_kernel_itself_reads_these_numbers_in_each_program(pieces, device, r
     assert len(found) == 1 or found[::-1] != sums.tolist()
 
 
+@pytest.mark.parametrize("asked, named", [({"bytes": "3"}, "A lane takes"), ({"stride": "99"}, "Stride")])
+def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
+    with pytest.raises(PieceError, match=named):
+        pieces.still("program", asked)
+
+
 def test_the_reader_finds_the_mask_and_the_price_of_a_stride(open_piece):
     piece = open_piece("program")
     told = piece.locator(".hb-live__told")
     assert "128 bytes and touch 4 sectors" in told.inner_text()
     stride = piece.get_by_role("slider", name="Stride")
-    for _ in range(7):
+    chosen = piece.locator("thead b")
+    for expected in range(2, 9):
         stride.press("ArrowRight")
+        assert chosen.inner_text() == str(expected)  # a stride of its own has its column beside the powers of two
     assert "12.5 %" in told.inner_text()
     piece.get_by_label("A lane takes").select_option("16")
     assert "50 %" in told.inner_text()

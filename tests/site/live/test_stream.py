@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from kernels.softmax import OnlineSoftmax
+from scripts.site.live import PieceError
 
 MODEL = "stream.model.js"
 SPECIAL = [
@@ -70,13 +71,22 @@ def test_merging_readers_in_any_order_gives_the_whole_row(pieces):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    "asked, named",
+    [({"readers": "0"}, "Readers"), ({"readers": "1e7"}, "Readers"), ({"block": "2.5"}, "Scores a block")],
+)
+def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
+    with pytest.raises(PieceError, match=named):
+        pieces.still("stream", asked)
+
+
 def test_the_reader_changes_the_row_and_reads_the_sum(open_piece):
     piece = open_piece("stream", step=0)
     cell = lambda column: piece.locator("tbody tr").first.locator("td").nth(column).inner_text()  # noqa: E731
     step = piece.get_by_role("button", name="Step", exact=True)
     for expected in ("1.368", "1.871", "3.006"):  # the chapter's six scores, worked by hand there
         step.press("Enter")
-        assert cell(3) == expected
+        assert cell(2) == expected
     assert step.get_attribute("aria-disabled") == "true"
     piece.get_by_label("Scores", exact=True).fill("1 2 5 3")
     step.click()
@@ -89,6 +99,15 @@ def test_the_reader_changes_the_row_and_reads_the_sum(open_piece):
     step.click()
     step.click()
     assert piece.locator("tbody tr").nth(1).locator("th").inner_text() == "true"
+    piece.get_by_label("Scores", exact=True).fill("1 0 2 1 0 2")
+    for _ in range(3):
+        step.click()
+    told = piece.locator(".hb-live__told")
+    assert "3.871" in told.inner_text() and "3.006" in told.inner_text()  # the maximum stays, the error too
+    piece.get_by_label("Scores", exact=True).fill("-inf -inf 2")
+    step.click()
+    assert "masked" in told.inner_text()
+    step.click()
     piece.get_by_label("Readers").press("ArrowRight")
     assert piece.locator("tbody tr").nth(2).locator("th").inner_text() == "merged"
     piece.get_by_role("button", name="Link to this").click()

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from kernels.bench import cost
+from scripts.site.live import PieceError
 
 MODEL = "trips.model.js"
 
@@ -62,6 +63,14 @@ def test_in_theory_the_square_moves_n_over_d_times_as_much(pieces):
     of_tables = pieces.calls(MODEL, "moved", [[trips, 99, False] for trips in rows])
     for shape, square, small in zip(shapes(), of_squares, of_tables, strict=True):
         assert square / small == pytest.approx(shape["n"] / shape["dim"], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "asked, named", [({"words": "1e9"}, "Words N"), ({"words": "100.5"}, "Words N"), ({"dim": "0"}, "d: ")]
+)
+def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
+    with pytest.raises(PieceError, match=named):
+        pieces.still("trips", asked)
 
 
 def test_the_reader_steps_and_changes_the_form(open_piece):
