@@ -87,9 +87,14 @@ class Running {
     this.draw();
   }
 
+  /** Draws all fields anew: one whose text was refused would keep it, for no state knows of it. */
   reset() {
     this.pause();
+    const old = this.drawing;
+    this.drawing = document.createElement("div");
+    old.replaceWith(this.drawing);
     this.set(this.first);
+    /** @type {HTMLElement | null} */ (this.drawing.querySelector(".hb-live__reset"))?.focus();
   }
 
   /** Puts the state into the address, and on the clipboard where that is allowed. */

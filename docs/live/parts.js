@@ -11,7 +11,7 @@ export function numbers(name, text, { count = [1, 16], ...each } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
   if (words.length < count[0] || words.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
-    throw new Refused(`${name}: ${words.length} numbers; ${wanted} are wanted.`);
+    throw new Refused(`${name}: ${counted(words.length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
   }
   return words.map((word) => number(name, word, each));
 }
@@ -44,6 +44,9 @@ export function whole(name, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
 }
+
+/** "1 row", "2 rows" @param {number} count @param {string} thing */
+export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
 export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
@@ -87,10 +90,13 @@ export const slider = (label, value, change, { min, max, step = 1, told = shown(
       @input=${typed((text) => change(Number(text)))}> <span aria-hidden="true">${told}</span></span>
   </label>`;
 
-/** @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name */
+/**
+ * A menu. Once the reader has chosen from it, its options no longer say what is chosen, and only its value does.
+ * @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name
+ */
 export const menu = (label, value, change, choices) => html`
   <label class="hb-live__field">${label}
-    <select @change=${typed(change)}>
+    <select .value=${value} @change=${typed(change)}>
       ${choices.map(([each, name]) => html`<option value=${each} ?selected=${each === value}>${name}</option>`)}
     </select>
   </label>`;
