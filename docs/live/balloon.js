@@ -68,26 +68,26 @@ function drawing(state) {
     ${burst ? star(side / 2) : nothing}
     ${tall(410, "ink", output)}
     <text class="small" x="22" y="215">Q, K, V</text>
-    <text class="small middle" x="240" y="215">${squares.at(-1) ?? "no square"}</text>
+    <text class="small middle" x="240" y="215">${squares.length > 1 ? `${squares.join(" and ")}, each` : squares[0] ?? "no square"}</text>
     <text class="small middle" x="416" y="215">output</text>
     ${bar}
     ${burst ? svg`<rect class="accent stroke" x=${x(memory)} y="250" width=${478 - x(memory)} height="32" />` : nothing}
     <path class="ink stroke" d="M${x(memory)} 230 V284" />
     <text class=${far ? "small end" : "small"} x=${x(memory) + (far ? -6 : 6)} y="243">${state.gpu}: ${binary(memory)}</text>
-    <text class="small ${burst ? "accent" : ""}" x="0" y="301">held: ${binary(now)}${burst ? ", it bursts" : ""}</text>
+    <text class="small ${burst ? "accent" : ""}" x="0" y="301">${burst ? `needed: ${binary(now)}, it bursts` : `held: ${binary(now)}`}</text>
   </svg>`;
 }
 
 /** @param {S} state */
 function sizes(state) {
-  const { shape, memory, now, row, square } = worked(state);
+  const { shape, memory, now, burst, row, square } = worked(state);
   const { n, dim, heads = 1, batch = 1 } = shape;
   const line = (/** @type {unknown} */ name, /** @type {number} */ bytes) => [name, binary(bytes), metric(bytes, "B")];
   const of = (/** @type {number} */ columns) => `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
   return table("Sizes", ["", "in 1024s", "in 1000s"], [
     line(html`Q, K, V, output, each<br>${of(dim)}`, row),
     line(html`one square<br>${of(n)}`, square),
-    line(html`<b>held now</b>`, now),
+    line(html`<b>${burst ? "needed now" : "held now"}</b>`, now),
     line("at the peak", 3 * row + eagerPeakBytes(shape)),
     line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
     line(`${state.gpu}, all of it`, memory),

@@ -2,7 +2,7 @@
 import { html } from "lit-html";
 import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./cells.model.js";
 import { Refused } from "./frame.js";
-import { menu, number, numbers, slider, table, textField, tick } from "./parts.js";
+import { menu, number, numbers, shown, slider, table, textField, tick } from "./parts.js";
 
 const start = { written: "2 heads, 3 words, 2 numbers", exchange: "0 1", copied: false, view: "3 4", axis: "1", which: 1 };
 
@@ -11,9 +11,9 @@ const start = { written: "2 heads, 3 words, 2 numbers", exchange: "0 1", copied:
 const MOST = 48; // cells
 const ORDER = ["first", "second", "third", "fourth"];
 
-/** "2 heads, 3 words" as sizes and names @param {string} text */
+/** "2 heads, 3 words" as sizes and names; the names may be left out, and then the commas too. @param {string} text */
 function axes(text) {
-  const parts = text.split(",").map((part) => part.trim());
+  const parts = text.trim().split(/,\s*|\s+(?=[-−\d])/);
   if (parts.length > 4) throw new Refused(`Written as: ${parts.length} axes; 1 to 4 are wanted.`);
   const shape = parts.map((part) => number("Written as", part.split(/\s/)[0], { least: 1, most: MOST, whole: true }));
   if (product(shape) > MOST) throw new Refused(`Written as: ${product(shape)} numbers; ${MOST} at most are drawn.`);
@@ -72,7 +72,7 @@ const groups = (label, held, lit, size, name, addressed) => html`
 
 /** @param {Now} now */
 function shapes({ shape, pair, turned, copied, cells, view }) {
-  const row = (/** @type {string} */ name, /** @type {number[]} */ sizes, /** @type {(number | string)[] | undefined} */ own) => [name, sizes.join(" × "), own ? listed(own) : "none exist"];
+  const row = (/** @type {string} */ name, /** @type {number[]} */ sizes, /** @type {(number | string)[] | undefined} */ own) => [name, sizes.join(" × "), own ? listed(own.map((step) => (typeof step === "number" ? shown(step) : step))) : "none exist"];
   const rows = [row("written", shape, contiguous(shape))];
   if (pair[1]) rows.push(row("transposed", turned, exchanged(contiguous(shape), pair[0], pair[1])));
   if (copied) rows.push(row("contiguous", turned, contiguous(turned)));
@@ -109,8 +109,9 @@ function where({ names, axis, which, lit, numbersInOrder, cells, view }) {
   const places = steps(cells.length).filter((place) => lit.includes(numbersInOrder[place]));
   const rows = [...new Set(places.map((place) => row(view, place)))];
   const own = joined(places.map((place) => cells[place]).sort((a, b) => a - b));
-  const viewed = rows[0] && `; the view has ${places.length > 1 ? "them" : "it"} in ${joined(rows)}`;
-  return `The numbers of ${single(names[axis])} ${which} lie in cells ${own}${viewed}.`;
+  const viewed = rows[0] && `; the view has it in ${joined(rows)}`;
+  const name = single(names[axis]);
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${which} lies in ${places.length > 1 ? "cells" : "cell"} ${own}${viewed}.`;
 }
 
 /** @param {S} state */
@@ -122,7 +123,7 @@ function told(state) {
   if (own) return `The view exists: its strides find each number where it lies, and nothing is moved. ${where(now)}`;
   const why = uneven(now.cells, now.view);
   if (!why) return "";
-  const line = `the cells ${joined(why.line)}, with steps of ${joined(gaps(why.line))}`;
+  const line = `the cells ${joined(why.line)}, with steps of ${joined(gaps(why.line).map((step) => shown(step)))}`;
   return `There is no such view: on its ${ORDER[why.axis]} axis lie ${line}, and one axis has one stride.`;
 }
 

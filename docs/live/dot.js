@@ -1,7 +1,7 @@
 // Two lists of numbers and their dot product; lists of two are arrows that can be dragged.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { measured } from "./dot.model.js";
+import { angle as between, measured, turn, turned } from "./dot.model.js";
 import { button, numbers, shown, slider, table, textField } from "./parts.js";
 
 const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
@@ -9,6 +9,9 @@ const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
 /** @typedef {typeof start} S */
 
 const REACH = 5; // as far as an arrow is dragged, and a slider goes
+
+/** A right angle whose numbers were rounded. @param {number} sum */
+const none = (sum) => Math.abs(sum) < 1e-4;
 
 /** @param {S} state */
 function worked(state) {
@@ -22,7 +25,9 @@ function worked(state) {
 
 /** Arrows in the plane; the thick piece of q's line is how far k reaches along q. @param {Now} now @param {(change: Partial<S>) => void} set */
 function plane({ q, k, along, lengths, sum }, set) {
-  const unit = 150 / Math.max(REACH, ...[...q, ...k].map(Math.abs));
+  const reach = Math.max(REACH, ...[...q, ...k].map(Math.abs));
+  const unit = 150 / reach;
+  const square = [1, 2, 5, 10, 20].find((wide) => reach / wide <= 2 * REACH) ?? 20;
   const at = (/** @type {number[]} */ [x, y]) => [156 + unit * x, 160 - unit * y];
   const to = (/** @type {number[]} */ point) => at(point).join(" ");
   const foot = lengths[0] ? q.map((x) => (x * along) / lengths[0]) : [0, 0];
@@ -36,23 +41,26 @@ function plane({ q, k, along, lengths, sum }, set) {
   };
   const arrow = (/** @type {"q" | "k"} */ name, /** @type {number[]} */ vector, /** @type {string} */ colour) => {
     const [x, y] = at(vector);
-    const turn = (Math.atan2(vector[1], vector[0]) * -180) / Math.PI;
+    const slant = (Math.atan2(vector[1], vector[0]) * -180) / Math.PI;
+    const head = Math.min(1, (unit * Math.hypot(...vector)) / 20); // a short arrow is not all head
     const held = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId);
     const hold = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
     const drag = (/** @type {PointerEvent} */ event) => held(event) && set({ [name]: pointed(event) });
     return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
-      <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${turn})" />
+      <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${slant}) scale(${head})" />
       <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
       <circle class="hold" cx=${x} cy=${y} r="24" @pointerdown=${hold} @pointermove=${drag} />`;
   };
-  const marks = Array.from({ length: 2 * REACH + 1 }, (_, i) => i - REACH);
-  return html`<svg viewBox="0 0 480 320" role="img" aria-label=${`Two arrows, q to ${q.join(", ")} and k to ${k.join(", ")}. Along q, k reaches ${shown(along)}.`}>
-    ${marks.map((i) => svg`<path class="line stroke thin" d="M${to([i, -REACH])} L${to([i, REACH])} M${to([-REACH, i])} L${to([REACH, i])}" />`)}
-    <path class="soft stroke thin" d="M${to([-REACH, 0])} L${to([REACH, 0])} M${to([0, -REACH])} L${to([0, REACH])}" />
+  const most = Math.floor(reach / square);
+  const marks = Array.from({ length: 2 * most + 1 }, (_, i) => (i - most) * square);
+  return html`<svg viewBox="0 0 480 332" role="img" aria-label=${`Two arrows, q to ${q.join(", ")} and k to ${k.join(", ")}. Along q, k reaches ${shown(along)}.`}>
+    ${marks.map((i) => svg`<path class="line stroke thin" d="M${to([i, -reach])} L${to([i, reach])} M${to([-reach, i])} L${to([reach, i])}" />`)}
+    <path class="soft stroke thin" d="M${to([-reach, 0])} L${to([reach, 0])} M${to([0, -reach])} L${to([0, reach])}" />
     ${lengths[0] ? svg`<path class="soft stroke thin dashes" d="M${to(k)} L${to(foot)}" />
       <path class="accent stroke thick" d="M${to([0, 0])} L${to(foot)}" />` : nothing}
     ${arrow("q", q, "query")} ${arrow("k", k, "key")}
-    ${lengths[0] ? [`k reaches ${shown(along, 2)}`, "along q, times", `its length ${shown(lengths[0], 2)}`, `makes ${shown(sum, 2)}`].map((line, i) => svg`<text class="${i ? "soft" : "accent"}" x="330" y=${60 + 26 * i}>${line}</text>`) : nothing}
+    ${lengths[0] ? [`k reaches ${shown(along, 2)}`, "along q, times", `q’s length ${shown(lengths[0], 2)}`, `makes ${shown(sum, 2)}`].map((line, i) => svg`<text class="${i ? "soft" : "accent"}" x="330" y=${60 + 26 * i}>${line}</text>`) : nothing}
+    <text class="soft" x="330" y="300">one square: ${square}</text>
   </svg>`;
 }
 
@@ -83,17 +91,24 @@ function view(state, set) {
       min: Math.min(-REACH, value), max: Math.max(REACH, value), step: 0.25,
     });
   const three = (/** @type {number[]} */ row) => row.map((x) => shown(x));
+  const flat = q.length === 2; // only then are they arrows that the reader can see
+  const tenths = Math.round(10 * turn(q, k)) || 0;
+  const angle = tenths === -1800 ? 180 : tenths / 10;
+  const own = (/** @type {number} */ i) => (flat ? [shown(lengths[i])] : []);
   return html`
     <div class="hb-live__row">
-      ${textField("q", state.q, (text) => set({ q: text }), 13)} ${textField("k", state.k, (text) => set({ k: text }), 13)}
+      ${textField("q", state.q, (text) => set({ q: text }), 13)} ${textField("k", state.k, (text) => set({ k: text }), 16)}
       ${button("Flip every sign of k", () => put(k.map((x) => -x + 0)))} ${button("Double k", () => put(k.map((x) => 2 * x)))}
     </div>
-    <div class="hb-live__row">${k.map(one)}</div>
-    ${q.length === 2 ? plane(now, set) : pile(now)}
-    ${table("Place by place", ["place", ...q.map((_, i) => i + 1), "sum", "length"], [
-      ["q", ...three(q), "", shown(lengths[0])],
-      ["k", ...three(k), "", shown(lengths[1])],
-      ["product", ...three(products), html`<strong>${shown(sum)}</strong>`, ""],
+    <div class="hb-live__row">
+      ${k.map(one)}
+      ${!flat || lengths.includes(0) ? nothing : slider("Angle from q to k", angle, (to) => put(turned(q, k, to).map((x) => Math.round(1e5 * x) / 1e5 + 0)), { min: -175, max: 180, step: 5, told: `${shown(angle, 1)}°` })}
+    </div>
+    ${flat ? plane(now, set) : pile(now)}
+    ${table("Place by place", ["place", ...q.map((_, i) => i + 1), "sum", ...(flat ? ["length"] : [])], [
+      ["q", ...three(q), "", ...own(0)],
+      ["k", ...three(k), "", ...own(1)],
+      ["product", ...three(products), html`<strong>${shown(none(sum) ? 0 : sum)}</strong>`, ...(flat ? [""] : [])],
     ])}`;
 }
 
@@ -101,14 +116,18 @@ function view(state, set) {
 function told(state, earlier) {
   const { q, k, sum, lengths, angle } = worked(state);
   const before = worked(earlier);
-  if (lengths.includes(0)) return "A list of zeros is unlike everything: all products are 0, and there is no angle.";
+  if (lengths.includes(0)) return "A list of zeros agrees with nothing and opposes nothing: all products are 0.";
+  const flat = q.length === 2;
   const rule = `${shown(lengths[0], 2)} · ${shown(lengths[1], 2)} · cos ${shown(angle, 1)}° = ${shown(sum)}`.replaceAll(" ", "\u00a0");
   const louder = lengths[1] / before.lengths[1];
-  if (q.join() === before.q.join() && k.join() !== before.k.join() && Math.abs(angle - before.angle) < 1e-6) {
-    return `k points where it did and is ${shown(louder, 2)} times as long, and the dot product is ${shown(louder, 2)} times what it was: ${rule}. A key can be loud as well as fitting.`;
+  if (q.join() === before.q.join() && k.join() !== before.k.join() && between(k, before.k) < 1e-6) {
+    const factor = `${shown(louder, 2)} times`;
+    const change = flat ? `k points where it did and is ${factor} as long, and the dot product is ${factor} what it was: ${rule}` : `Every number of k is ${factor} what it was, and so is the dot product: ${shown(sum)}`;
+    return `${change}. A key can be loud as well as fitting.`;
   }
-  if (Math.abs(sum) < 1e-9) return `Nothing in common, or what agrees and what disagrees cancels: the products add up to 0, and the angle is 90°.`;
-  return `${sum > 0 ? "Above zero: they are alike" : "Below zero: they are opposed"}. The products add up to ${shown(sum)}, and so do lengths and angle: ${rule}.`;
+  if (none(sum)) return `Nothing in common, or what agrees and what disagrees cancels: the products add up to 0${flat ? ", and the angle is 90°" : ""}.`;
+  const side = sum > 0 ? "Above zero: more alike than opposed" : "Below zero: more opposed than alike";
+  return `${side}. The products add up to ${shown(sum)}${flat ? `. Lengths and angle say the same: ${rule}` : ""}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */

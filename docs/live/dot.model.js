@@ -15,6 +15,15 @@ export function angle(a, b) {
 /** How far b reaches along a; negative where it points away. @param {number[]} a @param {number[]} b */
 export const along = (a, b) => dot(a, b) / length(a);
 
+/** From the first arrow to the second, in degrees; above zero against the clock. @param {number[]} a @param {number[]} b */
+export const turn = ([x, y], b) => (Math.atan2(x * b[1] - y * b[0], dot([x, y], b)) * 180) / Math.PI;
+
+/** The second arrow, as long as it is, at that angle from the first. @param {number[]} a @param {number[]} b @param {number} degrees */
+export function turned([x, y], b, degrees) {
+  const [cos, sin] = [Math.cos, Math.sin].map((part) => (part((degrees * Math.PI) / 180) * length(b)) / length([x, y]));
+  return [x * cos - y * sin, y * cos + x * sin];
+}
+
 /** @param {number[]} a @param {number[]} b */
 export function measured(a, b) {
   const products = a.map((number, i) => number * b[i]);

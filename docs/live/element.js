@@ -95,8 +95,7 @@ class Running {
     this.pause();
     render(nothing, this.drawing);
     this.set(this.first);
-    const again = [...this.drawing.querySelectorAll("button")].find((button) => button.textContent === "Reset");
-    again?.focus({ preventScroll: true });
+    /** @type {HTMLElement | null} */ (this.drawing.querySelector(".hb-live__reset"))?.focus({ preventScroll: true });
   }
 
   /** Puts the state into the address, and on the clipboard where that is allowed. */

@@ -57,6 +57,9 @@ function typed(like, name, text) {
   return Number(text);
 }
 
+/** A sentence in which no line ends between a number and its unit. @param {string} text */
+const unbroken = (text) => text.split(/(\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => (i % 2 ? html`<span class="hb-live__unbroken">${part}</span>` : part));
+
 /**
  * The whole of a piece.
  * @template {State} S
@@ -75,10 +78,10 @@ export function whole(piece, state, earlier, buttons) {
     <span>${step} of ${last}</span>`;
   return html`
     <div class="hb-live__view">${piece.view(state, set)}</div>
-    <p class="hb-live__told">${piece.told(state, earlier)}</p>
+    <p class="hb-live__told">${unbroken(piece.told(state, earlier))}</p>
     <div class="hb-live__buttons">
       ${piece.steps ? steps : nothing}
-      <button type="button" @click=${reset}>Reset</button>
+      <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
       <button type="button" @click=${link}>Link to this</button>
       <span>${linked}</span>
     </div>`;

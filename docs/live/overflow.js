@@ -59,30 +59,30 @@ function view(state, set) {
   return html`
     <div class="hb-live__row">
       ${textField("Scores", state.scores, (scores) => set({ scores }), 16)}
-      ${menu("Numbers", state.type, (type) => set({ type }), Object.keys(TYPES).map((type) => [type, type]))}
+      ${menu("Type", state.type, (type) => set({ type }), Object.keys(TYPES).map((type) => [type, type]))}
       ${button("Set score 1 to 100", () => move(0, 100))}
     </div>
     <div class="hb-live__row">${typed.map(score)}</div>
     ${drawing(naive, safe)} ${steps(state.type, naive, safe)}`;
 }
 
-/** What became of the safe shares, where some of them are too small for the type. @param {S} state @param {Softmax} safe */
-function lost(state, { stored, shares }) {
+/** What the subtraction gained, and which shares are too small for the type all the same. @param {S} state @param {Softmax} safe @param {string} [gained] */
+function lost(state, { stored, shares }, gained = "nothing overflows") {
   const gone = shares.filter((share, i) => share === 0 && stored[i] > -Infinity).length;
   const small = Math.min(...shares.filter((share) => share > 0));
-  if (gone) return `With the maximum subtracted nothing overflows; ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type} and stored as 0.`;
-  return `With the maximum subtracted nothing overflows${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ", and the shares are right"}.`;
+  if (gone) return `With the maximum subtracted ${gained}; ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type} and stored as 0.`;
+  return `With the maximum subtracted ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ", and the shares are right"}.`;
 }
 
 /** @param {S} state */
 function told(state) {
   const { naive, safe } = worked(state);
   const [high, first] = [Math.max(...naive.stored), state.type];
-  if (high === -Infinity) return "Every score is −∞: there is nothing to share, and 0/0 is NaN in both forms. The kernel of this chapter gives 0.";
+  if (high === -Infinity) return "Every score is −∞: there is nothing to share. Naive, 0/0 is NaN; safe, −∞ minus the maximum −∞ is NaN already. The kernel of this chapter gives 0.";
   if (high === Infinity) return `${first} has no room for the score itself: it is ∞ before softmax begins, and no form of softmax can mend that.`;
   if (naive.powers.includes(Infinity)) return `e to the ${shown(high)} does not fit ${first}: it is ∞, ∞/∞ is NaN, and all else divided by ∞ is 0. ${lost(state, safe)}`;
   if (naive.sum === Infinity) return `Each exponential fits ${first}, but their sum does not: it is ∞, and every share is 0. No NaN, no warning. ${lost(state, safe)}`;
-  if (naive.sum === 0) return `Every exponential is too small for ${first} and stored as 0, and 0/0 is NaN. ${lost(state, safe)}`;
+  if (naive.sum === 0) return `Every exponential is too small for ${first} and stored as 0, and 0/0 is NaN. ${lost(state, safe, "the largest is 1")}`;
   const apart = Math.max(...naive.shares.map((share, i) => Math.abs(share - safe.shares[i])));
   return `Everything fits: the sum is ${shown(naive.sum)}, and the two forms differ by ${apart === 0 ? "nothing" : `at most ${shown(100 * apart, 2)} percentage points, which is rounding`}.`;
 }

@@ -12,7 +12,7 @@ export function numbers(name, text, { count = [1, 16], ...each } = {}) {
   const all = words.map((word) => number(name, word, each));
   if (all.length < count[0] || all.length > count[1]) {
     const wanted = count[0] === count[1] ? count[0] : `${count[0]} to ${count[1]}`;
-    throw new Refused(`${name}: ${all.length} ${all.length === 1 ? "number" : "numbers"}; ${wanted} are wanted.`);
+    throw new Refused(`${name}: ${counted(all.length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
   }
   return all;
 }
@@ -45,6 +45,9 @@ export function whole(name, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
 }
+
+/** "1 row", "2 rows" @param {number} count @param {string} thing */
+export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
 export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
@@ -88,7 +91,10 @@ export const slider = (label, value, change, { min, max, step = 1, told = shown(
       @input=${typed((text) => change(Number(text)))}> <span aria-hidden="true">${told}</span></span>
   </label>`;
 
-/** @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name */
+/**
+ * A menu. It binds the property, since the attribute no longer counts once the reader has chosen.
+ * @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name
+ */
 export const menu = (label, value, change, choices) => html`
   <label class="hb-live__field">${label}
     <select @change=${typed(change)}>

@@ -1,7 +1,7 @@
 // Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { counted, menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
 import { blend, dot, products, shares, sum, transposed } from "./row.model.js";
 
 const start = {
@@ -22,11 +22,11 @@ const MOST = 20; // a number of a query, key or value
 /** A row of numbers a word. @param {string} name @param {string} text @param {number} [width] */
 function rowsOf(name, text, width) {
   const texts = text.split(/[;/]/).filter((each) => each.trim());
-  if (texts.length < 2 || texts.length > 4) throw new Refused(`${name}: ${texts.length} rows; 2 to 4 are wanted, with a semicolon between them.`);
   const rows = texts.map((each, i) => numbers(`${name}, row ${i + 1}`, each, { least: -MOST, most: MOST, count: [1, 3] }));
+  if (rows.length < 2 || rows.length > 4) throw new Refused(`${name}: ${counted(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
   const wanted = width ?? rows[0].length;
   const other = rows.findIndex((row) => row.length !== wanted);
-  if (other >= 0) throw new Refused(`${name}, row ${other + 1}: ${rows[other].length} numbers; ${wanted} are wanted.`);
+  if (other >= 0) throw new Refused(`${name}, row ${other + 1}: ${counted(rows[other].length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
   return rows;
 }
 
@@ -84,14 +84,17 @@ function pie(row) {
 /** @param {ReturnType<typeof worked>} now */
 function drawing({ row, word }) {
   const height = 160 / row.length;
+  const whole = sum(row);
+  const fault = whole > 1 + 1e-9 ? "arc: beyond 100 %" : whole < 1 - 1e-9 ? "gap: not handed out" : "";
   const bar = (/** @type {number} */ share, /** @type {number} */ i) => {
     const y = 20 + height * i;
     return svg`<text class="soft" x="216" y=${y + height / 2 + 5}>${i + 1}</text>
       <rect class="query fill moves" x="238" y=${y + 6} width=${Math.max(1, 160 * share)} height=${height - 12} />
       <text class="ink" x=${244 + 160 * share} y=${y + height / 2 + 5}>${percent(share)}</text>`;
   };
-  return html`<svg viewBox="0 0 480 200" role="img" aria-label=${`How word ${word + 1} shares its attention, as a pie and as bars: ${row.map(percent).join(", ")}.`}>
+  return html`<svg viewBox="0 0 480 ${fault ? 222 : 200}" role="img" aria-label=${`How word ${word + 1} shares its attention, as a pie and as bars: ${row.map(percent).join(", ")}.`}>
     ${pie(row)} ${row.map(bar)}
+    ${fault ? svg`<text class="accent middle" x="100" y="215">${fault}</text>` : nothing}
   </svg>`;
 }
 

@@ -27,7 +27,7 @@ function arcs({ causal }, { word, row }) {
   const arc = (/** @type {number} */ share, /** @type {number} */ i) => {
     const from = x(word);
     const high = 85 - 22 * Math.abs(i - word); // of a curve that rises three quarters of the way there
-    const path = i === word ? `M${from - 8} 112 C${from - 44} 58 ${from + 44} 58 ${from + 8} 112` : `M${from} 112 C${from} ${high} ${x(i)} ${high} ${x(i)} 112`;
+    const path = i === word ? `M${from - 13} 112 C${from - 52} 48 ${from + 52} 48 ${from + 13} 112` : `M${from} 112 C${from} ${high} ${x(i)} ${high} ${x(i)} 112`;
     return share < 0.001 ? nothing : svg`<path class="query stroke" style="stroke-width: ${1 + 18 * share}" d=${path} />`;
   };
   const label = (/** @type {number} */ share, /** @type {number} */ i) => svg`<text class="middle ${share < 0.001 ? "soft" : "ink"}" x=${x(i)} y="134">${causal && i > word ? "hidden" : percent(share)}</text>`;
@@ -44,11 +44,17 @@ function grid({ causal }, { word, scores, shares }) {
 }
 
 /** What the chosen word asks for, against what each word offers. @param {S} state @param {ReturnType<typeof worked>} now */
-const detail = ({ causal }, { word, scores, row }) =>
-  table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "score", "share"], [
-    [html`<strong>▸ asks</strong>`, ...ASKS[word], "", ""],
-    ...NAMES.map((name, i) => [name, ...OFFERS[i], causal && i > word ? "−∞" : scores[word][i], percent(row[i])]),
+function detail({ causal, times }, { word, scores, row }) {
+  const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4`;
+  const line = (/** @type {string} */ name, /** @type {number} */ i) => {
+    const score = causal && i > word ? -Infinity : scores[word][i];
+    return [name, ...OFFERS[i], shown(score), shown(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
+  };
+  return table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "score", factor, "share"], [
+    [html`<strong>▸ asks</strong>`, ...ASKS[word], "", "", ""],
+    ...NAMES.map(line),
   ]);
+}
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function view(state, set) {
@@ -78,6 +84,7 @@ function told(state) {
   const later = NAMES.slice(word + 1);
   const hidden = state.causal && later.length ? ` What comes later (${later.join(", ")}) is hidden before softmax, so the other shares still add up to 100 %.` : "";
   if (state.causal && word === 0) return `“${name}” is the first word and sees nobody but itself: 100 %. The second “the” asks the same and sees more.`;
+  if (most.length > 1 && most.length === row.filter((share) => share > 0).length) return `“${name}” looks at all that it sees alike: ${each}.${hidden}`;
   return `“${name}” asks for (${ASKS[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
 }
 

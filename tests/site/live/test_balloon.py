@@ -71,6 +71,7 @@ def test_the_reader_bursts_it_and_makes_it_fit(open_piece):
     told = piece.locator(".hb-live__told")
     piece.get_by_role("button", name="Step", exact=True).click()
     assert "out of memory" in told.inner_text()
+    assert "held now" not in piece.inner_text()  # what does not fit is never held
     piece.get_by_role("slider", name="Sentences").press("ArrowLeft")
     assert "out of memory" not in told.inner_text() and "65.5 GiB" in told.inner_text()
     for _ in range(3):

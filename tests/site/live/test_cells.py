@@ -103,3 +103,8 @@ def test_the_reader_asks_why_and_copies(open_piece):
     assert lit("Memory") == ["2", "3", "8", "9"]
     piece.get_by_label("View as").fill("3 5")
     assert "3 · 5 is 15 numbers, and there are 12" in piece.get_by_role("alert").inner_text()
+    piece.get_by_label("View as").fill("12")
+    piece.get_by_label("Written as").fill("2 3 2")  # as in the field beside it
+    piece.get_by_label("copy with").click()
+    piece.get_by_label("Then exchange").select_option("first axis and second axis")
+    assert "1, 5, 1, \N{MINUS SIGN}5" in told.inner_text()

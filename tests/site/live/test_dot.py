@@ -1,5 +1,6 @@
 """The model is PyTorch's dot product, norm and cosine similarity in FP64; the piece answers typing and dragging."""
 
+import cmath
 import math
 
 import pytest
@@ -48,6 +49,20 @@ def test_nearly_parallel_arrows_keep_their_angle(pieces):
     assert math.acos(1 / math.hypot(1, 1e-9)) == 0
 
 
+def test_a_turned_arrow_keeps_its_length_and_has_that_angle(pieces):
+    drawn = torch.Generator().manual_seed(2)
+    arrows = torch.randn(1000, 2, 2, generator=drawn, dtype=torch.float64).tolist()
+    angles = (360 * torch.rand(1000, generator=drawn, dtype=torch.float64) - 180).tolist()
+    ends = pieces.calls(MODEL, "turned", [[q, k, to] for (q, k), to in zip(arrows, angles, strict=True)])
+    for (q, k), to, end in zip(arrows, angles, ends, strict=True):
+        assert math.hypot(*end) == pytest.approx(math.hypot(*k))
+        wanted = complex(*q) * cmath.rect(math.hypot(*k) / math.hypot(*q), math.radians(to))
+        assert complex(*end) == pytest.approx(wanted)
+        assert complex(*end) != pytest.approx(wanted.conjugate())  # turned the other way
+    found = pieces.calls(MODEL, "turn", [[q, end] for (q, _), end in zip(arrows, ends, strict=True)])
+    assert found == pytest.approx(angles)
+
+
 def test_a_list_of_zeros_has_no_angle(pieces):
     (found,) = pieces.calls(MODEL, "measured", [[[0.0, 0.0], [1.0, 2.0]]])
     assert found["sum"] == 0 and math.isnan(found["angle"])
@@ -78,6 +93,13 @@ def test_the_reader_changes_a_number_and_drags_an_arrow(open_piece):
     mouse.up()
     assert piece.get_by_label("k", exact=True).input_value() == "1 2"
     assert total.inner_text() == "4"
+    angle = piece.get_by_role("slider", name="Angle")
+    angle.press("End")
+    assert total.inner_text() == "\N{MINUS SIGN}5"  # 2, 1 the other way round
+    for _ in range(36):
+        angle.press("ArrowLeft")
+    assert total.inner_text() == "5"  # as q, and nothing is larger
+    piece.get_by_label("k", exact=True).fill("1 2")
     piece.get_by_label("k", exact=True).fill("1 2 3")
     assert "they must match" in piece.get_by_role("alert").inner_text()
     assert total.inner_text() == "4"  # what was there stays

@@ -72,7 +72,7 @@ def test_the_reader_sets_a_score_to_100_and_widens_the_type(open_piece):
     assert shares("safe") == ["66.6 %", "24.5 %", "9 %"]
     piece.get_by_role("button", name="Set score 1 to 100").click()
     assert shares("naive") == ["NaN", "0 %", "0 %"]
-    piece.get_by_label("Numbers").select_option("FP64")
+    piece.get_by_label("Type").select_option("FP64")
     assert shares("naive")[0] == "100 %"
     slider = piece.get_by_label("Score 1")
     slider.press("Home")
@@ -81,3 +81,5 @@ def test_the_reader_sets_a_score_to_100_and_widens_the_type(open_piece):
     assert shares("naive")[1:] == ["73.1 %", "26.9 %"]
     piece.get_by_label("Scores", exact=True).fill("1 2 3 4 5")
     assert "1 to 4 are wanted" in piece.get_by_role("alert").inner_text()
+    piece.get_by_label("Scores", exact=True).fill("-inf -inf")
+    assert "minus the maximum" in piece.locator(".hb-live__told").inner_text()  # the safe form fails before it divides

@@ -65,6 +65,9 @@ def test_the_reader_puts_a_kernel_there(open_piece):
     piece.get_by_role("combobox", name="Kernel").select_option("softmax")
     assert "plain lanes" in told.inner_text()
     piece.get_by_role("combobox", name="Kernel").select_option("large matmul")
+    for choice in ("your own", "large matmul"):  # a menu follows the state also back to what the reader once chose
+        piece.get_by_role("combobox", name="Kernel").select_option(choice)
+    assert "arithmetic is the limit" in told.inner_text()
     field("MB moved").fill("none")
     assert "none" in piece.get_by_role("alert").inner_text()
     field("MB moved").fill("4000")

@@ -103,3 +103,8 @@ def test_the_reader_moves_a_score_turns_softmax_and_takes_the_division_away(open
     assert float(shares()[1].split()[0]) > 99  # what was there stays
     piece.get_by_label("Keys").fill("1 0; 0 1")
     assert "3 words ask" in piece.get_by_role("alert").inner_text()
+    piece.get_by_label("Who asks").select_option("word 3")
+    piece.get_by_role("button", name="Reset").press("Enter")
+    assert piece.get_by_label("Keys").input_value() == "1 0; 0 1; 1 1"  # what was refused is gone
+    assert piece.get_by_label("Who asks").input_value() == "1"
+    assert piece.get_by_role("button", name="Reset").evaluate("button => button === document.activeElement")

@@ -1,5 +1,7 @@
 """The model is kernels.reference.weights on what the snippet recorded; the piece answers the reader."""
 
+import re
+
 import pytest
 import torch
 
@@ -57,3 +59,8 @@ def test_the_reader_chooses_a_word_and_hides_what_comes_later(open_piece):
     assert "cat 61 %" in drawn() and "mat 0 %" in drawn()
     piece.get_by_role("button", name="the 1").click()
     assert "the 1 100 %" in drawn()
+    piece.get_by_role("button", name="mat").click()
+    cells = lambda: piece.get_by_role("row", name=re.compile("^on 0 0 1 2")).locator("td").all_inner_texts()[4:]  # noqa: E731
+    assert cells() == ["4", "2", "42 %"]  # the score, divided by the root of 4, and the share
+    piece.get_by_role("slider", name="Scores multiplied by").press("Home")
+    assert cells() == ["4", "0", "17 %"] and "alike" in piece.locator(".hb-live__told").inner_text()
