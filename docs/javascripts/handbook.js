@@ -56,7 +56,6 @@
     layout.hoverlabel = { bgcolor: colour.paper, bordercolor: colour.soft, font: { color: colour.ink } };
     layout.dragmode = false;
     delete layout.updatemenus;
-    delete layout.sliders;
     return { data, layout };
   }
 
@@ -101,40 +100,22 @@
       this.canvas.style.height = `${this.figure.layout.height ?? 400}px`;
       this.canvas.setAttribute("aria-hidden", "true"); // its text alternative stands beside it
       this.place.append(bar, this.canvas);
-      for (const menu of this.figure.layout.updatemenus ?? []) this.offer(bar, menu.name, select(menu), menu.buttons);
-      for (const slider of this.figure.layout.sliders ?? []) this.offer(bar, slider.name, range(slider), slider.steps);
+      for (const menu of this.figure.layout.updatemenus ?? []) this.offer(bar, menu);
     }
 
-    offer(bar, name, control, choices) {
+    offer(bar, menu) {
       const label = document.createElement("label");
-      label.append(name, control.input, control.shown ?? "");
+      const select = document.createElement("select");
+      menu.buttons.forEach((button, index) => select.append(new Option(button.label, index, false, index === (menu.active ?? 0))));
+      label.append(menu.name, select);
       bar.append(label);
       const apply = () => {
-        const { method = "restyle", args } = choices[control.input.value];
+        const { method = "restyle", args } = menu.buttons[select.value];
         return Plotly[method](this.canvas, ...structuredClone(args));
       };
-      control.input.addEventListener("input", apply);
+      select.addEventListener("input", apply);
       this.controls.push(apply);
     }
-  }
-
-  function select(menu) {
-    const input = document.createElement("select");
-    menu.buttons.forEach((button, index) => input.append(new Option(button.label, index, false, index === (menu.active ?? 0))));
-    return { input };
-  }
-
-  function range(slider) {
-    const input = document.createElement("input");
-    const shown = document.createElement("output");
-    Object.assign(input, { type: "range", min: 0, max: slider.steps.length - 1, step: 1, value: slider.active ?? 0 });
-    const say = () => {
-      shown.textContent = slider.steps[input.value].label;
-      input.setAttribute("aria-valuetext", shown.textContent);
-    };
-    input.addEventListener("input", say);
-    say();
-    return { input, shown };
   }
 
   const plots = [...document.querySelectorAll(".hb-plot")].map((place) => new Plot(place));

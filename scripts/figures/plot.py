@@ -86,16 +86,8 @@ def menu(name: str, choices: dict[str, list], shown: str | None = None, method: 
     return {"name": name, "active": active, "buttons": buttons}
 
 
-def slider(name: str, choices: dict[str, list], shown: str, method: str = "restyle") -> dict:
-    """A slider whose steps are what the entries of a ``menu`` are."""
-    control = menu(name, choices, shown, method)
-    return {"name": name, "active": control["active"], "steps": control["buttons"]}
-
-
-def switch(
-    fig: go.Figure, name: str, of_traces: Sequence[str], shown: str, control: Callable[..., dict] = menu
-) -> dict:
-    """A control that shows the traces of one choice and hides those of the others.
+def switch(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) -> dict:
+    """A menu that shows the traces of one choice and hides those of the others.
 
     ``of_traces`` has the choice to which each of the first traces belongs; the traces after these are always shown.
     """
@@ -103,7 +95,7 @@ def switch(
         trace.visible = choice == shown
     every = list(range(len(of_traces)))
     visible = {label: [{"visible": [of == label for of in of_traces]}, every] for label in dict.fromkeys(of_traces)}
-    return control(name, visible, shown)
+    return menu(name, visible, shown)
 
 
 class Frame(NamedTuple):
@@ -116,16 +108,15 @@ class Frame(NamedTuple):
     bottom: int = 50
 
 
-def page(fig: go.Figure, frame: Frame, *controls: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:
-    """The figure as it stands on a page, with its controls; its axes do not move under a finger that scrolls."""
+def page(fig: go.Figure, frame: Frame, *menus: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:
+    """The figure as it stands on a page, with its menus; its axes do not move under a finger that scrolls."""
     if legend:
         fig.update_layout(legend=legend)
     fig.update_layout(
         template=None,
         height=frame.height,
         margin={"l": frame.left, "r": frame.right, "t": frame.top, "b": frame.bottom},
-        updatemenus=[control for control in controls if "buttons" in control],
-        sliders=[control for control in controls if "steps" in control],
+        updatemenus=menus,
         **layout,
     )
     return fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)

@@ -1,23 +1,19 @@
-"""The controls of a figure, used as the page's script uses them."""
+"""The menus of a figure, used as the page's script uses them."""
 
 
 def controls(figure):
     """name -> (its labels, the one that is shown first)"""
     found = {}
-    for control in (*figure.layout.updatemenus, *figure.layout.sliders):
-        labels = [choice.label for choice in choices(control)]
-        found[control.name] = labels, labels[control.active or 0]
+    for menu in figure.layout.updatemenus:
+        labels = [choice.label for choice in menu.buttons]
+        found[menu.name] = labels, labels[menu.active or 0]
     return found
-
-
-def choices(control):
-    return control.buttons if "buttons" in control else control.steps
 
 
 def choose(figure, name, label):
     """Change the figure as Plotly's restyle, update and relayout do: a list gives one value to each trace."""
-    (control,) = [each for each in (*figure.layout.updatemenus, *figure.layout.sliders) if each.name == name]
-    (choice,) = [each for each in choices(control) if each.label == label]
+    (menu,) = [each for each in figure.layout.updatemenus if each.name == name]
+    (choice,) = [each for each in menu.buttons if each.label == label]
     arguments = list(choice.args)
     attributes = {} if choice.method == "relayout" else arguments.pop(0)
     layout = {} if choice.method == "restyle" else arguments.pop(0)
