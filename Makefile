@@ -64,8 +64,8 @@ lock:  ## choose the newest versions that pyproject.toml admits: requirements/*.
 	@for group in $(LOCKS); do $(COMPILE) --generate-hashes --emit-build-options \
 		--constraint build/versions.txt --group $$group --output-file requirements/$$group.txt || exit; done
 	$(NPM_LOCK)
-	$(NPM_LOCK) --prefix scripts/lighthouse
+	$(NPM_LOCK) --prefix scripts/speed/lighthouse
 	$(NPM_LOCK) --prefix scripts/typescript
 
 clean:  ## remove what was built and what was set up
-	rm -rf build site .venv node_modules scripts/*/node_modules
+	rm -rf build site .venv node_modules scripts/typescript/node_modules scripts/speed/lighthouse/node_modules

@@ -20,7 +20,7 @@ MODULE_OF = {
     "KVCache": "serving.cache",
     "quantize": "formats.block",
     "dequantize": "formats.block",
-    "merge": "partial",
+    "merge": "flash.partial",
 }
 
 

@@ -266,7 +266,7 @@ def main(target: str) -> None:
     if target in ("test", "speed"):
         browser()
     if target == "speed":
-        node_packages(ROOT / "scripts" / "lighthouse", "Lighthouse (npm)")
+        node_packages(ROOT / "scripts" / "speed" / "lighthouse", "Lighthouse (npm)")
 
 
 def call(target: str) -> None:

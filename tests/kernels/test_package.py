@@ -22,7 +22,7 @@ PUBLIC = {
     "KVCache": "serving.cache",
     "quantize": "formats.block",
     "dequantize": "formats.block",
-    "merge": "partial",
+    "merge": "flash.partial",
 }
 
 
@@ -54,7 +54,7 @@ def test_every_public_name_can_be_imported_twice():
     [
         ("kernels", ["torch", "triton"]),
         ("kernels.bench.cost, kernels.bench.hardware", ["torch", "triton"]),
-        ("kernels.reference, kernels.partial, kernels.bench.timing", ["triton"]),
+        ("kernels.reference, kernels.flash.partial, kernels.bench.timing", ["triton"]),
     ],
 )
 def test_what_is_not_needed_is_not_imported(modules, unwanted):

@@ -379,7 +379,7 @@ def test_what_torch_asks_for_on_every_machine_is_locked_beside_it():
     assert asked - cuda == {Requirement(line).name for line in GROUPS["library"]} - {"numpy", "triton"}
 
 
-@pytest.mark.parametrize("folder", [".", "scripts/lighthouse", "scripts/typescript"])
+@pytest.mark.parametrize("folder", [".", "scripts/speed/lighthouse", "scripts/typescript"])
 def test_the_npm_lock_is_exact_and_names_no_host(folder):
     package = json.loads((REAL_ROOT / folder / "package.json").read_text())
     lock = json.loads((REAL_ROOT / folder / "package-lock.json").read_text())

@@ -13,10 +13,10 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_playwright
 
-from scripts import browser as chosen
 from scripts import records
 from scripts.records import ROOT
-from scripts.static_server import serve
+from scripts.speed import browser as chosen
+from scripts.speed.static_server import serve
 
 CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]

@@ -1,4 +1,4 @@
-"""The model has kernels.serving's pages and shares, kernels.partial's merge, and kernels.reference's rows."""
+"""The model has kernels.serving's pages and shares, kernels.flash.partial's merge, and kernels.reference's rows."""
 
 import inspect
 import math
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.partial import merge
+from kernels.flash.partial import merge
 from kernels.reference import attention
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import begin_of, owner_of

@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from scripts.static_server import serve
+from scripts.speed.static_server import serve
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 # Chromium on its own asks its maker's hosts for updates; a test must see no request but the page's.
 FLAGS = ["--disable-background-networking", "--disable-component-update", "--disable-quic", "--disable-sync"]

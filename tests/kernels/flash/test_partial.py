@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.flash.call import flash_attention
-from kernels.partial import merge
+from kernels.flash.partial import merge
 from kernels.reference import oracle
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]

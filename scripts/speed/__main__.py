@@ -19,14 +19,14 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from scripts import browser
-from scripts.static_server import serve
+from scripts.speed import browser
+from scripts.speed.static_server import serve
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build" / "speed"
 LOG = ROOT / "build" / "speed.log"  # of the last mkdocs
 CACHE = ROOT / "build" / "cache"  # what a build keeps for the next
-LIGHTHOUSE = ROOT / "scripts" / "lighthouse" / "node_modules" / "lighthouse" / "cli" / "index.js"
+LIGHTHOUSE = ROOT / "scripts" / "speed" / "lighthouse" / "node_modules" / "lighthouse" / "cli" / "index.js"
 
 CLEAN_BUILD = 8.0  # seconds
 REBUILD = 3.0  # seconds, from a change of a chapter to the reload
