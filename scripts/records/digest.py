@@ -48,12 +48,12 @@ class Reached:
         return {CELLS: self.cells.digest, NAMES: self._meaning(), **caught, **entries}
 
     def _caught(self) -> list:
-        """What the functions that ran raise, if it is of a kind that they or the cells catch, with all that it says."""
+        """What the functions that ran raise, if they or the cells catch its kind: the check, and its words."""
         names = self.cells.caught.union(*(each.caught for each in self.found.values()))
         return [
-            [each.qualname, raised]
+            [each.qualname, check]
             for each in sorted(self.found.values(), key=lambda each: (each.qualname, each.digest))
-            for raised in each.raises
+            for raised, check in each.raises
             if is_caught(raised, names)
         ]
 

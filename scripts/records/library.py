@@ -75,7 +75,7 @@ class Definition:
         return caught(self.statements)
 
     @cached_property
-    def raises(self) -> list[ast.Raise]:
+    def raises(self) -> list[tuple[ast.Raise, ast.stmt]]:
         return raises(self.statements)
 
     @cached_property

@@ -1,9 +1,10 @@
 """Syntax trees without what no run depends on, and as bytes that are the same on every Python.
 
-A run does not depend on comments, docstrings, line breaks and type hints, nor on what is raised: had it raised, there
-would be no record.  (What it may have caught is kept beside the tree, see ``raises``.)  Nor does it depend on which
-file of kernels/ a name is imported from, as long as the name stands for the same definition; ``scripts.records.digest``
-sees to that.
+A run does not depend on comments, docstrings, line breaks and type hints, nor on what is raised and on a check that
+does nothing but raise: had it raised, there would be no record.  So a check can be added or sharpened, and the tests
+say whether it lets good input through.  (What a run may have caught is kept beside the tree, see ``raises``.)  Nor does
+it depend on which file of kernels/ a name is imported from, as long as the name stands for the same definition;
+``scripts.records.digest`` sees to that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import builtins
 import hashlib
 import symtable
 from collections.abc import Callable
+from copy import deepcopy
 from functools import lru_cache
 
 # These decorators read no type hints.  Others may: of a jit function a hint says what is constant when it is compiled.
@@ -29,8 +31,18 @@ class _Strip(ast.NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         bare = ast.Raise(exc=None, cause=None)
-        bare.whole = node
+        bare.raised = [(node, node)]
         return bare
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        whole = deepcopy(node)
+        self.generic_visit(node)
+        node.orelse = [each for each in node.orelse if not isinstance(each, ast.Pass)]
+        if not _only_raises(node):
+            return node
+        nothing = ast.Pass()
+        nothing.raised = [(each, whole) for each in ast.walk(whole) if isinstance(each, ast.Raise)]
+        return nothing
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         return ast.Assert(test=self.visit(node.test), msg=None)
@@ -81,6 +93,22 @@ class _Strip(ast.NodeTransformer):
         return node
 
 
+def _only_raises(node: ast.If) -> bool:
+    """Whether a run that gets past this statement is as it would be without it: its body ends by raising, whichever
+    way it takes, and its condition binds no name."""
+    leaves = (
+        ast.Return | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await | ast.Try | ast.TryStar | ast.With
+    )
+    inside = [each for part in (node.test, *node.body) for each in ast.walk(part)]
+    binds = any(isinstance(each, ast.NamedExpr) for each in ast.walk(node.test))
+    return (
+        isinstance(node.body[-1], ast.Raise)
+        and not node.orelse
+        and not binds
+        and not any(isinstance(each, leaves) for each in inside)
+    )
+
+
 def last_name(expression: ast.expr) -> str:
     """``jit`` of ``gluon.jit(do_not_specialize=[...])``."""
     if isinstance(expression, ast.Call):
@@ -106,10 +134,10 @@ def from_kernels(tree: ast.AST) -> list[tuple[str, str, str]]:
     return [each for node in ast.walk(tree) for each in getattr(node, "imports", [])]
 
 
-def raises(trees: list[ast.AST]) -> list[ast.Raise]:
-    """What stripped trees raise, as it was written."""
-    found = [getattr(node, "whole", None) for tree in trees for node in ast.walk(tree)]
-    return [each for each in found if each and each.exc]
+def raises(trees: list[ast.AST]) -> list[tuple[ast.Raise, ast.stmt]]:
+    """What stripped trees raise, as it was written, each with the check that it stands in."""
+    found = [pair for tree in trees for node in ast.walk(tree) for pair in getattr(node, "raised", [])]
+    return [(node, check) for node, check in found if node.exc]
 
 
 def caught(trees: list[ast.AST]) -> set[str]:

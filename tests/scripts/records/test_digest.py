@@ -260,6 +260,8 @@ FREE = {
     "a hint of a property": ("plans.py", "def block(self) -> int", "def block(self) -> float"),
     "an error message": ("base.py", "at least {least} is wanted", "it must not be below {least}"),
     "the type of an error": ("base.py", "raise ValueError(", "raise TypeError("),
+    "a condition of an error": ("base.py", "if x < least", "if x <= least"),
+    "a new check": ("base.py", "return x + math.pi", "if x > UNREAD: raise ValueError(x)\n    return x + math.pi"),
     "what only an error message calls": ("base.py", 'return "!"', 'return "?"'),
     "a function that did not run": ("base.py", "return UNREAD", "return UNREAD + 1"),
     "a constant that nothing read": ("base.py", "UNREAD = 5", "UNREAD = 6"),
@@ -291,7 +293,6 @@ def test_what_did_not_run_stales_nothing(rooms, what):
 
 DEAR = {
     "a function that ran": ("base.py", "return x + math.pi", "return x - math.pi", "base:inner"),
-    "a condition of an error": ("base.py", "if x < least", "if x <= least", "base:clamp"),
     "a constant that it reads": ("base.py", "LIMIT = LEAST + 6", "LIMIT = LEAST + 7", "base:LIMIT"),
     "a constant of that constant": ("base.py", "LEAST = 2", "LEAST = 3", "base:LEAST"),
     "an entry of a table that it reads": ("base.py", "64: (2, 4)", "64: (2, 8)", "base:TILES"),
@@ -379,6 +380,13 @@ def test_a_message_counts_where_it_may_be_caught(rooms, cell, function):
     rooms.edit("base.py", "    return x + math.pi", f"    {function}return x + math.pi")
     rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
     rooms.edit("base.py", "at least {least} is wanted", "it must not be below {least}")
+    assert rooms.changed() == ["what is raised and caught"]
+
+
+def test_a_check_counts_where_its_error_may_be_caught(rooms):
+    rooms.edit("snippet", "launch(2)", CAUGHT)
+    rooms.then = digest(rooms.library(), rooms.cells(), EXECUTED)
+    rooms.edit("base.py", "if x < least", "if x <= least")
     assert rooms.changed() == ["what is raised and caught"]
 
 
