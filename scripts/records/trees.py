@@ -26,7 +26,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class _Strip(ast.NodeTransformer):
     """Takes out of a tree, in place, what no run depends on."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks_count: bool) -> None:
+        self.checks_count = checks_count
         self.hints_count = [False]  # innermost last
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
@@ -38,7 +39,7 @@ class _Strip(ast.NodeTransformer):
         whole = deepcopy(node)
         self.generic_visit(node)
         node.orelse = [each for each in node.orelse if not isinstance(each, ast.Pass)]
-        if not _only_raises(node):
+        if self.checks_count or not _only_raises(node):
             return node
         nothing = ast.Pass()
         nothing.raised = [(each, whole) for each in ast.walk(whole) if isinstance(each, ast.Raise)]
@@ -120,13 +121,15 @@ def is_from_kernels(node: ast.ImportFrom) -> bool:
     return node.level == 0 and node.module.startswith("kernels.")
 
 
-def stripped(source: str, where: str) -> ast.Module:
+def stripped(source: str, where: str, checks_count: bool = False) -> ast.Module:
     """The tree of a module or of a cell, without what no run depends on.
+
+    checks_count: a check that only raises stays in the tree, for of a test it may be the whole point
 
     Raises:
         SyntaxError: with ``where``, if it is not Python.
     """
-    return _Strip().visit(ast.parse(source, filename=where))
+    return _Strip(checks_count).visit(ast.parse(source, filename=where))
 
 
 def from_kernels(tree: ast.AST) -> list[tuple[str, str, str]]:

@@ -101,6 +101,12 @@ def test_what_is_up_to_date_is_not_run_again_unless_asked(recorded):
         (TEST, "[1, 2, 3]", "[1, 2]", "tests.kernels.test_double"),
         ("tests/budget.py", "<= 0", "<= 1", "tests.budget"),
         ("tests/conftest.py", "return 2", "return 3", "tests.conftest"),
+        (
+            "kernels/base.py",
+            "    return 2 * x",
+            "    if x == 9:\n        raise ValueError\n    return 2 * x",
+            "kernels.base",
+        ),
     ],
 )
 def test_a_changed_kernel_or_test_outdates_the_record_and_is_named(recorded, path, old, new, module):
