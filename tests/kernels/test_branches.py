@@ -47,6 +47,18 @@ def drive_attention(attention, length, gradient=False):
             yield from (q.grad, k.grad, v.grad)
 
 
+def drive_add():
+    from kernels.first.add import add
+
+    yield add(*torch.randn(2, 1500))
+
+
+def drive_one_head():
+    from kernels.first.one_head import one_head_attention
+
+    yield one_head_attention(*torch.randn(3, 5, 8))
+
+
 def drive_one_key():
     from kernels.first.one_key import one_key_attention
 
@@ -136,6 +148,8 @@ def drive_decode():
 
 DRIVERS = {
     drive_softmax: ["softmax.py"],
+    drive_add: ["first/add.py"],
+    drive_one_head: ["first/one_head.py"],
     drive_one_key: ["first/one_key.py"],
     drive_key_blocks: ["first/key_blocks.py"],
     drive_three_kernels: ["first/three_kernels.py"],

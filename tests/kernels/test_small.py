@@ -11,7 +11,9 @@ import torch
 
 from kernels.bench.repeated_read import repeated_read
 from kernels.bench.strided_read import strided_read
+from kernels.first.add import add
 from kernels.first.key_blocks import key_blocks_attention
+from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.call import flash_attention
@@ -70,6 +72,17 @@ def test_forward(attention, seq_q, seq_k, head_dim, options, memory, device):
     with memory():
         out = attention(*(x.to(device) for x in (q, k, v)), **on(device, options))
     close(out.cpu().double(), truth(q, k, v, **options))
+
+
+@MEMORY
+def test_first_steps(memory, device):
+    x, y = torch.randn(2, 1500)
+    q, k, v = torch.randn(3, 9, 16)
+    with memory():
+        total = add(x.to(device), y.to(device))
+        out = one_head_attention(*(table.to(device) for table in (q, k, v)))
+    assert total.cpu().equal(x + y)
+    close(out.cpu().double(), oracle(q, k, v))
 
 
 @MEMORY

@@ -1,0 +1,60 @@
+"""The smallest useful kernel: the sum of two vectors, a block of numbers a program.
+
+A program learns from ``tl.program_id`` which block is its own and works out the places of its
+numbers.  The last block may reach beyond the vectors; a mask keeps what is not there from being
+read or written.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.checks import check_kernel, check_no_gradient
+
+BLOCK = 1024
+
+
+def add(x: Tensor, y: Tensor) -> Tensor:
+    """``x + y`` of two vectors: [N], contiguous.
+
+    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
+    Reads 2·N numbers and writes N.
+
+    Raises a ValueError or TypeError that names the argument, also for a vector that requires a
+    gradient, and for one on a CPU outside Triton's interpreter.
+    """
+    for name, vector in (("x", x), ("y", y)):
+        if not isinstance(vector, Tensor):
+            raise TypeError(f"{name} is {type(vector).__name__}, a tensor is wanted")
+        if vector.ndim != 1:
+            raise ValueError(f"{name} has {vector.ndim} dimensions, a vector is wanted")
+        if not vector.is_contiguous():
+            raise ValueError(
+                f"{name} has stride {vector.stride(0)}, 1 is wanted: .contiguous()"
+            )
+    if y.shape != x.shape:
+        raise ValueError(f"y has {len(y)} numbers, x has {len(x)}: they must match")
+    if y.dtype != x.dtype:
+        raise TypeError(f"y is {y.dtype}, x is {x.dtype}: they must match")
+    if y.device != x.device:
+        raise ValueError(f"y is on {y.device}, x is on {x.device}: they must match")
+    check_kernel(add_kernel, on_cpu="torch.add", x=x, y=y)
+    check_no_gradient(instead="torch.add", x=x, y=y)
+    out = torch.empty_like(x)
+    if len(x):
+        with torch.cuda.device_of(x):
+            add_kernel[(triton.cdiv(len(x), BLOCK),)](x, y, out, len(x), BLOCK=BLOCK)
+    return out
+
+
+@triton.jit
+def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    """One block of the sum.  x, y, out: pointers to ``length`` numbers."""
+    first = tl.cast(tl.program_id(0), tl.int64) * BLOCK  # 64 bits: it may pass 2**31
+    place = first + tl.arange(0, BLOCK)
+    real = place < length
+    total = tl.load(x + place, real) + tl.load(y + place, real)
+    tl.store(out + place, total, real)

@@ -1,0 +1,87 @@
+"""Attention of one head as a kernel, with nothing in it but attention: one program a query.
+
+No batch, no second head, no mask, no strides: [N, head_dim] tables, one row after another.
+What ``kernels.first.one_key`` adds is all of that, and not one step more of arithmetic.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.checks import check_attention, check_kernel, check_no_gradient
+from kernels.first.one_key import LONGEST_ROW
+
+INSTEAD = "kernels.first.one_key.one_key_attention"
+
+
+def one_head_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None
+) -> Tensor:
+    """``reference.attention`` of one head, forward only: [N_q, head_dim].
+
+    q: [N_q, head_dim]   k, v: [N_k, head_dim], all contiguous FP32 on one device
+    head_dim: a power of two up to 256   N_k: from 1 to 16384   scale: 1/√head_dim if None
+    A row of scores that are all -inf gives NaN.
+
+    Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
+    gradient, and for one on a CPU outside Triton's interpreter.
+    """
+    scale = check_attention(q, k, v, scale=scale)
+    for name, table in (("query", q), ("key", k), ("value", v)):
+        if table.ndim != 2:
+            raise ValueError(
+                f"{name} has {table.ndim} dimensions, [sequence, head_dim] is wanted: "
+                f"use {INSTEAD}"
+            )
+        if table.dtype != torch.float32:
+            raise TypeError(f"{name} is {table.dtype}, float32 is wanted: use {INSTEAD}")
+        if not table.is_contiguous():
+            raise ValueError(f"{name} is not contiguous: use .contiguous() or {INSTEAD}")
+    head_dim, seq_k = q.shape[-1], len(k)
+    if not 1 <= head_dim <= 256 or head_dim & (head_dim - 1):
+        raise ValueError(
+            f"query has head_dim {head_dim}, a power of two up to 256 is wanted: use {INSTEAD}"
+        )
+    if v.shape[-1] != head_dim:
+        raise ValueError(
+            f"value has head_dim {v.shape[-1]}, query has {head_dim}: they must match"
+        )
+    if not 1 <= seq_k <= LONGEST_ROW:
+        raise ValueError(
+            f"key has sequence length {seq_k}, 1 to {LONGEST_ROW} is wanted: a row of scores "
+            "is held in registers"
+        )
+    check_kernel(one_head_kernel, on_cpu="kernels.reference.attention", query=q, key=k, value=v)
+    check_no_gradient(instead="kernels.reference.attention", query=q, key=k, value=v)
+    out = torch.empty_like(q)
+    if len(q):
+        row = triton.next_power_of_2(seq_k)
+        with torch.cuda.device_of(q):
+            one_head_kernel[(len(q),)](q, k, v, out, scale, seq_k, HEAD_DIM=head_dim, ROW=row)
+    return out
+
+
+@triton.jit
+def one_head_kernel(q, k, v, out, scale, seq_k, HEAD_DIM: tl.constexpr, ROW: tl.constexpr):
+    """One query: reads it, then every key, then every value; writes its output."""
+    own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
+    column = tl.arange(0, HEAD_DIM)
+    place = tl.arange(0, ROW)
+    query = tl.load(q + own)
+
+    scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
+    for key_number in range(seq_k):
+        key = tl.load(k + key_number * HEAD_DIM + column)
+        scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
+
+    exponentials = tl.exp(scores - tl.max(scores))  # squish
+    weights = exponentials / tl.sum(exponentials)
+
+    output = tl.zeros([HEAD_DIM], tl.float32)  # multiply
+    for key_number in range(seq_k):
+        value = tl.load(v + key_number * HEAD_DIM + column)
+        output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
+    tl.store(out + own, output)

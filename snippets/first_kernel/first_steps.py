@@ -1,0 +1,61 @@
+# %% [markdown]
+# # First steps in Triton
+#
+# Two kernels before the one of the library: the sum of two vectors, and attention of one head
+# with nothing around it.
+
+# %% tags=["imports"]
+import os
+
+import torch
+
+# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
+
+from kernels.bench.table import Table
+from kernels.first.add import BLOCK, add
+from kernels.first.one_head import one_head_attention
+from kernels.first.one_key import one_key_attention
+from kernels.reference import oracle
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+# %% [markdown]
+# A vector whose length is no multiple of a block: the last program has places to spare.
+
+# %% tags=["add"]
+torch.manual_seed(0)
+x, y = torch.randn(2, 2500, device=device)
+programs = -(-len(x) // BLOCK)
+print(f"{len(x)} numbers, {BLOCK} a program: {programs} programs")
+print(f"the last has {len(x) - (programs - 1) * BLOCK} of them")
+print(f"equal to x + y, bit for bit: {torch.equal(add(x, y), x + y)}")
+
+# %% [markdown]
+# The three words of the whiteboard through the kernel of one head, without the division by the
+# root of d.
+
+# %% tags=["one_head"]
+q = torch.tensor([[1.0, 0], [1, 1], [0, 1]], device=device)
+k = torch.tensor([[1.0, 0], [0, 1], [1, 1]], device=device)
+v = torch.tensor([[10.0, 0], [0, 10], [5, 5]], device=device)
+for number, output in enumerate(one_head_attention(q, k, v, scale=1.0)):
+    print(f"program {number}: {[round(x, 2) for x in output.tolist()]}")
+
+# %% [markdown]
+# On random numbers it stays as near to FP64 as the library's kernel, which does the same
+# arithmetic in the same order, and PyTorch's own attention.
+
+# %% tags=["error"]
+shape = (1000, 64) if device == "cuda" else (10, 16)
+q, k, v = torch.randn(3, *shape, device=device)
+print(f"[sequence, head_dim] = {list(shape)} in FP32, errors against FP64")
+sdpa = torch.nn.functional.scaled_dot_product_attention
+forms = {"one_head": one_head_attention(q, k, v)}
+forms["one_key"] = one_key_attention(*(x[None, None] for x in (q, k, v)))[0, 0]
+forms["pytorch"] = sdpa(*(x[None, None] for x in (q, k, v)))[0, 0]
+table = Table("errors", form="", largest="", mean="")
+for form, output in forms.items():
+    error = (output - oracle(q, k, v)).abs()
+    table.add(form=form, largest=error.max().item(), mean=error.mean().item())
+table.show()

@@ -1,0 +1,123 @@
+"""The first two kernels: a sum of vectors to the bit, and attention of one head by the error budget."""
+
+import pytest
+import torch
+
+from kernels.first.add import BLOCK, add
+from kernels.first.one_head import one_head_attention
+from kernels.first.one_key import one_key_attention
+from tests.kernels.error_budget import attention_budget_used
+from tests.kernels.prefilled import prefilled_with_nan
+
+on_a_gpu = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2500])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=on_a_gpu)])
+def test_a_sum_is_torch_s_to_the_bit(length, dtype, device):
+    x, y = torch.randn(2, length, device=device).to(dtype)
+    with prefilled_with_nan():
+        assert add(x, y).equal(x + y)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in add")  # numpy's, in the interpreter
+def test_a_sum_of_what_no_number_is(device):
+    x = torch.tensor([torch.inf, torch.inf, torch.nan, -0.0, 3e38], device=device)
+    y = torch.tensor([1, -torch.inf, 1, -0.0, 3e38], device=device)
+    torch.testing.assert_close(add(x, y), x + y, rtol=0, atol=0, equal_nan=True)
+
+
+@on_a_gpu
+def test_a_sum_beyond_32_bits(device):
+    length = 2**31 + 5
+    if torch.cuda.mem_get_info()[0] < 3.2 * 2 * length:
+        pytest.skip("needs 14 GB of free memory")
+    x = torch.zeros(length, dtype=torch.float16, device=device)
+    y = torch.zeros(length, dtype=torch.float16, device=device)
+    y[-3:] = 1
+    assert add(x, y)[-4:].tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        (([1.0], torch.ones(1)), TypeError, "x is list, a tensor is wanted"),
+        ((torch.ones(2, 2), torch.ones(4)), ValueError, "x has 2 dimensions"),
+        ((torch.ones(4), torch.ones(8)[::2]), ValueError, "y has stride 2, 1 is wanted"),
+        ((torch.ones(4), torch.ones(5)), ValueError, "y has 5 numbers, x has 4"),
+        ((torch.ones(4), torch.ones(4).half()), TypeError, r"y is torch\.float16, x is torch\.float32"),
+        ((torch.ones(4), torch.ones(4, device="meta")), ValueError, "y is on meta, x is on {device}"),
+        ((torch.ones(4, requires_grad=True), torch.ones(4)), ValueError, "x requires a gradient"),
+        ((torch.ones(4).int(), torch.ones(4).int()), TypeError, r"x is torch\.int32"),
+    ],
+)
+def test_a_sum_refuses(arguments, error, words, device):
+    with pytest.raises(error, match=words.format(device=device.type)):
+        add(*on(device, arguments))
+
+
+def on(device, arguments):
+    """With every tensor moved there that has numbers to move."""
+    moves = [isinstance(each, torch.Tensor) and not each.is_meta for each in arguments]
+    found = [each.detach().to(device) if move else each for each, move in zip(arguments, moves, strict=True)]
+    for new, old in zip(found, arguments, strict=True):
+        if getattr(old, "requires_grad", False):
+            new.requires_grad_()
+    return found
+
+
+def one_head(q, k, v, **options):
+    """For a judge of four dimensions."""
+    heads = [one_head_attention(*head, **options) for head in zip(*(x.flatten(0, 1) for x in (q, k, v)), strict=True)]
+    return torch.stack(heads).view(q.shape)
+
+
+@pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (3, 5), (4, 32), (2, 33), (0, 3)])
+@pytest.mark.parametrize("head_dim", [1, 16, 64, pytest.param(256, marks=on_a_gpu)])
+def test_one_head_is_attention(seq_q, seq_k, head_dim, device):
+    q = torch.randn(1, 4, seq_q, head_dim, device=device)
+    k, v = torch.randn(2, 1, 4, seq_k, head_dim, device=device)
+    with prefilled_with_nan():
+        assert attention_budget_used(one_head, q, k, v) <= 1
+        assert attention_budget_used(one_head, q, k, v, scale=-2.0) <= 1
+
+
+def test_one_head_does_what_the_library_s_kernel_does(device):
+    q, k, v = torch.randn(3, 5, 16, device=device)
+    expected = one_key_attention(*(x[None, None] for x in (q, k, v)))[0, 0]
+    assert one_head_attention(q, k, v).equal(expected)
+
+
+def test_large_scores_do_not_overflow(device):
+    q, k, v = 30 * torch.randn(3, 1, 4, 5, 16, device=device)
+    assert attention_budget_used(one_head, q, k, v) <= 1
+
+
+@on_a_gpu
+def test_the_longest_row(device):
+    q = torch.randn(1, 1, 3, 64, device=device)
+    k, v = torch.randn(2, 1, 1, 16384, 64, device=device)
+    assert attention_budget_used(one_head, q, k, v) <= 1
+
+
+TABLE = torch.ones(3, 4)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        ((TABLE[None],) * 3, ValueError, "query has 3 dimensions"),
+        ((TABLE.half(),) * 3, TypeError, r"query is torch\.float16, float32 is wanted"),
+        ((TABLE, torch.ones(4, 3).T, TABLE), ValueError, "key is not contiguous"),
+        ((torch.ones(3, 6),) * 3, ValueError, "query has head_dim 6, a power of two"),
+        ((torch.ones(3, 512),) * 3, ValueError, "query has head_dim 512"),
+        ((torch.ones(3, 0),) * 3, ValueError, "query has head_dim 0"),
+        ((TABLE, TABLE, torch.ones(3, 8)), ValueError, "value has head_dim 8, query has 4"),
+        ((TABLE, TABLE[:0], TABLE[:0]), ValueError, "key has sequence length 0"),
+        ((torch.ones(1, 1), *torch.ones(2, 16385, 1)), ValueError, "key has sequence length 16385"),
+        ((TABLE.clone().requires_grad_(), TABLE, TABLE), ValueError, "query requires a gradient"),
+    ],
+)
+def test_one_head_refuses(arguments, error, words, device):
+    with pytest.raises(error, match=words):
+        one_head_attention(*on(device, arguments))
