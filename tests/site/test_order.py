@@ -16,6 +16,7 @@ NAV = [
     {"Home": "index.md"},
     "chapters/",
     {"Board": [{"At the board": "whiteboard/index.md"}, "whiteboard/", {"Talk": "whiteboard/talk.md"}]},
+    {"Notes": ["notes/"]},
     {"Code": ["snippets/"]},
 ]
 PAGES = {
@@ -23,7 +24,9 @@ PAGES = {
     "chapters/one-two.md": "# One, two\n\n[late](../snippets/late.ipynb)\n\n``` run\nearly:x\n```\n",
     "chapters/three.md": "---\nsearch: x\n---\n\n# Three\n",
     "chapters/four.md": "# Four\n",
-    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n",
+    "notes/one-two.md": "# What was found\n",
+    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n\n</div>\n"
+    "\n## To be said\n",
     "whiteboard/talk.md": "# The talk\n",
 }
 
@@ -58,6 +61,7 @@ def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pag
                 {"Talk": "whiteboard/talk.md"},
             ]
         },
+        {"Notes": [{"One, two": "notes/one-two.md"}]},
         {"Code": ["snippets/late.ipynb"]},
     ]
 

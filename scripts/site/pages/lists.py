@@ -10,6 +10,7 @@ from scripts.site.live import Pieces
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
+SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+) minutes")
 
 
@@ -52,8 +53,8 @@ class Lists:
         return "\n".join(rows)
 
     def all_sheets(self) -> str:
-        """Every sheet, with each heading one level down."""
-        texts = [sheet.read_text(encoding="utf-8") for sheet in self.sheets]
+        """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
+        texts = [SHEET.match(sheet.read_text(encoding="utf-8"))[0] for sheet in self.sheets]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
     def all_pieces(self) -> str:

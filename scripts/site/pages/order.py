@@ -79,14 +79,11 @@ def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[str]:
 
 
 def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Path) -> list:
-    """The navigation of mkdocs.yml, in which ``chapters/``, ``whiteboard/`` and ``snippets/`` stand for their pages."""
+    """The navigation of mkdocs.yml, in which a folder, such as ``whiteboard/``, stands for its pages."""
     folders = {
         "chapters/": chapter_entries(chapters),
-        "whiteboard/": [
-            {chapter.title: f"whiteboard/{chapter.name}.md"}
-            for chapter in chapters
-            if (docs / "whiteboard" / f"{chapter.name}.md").is_file()
-        ],
+        "notes/": beside(chapters, docs, "notes"),
+        "whiteboard/": beside(chapters, docs, "whiteboard"),
         "snippets/": [f"snippets/{name}.ipynb" for name in snippets],
     }
 
@@ -100,6 +97,12 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Pa
         return found
 
     return expanded(nav)
+
+
+def beside(chapters: list[Chapter], docs: Path, folder: str) -> list[dict]:
+    """The pages of a folder that belong to a chapter, by its title."""
+    pages = [(chapter.title, f"{folder}/{chapter.name}.md") for chapter in chapters]
+    return [{title: page} for title, page in pages if (docs / page).is_file()]
 
 
 def sheets(nav: list, docs: Path) -> list[Path]:
