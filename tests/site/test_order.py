@@ -25,8 +25,8 @@ PAGES = {
     "chapters/three.md": "---\nsearch: x\n---\n\n# Three\n",
     "chapters/four.md": "# Four\n",
     "notes/one-two.md": "# What was found\n",
-    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n\n</div>\n"
-    "\n## To be said\n",
+    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n"
+    "\n</div>\n\n## To be said\n",
     "whiteboard/talk.md": "# The talk\n",
 }
 
