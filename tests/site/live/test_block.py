@@ -9,6 +9,7 @@ from bs4 import BeautifulSoup
 from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
 from scripts import records
 from scripts.site.live import Pieces
+from tests.site.conftest import awaits
 
 MODEL = "block.model.js"
 TOGETHER = 100  # rows of one largest number
@@ -128,6 +129,32 @@ def test_the_first_state_is_the_board_s_block_and_ten_times_louder_the_recorded_
         name, off, lost = row.th.text, *[cell.text for cell in row.select("td")[2:]]
         if name in loud:
             assert (float(off), int(lost)) == (pytest.approx(loud[name]["off"], abs=1e-4), loud[name]["lost"])
+
+
+@pytest.mark.skipif(awaits("kv_rows"), reason="kv_rows awaits its run on a GPU")
+@pytest.mark.parametrize("name", ["key", "value"])
+def test_a_recorded_row_comes_back_as_it_did_in_the_run(of_model, name):
+    row = torch.tensor([[each[name] for each in records.table("kv_rows", "rows")]])
+    for scheme in SCHEMES:
+        back = torch.tensor([each[scheme] for each in records.table("kv_rows", f"{name}_back")])
+        assert of_model(row, scheme)[-1].flatten().tolist() == back.tolist()
+
+
+def test_the_reader_begins_with_a_row_that_the_page_offers(open_piece):
+    piece = open_piece("block", key="1 -20 3 0.5", value="1 2 3 4")
+    menu, field = piece.get_by_label("Starting values"), piece.get_by_role("textbox", name="Numbers")
+    board = field.input_value()
+    menu.select_option("K row")
+    assert field.input_value() == "1 -20 3 0.5"
+    assert piece.get_by_label("Tensor scale").input_value() == ""  # the board's was chosen for the board's block
+    assert "Of the other 3 numbers that were not 0, 1 comes back as 0" in piece.locator(".hb-live__told").inner_text()
+    piece.get_by_label("Place 1 is louder").press("ArrowRight")
+    assert "-40" in piece.locator("tbody tr").first.inner_text().replace("\N{MINUS SIGN}", "-")
+    menu.select_option("V row")
+    field.fill("1 2 3 5")
+    assert menu.locator("option:checked").inner_text() == "your own"
+    menu.select_option("the block of the board")
+    assert field.input_value() == board and piece.get_by_label("Tensor scale").input_value() == "0.5"
 
 
 def test_the_reader_makes_a_number_loud(open_piece):

@@ -3,11 +3,13 @@
 import inspect
 import math
 import random
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import torch
+from bs4 import BeautifulSoup
 
 from kernels.flash.partial import merge
 from kernels.reference import attention
@@ -126,6 +128,20 @@ def test_the_merge_is_the_library_and_an_average_is_not(pieces):
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-12)
     assert not torch.allclose(out.mean(0), expected[0])
+
+
+def test_whose_a_block_is_stands_above_it_and_is_no_matter_of_colour(pieces):
+    """However narrow the blocks are: each bracket spans those of its letter."""
+    still = BeautifulSoup(pieces.still("decode", {"a": "12", "b": "8", "block": "1", "programs": "6"}), "html.parser")
+    drawing = still.find("svg", attrs={"aria-label": re.compile("^The blocks of both")})
+    blocks = [(float(text["x"]), text.text) for text in drawing.select("text.ink")]
+    assert [number for _, number in blocks] == [str(i) for i in [*range(12), *range(8)]]
+    letters = {text.text: float(text["x"]) for text in drawing.select("text") if text.text in "AB"}
+    ends = [[float(x) for x in re.findall(r"[MH]([\d.]+)", path["d"])] for path in drawing.select("path:not(.soft)")]
+    for letter, (left, right), own in zip("AB", ends, (blocks[:12], blocks[12:]), strict=True):
+        assert left < own[0][0] and own[-1][0] < right
+        assert letters[letter] == pytest.approx((left + right) / 2, abs=1)
+    assert ends[0][1] < ends[1][0]
 
 
 def test_the_reader_lets_a_token_come_and_opens_a_page(open_piece):
