@@ -102,6 +102,13 @@ def test_a_model_with_another_order_is_not_the_figure(pieces):
     assert of_model(run)[1] != of_figure(bars, asked)[1]  # a tile too many: the producer asks earlier
 
 
+def test_a_moment_keeps_its_barriers_as_they_were(pieces):
+    (run,) = simulated(pieces, [setting(2, 1, copy=512)])
+    for side in ("full", "free"):
+        phases = [moment["rings"]["K"][0][side]["phases"] for moment in run["moments"]]
+        assert phases[0] == 0 and phases[-1] == BLOCKS // 2 and phases == sorted(phases)
+
+
 def bits(side: str, function: str) -> Callable[[int, int], int]:
     """The bit that a function of kernels/hopper/ring.py waits for at a barrier, compiled from its own line."""
     tree = ast.parse((ROOT / "kernels" / "hopper" / "ring.py").read_text())
