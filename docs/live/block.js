@@ -3,12 +3,14 @@ import { html, nothing } from "lit-html";
 import { spelt } from "./bits.model.js";
 import { SCHEMES, pack, quantize, rms } from "./block.model.js";
 import { Refused } from "./frame.js";
-import { button, number, numbers, shown, slider, table, textField } from "./parts.js";
+import { button, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
 
 const start = {
   numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
   tensor: "0.5", // the scale of the tensor in NVFP4; empty: from the largest number
-  louder: 1,
+  louder: 1, // how many times as large as typed the largest number is
+  key: "", // rows that a page may offer, beside the numbers that the piece starts with
+  value: "",
   scheme: "NVFP4",
   place: 5,
 };
@@ -21,8 +23,17 @@ const hex = (code, width = 2) => code.toString(16).toUpperCase().padStart(width,
 /** @param {number} value */
 const brief = (value) => (Object.is(value, -0) ? "−0" : shown(value, 4));
 
-/** The numbers, the first made louder. @param {S} state */
-const row = (state) => numbers("Numbers", state.numbers, { least: -1e6, most: 1e6, count: [2, 32] }).map((x, i) => (i ? x : x * state.louder));
+/** @param {string} text */
+const typed = (text) => numbers("Numbers", text, { least: -1e6, most: 1e6, count: [2, 32] });
+
+/** The place of the largest number as typed. @param {S} state */
+function loudest(state) {
+  const sizes = typed(state.numbers).map(Math.abs);
+  return sizes.indexOf(Math.max(...sizes));
+}
+
+/** The numbers, the largest made louder. @param {S} state */
+const row = (state) => typed(state.numbers).map((x, i) => (i === loudest(state) ? x * state.louder : x));
 
 /** A scheme's blocks, and number by number what became of it. @param {S} state @param {string} name */
 function read(state, name) {
@@ -33,7 +44,7 @@ function read(state, name) {
   const { tensor, blocks } = quantize(scheme, all, given);
   const each = blocks.flatMap(({ codes, quotients, back, unit }) => codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })));
   const values = each.map((one, place) => ({ ...one, place, number: all[place], lost: one.back === 0 && all[place] !== 0 }));
-  const others = values.slice(1);
+  const others = values.filter(({ place }) => place !== loudest(state));
   return { scheme, name, tensor, blocks, values, off: rms(others.map((one) => one.back - one.number)), lost: others.filter((one) => one.lost).length };
 }
 
@@ -77,9 +88,9 @@ function compared(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
     const scales = scheme.scale ? blocks.map(({ scale }) => hex(scale ?? 0)).join(", ") : "one for all";
-    return [name, scales, brief(values[0].back), shown(off, 4), lost];
+    return [name, scales, brief(values[loudest(state)].back), shown(off, 4), lost];
   };
-  return html`${table("The same numbers in three schemes", ["", "scale", "place 0", "others off by", "others lost"], Object.keys(SCHEMES).map(each))}
+  return html`${table("The same numbers in three schemes", ["", "scale", `place ${loudest(state)}`, "others off by", "others lost"], Object.keys(SCHEMES).map(each))}
     <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
 }
 
@@ -91,10 +102,16 @@ function view(state, set) {
     const one = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
     set({ numbers: Array.from({ length: 32 }, () => Number((2 * one()).toFixed(2))).join(" "), tensor: "", louder: 1 });
   };
+  /** @type {[string, string][]} */
+  const offered = [[start.numbers, "the block of the board"], [state.key, "K row"], [state.value, "V row"]];
+  const rows = offered.filter(([text]) => text);
+  const own = rows.some(([text]) => text === state.numbers) ? [] : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
+  const begin = (/** @type {string} */ text) => set({ numbers: text, tensor: text === start.numbers ? start.tensor : "", louder: 1, place: text === start.numbers ? start.place : 0 });
   return html`
-    <div class="hb-live__row">${textField("Numbers", state.numbers, (typed) => set({ numbers: typed }), 60)}</div>
+    <div class="hb-live__row">${rows.length > 1 ? menu("Starting values", state.numbers, begin, [...rows, ...own]) : nothing}
+      ${textField("Numbers", state.numbers, (text) => set({ numbers: text }), 60)}</div>
     <div class="hb-live__row">
-      ${slider("Place 0 is louder", state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` })}
+      ${slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` })}
       ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
       ${button("32 random numbers", gaussian)}
       <div class="hb-live__choices" role="group" aria-label="Scheme">${Object.keys(SCHEMES).map(choice)}</div>
@@ -108,7 +125,7 @@ function view(state, set) {
 function told(state) {
   const now = read(state, state.scheme);
   const { name, values, lost } = now;
-  const nonzero = values.slice(1).filter((one) => one.number !== 0).length;
+  const nonzero = values.filter((one) => one.place !== loudest(state) && one.number !== 0).length;
   if (lost) {
     const eight = read(state, "FP8");
     const rest = name === "FP8" ? "" : ` In FP8 ${eight.lost || "none"} would be.`;

@@ -121,13 +121,20 @@ function line(state) {
   const all = blocksOf(parts);
   const width = Math.min(64, 478 / all);
   let at = 0;
+  const names = problem(state).lengths.flatMap((_, sequence) => {
+    const before = blocksOf(parts.filter((part) => part.sequence < sequence));
+    const count = blocksOf(parts.filter((part) => part.sequence === sequence));
+    const [x, length] = [before * width, count * width];
+    const look = ROLES[sequence];
+    return count ? svg`<path class="${look} stroke thin" d="M${x + 4} 23 v-4 H${x + length - 3} v4" /><text class="small middle ${look}" x=${x + length / 2} y="14">${letter(sequence)}</text>` : nothing;
+  });
   const blocks = parts.flatMap((part) => Array.from({ length: part.count }, (_, i) => {
     const now = state.step > 2 && state.step <= 2 + longest(state) && part.earlier + i === blocksRead(state) - 1;
     const look = now ? "accent stroke" : `${ROLES[part.sequence]} stroke thin`;
     const x = at++ * width + 1;
-    return svg`${i < part.read ? svg`<rect class="${ROLES[part.sequence]} fill tint" x=${x + 2} y="4" width=${width - 4} height="30" />` : nothing}
-      <rect class=${look} x=${x + 2} y="4" width=${width - 4} height="30" />
-      <text class="small middle ink" x=${x + width / 2} y="24">${width < 30 ? "" : letter(part.sequence)}${part.begin + i}</text>`;
+    return svg`${i < part.read ? svg`<rect class="${ROLES[part.sequence]} fill tint" x=${x + 2} y="28" width=${width - 4} height="30" />` : nothing}
+      <rect class=${look} x=${x + 2} y="28" width=${width - 4} height="30" />
+      <text class="small middle ink" x=${x + width / 2} y="48">${part.begin + i}</text>`;
   }));
   let from = 0;
   const programs = Array.from({ length: state.programs }, (_, program) => {
@@ -135,9 +142,9 @@ function line(state) {
     if (!count) return nothing;
     const [x, length] = [from * width, count * width];
     from += count;
-    return svg`<path class="soft stroke thin" d="M${x + 4} 42 v5 H${x + length - 3} v-5" /><text class="small middle soft" x=${x + length / 2} y="64">P${program}</text>`;
+    return svg`<path class="soft stroke thin" d="M${x + 4} 66 v5 H${x + length - 3} v-5" /><text class="small middle soft" x=${x + length / 2} y="88">P${program}</text>`;
   });
-  return html`<svg viewBox="0 0 480 70" role="img" aria-label="The blocks of both sequences in one line, cut into shares for ${state.programs} programs.">${blocks} ${programs}</svg>`;
+  return html`<svg viewBox="0 0 480 94" role="img" aria-label="The blocks of both sequences in one line, a bracket above those of each, cut into shares for ${state.programs} programs.">${names} ${blocks} ${programs}</svg>`;
 }
 
 /** The rows as they are written. @param {S} state @param {number} sequence */
@@ -199,7 +206,7 @@ function view(state, set) {
       ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
     </div>
     <div class="hb-live__beside"><ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${memory(state)}</div>
-    <p class="soft">${tables(state)}${state.step < 1 ? "" : " Dark: the new token."} Dashed: a free page.</p> ${line(state)} ${found(state)}`;
+    <p class="soft">${tables(state)}${state.step < 1 ? "" : " Solid: the new token."} Dashed: a free page.</p> ${line(state)} ${found(state)}`;
 }
 
 /** Where the newest token of a sequence has gone. @param {S} state @param {number} sequence */

@@ -5,6 +5,8 @@ import { Refused, stateFrom, whole, within } from "./frame.js";
 /** @typedef {import("./frame.js").State} State */
 
 const NEAR = "300px 0px"; // how far outside the view a piece starts
+/** All that can have the keyboard's focus. @param {HTMLElement} place */
+const controls = (place) => [.../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]"))];
 const PACE = 1000; // milliseconds a step while it plays
 
 /** A piece that has started. */
@@ -25,13 +27,27 @@ class Running {
     this.wrong = Object.assign(document.createElement("p"), { className: "hb-live__wrong", role: "alert" });
     this.spoken = Object.assign(document.createElement("p"), { className: "hb-live__spoken", role: "status" });
     this.draw();
+    const focused = controls(place).findIndex((control) => control === document.activeElement);
     place.replaceChildren(this.drawing, this.wrong, this.spoken);
+    controls(place)[focused]?.focus({ preventScroll: true }); // the drawing that was there had the same ones
     this.attempt(() => this.fromAddress());
   }
 
-  /** @param {Partial<State>} change */
+  /**
+   * Where another field holds what was refused, the change is drawn without it; what is asked for keeps both, since two
+   * fields may have to change before they fit each other.
+   * @param {Partial<State>} change
+   */
   set(change) {
-    this.attempt(() => this.become(/** @type {State} */ ({ ...this.asked, ...change })));
+    const asked = /** @type {State} */ ({ ...this.asked, ...change });
+    this.attempt(() => this.become(asked));
+    if (this.asked === this.state) return;
+    try {
+      this.become(/** @type {State} */ ({ ...this.state, ...change }));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+    }
+    this.asked = asked;
   }
 
   /** Draws that state; one that is refused leaves the drawing as it is. @param {State} asked */

@@ -79,7 +79,7 @@ export function whole(piece, state, earlier, buttons) {
   return html`
     <div class="hb-live__view">${piece.view(state, set)}</div>
     <p class="hb-live__told">${unbroken(piece.told(state, earlier))}</p>
-    <div class="hb-live__buttons">
+    <div class="hb-live__buttons ${piece.steps ? "steps" : ""}">
       ${piece.steps ? steps : nothing}
       <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
       <button type="button" @click=${link}>Link to this</button>

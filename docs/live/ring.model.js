@@ -135,7 +135,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   for (;;) {
     while (moved());
-    moments.push({ at: now, rings: structured(rings), waits: pauses.map((pause) => pause?.wait ?? null) });
+    moments.push({ at: now, rings: { K: rings.K.map(copied), V: rings.V.map(copied) }, waits: pauses.map((pause) => pause?.wait ?? null) });
     const times = [...due.map(({ at }) => at), ...pauses.flatMap((pause) => pause?.until ?? [])];
     if (!times.length) break;
     now = Math.min(...times);
@@ -143,8 +143,8 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   return { bars, notes, moments, hung: pauses.some((pause) => pause !== null) };
 }
 
-/** @template T @param {T} value @returns {T} */
-const structured = (value) => JSON.parse(JSON.stringify(value));
+/** A place as it is now. @param {Place} place @returns {Place} */
+const copied = ({ full, free, ...place }) => ({ ...place, full: { ...full }, free: { ...free } });
 
 /** The share of its time, from the first product to the last, that the tensor cores multiply. @param {Bar[]} bars */
 export function busy(bars) {

@@ -27,6 +27,7 @@ from scripts.site.fences.claims import Claims
 from scripts.site.fences.page import FenceError, Page
 from scripts.site.live import PieceError, Pieces
 
+VALUE = "#!value "
 NAMED = (symbols.SymbolError, figures.FigureError, records.RecordError, PieceError)  # their messages say all
 
 
@@ -131,20 +132,42 @@ class Fences:
 
     @fence("caption")
     def live(self, body: str, options: dict, md) -> str:
-        """A piece and its first state: ``stream scores="1 2 5 3" block=2``."""
+        """A piece and its first state: ``stream scores="1 2 5 3" block=2 key="#!value snippet.table.column .9g"``.
+
+        What awaits its run is left out of the state, and the page says so.
+        """
         name, *words = shlex.split(body)
         caption = options.get("caption")
         if not caption:
             raise self.page.fail("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
         if nameless := [word for word in words if "=" not in word]:
             raise PieceError(f"{name}: {nameless[0]} sets nothing: a state is written name=value")
-        state = dict(word.split("=", 1) for word in words)
+        state, ran = {}, {}
+        for setting, text in (word.split("=", 1) for word in words):
+            if text.startswith(VALUE):
+                snippet, text = self.column(name, text.removeprefix(VALUE))
+                ran[snippet] = self.recorded(snippet)[1]
+            if text:
+                state[setting] = text
         still = self.pieces.still(name, state)
         return (
             f'<figure class="hb-figure hb-live" id="live-{name}" data-search-exclude>'
             f"<figcaption>{escape(caption)}</figcaption>"
-            f'<live-piece name="{name}" state="{escape(json.dumps(state))}">{still}</live-piece></figure>'
+            f'<live-piece name="{name}" state="{escape(json.dumps(state))}">{still}</live-piece>'
+            f"{''.join(ran.values())}</figure>"
         )
+
+    def column(self, piece: str, text: str) -> tuple[str, str]:
+        """The snippet that a state asks, and the numbers of its column; no text where the snippet awaits its run."""
+        try:
+            question = values.parse(text)
+            if not question.snippet:
+                raise values.ValueFault("a column of a record is wanted")
+            record, _ = self.look(question.snippet)
+            numbers = values.column_of_record(question, record) if record else []
+            return question.snippet, " ".join(map(question.printed, numbers))
+        except values.ValueFault as error:
+            raise PieceError(f"{piece}: {VALUE}{text}: {error}") from error
 
     @fence()
     def record(self, name: str, options: dict, md) -> str:

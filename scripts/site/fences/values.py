@@ -8,6 +8,8 @@
     hardware.H100."hbm bandwidth" T .2f              a constant of the registry of hardware
     cost.square_bytes(8192, 2) Mi .0f                a cost function of literal arguments, or a field of what it returns
 
+    snippet.table.column key=value … FORMAT          in a piece's state: the column of all rows that answer
+
 A value is compared as ``str()`` prints it; quotes keep one with spaces together. A slash makes no ratio where a row has
 the whole as its value, such as heads=32/8. A word before FORMAT scales the number: k M G T Ki Mi Gi Ti divide it,
 m u n multiply it, and % multiplies it by 100.
@@ -96,11 +98,11 @@ def split(text: str, separator: str) -> list[str]:
     return re.findall(rf'(?:[^{separator}"(]|"[^"]*"|\([^()]*\))+', text) or [text]
 
 
-def of_record(question: Question, record: Record) -> object:
-    """The number that a record answers with.
+def asked(question: Question, record: Record) -> tuple[list[dict], str]:
+    """The rows of the table that a question asks, and its column.
 
     Raises:
-        ValueFault: if it has not exactly one answer.
+        ValueFault: if the record has no such table or column.
     """
     address = question.address.split(".")
     if len(address) != 3:
@@ -113,6 +115,28 @@ def of_record(question: Question, record: Record) -> object:
     for key in (column, *question.selectors):
         if key not in columns:
             raise ValueFault(f"{record.name}.{name} has no column {key}; it has: {', '.join(columns)}")
+    return rows, column
+
+
+def column_of_record(question: Question, record: Record) -> list[object]:
+    """The numbers of a column, in the order of the rows that answer.
+
+    Raises:
+        ValueFault: if no row answers, or one number is asked for.
+    """
+    rows, column = asked(question, record)
+    if question.extreme:
+        raise ValueFault(f"{question.extreme} asks for one number, and a column is wanted")
+    return numbers(rows, column, question.selectors)
+
+
+def of_record(question: Question, record: Record) -> object:
+    """The number that a record answers with.
+
+    Raises:
+        ValueFault: if it has not exactly one answer.
+    """
+    rows, column = asked(question, record)
     compared = [key for key, value in question.selectors.items() if "/" in value and not those(rows, {key: value})]
     if not compared:
         if question.extreme:

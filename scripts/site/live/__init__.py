@@ -6,7 +6,6 @@ The modules of docs/live run in QuickJS as they stand, but for their import and 
 from __future__ import annotations
 
 import json
-import math
 import re
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,8 @@ HERE = Path(__file__).parent
 SHARED = {"element", "frame", "parts", "quiz"}  # modules that are no piece
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
+LACKED = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')  # strings too, so that a word inside one is left alone
+WORD = re.compile(r'(?<!\\)"(NaN|-?Infinity|-0)"')  # not the end of a string that holds a quotation mark
 
 
 class PieceError(Exception):
@@ -59,9 +60,8 @@ class Pieces:
     def calls(self, module: str, name: str, rows: list[list]) -> list:
         """What a function of a module returns for each row of arguments."""
         self.load(module)
-        text = json.dumps(worded(rows))
-        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(text)})")
-        return numbered(json.loads(called))
+        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(sent(rows))})")
+        return received(called)
 
     def load(self, module: str) -> None:
         """Run a module, and those that it imports before it."""
@@ -89,21 +89,14 @@ class Pieces:
         return engine
 
 
-def worded(value):
-    """The same, where the numbers that JSON lacks are words."""
-    if isinstance(value, dict):
-        return {key: worded(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [worded(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return "-0" if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0 else value
+def sent(value) -> str:
+    """A value as JSON, in which the numbers that JSON lacks are words: -0.0 is not one of them."""
+    text = json.dumps(value)
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return LACKED.sub(lambda found: found[0] if found[0][0] == '"' else f'"{found[0]}"', text)
 
 
-def numbered(value):
-    """The reverse."""
-    if isinstance(value, dict):
-        return {key: numbered(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [numbered(each) for each in value]
-    return float(value) if value in ("NaN", "Infinity", "-Infinity", "-0") else value
+def received(text: str):
+    """The reverse; Python's reader knows the words as numbers where they stand without quotes."""
+    return json.loads(WORD.sub(lambda found: "-0.0" if found[1] == "-0" else found[1], text))

@@ -1,8 +1,11 @@
-// Between Python and the modules: JSON has no NaN, no infinities and no negative zero, so they travel as these words.
+// Between Python and the modules: JSON has no NaN and no infinities, so they travel as these words, and so does a
+// negative zero on its way back, since JSON.stringify drops its sign. A reviver is slow, and most texts need none.
 const modules = {};
-const WORDS = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity, "-0": -0 };
+const WORDS = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
 
-const read = (text) => JSON.parse(text, (key, value) => (typeof value === "string" && Object.hasOwn(WORDS, value) ? WORDS[value] : value));
+const revived = (key, value) => (typeof value === "string" && Object.hasOwn(WORDS, value) ? WORDS[value] : value);
+
+const read = (text) => JSON.parse(text, /"(?:NaN|-?Infinity)"/.test(text) ? revived : undefined);
 
 const written = (value) =>
   JSON.stringify(value, (key, each) => {

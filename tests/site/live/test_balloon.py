@@ -21,7 +21,7 @@ def shapes() -> list[dict]:
             "heads": drawn.randint(1, 128),
             "batch": drawn.randint(1, 256),
         }
-        for _ in range(2_000)
+        for _ in range(10_000)
     ]
 
 

@@ -8,7 +8,7 @@ import torch
 from bs4 import BeautifulSoup
 
 from kernels.formats.value import Kind, decode, encode, fields, neighbours
-from scripts.site.live import Pieces, numbered, worded
+from scripts.site.live import Pieces, received, sent
 from tests.kernels.formats.value_oracle import FORMATS as SMALL
 from tests.kernels.formats.value_oracle import TORCH, boundaries, codes_of, each, random_bits, same_numbers
 
@@ -33,10 +33,10 @@ def model(pieces):
         call = f"""(() => {{
             const {{ FORMATS, {function}: asked }} = modules["{MODEL}"];
             const format = {{ ...FORMATS.{name}, ...{json.dumps(other)} }};
-            const inputs = read({json.dumps(json.dumps(worded(inputs)))});
+            const inputs = read({json.dumps(sent(inputs))});
             return written(inputs.map((each) => asked(format, each, ...{json.dumps(more)})));
         }})()"""
-        return numbered(json.loads(pieces.engine.eval(call)))
+        return received(pieces.engine.eval(call))
 
     return of
 
@@ -55,8 +55,8 @@ def bits_of(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def hard_for(dtype: torch.dtype) -> torch.Tensor:
-    """The same where the numbers of a type are too many: ties and their neighbours of 2,500 random codes."""
-    codes = torch.randint(-(2**31), 2**31, (2500,), generator=torch.Generator().manual_seed(1))
+    """The same where the numbers of a type are too many: 2,700 random codes, their ties and neighbours."""
+    codes = torch.randint(-(2**31), 2**31, (2700,), generator=torch.Generator().manual_seed(1))
     numbers = (codes.int() if dtype == torch.float32 else (codes >> 16).short()).view(dtype)
     up = torch.nextafter(numbers, torch.tensor(math.inf, dtype=dtype)).double()
     ties = ((numbers.double() + up) / 2)[numbers.isfinite()]

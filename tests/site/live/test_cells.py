@@ -57,7 +57,7 @@ def test_a_view_exists_where_pytorch_makes_one_and_has_its_strides(pieces, tenso
 
 def test_the_reason_is_a_line_of_the_view_that_takes_unequal_steps(pieces, tensors):
     random.seed(1)
-    rows = [[tensor.flatten().tolist(), shape_of(tensor.numel())] for tensor in tensors[:3000]]
+    rows = [[tensor.flatten().tolist(), shape_of(tensor.numel())] for tensor in tensors]
     for (cells, shape), reason in zip(rows, pieces.calls(MODEL, "uneven", rows), strict=True):
         if reason is not None:
             axis = reason["axis"]
@@ -72,7 +72,7 @@ def test_the_chapter_s_row_takes_steps_that_no_stride_makes(pieces):
 
 
 def test_strides_order_and_slices_are_pytorch_s(pieces, tensors):
-    tensors = [tensor for tensor in tensors if tensor.ndim > 1][:3000]
+    tensors = [tensor for tensor in tensors if tensor.ndim > 1]
     written = [torch.arange(tensor.numel()).view(tensor.shape) for tensor in tensors]
     assert pieces.calls(MODEL, "contiguous", [[list(each.shape)] for each in written]) == [
         list(each.stride()) for each in written

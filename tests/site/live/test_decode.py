@@ -2,11 +2,14 @@
 
 import inspect
 import math
+import random
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import torch
+from bs4 import BeautifulSoup
 
 from kernels.flash.partial import merge
 from kernels.reference import attention
@@ -28,13 +31,11 @@ def played(kernel):
 
 def test_the_shares_are_those_of_the_kernel(pieces):
     begin, owner = played(begin_of), played(owner_of)
+    drawn = random.Random(0)
+    pick = lambda *sizes: drawn.randint(0, drawn.choice(sizes))  # noqa: E731
     settings = [
-        ([a, b, c], block, programs)
-        for a in (1, 2, 5, 16, 131)
-        for b in (0, 1, 8, 40)
-        for c in (0, 3)
-        for block in (1, 2, 3, 8, 64)
-        for programs in (1, 2, 3, 5, 6, 132)
+        ([1 + pick(1, 8, 40), pick(0, 8, 40), pick(0, 3)], drawn.choice([1, 2, 3, 8, 64]), 1 + pick(2, 5, 130))
+        for _ in range(10_000)
     ]
     shares = pieces.calls(MODEL, "shares", [list(setting) for setting in settings])
     for (lengths, block, programs), parts in zip(settings, shares, strict=True):
@@ -59,27 +60,33 @@ def test_a_line_cut_into_shares_of_one_size_is_not_the_kernels():
 
 @pytest.mark.parametrize("page_size", [16, 32])
 def test_a_token_lies_where_the_cache_finds_it(pieces, page_size):
-    pages = [[6, 1, 2, 9], [5, 3, -1, -1]]
-    cache = KVCache(torch.tensor(pages), kv_heads=1, head_dim=16, format="fp16", page_size=page_size, device="cpu")
-    cache.host_lengths = [4 * page_size - 5, page_size + 3]
+    pages = torch.randperm(2 * (5100 // page_size)).view(2, -1)
+    cache = KVCache(pages, kv_heads=1, head_dim=16, format="fp16", page_size=page_size, device="cpu")
+    cache.host_lengths = [4995, 5005]
     for sequence, length in enumerate(cache.host_lengths):
+        tokens = (torch.arange(length) + sequence) % 2048  # which FP16 holds
         places = pieces.calls(MODEL, "placeOf", [[token, page_size] for token in range(length)])
-        for token, place in enumerate(places):
-            cache.keys[pages[sequence][place["entry"]], 0, place["row"]] = token
+        entries, rows = (torch.tensor([place[name] for place in places]) for name in ("entry", "row"))
+        cache.keys[pages[sequence][entries], 0, rows] = tokens[:, None].to(cache.keys.dtype)
         keys, _ = cache.gather(sequence)
-        assert keys[0, :, 0].tolist() == list(range(length))
+        assert keys[0, :, 0].tolist() == tokens.tolist()
         wrong, _ = cache.gather(1 - sequence)  # the table of the other sequence
-        assert wrong[0, :, 0].tolist() != list(range(length))
+        assert wrong[0, :100, 0].tolist() != tokens[:100].tolist()
 
 
 def parts_of(pieces, q, k, v, block, cuts, top_left=False):
     """What programs know that have the blocks between those cuts, for each row of a batch."""
-    return [
-        pieces.calls(
-            MODEL, "partOf", [[*each, SCALE, block, begin, stop - begin, top_left] for each in rows_of(k, v, q)]
-        )
-        for begin, stop in pairwise(cuts)
-    ]
+    shares = [[begin, stop - begin] for begin, stop in pairwise(cuts)]
+    pieces.load(MODEL)
+    pieces.engine.eval(
+        f"""modules.test = {{ parts(...each) {{
+            const part = (share) => modules["{MODEL}"].partOf(...each, {SCALE}, {block}, ...share, {int(top_left)});
+            return {shares}.map(part);
+        }} }}; 0"""
+    )
+    pieces.loaded.add("test")
+    rows = pieces.calls("test", "parts", [list(each) for each in rows_of(k, v, q)])
+    return [*zip(*rows, strict=True)]
 
 
 def rows_of(*tensors):
@@ -96,8 +103,8 @@ def merged(pieces, parts):
 )
 def test_parts_and_their_merge_are_the_reference(pieces, length, block, cuts):
     torch.manual_seed(length)
-    scale = 10 ** torch.empty(800, 1, 1, dtype=torch.float64).uniform_(-2, 2)
-    q, k, v = (torch.randn(800, n, 2, dtype=torch.float64) for n in (1, length, length))
+    scale = 10 ** torch.empty(2500, 1, 1, dtype=torch.float64).uniform_(-2, 2)
+    q, k, v = (torch.randn(2500, n, 2, dtype=torch.float64) for n in (1, length, length))
     k = k * scale
     parts = parts_of(pieces, q[:, 0], k, v, block, cuts)
     out, lse = merged(pieces, parts)
@@ -121,6 +128,20 @@ def test_the_merge_is_the_library_and_an_average_is_not(pieces):
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-12)
     assert not torch.allclose(out.mean(0), expected[0])
+
+
+def test_whose_a_block_is_stands_above_it_and_is_no_matter_of_colour(pieces):
+    """However narrow the blocks are: each bracket spans those of its letter."""
+    still = BeautifulSoup(pieces.still("decode", {"a": "12", "b": "8", "block": "1", "programs": "6"}), "html.parser")
+    drawing = still.find("svg", attrs={"aria-label": re.compile("^The blocks of both")})
+    blocks = [(float(text["x"]), text.text) for text in drawing.select("text.ink")]
+    assert [number for _, number in blocks] == [str(i) for i in [*range(12), *range(8)]]
+    letters = {text.text: float(text["x"]) for text in drawing.select("text") if text.text in "AB"}
+    ends = [[float(x) for x in re.findall(r"[MH]([\d.]+)", path["d"])] for path in drawing.select("path:not(.soft)")]
+    for letter, (left, right), own in zip("AB", ends, (blocks[:12], blocks[12:]), strict=True):
+        assert left < own[0][0] and own[-1][0] < right
+        assert letters[letter] == pytest.approx((left + right) / 2, abs=1)
+    assert ends[0][1] < ends[1][0]
 
 
 def test_the_reader_lets_a_token_come_and_opens_a_page(open_piece):

@@ -2,7 +2,9 @@
 
 import ast
 import inspect
+import random
 import textwrap
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -47,15 +49,12 @@ def tiles_of(code, name, queries, keys, block_q, block_k, causal):
     return programs
 
 
+@cache
 def settings():
-    return [
-        (queries, keys, block_q, block_k, causal)
-        for queries in (1, 2, 3, 5, 8, 12)
-        for keys in (1, 2, 3, 4, 7, 12)
-        for block_q in range(1, 5)
-        for block_k in range(1, 5)
-        for causal in (False, True)
-    ]
+    """3,400 for each of three passes: queries, keys, the sizes of their blocks, and whether causal."""
+    drawn = random.Random(0)
+    sizes = lambda *most: [drawn.randint(1, each) for each in most]  # noqa: E731
+    return [(*sizes(12, 12, 5, 5), drawn.random() < 0.5) for _ in range(3_400)]
 
 
 def tiles_of_model(pieces, name):
@@ -95,10 +94,12 @@ def test_causal_64_blocks_are_2080_tiles(pieces):
 
 
 def problems(count: int):
-    """Random problems, a batch of one shape each: the batch's tensors, and what cuts it."""
+    """Random problems, a batch of one shape each, 50 shapes: the batch's tensors, and what cuts it."""
     torch.manual_seed(0)
-    small = [setting for setting in settings() if max(setting[:2]) <= 5][::11]
-    for index, (queries, keys, block_q, block_k, causal) in enumerate(small):
+    drawn = random.Random(1)
+    small = [[drawn.randint(1, most) for most in (4, 4, 3, 3)] for _ in range(50)]
+    for index, (queries, keys, block_q, block_k) in enumerate(small):
+        causal = index % 2 == 0
         shapes = [(count, queries, 2), (count, keys, 2), (count, keys, 2), (count, queries, 2)]
         q, k, v, dout = (torch.randn(shape, dtype=torch.float64) * 10 ** (index % 3 - 1) for shape in shapes)
         yield (q, k, v, dout), {"blockQ": block_q, "blockK": block_k, "causal": causal, "scale": SCALE}
@@ -118,13 +119,14 @@ def outputs(pieces, rows):
 
 
 def test_the_output_is_the_reference(pieces):
-    for tensors, cut in problems(220):
+    for tensors, cut in problems(200):
         expected = attention(*tensors[:3], is_causal=cut["causal"])
         torch.testing.assert_close(outputs(pieces, as_rows(tensors, cut)), expected, rtol=1e-6, atol=1e-12)
 
 
 def test_the_gradients_are_the_reference(pieces):
-    for tensors, cut in problems(10):
+    """5,000 problems, each in both passes."""
+    for tensors, cut in problems(100):
         *inputs, dout = tensors
         for x in inputs:
             x.requires_grad_()

@@ -124,6 +124,68 @@ def test_reset_undoes_what_was_chosen_and_what_was_refused(open_piece):
     assert button("Reset").evaluate("(button) => button === document.activeElement")
 
 
+def test_a_field_that_was_refused_holds_back_nothing_else(open_piece):
+    piece = open_piece("flash")
+    queries, block, alert = (
+        piece.get_by_label("Queries", exact=True),
+        piece.get_by_label("Keys a block"),
+        piece.locator(".hb-live__wrong"),
+    )
+    queries.fill("abc")
+    block.press("ArrowRight")
+    assert block.get_attribute("aria-valuetext") == "3" and piece.get_by_text("3", exact=True).count()
+    assert queries.input_value() == "abc" and "abc" in alert.inner_text()
+    queries.fill("1 0, 1 1, 0 1")
+    assert block.get_attribute("aria-valuetext") == "3" and not alert.inner_text()
+
+
+def test_two_fields_that_must_match_are_changed_one_after_the_other(open_piece):
+    piece = open_piece("flash")
+    values, keys = piece.get_by_label("Values", exact=True), piece.get_by_label("Keys", exact=True)
+    keys.fill("1 0, 0 1")
+    assert "each key has one" in piece.locator(".hb-live__wrong").inner_text()
+    piece.get_by_label("Keys a block").press("ArrowRight")  # what was refused is not forgotten meanwhile
+    values.fill("1 0, 0 1")
+    assert not piece.locator(".hb-live__wrong").inner_text() and piece.locator("svg text", has_text="k3").count() == 0
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_a_drawing_that_has_the_focus_keeps_it_when_its_piece_starts(visit, key):
+    asked = []
+    page = visit("live/", routes={"**/live/stream.js": lambda route: asked.append(route)})
+    button = page.locator("#live-stream").get_by_role("button", name="Step", exact=True)
+    button.focus()
+    before = page.evaluate("scrollY")
+    page.wait_for_function("document.querySelector('#live-stream live-piece:not([ready])')")
+    while not asked:
+        page.wait_for_timeout(20)
+    asked[0].continue_()
+    page.locator("#live-stream live-piece[ready]").wait_for()
+    assert button.evaluate("(button) => button === document.activeElement") and page.evaluate("scrollY") == before
+    page.keyboard.press(key)
+    assert "2 of 3" in page.locator("#live-stream").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["flash", "ring"])
+def test_the_buttons_of_a_piece_higher_than_the_screen_stay_in_sight(open_piece, name, width):
+    piece = open_piece(name, width=width)
+    page, step = piece.page, piece.get_by_role("button", name="Step", exact=True)
+    page.set_viewport_size({"width": width, "height": 720})
+    piece.locator(".hb-live__view").evaluate("(view) => scrollBy(0, view.getBoundingClientRect().top - 60)")
+    assert piece.bounding_box()["y"] + piece.bounding_box()["height"] > 720
+    before = page.evaluate("scrollY")
+    box = step.bounding_box()
+    page.mouse.click(
+        box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    )  # where it is seen: nothing scrolls it there
+    assert step.get_attribute("aria-disabled") == "true" or "4 of" in piece.inner_text()
+    assert box["y"] > 600 and box["y"] + box["height"] <= 720 and page.evaluate("scrollY") == before
+    if width > 1000:
+        told = piece.locator(".hb-live__told").bounding_box()
+        assert told["y"] + told["height"] <= box["y"]
+
+
 def test_a_link_says_that_it_is_there_until_something_changes(open_piece):
     piece = open_piece("stream", step=-3)
     assert "0 of 3" in piece.inner_text()

@@ -52,7 +52,7 @@ def test_a_model_that_multiplies_by_the_root_or_forgets_it_is_not(pieces):
 @pytest.mark.parametrize(("columns", "dim"), [(False, -1), (True, -2)])
 def test_softmax_runs_along_rows_or_down_columns(pieces, columns, dim):
     for q, k, _ in words():
-        scores = (q @ k.transpose(-2, -1))[:100].double()
+        scores = (q @ k.transpose(-2, -1)).double()
         found = pieces.calls(MODEL, "shares", [[table, columns] for table in scores.tolist()])
         near(torch.tensor(found, dtype=torch.float64), scores.softmax(dim))
 
@@ -74,7 +74,7 @@ def test_hidden_tied_and_huge_scores(pieces):
 
 def test_a_causal_word_sees_itself_and_what_came_before(pieces):
     for q, k, _ in words():
-        q, k = q[:100].double(), k[:100].double()
+        q, k = q.double(), k.double()
         hidden = pieces.calls(MODEL, "causal", [[table] for table in (q @ k.transpose(-2, -1)).tolist()])
         found = pieces.calls(MODEL, "shares", [[table] for table in hidden])
         near(torch.tensor(found, dtype=torch.float64), weights(q, k, is_causal=True, scale=1.0))

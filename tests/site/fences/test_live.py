@@ -1,0 +1,76 @@
+"""A piece starts in the state that its fence asks for, rows of a record among it, or the build says why it cannot."""
+
+import json
+
+import pytest
+
+from scripts.records import ROOT, Missing, Stale
+from tests.site.fences.conftest import record_of, shown
+
+KEY, VALUE = [20.5, -0.25, 0.10009765625], [1.25, -3.0, 0.5]
+ROWS = {
+    "name": "rows",
+    "columns": [{"name": name, "unit": ""} for name in ("element", "key", "value")],
+    "rows": [{"element": i, "key": KEY[i], "value": VALUE[i]} for i in range(3)],
+}
+CAPTION = '{caption="A block."}'
+ASKED = 'block key="#!value first.rows.key .9g" value="#!value first.rows.value .9g" louder=2'
+
+
+@pytest.fixture
+def house(house):
+    (house.root / "docs").mkdir()
+    (house.root / "docs" / "live").symlink_to(ROOT / "docs" / "live")
+    house.shelf.record = record_of(shown(ROWS))
+    return house
+
+
+def started(house, body=ASKED):
+    """The figure, and the state of its piece."""
+    figure = house.fence("live", body, CAPTION).figure
+    return figure, json.loads(figure.find("live-piece")["state"])
+
+
+def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(house):
+    figure, state = started(house)
+    assert state == {"key": "20.5 -0.25 0.100097656", "value": "1.25 -3 0.5", "louder": "2"}
+    assert [option.text for option in figure.select("option")] == ["the block of the board", "K row", "V row"]
+    assert len(figure.select(".hb-provenance")) == 1 and house.page.shown == {"first"}
+
+
+def test_selectors_choose_rows_and_a_format_prints_each(house):
+    assert started(house, 'block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
+
+
+def test_what_awaits_its_run_is_left_out_and_the_page_says_so(house):
+    house.shelf.record, house.shelf.fault = None, Missing("not yet")
+    figure, state = started(house)
+    assert state == {"louder": "2"}
+    assert not figure.select("option")
+    assert [notice.text.partition(".")[0] for notice in figure.select(".hb-notice")] == [
+        "first awaits its run on a GPU"
+    ]
+
+
+def test_a_stale_row_stops_the_build_and_is_marked_in_a_preview(house):
+    house.shelf.fault = Stale("kernels.state changed")
+    assert "kernels.state changed" in house.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
+    house.preview()
+    figure, state = started(house)
+    assert state["value"] == "1.25 -3 0.5" and figure.select_one(".hb-stale")
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("first.columns.key .9g", "has no table columns"),
+        ("first.rows.keys .9g", "has no column keys; it has: element, key, value"),
+        ("first.rows.key element=9 .9g", "0 rows answer"),
+        ("least first.rows.key .9g", "least asks for one number"),
+        ("first.rows.key", "is wanted"),
+        ("hardware.H100.hbm .1f", "a column of a record is wanted"),
+    ],
+)
+def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(house, question, words):
+    message = house.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {question}"\n```\n')
+    assert words in message and message.startswith(f"line 3: block: #!value {question}: ")
