@@ -79,7 +79,7 @@ def blocks_take_less_than_half():
 def rungs_with_the_square_are_faster():
     """At each d one key, key blocks, three kernels, three lines and cuDNN rise in speed, three kernels by 10 times.
 
-    In words: fast; far, slower; slower; slowest; faster.
+    In words: fast; slowest; faster.
     """
     for head_dim in HEADS:
         fused = min(_median(f"sdpa_{backend}", head_dim) for backend in ("flash", "cudnn", "efficient", "math"))
@@ -87,6 +87,11 @@ def rungs_with_the_square_are_faster():
         ladder = [*(_median(rung, head_dim) for rung in rungs), fused]
         assert ladder == sorted(ladder, reverse=True) and ladder[1] > 10 * ladder[2]
         assert fused == _median("sdpa_cudnn", head_dim)
+
+
+def blocks_are_slower_than_three_kernels():
+    """At each d key blocks take more than 10 times as long as three kernels. In words: far, slower; slower."""
+    assert all(_median("key_blocks_attention", d) > 10 * _median("three_kernel_attention", d) for d in HEADS)
 
 
 def one_key_pays_by_the_step():

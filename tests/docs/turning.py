@@ -7,7 +7,7 @@ GROUPS = """
     more less fewer | most least | longer shorter | long short | larger smaller | large small | largest smallest
     higher lower | high low | highest lowest | better worse | best worst | above below | near far | few many
     rises falls | rise fall | rising falling | grows shrinks | doubles halves | doubled halved | double halve
-    every all each both no none neither nothing not | always never often | only except hardly
+    every all each no none nothing not | both neither | always never often | only except hardly
     half twice third thirds quarter quarters fifth sixth eighth ninth tenth tenths twentieth sixteenth sixty-fourth
     first last | before after | left right | same differ level | reads writes | read written
     causal full | cuDNN SDPA math FlashAttention FlashAttention-2 memory-efficient | HBM L1 L2
