@@ -266,7 +266,7 @@ def no_error_is_above_cudnns(settings):
 def the_worst_setting_is_level():
     """Of 18 settings cuDNN takes longer in all, in the closest one less than 1 % longer.
 
-    In words: best, worst, level.
+    In words: best, worst, level; fast, cudnn.
     """
     overall = row("hopper_speed", "overall", against="sdpa_cudnn")
     every = [found for d in HEAD_DIMS for found in rows("hopper_speed", f"forward_{d}", form="hopper_attention")]

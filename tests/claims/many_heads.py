@@ -84,7 +84,7 @@ def matmuls_are_of_one_family():
 def the_loop_takes_five_times_as_long():
     """On the short input the loop takes 5 to 6 times as long, with 6 to 7 times as many launches.
 
-    In words: more, long, same, more, many.
+    In words: more, long, same, more, many; short, more, long, all.
     """
     loop, at_once = _times(SHORT)
     assert 5 < loop["wall"] / at_once["wall"] < 6
@@ -94,7 +94,7 @@ def the_loop_takes_five_times_as_long():
 def the_long_loop_takes_an_eighth_longer():
     """On the long input the loop takes an eighth longer, to a seventh of that, with 5 to 5.5 times the launches.
 
-    In words: eighth, longer, many; eighth, slower, long.
+    In words: eighth, longer, many; eighth, slower, long; long, eighth, longer.
     """
     loop, at_once = _times(LONG)
     assert abs(log2(8 * (loop["wall"] / at_once["wall"] - 1))) < 0.2
