@@ -7,9 +7,16 @@ TypeError, what it *has* wrongly raises ValueError.
 from __future__ import annotations
 
 import math
+import reprlib
+import sys
 
 import torch
 from torch import Tensor
+from torch._C import _functorch
+from torch._C._dynamo.eval_frame import get_eval_frame_callback
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd.forward_ad import unpack_dual
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
@@ -22,6 +29,8 @@ def check_attention(
     for name, tensor in (("query", q), ("key", k), ("value", v)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
+        if not is_dense(tensor):
+            raise TypeError(f"{name} is {_layout(tensor)}, a dense tensor is wanted")
         if not tensor.is_floating_point():
             raise TypeError(f"{name} is {tensor.dtype}, a floating-point tensor is wanted")
         if tensor.ndim < 2:
@@ -52,12 +61,24 @@ def check_attention(
         raise ValueError(
             f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match"
         )
+    if not isinstance(enable_gqa, bool):
+        raise TypeError(f"enable_gqa is {type(enable_gqa).__name__}, True or False is wanted")
     _check_heads(q, k, enable_gqa)
     if scale is None:
         return 1 / math.sqrt(q.shape[-1])
-    if not isinstance(scale, int | float):
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale is {type(scale).__name__}, a Python number is wanted")
+    if not abs(scale) <= largest_scale(q.dtype):  # NaN is not, either
+        raise ValueError(
+            f"scale is {reprlib.repr(scale)}, a number of at most "
+            f"{largest_scale(q.dtype):.2g} is wanted"
+        )
     return float(scale)
+
+
+def largest_scale(dtype: torch.dtype) -> float:
+    """Beside which nothing overflows: kernels have the scale in FP32, times log2(e) = 1.44."""
+    return sys.float_info.max if dtype == torch.float64 else 2.0**127
 
 
 def _check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
@@ -94,6 +115,8 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
         if not isinstance(attn_mask, Tensor) or attn_mask.dtype != torch.bool:
             kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
             raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
+        if not is_dense(attn_mask):
+            raise TypeError(f"attn_mask is {_layout(attn_mask)}, a dense tensor is wanted")
         shape = (*q.shape[:-2], *square)
         try:
             attn_mask.expand(shape)
@@ -106,6 +129,8 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
             raise ValueError(
                 f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match"
             )
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"is_causal is {type(is_causal).__name__}, True or False is wanted")
     if not is_causal:
         return attn_mask
     causal = torch.ones(square, dtype=torch.bool, device=q.device).tril()
@@ -126,6 +151,8 @@ def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     scale = check_shapes(q, k, v, **options)
     check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
+    if options.get("key_lengths") is not None and unreadable(options["key_lengths"]):
+        raise TypeError(f"key_lengths is {unreadable(options['key_lengths'])}")
     return scale
 
 
@@ -170,6 +197,8 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
     """
     if not isinstance(key_lengths, Tensor):
         raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
+    if not is_dense(key_lengths):
+        raise TypeError(f"key_lengths is {_layout(key_lengths)}, a dense tensor is wanted")
     if key_lengths.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"key_lengths is {key_lengths.dtype}, int32 or int64 is wanted")
     if key_lengths.shape != q.shape[:1]:
@@ -191,7 +220,19 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     import triton  # here, so that the reference can be imported without it
 
     interpreted = not isinstance(kernel, triton.JITFunction)
+    if torch.compiler.is_compiling():
+        raise TypeError(
+            f"{next(iter(tensors))} is traced by torch.compile, and the start of this kernel "
+            f"cannot be: call it in a function with @torch.compiler.disable, or use {on_cpu}"
+        )
+    if interpreted and callable(get_eval_frame_callback()):
+        raise TypeError(
+            f"{next(iter(tensors))} is in a function that torch.compile compiles, and Triton's "
+            f"interpreter cannot be: put @torch.compiler.disable on it, or use {on_cpu}"
+        )
     for name, tensor in tensors.items():
+        if unreadable(tensor):
+            raise TypeError(f"{name} is {unreadable(tensor)}")
         if tensor.dtype not in KERNEL_DTYPES:
             raise TypeError(f"{name} is {tensor.dtype}, float32, float16 or bfloat16 is wanted")
         if interpreted and tensor.dtype == torch.bfloat16:
@@ -214,6 +255,11 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
 
 def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
     """Refuses a tensor that asks for a gradient, for a kernel that computes none."""
+    if transformed(**tensors):
+        raise TypeError(
+            f"{transformed(**tensors)} is differentiated in forward mode or by torch.func, "
+            f"which this kernel is not: use {instead}"
+        )
     for name, tensor in tensors.items():
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ValueError(
@@ -225,3 +271,47 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
 def is_hopper(device: torch.device) -> bool:
     """Whether this GPU is a Hopper of NVIDIA's: some of AMD's call themselves 9.0, too."""
     return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)
+
+
+# What a tensor may be beside numbers in memory.
+
+
+def is_dense(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_nested
+
+
+def _layout(tensor: Tensor) -> str:
+    return "nested" if tensor.is_nested else str(tensor.layout)
+
+
+def unreadable(tensor: Tensor) -> str | None:
+    """What a tensor is whose numbers do not stand in its memory, where a kernel reads them."""
+    if not is_dense(tensor):
+        return f"{_layout(tensor)}, a dense tensor is wanted"
+    if _functorch.is_functorch_wrapped_tensor(tensor):
+        return (
+            "what torch.func (vmap, grad, jvp) passes on for a tensor, and a kernel cannot read "
+            f"it: use {REFERENCE} or kernels.flash.call.flash_attention"
+        )
+    if isinstance(tensor, FakeTensor) or is_traceable_wrapper_subclass(tensor):
+        return f"{type(tensor).__name__}, which has no numbers of its own: a Tensor is wanted"
+    if tensor.is_neg():
+        return "negated lazily, and its memory does not have the sign: use .resolve_neg()"
+    return None
+
+
+def transformed(**tensors: Tensor) -> str | None:
+    """The name of the first tensor with a tangent, or by which torch.func differentiates.
+
+    Those are the derivatives for which an operator of torch's needs rules of its own.
+    """
+    for name, tensor in tensors.items():
+        if unpack_dual(tensor).tangent is not None:
+            return name
+        if torch.compiler.is_compiling():
+            continue
+        while _functorch.is_functorch_wrapped_tensor(tensor):
+            if _functorch.is_gradtrackingtensor(tensor) and tensor.requires_grad:
+                return name
+            tensor = _functorch.get_unwrapped(tensor)
+    return None

@@ -30,7 +30,14 @@ import torch
 import triton
 from torch import Tensor
 
-from kernels.checks import check_attention, check_kernel, check_no_gradient, is_hopper
+from kernels.checks import (
+    check_attention,
+    check_kernel,
+    check_no_gradient,
+    is_dense,
+    is_hopper,
+    largest_scale,
+)
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 

@@ -53,7 +53,10 @@ def _runs_out(form, table, n):
 
 
 def a_sixty_fourth_for_the_lse():
-    """FlashAttention's peak is 65/64 of the output at each number of sentences; the three lines run out at 32."""
+    """FlashAttention's peak is 65/64 of the output at each number of sentences; the three lines run out at 32.
+
+    In words: sixty-fourth.
+    """
     measured = {found["sentences"]: found for found in rows("balloon", "sentences")}
     for count, found in measured.items():
         assert found["expected"] == gib(eager_peak_bytes(4096, 64, 4, 32, count))
@@ -62,7 +65,10 @@ def a_sixty_fourth_for_the_lse():
 
 
 def to_the_byte():
-    """Each measured peak of our forms is the expected one, to the byte; so is each that was tried at the limit."""
+    """Each measured peak of our forms is the expected one, to the byte; so is each that was tried at the limit.
+
+    In words: every.
+    """
     for form in ("attention", "three_kernel_attention", "flash_attention"):
         for found in rows("prefill_memory", "forward", form=form, out_of_memory=False):
             assert found["peak"] == found["expected"]
@@ -70,14 +76,20 @@ def to_the_byte():
 
 
 def the_limit_is_tried():
-    """Between the longest that fits and the shortest that does not lie 1024 words, and both were tried."""
+    """Between the longest that fits and the shortest that does not lie 1024 words, and both were tried.
+
+    In words: more.
+    """
     tried = rows("balloon", "limit")
     fits, fails = [[found["n"] for found in tried if bool(found["peak"]) is fitted] for fitted in (True, False)]
     assert min(fails) - max(fits) == 1024 == tried[-1]["gap"] and max(fits) == tried[-1]["longest"]
 
 
 def flash_attention_always_fits():
-    """FlashAttention has a peak at every length that was tried, 262,144 words included."""
+    """FlashAttention has a peak at every length that was tried, 262,144 words included.
+
+    In words: flashattention, not.
+    """
     tried = rows("balloon", "limit")
     assert all(found["fused"] for found in tried) and 262_144 in [found["n"] for found in tried]
 
@@ -100,7 +112,7 @@ def little_is_missing_to_the_limit():
 
 
 def the_limit_is_a_little_below(words):
-    """The longest that fits is between 95 and 100 % of this many words."""
+    """The longest that fits is between 95 and 100 % of this many words. In words: below."""
     assert 0.95 < rows("balloon", "limit")[-1]["longest"] / float(words) < 1
 
 
@@ -110,14 +122,17 @@ def cards_of_the_demo(*sizes):
 
 
 def three_kernels_hold_as_much():
-    """Three kernels have the peaks of the three lines at every length, and run out at 2^18 words, as they do."""
+    """Three kernels have the peaks of the three lines at every length, and run out at 2^18 words, as they do.
+
+    In words: same.
+    """
     three_kernels, three_lines = (_peaks("forward", form=form) for form in ("three_kernel_attention", "attention"))
     assert three_kernels == three_lines
     assert _runs_out("attention", "forward", 262_144) and _runs_out("three_kernel_attention", "forward", 262_144)
 
 
 def the_flash_backend_holds_more():
-    """At 1024 words PyTorch's flash backend has a higher peak than the three lines."""
+    """At 1024 words PyTorch's flash backend has a higher peak than the three lines. In words: more."""
     assert _peaks("forward", form="sdpa_flash")[1024] > _peaks("forward", form="attention")[1024]
 
 
@@ -133,17 +148,23 @@ def met_but_for_one_kib():
 
 
 def most_that_parts_add(most):
-    """What the parts keep is this many MiB at most."""
+    """What the parts keep is this many MiB at most. In words: never, more."""
     assert f"{mib(max(map(_kept_by_parts, LENGTHS))):.1f}" == str(most)
 
 
 def no_lse_without_gradient():
-    """The memory-efficient backend's peak is its output alone, at every length."""
+    """The memory-efficient backend's peak is its output alone, at every length.
+
+    In words: memory-efficient, below, no, no.
+    """
     assert all(peak == n * 128 * 2 for n, peak in _peaks("forward", form="sdpa_efficient").items())
 
 
 def cudnn_holds_little_more(kib):
-    """cuDNN's peak is its output and a number of bytes that is the same at every length, below so many KiB."""
+    """cuDNN's peak is its output and a number of bytes that is the same at every length, below so many KiB.
+
+    In words: more, every, same, less.
+    """
     (over,) = {peak - n * 128 * 2 for n, peak in _peaks("forward", form="sdpa_cudnn").items()}
     assert (kib - 1) * 1024 <= over < kib * 1024
 

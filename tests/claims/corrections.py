@@ -10,24 +10,30 @@ HEAD_DIMS = (64, 128, 256)
 
 
 def the_diagonal_loses_one_row():
-    """In the three words each word's score of itself is in two rows equal to the best other, and once below it."""
+    """In the three words each word's score of itself is in two rows equal to the best other, and once below it.
+
+    In words: loses.
+    """
     others = [max(score for at, score in enumerate(scores) if at != word) for word, scores in enumerate(S)]
     assert sorted(S[word][word] - others[word] for word in range(3)) == [-1, 0, 0]
 
 
 def flash_is_nearer_to_fp64():
-    """In the first run FlashAttention's largest and mean errors are below those of the three lines."""
+    """In the first run FlashAttention's largest and mean errors are below those of the three lines.
+
+    In words: fp64, smaller.
+    """
     lines, flash = (row("flash_first", "errors", form=form) for form in ("attention", "flash_attention"))
     assert flash["largest"] < lines["largest"] and flash["mean"] < lines["mean"]
 
 
 def the_budget_is_twice():
-    """The budget of errors is twice PyTorch's own."""
+    """The budget of errors is twice PyTorch's own. In words: twice, same."""
     assert FACTOR == 2
 
 
 def exp_overflows_above(fp16, fp32):
-    """The last score whose exponential is a number is 11.09 in FP16 and 88.7 in FP32."""
+    """The last score whose exponential is a number is 11.09 in FP16 and 88.7 in FP32. In words: above, fp32, above."""
     for kind, typed in (("FP16", fp16), ("FP32", fp32)):
         assert rounded(row("overflow", "where", type=kind)["last"], typed) == typed
 
@@ -52,7 +58,7 @@ def fused_prefill_does(operations, n):
 
 
 def neither_matmul_reaches_half():
-    """QKᵀ and PV of the three lines reach less than half of the peak."""
+    """QKᵀ and PV of the three lines reach less than half of the peak. In words: neither, half."""
     reached = (row("roofline", "reached", step=step)["reached"] for step in ("QKᵀ", "PV"))
     assert all(1e12 * found < chip("bf16 peak") / 2 for found in reached)
 
@@ -62,22 +68,22 @@ def _softmax(row_of):
 
 
 def softmax_reaches_a_third():
-    """For rows of 8192 PyTorch's softmax reaches 0.27 to 0.4 of a copy's speed."""
+    """For rows of 8192 PyTorch's softmax reaches 0.27 to 0.4 of a copy's speed. In words: third."""
     assert 0.27 < _softmax(8192)["speed"] / _softmax(None)["speed"] < 0.4
 
 
 def a_few_lines_are_twice_as_fast():
-    """For rows of 8192 our softmax is 1.8 to 2.2 times as fast as PyTorch's."""
+    """For rows of 8192 our softmax is 1.8 to 2.2 times as fast as PyTorch's. In words: few, twice, fast, same."""
     assert 1.8 < _softmax(8192)["time"] / _softmax(8192)["ours"] < 2.2
 
 
 def tensor_cores_were_eight_times_as_fast():
-    """A V100's peak in 16 bits is 8 times that of its FP32 lanes, to the whole number."""
+    """A V100's peak in 16 bits is 8 times that of its FP32 lanes, to the whole number. In words: fp32."""
     assert round(V100["fp16 tensor core peak"].value / V100["fp32 peak"].value) == 8
 
 
 def they_are_sixteen_times_as_fast():
-    """On an A100 the ratio of the peaks is 16, on an H100 that of the FLOP in each clock."""
+    """On an A100 the ratio of the peaks is 16, on an H100 that of the FLOP in each clock. In words: each."""
     assert A100["fp16 tensor core peak"].value / A100["fp32 peak"].value == 16
     assert H100["bf16 tensor core"].value / H100["fp32 lanes"].value == 16
 
@@ -87,7 +93,10 @@ def _prefill(direction, head_dim):
 
 
 def two_and_a_half_to_ten_times():
-    """Forward, full, at N = 4096 and 16384 our kernel is 2.5 to 10 times as fast as the three lines, most at d = 64."""
+    """Forward, full, at N = 4096 and 16384 our kernel is 2.5 to 10 times as fast as the three lines, most at d = 64.
+
+    In words: half, fast, more, smaller.
+    """
     times = {
         (found["form"], head_dim, found["n"]): found["median"]
         for head_dim in HEAD_DIMS
@@ -105,13 +114,19 @@ def two_and_a_half_to_ten_times():
 
 
 def slower_than_cudnn_in_most_settings():
-    """Forward our portable kernel is slower than cuDNN in more than half of the settings."""
+    """Forward our portable kernel is slower than cuDNN in more than half of the settings.
+
+    In words: slower, cudnn, most.
+    """
     ours = [found["ratio"] for d in HEAD_DIMS for found in _prefill("forward", d) if found["form"] == "flash_attention"]
     assert sum(ratio < 1 for ratio in ours) > len(ours) / 2
 
 
 def turns_gain_little_and_lose_more():
-    """Taking turns changes the speed to 1.04 times at most, and to less than 0.95 in some setting."""
+    """Taking turns changes the speed to 1.04 times at most, and to less than 0.95 in some setting.
+
+    In words: most, few, lost, more.
+    """
     found = [each["gain"] for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}", step="turns=True")]
     assert min(found) < 0.95 < 1 < max(found) < 1.04
 
@@ -121,7 +136,7 @@ def _long_causal(step):
 
 
 def persistence_cost_a_third():
-    """Causal, N = 16,384, d = 128: with persistence alone 2/3 of the speed, to 3 %."""
+    """Causal, N = 16,384, d = 128: with persistence alone 2/3 of the speed, to 3 %. In words: third."""
     assert close(_long_causal("persistent"), 2 / 3, 0.03)
 
 
@@ -136,5 +151,8 @@ def counting_predicts_it():
 
 
 def two_and_a_half_to_three_and_a_quarter():
-    """In every setting our decode kernel in NVFP4 is 2.5 to 3.25 times as fast as cuDNN in 16 bits."""
+    """In every setting our decode kernel in NVFP4 is 2.5 to 3.25 times as fast as cuDNN in 16 bits.
+
+    In words: half, quarter, fast.
+    """
     assert all(2.5 <= row["ratio"] <= 3.25 for row in rows("decode_speed", "decode", cache="nvfp4", form="ours"))

@@ -30,12 +30,15 @@ def _sum_reaches():
 
 
 def a_sixth_of_the_rest():
-    """At N = w = 4096 attention's FLOP and bytes are 4 to 24, 1/6 of the rest; at 6w the two are equal."""
+    """At N = w = 4096 attention's FLOP and bytes are 4 to 24, 1/6 of the rest; at 6w the two are equal.
+
+    In words: sixth.
+    """
     assert 6 * ATTENTION == REST and 7 * ATTENTION == REST + ATTENTION
 
 
 def more_than_ten_times_the_weights():
-    """64 caches are more than 10 times the weights of a layer."""
+    """64 caches are more than 10 times the weights of a layer. In words: more."""
     assert 64 * ATTENTION > 10 * REST
 
 
@@ -48,25 +51,28 @@ def a_gpu_holds(caches):
 
 
 def a_single_query_sees_the_first_word():
-    """The four tokens give [5, 4] without a mask and [9, 0] with is_causal, which sees key 0 alone."""
+    """The four tokens give [5, 4] without a mask and [9, 0] with is_causal, which sees key 0 alone.
+
+    In words: -; first.
+    """
     assert row("decode", "causal", mask="none")["output"] == "5, 4"
     causal = row("decode", "causal", mask="is_causal")
     assert (causal["output"], causal["sees"]) == ("9, 0", "0")
 
 
 def tables_are_eight_times_as_long():
-    """Page tables of pages of 16 are 8 times as large as those of pages of 128."""
+    """Page tables of pages of 16 are 8 times as large as those of pages of 128. In words: long."""
     tables = {found["page_size"]: found["page_table"] for found in rows("kv_cache_size", "last_page")}
     assert tables[16] == 8 * tables[128]
 
 
 def filling_moves_nine_tenths():
-    """Filling a cache moves more than 0.9 of a copy's rate in BF16 and FP8."""
+    """Filling a cache moves more than 0.9 of a copy's rate in BF16 and FP8. In words: tenths, more, bf16, fp8."""
     assert all(row("append_speed", "append", cache=cache)["ratio"] > 0.9 for cache in ("bf16", "fp8"))
 
 
 def filling_nvfp4_moves_eight_tenths():
-    """Filling an NVFP4 cache moves 0.8 to 0.85 of a copy's rate."""
+    """Filling an NVFP4 cache moves 0.8 to 0.85 of a copy's rate. In words: tenths, nvfp4."""
     assert 0.8 < row("append_speed", "append", cache="nvfp4")["ratio"] < 0.85
 
 
@@ -81,20 +87,29 @@ def both_programs_find():
 
 
 def bf16_is_level_with_cudnn():
-    """In BF16 our kernel takes longer than cuDNN in all four settings, by less than 1/20."""
+    """In BF16 our kernel takes longer than cuDNN in all four settings, by less than 1/20.
+
+    In words: most, twentieth, behind, cudnn; bf16, level, cudnn; faster; twentieth, longer, all.
+    """
     ours, cudnn = _column("ours", "bf16", "median"), _column("cudnn", "bf16", "median")
     assert len(ours) == 4
     assert all(1 < time / peer < 1.05 for time, peer in zip(ours, cudnn, strict=True))
 
 
 def never_as_much_faster_as_smaller(times):
-    """In NVFP4 our kernel is less than 3.56 times as fast as cuDNN in BF16, in every setting: fewer bytes."""
+    """In NVFP4 our kernel is less than 3.56 times as fast as cuDNN in BF16, in every setting: fewer bytes.
+
+    In words: not.
+    """
     smaller = row("kv_cache_size", "formats", format="nvfp4")["smaller"]
     assert rounded(smaller, times) == times > max(_column("ours", "nvfp4", "ratio"))
 
 
 def nvfp4_against_cudnn(least, most):
-    """In NVFP4 our kernel is 2.6 to 3.1 times as fast as cuDNN in BF16, over the four settings."""
+    """In NVFP4 our kernel is 2.6 to 3.1 times as fast as cuDNN in BF16, over the four settings.
+
+    In words: fast, cudnn, bf16.
+    """
     ratios = _column("ours", "nvfp4", "ratio")
     assert (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
 
@@ -154,17 +169,17 @@ def the_fixed_part(least, most):
 
 
 def cudnns_fixed_part(microseconds):
-    """cuDNN's line begins at 4 µs."""
+    """cuDNN's line begins at 4 µs. In words: cudnn."""
     assert rounded(_slope_and_start("cudnn")[1], microseconds) == microseconds
 
 
 def one_more_byte_costs_the_same():
-    """The slopes of all four lines are within 3 % of what a sum reads."""
+    """The slopes of all four lines are within 3 % of what a sum reads. In words: every, more, same, few, reads."""
     assert all(close(_slope_and_start(line)[0], _sum_reaches(), 0.03) for line in LINES)
 
 
 def a_third_setting_keeps_to_the_lines():
-    """Each of the four lines foretells the time at 64/8 heads to 1/20."""
+    """Each of the four lines foretells the time at 64/8 heads to 1/20. In words: every, twentieth."""
     for line in LINES:
         slope, start = _slope_and_start(line)
         read, spent = _timed(line, batch=64, heads="64/8")
@@ -175,24 +190,33 @@ def a_third_setting_keeps_to_the_lines():
 
 
 def portable_bf16_takes_a_fifth_longer():
-    """In BF16 the portable kernel takes less than 1.2 times cuDNN's time in every setting."""
+    """In BF16 the portable kernel takes less than 1.2 times cuDNN's time in every setting.
+
+    In words: bf16, most, fifth, longer, cudnn.
+    """
     assert all(1 / ratio < 1.2 for ratio in _column("portable", "bf16", "ratio"))
 
 
 def portable_is_slower_with_fewer_bytes():
-    """In every setting the portable kernel takes longer in FP8 than in BF16, and longer still in NVFP4."""
+    """In every setting the portable kernel takes longer in FP8 than in BF16, and longer still in NVFP4.
+
+    In words: fp8, slower, bf16; slower, before; slower, nvfp4.
+    """
     times = [_column("portable", cache, "median") for cache in FORMATS]
     assert all(bf16 < fp8 < nvfp4 for bf16, fp8, nvfp4 in zip(*times, strict=True))
 
 
 def twice_the_time():
-    """With 16 sequences and 32/8 heads the portable kernel takes 1.85 to 2.15 times as long in NVFP4 as in BF16."""
+    """With 16 sequences and 32/8 heads the portable kernel takes 1.85 to 2.15 times as long in NVFP4 as in BF16.
+
+    In words: less, third, twice.
+    """
     bf16, nvfp4 = (_form("portable", cache, batch=16, heads="32/8")[0]["median"] for cache in ("bf16", "nvfp4"))
     assert 1.85 < nvfp4 / bf16 < 2.15
 
 
 def a_ninth_of_a_sum():
-    """There it reads 1/9 of what a sum reads, to 5 %."""
+    """There it reads 1/9 of what a sum reads, to 5 %. In words: ninth, reads."""
     assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 9, 0.05)
 
 
@@ -202,12 +226,18 @@ def _gained_from_portable(cache):
 
 
 def nvfp4_gains_six_times():
-    """In NVFP4 the kernel for Hopper is more than 6 times as fast as the portable one in every setting."""
+    """In NVFP4 the kernel for Hopper is more than 6 times as fast as the portable one in every setting.
+
+    In words: nvfp4, gains, more.
+    """
     assert min(_gained_from_portable("nvfp4")) > 6
 
 
 def bf16_gains_a_sixth():
-    """In BF16 the kernel for Hopper is faster than the portable one by less than 1/6 in every setting."""
+    """In BF16 the kernel for Hopper is faster than the portable one by less than 1/6 in every setting.
+
+    In words: less, sixth.
+    """
     assert all(1 < gain < 7 / 6 for gain in _gained_from_portable("bf16"))
 
 
@@ -226,23 +256,32 @@ def made_with_triton(version):
 
 
 def the_same_instructions(count):
-    """For a block of keys the compiled kernel multiplies with 32 instructions in each format."""
+    """For a block of keys the compiled kernel multiplies with 32 instructions in each format. In words: same."""
     assert {found["multiply"] for found in _instructions()} == {count}
 
 
 def nvfp4_is_rewritten():
-    """In NVFP4 two widened tiles, of keys and values, go from registers to shared memory; in BF16 and FP8 none."""
+    """In NVFP4 two widened tiles, of keys and values, go from registers to shared memory; in BF16 and FP8 none.
+
+    In words: nvfp4, read, written, read.
+    """
     assert [found["rewritten"] for found in _instructions()] == [0, 0, 2]
 
 
 def fp8_loads_single_bytes(fp8, bf16):
-    """FP8's compiled kernel has 64 loads of single bytes, others have none; BF16's has 8 wide transposing loads."""
+    """FP8's compiled kernel has 64 loads of single bytes, others have none; BF16's has 8 wide transposing loads.
+
+    In words: bf16.
+    """
     found = _instructions()
     assert [each["byte"] for each in found] == [0, fp8, 0] and found[0]["transposed"] == bf16
 
 
 def compiled_it_is_twice_as_long():
-    """In FP8 and NVFP4 the compiled kernel has more than twice as many lines as in BF16."""
+    """In FP8 and NVFP4 the compiled kernel has more than twice as many lines as in BF16.
+
+    In words: more, twice, long, bf16.
+    """
     bf16, fp8, nvfp4 = (found["lines"] for found in _instructions())
     assert min(fp8, nvfp4) > 2 * bf16
 
@@ -268,7 +307,7 @@ def _errors(cache):
 
 
 def bf16_is_off_by(percent):
-    """In BF16 cuDNN's output and ours are off by 0.2 % in every setting."""
+    """In BF16 cuDNN's output and ours are off by 0.2 % in every setting. In words: cudnn."""
     found = [error for name in ("cudnn", "ours") for error in _column(name, "bf16", "error")]
     assert {rounded(error, percent) for error in found} == {percent}
 
@@ -291,7 +330,7 @@ def _value_is_off(scheme, cache, percent):
 
 
 def an_nvfp4_value_is_off_by(percent):
-    """Gaussian values in NVFP4 are off by 9.5 %, and those of the cache by as much to 0.1 %."""
+    """Gaussian values in NVFP4 are off by 9.5 %, and those of the cache by as much to 0.1 %. In words: nvfp4."""
     _value_is_off("NVFP4", "nvfp4", percent)
 
 

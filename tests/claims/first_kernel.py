@@ -46,7 +46,7 @@ def _meeting():
 
 
 def scores_above_88_7_overflow(score):
-    """The exponential of this score fits in FP32, and that of 0.03 more does not."""
+    """The exponential of this score fits in FP32, and that of 0.03 more does not. In words: above."""
     assert exp(score) < LARGEST_FP32 < exp(score + Decimal("0.03"))
 
 
@@ -56,12 +56,18 @@ def registers_of_a_thread(count):
 
 
 def one_register_too_few():
-    """A row of 32,768 scores over 128 threads takes one register more than the 255 that a thread can have."""
+    """A row of 32,768 scores over 128 threads takes one register more than the 255 that a thread can have.
+
+    In words: more.
+    """
     assert 32_768 // THREADS == REGISTERS + 1
 
 
 def longest_row_of_one_key(keys):
-    """The kernel's LONGEST_ROW is this many keys; compiled for it and heads of 128, a thread does not spill its row."""
+    """The kernel's LONGEST_ROW is this many keys; compiled for it and heads of 128, a thread does not spill its row.
+
+    In words: more.
+    """
     from kernels.first.one_key import LONGEST_ROW
 
     used, spilled = rungs()["registers"]["one_key", LONGEST_ROW, 128]
@@ -69,7 +75,10 @@ def longest_row_of_one_key(keys):
 
 
 def one_key_is_no_worse():
-    """PyTorch uses 2/3 of the budget, ours at most 1 % more than that; the head of zeros is rejected."""
+    """PyTorch uses 2/3 of the budget, ours at most 1 % more than that; the head of zeros is rejected.
+
+    In words: no, worse, smaller.
+    """
     used, mean = _errors("of_budget"), _errors("mean")
     assert _errors("verdict") == {"pytorch": "passes", "one_key": "passes", "one_head_of_zeros": "REJECTED"}
     assert close(used["pytorch"], 2 / 3, 1e-6)
@@ -78,28 +87,34 @@ def one_key_is_no_worse():
 
 
 def stride_1_reads_like_a_sum():
-    """At stride 1 the kernel reads at more than 95 % of the speed of PyTorch's sum."""
+    """At stride 1 the kernel reads at more than 95 % of the speed of PyTorch's sum. In words: same."""
     assert row("coalescing", "reads", read="stride_1")["to_torch_sum"] > 0.95
 
 
 def strides_up_to_8_as_predicted():
-    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %."""
+    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %. In words: far."""
     assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8))
 
 
 def stride_16_is_half_as_fast():
-    """At stride 16 the speed is 45 to 55 % of that at stride 8."""
+    """At stride 16 the speed is 45 to 55 % of that at stride 8. In words: no, worse, half, fast; half, fast."""
     assert 0.45 < _to_stride_1()["stride_16"] / _to_stride_1()["stride_8"] < 0.55
 
 
 def sectors_in_pairs_fit():
-    """Up to stride 16 the speed goes down as the stride goes up, to 5 %; stride 32 is slower by more than that."""
+    """Up to stride 16 the speed goes down as the stride goes up, to 5 %; stride 32 is slower by more than that.
+
+    In words: every.
+    """
     assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8, 16))
     assert _to_stride_1()["stride_32"] < 0.95 * _to_stride_1()["stride_16"]
 
 
 def who_writes_the_square_wins():
-    """One key at a time takes 50 times as long as the three lines and 200 times as long as the fastest fused form."""
+    """One key at a time takes 50 times as long as the three lines and 200 times as long as the fastest fused form.
+
+    In words: lose.
+    """
     for head_dim in (64, 128, 256):
         fused = min(_median(f"sdpa_{backend}", head_dim) for backend in ("flash", "cudnn", "efficient", "math"))
         ours = _median("one_key_attention", head_dim)
@@ -120,30 +135,42 @@ def the_output_was_in_the_cache():
 
 
 def caches_absorb_almost_all(percent):
-    """More than this many per cent, to the printed digits, of what is asked for does not come from HBM."""
+    """More than this many per cent, to the printed digits, of what is asked for does not come from HBM.
+
+    In words: more.
+    """
     share = Decimal(100 * (1 - _whole()["flushed"] / _whole()["requested"]))
     assert percent < share < percent + Decimal(1).scaleb(percent.as_tuple().exponent)
 
 
 def kept_caches_leave_nothing():
-    """With the caches kept, HBM delivers less than 1 % of what it delivers with the caches emptied."""
+    """With the caches kept, HBM delivers less than 1 % of what it delivers with the caches emptied.
+
+    In words: hbm, nothing.
+    """
     assert _whole()["kept"] < 0.01 * _whole()["flushed"]
 
 
 def so_few_bytes_take_no_time():
-    """At the speed of the read at stride 1 the flushed bytes take less than half a microsecond, and the kernel a ms."""
+    """At the speed of the read at stride 1 the flushed bytes take less than half a microsecond, and the kernel a ms.
+
+    In words: read, few.
+    """
     speed = row("coalescing", "reads", read="stride_1")["speed"]  # GB/s, so that MB over it are ms
     assert _whole()["flushed"] / speed < 0.5e-3 < _traffic()["time"]
 
 
 def l2_would_take_a_tenth():
-    """At the speed of L2 all that is asked for takes less than a tenth of the kernel's time, flushed and kept."""
+    """At the speed of L2 all that is asked for takes less than a tenth of the kernel's time, flushed and kept.
+
+    In words: less, tenth.
+    """
     from_l2 = 1e-3 * _whole()["requested"] / row("l2_speed", "sizes", size=16)["speed"]  # ms
     assert all(from_l2 < 0.1 * _traffic(caches)["time"] for caches in ("flushed", "kept"))
 
 
 def time_halves_with_the_heads():
-    """From d = 64 to 128 and from 128 to 256 the time falls to 45 to 55 %."""
+    """From d = 64 to 128 and from 128 to 256 the time falls to 45 to 55 %. In words: halved."""
     times = [_median("one_key_attention", head_dim) for head_dim in (64, 128, 256)]
     assert all(0.45 < after / before < 0.55 for before, after in pairwise(times))
 
@@ -154,32 +181,41 @@ def a_meeting_costs_ten_times_as_much():
 
 
 def level_up_to_512():
-    """At 256 and 512 a meeting costs the same to 3 %."""
+    """At 256 and 512 a meeting costs the same to 3 %. In words: level."""
     assert close(_meeting()[512], _meeting()[256], 0.03)
 
 
 def doubles_from_4096_to_8192():
-    """From 512 on a meeting costs more with every length; from 4096 to 8192 it doubles, to 6 %."""
+    """From 512 on a meeting costs more with every length; from 4096 to 8192 it doubles, to 6 %.
+
+    In words: rises, doubles.
+    """
     assert _meeting()[512] < _meeting()[1024] < _meeting()[2048] < _meeting()[4096]
     assert close(_meeting()[8192], 2 * _meeting()[4096], 0.06)
 
 
 def meetings_from_512_to_8192(times):
-    """At 8192 there are so many times as many meetings as at 512."""
+    """At 8192 there are so many times as many meetings as at 512. In words: many."""
     found = {found["n"]: found["meetings"] for found in rows("first_kernel", "growth")}
     assert found[8192] / found[512] == times
 
 
 def more_than_doubles_at_4096():
-    """A meeting costs more than 2.2 times as much at 4096 as at 2048."""
+    """A meeting costs more than 2.2 times as much at 4096 as at 2048. In words: more, doubles."""
     assert _meeting()[4096] > 2.2 * _meeting()[2048]
 
 
 def a_longer_row_takes_five_times_the_registers():
-    """Compiled for an H100, a thread takes about 5 times, 4.5 to 5.7, as many registers at 8192 as at 512."""
+    """Compiled for an H100, a thread takes about 5 times, 4.5 to 5.7, as many registers at 8192 as at 512.
+
+    In words: many.
+    """
     assert 4.5 < _registers(8192) / _registers(512) < 5.7
 
 
 def registers_double_in_the_last_step():
-    """Compiled, the registers grow by a factor above 1.9 from 4096 to 8192, and by one below 1.4 from 2048 to 4096."""
+    """Compiled, the registers grow by a factor above 1.9 from 4096 to 8192, and by one below 1.4 from 2048 to 4096.
+
+    In words: double.
+    """
     assert _registers(8192) / _registers(4096) > 1.9 > 1.4 > _registers(4096) / _registers(2048)

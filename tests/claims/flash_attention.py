@@ -36,24 +36,24 @@ def _settings(direction, form):
 
 
 def skipping_saves_less_than_half_the_time():
-    """At d = 128 and N = 16384 causal takes between 0.5 and 0.6 of the time of full."""
+    """At d = 128 and N = 16384 causal takes between 0.5 and 0.6 of the time of full. In words: half, less, half."""
     full, causal = (_speeds("forward", D, causal)["flash_attention", 16384]["median"] for causal in (False, True))
     assert 0.5 < causal / full < 0.6
 
 
 def causal_is_dearer_in_three_lines():
-    """The three lines take longer causal than full in every setting of the ladder."""
+    """The three lines take longer causal than full in every setting of the ladder. In words: causal, dearer."""
     found = _settings("forward", "attention")
     assert all(found[d, True, n]["median"] > row["median"] for (d, causal, n), row in found.items() if not causal)
 
 
 def six_megabytes_come_through(megabytes):
-    """HBM moves 6 MB of what FlashAttention asks for at N = 8192, with flushed caches."""
+    """HBM moves 6 MB of what FlashAttention asks for at N = 8192, with flushed caches. In words: hbm."""
     assert rounded(row("hbm_traffic", "whole", form="flash_attention")["flushed"], megabytes) == megabytes
 
 
 def inputs_are_read_once():
-    """What the counters see is the size of Q, K and V, to 2 %."""
+    """What the counters see is the size of Q, K and V, to 2 %. In words: read."""
     whole = row("hbm_traffic", "whole", form="flash_attention")
     assert close(whole["requested"], mb(ASKED), 1e-6) and close(whole["flushed"], mb(3 * N * D * BYTES), 0.02)
 
@@ -64,12 +64,15 @@ def _seconds():
 
 
 def more_is_asked_than_hbm_gives():
-    """At N = 8192 the bytes asked for a second are 2.5 to 3 times HBM's bandwidth."""
+    """At N = 8192 the bytes asked for a second are 2.5 to 3 times HBM's bandwidth. In words: more, half."""
     assert 2.5 < ALL_ASKED / _seconds() / chip("hbm bandwidth") < 3
 
 
 def more_is_asked_than_l2_gave():
-    """At N = 8192 the bytes asked for a second are 1.15 to 1.25 times what was read of 16 MiB from L2."""
+    """At N = 8192 the bytes asked for a second are 1.15 to 1.25 times what was read of 16 MiB from L2.
+
+    In words: fifth, more, l2.
+    """
     assert 1.15 < ALL_ASKED / _seconds() / (1e12 * row("l2_speed", "sizes", size=16)["speed"]) < 1.25
 
 
@@ -81,7 +84,10 @@ def _intensity_over_ridge(form):
 
 
 def flash_lies_far_right():
-    """FlashAttention does more than 10 times the ridge's FLOP for each byte counted."""
+    """FlashAttention does more than 10 times the ridge's FLOP for each byte counted.
+
+    In words: flashattention, far, right.
+    """
     assert _intensity_over_ridge("flash_attention") > 10
 
 
@@ -91,14 +97,20 @@ def slow_rungs_lie_right_too():
 
 
 def three_lines_speed_up_at_16384():
-    """At N = 16384 the three lines are more than 1.4 times as fast as at N = 8192, at d = 128 and d = 256."""
+    """At N = 16384 the three lines are more than 1.4 times as fast as at N = 8192, at d = 128 and d = 256.
+
+    In words: faster.
+    """
     for head_dim in (128, 256):
         found = _speeds("forward", head_dim)
         assert found["attention", 16384]["speed"] > 1.4 * found["attention", 8192]["speed"]
 
 
 def long_rows_have_another_softmax():
-    """PyTorch's softmax of rows of 16384 is another kernel than that of 8192 and takes 0.45 to 0.55 of its time."""
+    """PyTorch's softmax of rows of 16384 is another kernel than that of 8192 and takes 0.45 to 0.55 of its time.
+
+    In words: half; half, many.
+    """
     short, long = (row("roofline", "softmax", row=n) for n in (8192, 16384))
     assert short["kernel"] != long["kernel"] and 0.45 < long["time"] / short["time"] < 0.55
 
@@ -125,14 +137,20 @@ def at_256_two_to_four_times(least, most):
 
 
 def causal_it_is_far_more():
-    """At every N and d our lead over the three lines is more than twice as large causal as full."""
+    """At every N and d our lead over the three lines is more than twice as large causal as full.
+
+    In words: causal, far, more.
+    """
     for head_dim in HEAD_DIMS:
         full, causal = (_ratios("attention", "flash_attention", "forward", head_dim, c) for c in (False, True))
         assert all(causal[n] > 2 * times for n, times in full.items())
 
 
 def cudnn_is_the_fastest_backend():
-    """In every setting of the ladder no backend of SDPA takes less time than cuDNN."""
+    """In every setting of the ladder no backend of SDPA takes less time than cuDNN.
+
+    In words: fastest; fastest, sdpa, every.
+    """
     for direction in ("forward", "backward"):
         cudnn = _settings(direction, "sdpa_cudnn")
         for other in SDPA:
@@ -141,12 +159,15 @@ def cudnn_is_the_fastest_backend():
 
 
 def forward_is_slower_than_cudnn():
-    """Forward our kernel reaches less than cuDNN's speed in every setting."""
+    """Forward our kernel reaches less than cuDNN's speed in every setting.
+
+    In words: slower, cudnn, every; cudnn, faster.
+    """
     assert all(found["ratio"] < 1 for found in _settings("forward", "flash_attention").values())
 
 
 def forward_is_faster_than_flash():
-    """Forward our kernel takes less time than SDPA's flash backend in every setting."""
+    """Forward our kernel takes less time than SDPA's flash backend in every setting. In words: faster, every, sdpa."""
     for head_dim in HEAD_DIMS:
         for causal in (False, True):
             times = _ratios("sdpa_flash", "flash_attention", "forward", head_dim, causal)
@@ -154,37 +175,52 @@ def forward_is_faster_than_flash():
 
 
 def backward_is_ahead_in_a_few_short_settings():
-    """Backward our kernel is ahead of cuDNN at N up to 2048 alone, in less than half the settings, never at d = 256."""
+    """Backward our kernel is ahead of cuDNN at N up to 2048 alone, in less than half the settings, never at d = 256.
+
+    In words: ahead, cudnn, few, short, none, behind.
+    """
     found = _settings("backward", "flash_attention")
     ahead = [(d, n) for (d, causal, n), row in found.items() if row["ratio"] > 1]
     assert 0 < len(ahead) < len(found) / 2 and all(d != 256 and n <= 2048 for d, n in ahead)
 
 
 def backward_is_worst_at_256():
-    """Backward and full our least share of cuDNN's speed is at d = 256."""
+    """Backward and full our least share of cuDNN's speed is at d = 256. In words: worst."""
     found = {key: row["ratio"] for key, row in _settings("backward", "flash_attention").items() if not key[1]}
     assert min(found, key=found.get)[0] == 256
 
 
 def three_lines_win_backward_at_256():
-    """Backward and full the three lines take less time than our kernel at d = 256, at every N; causal, more."""
+    """Backward and full the three lines take less time than our kernel at d = 256, at every N; causal, more.
+
+    In words: full, slower, every.
+    """
     assert all(times < 1 for times in _ratios("attention", "flash_attention", "backward", 256).values())
     assert all(times > 1 for times in _ratios("attention", "flash_attention", "backward", 256, True).values())
 
 
 def flash_wins_backward_at_256():
-    """Backward and full at d = 256 SDPA's flash takes less time than our kernel from N = 1024 on, and not below."""
+    """Backward and full at d = 256 SDPA's flash takes less time than our kernel from N = 1024 on, and not below.
+
+    In words: slower, flashattention-2.
+    """
     found = _ratios("sdpa_flash", "flash_attention", "backward", 256)
     assert found and all((times < 1) == (n >= 1024) for n, times in found.items())
 
 
 def math_takes_twenty_times_as_long():
-    """Forward SDPA's math takes more than 20 times as long as cuDNN in every setting."""
+    """Forward SDPA's math takes more than 20 times as long as cuDNN in every setting.
+
+    In words: math, more, long, cudnn.
+    """
     assert all(found["ratio"] < 1 / 20 for found in _settings("forward", "sdpa_math").values())
 
 
 def training_takes_two_thirds():
-    """In training, from N = 8192 on, our kernel's peak memory is 2/3 of cuDNN's to 0.01, and no form takes less."""
+    """In training, from N = 8192 on, our kernel's peak memory is 2/3 of cuDNN's to 0.01, and no form takes less.
+
+    In words: least, all, thirds.
+    """
     found = [row for row in rows("prefill_memory", "training") if row["n"] >= 8192 and row["peak"] is not None]
     peaks = {(row["form"], row["n"]): row["peak"] for row in found}
     ours = {n: peak for (form, n), peak in peaks.items() if form == "flash_attention"}
@@ -193,7 +229,10 @@ def training_takes_two_thirds():
 
 
 def the_rest_is_one_dq():
-    """What cuDNN takes more than our kernel in training is an FP32 tensor of the size of dQ to 2 %, from N = 8192."""
+    """What cuDNN takes more than our kernel in training is an FP32 tensor of the size of dQ to 2 %, from N = 8192.
+
+    In words: more, large, fp32.
+    """
     ours = {row["n"]: row["peak"] for row in rows("prefill_memory", "training", form="flash_attention")}
     for found in rows("prefill_memory", "training", form="sdpa_cudnn"):
         if found["n"] >= 8192:
@@ -201,20 +240,29 @@ def the_rest_is_one_dq():
 
 
 def two_backends_keep_no_lse():
-    """Forward two backends, cuDNN and memory-efficient, hold the output alone, to 0.2 %, from N = 4096 on."""
+    """Forward two backends, cuDNN and memory-efficient, hold the output alone, to 0.2 %, from N = 4096 on.
+
+    In words: not.
+    """
     for form in ("sdpa_cudnn", "sdpa_efficient"):
         for found in rows("prefill_memory", "forward", form=form):
             assert found["n"] < 4096 or close(found["peak"], mib(found["n"] * D * BYTES), 0.002)
 
 
 def flash_takes_more_at_small_n():
-    """SDPA's flash takes more than twice the output and one number a row up to N = 8192, and less beyond."""
+    """SDPA's flash takes more than twice the output and one number a row up to N = 8192, and less beyond.
+
+    In words: small, sdpa, more.
+    """
     for found in rows("prefill_memory", "forward", form="sdpa_flash"):
         assert (found["peak"] > 2 * found["expected"]) == (found["n"] <= 8192)
 
 
 def all_are_within_the_budget():
-    """The output and the three gradients, full and causal, are eight verdicts, all within the budget."""
+    """The output and the three gradients, full and causal, are eight verdicts, all within the budget.
+
+    In words: all, every.
+    """
     errors = rows("flash_attention", "errors")
     tensors = ("out", "dq", "dk", "dv")
     assert {(row["causal"], row["tensor"]) for row in errors} == {(c, t) for c in (False, True) for t in tensors}
@@ -222,12 +270,15 @@ def all_are_within_the_budget():
 
 
 def sixteen_keys_are_missed(keys):
-    """The call without the last 16 keys was rejected."""
+    """The call without the last 16 keys was rejected. In words: last."""
     assert f"without the last {keys} keys: REJECTED" in str(records.read("flash_attention").outputs["correct"])
 
 
 def no_error_is_above_three_lines():
-    """In each of the eight tensors our largest error is at most that of the three lines."""
+    """In each of the eight tensors our largest error is at most that of the three lines.
+
+    In words: no, largest, above.
+    """
     assert all(row["flash"] <= row["three_lines"] for row in rows("flash_attention", "errors"))
 
 
@@ -243,12 +294,12 @@ def names_give_backends_away():
 
 
 def math_is_a_crowd_of_kernels():
-    """Math launches more than 10 kernels."""
+    """Math launches more than 10 kernels. In words: small, math."""
     assert _backend("sdpa_math")["launched"] > 10
 
 
 def cudnns_name_has_flash_in_it():
-    """The name of cuDNN's kernel has "flash" in it."""
+    """The name of cuDNN's kernel has "flash" in it. In words: cudnn."""
     assert "flash" in _backend("sdpa_cudnn")["last"]
 
 
@@ -258,14 +309,20 @@ def _refused():
 
 
 def flash_and_cudnn_refuse():
-    """Flash and cuDNN refuse FP32 and heads of 512, and take heads of 256 in the ladder."""
+    """Flash and cuDNN refuse FP32 and heads of 512, and take heads of 256 in the ladder.
+
+    In words: cudnn, neither, fp32, above.
+    """
     wanted = {(case, name) for case in ("FP32", "d = 512") for name in ("sdpa_flash", "sdpa_cudnn")}
     assert wanted <= _refused()
     assert all(("sdpa_flash", n) in _speeds("forward", 256) for n in (1024, 4096))
 
 
 def flash_takes_no_mask():
-    """Flash refuses a mask, and causal with fewer queries than keys; causal with as many it takes."""
+    """Flash refuses a mask, and causal with fewer queries than keys; causal with as many it takes.
+
+    In words: no, causal, only, many.
+    """
     assert {("a mask", "sdpa_flash"), ("512 queries, causal", "sdpa_flash")} <= _refused()
     assert ("causal", "sdpa_flash") not in _refused()
 
@@ -276,26 +333,35 @@ def _case(name):
 
 
 def a_mask_doubles_cudnns_time():
-    """cuDNN takes a mask and then 1.9 to 2.1 times the time."""
+    """cuDNN takes a mask and then 1.9 to 2.1 times the time. In words: cudnn, twice."""
     assert ("a mask", "sdpa_cudnn") not in _refused()
     assert 1.9 < _case("a mask")["sdpa_cudnn"] / _case("plain")["sdpa_cudnn"] < 2.1
 
 
 def efficient_is_the_one_for_fp32():
-    """In FP32 memory-efficient runs, flash and cuDNN refuse; it refuses 4 heads of K and V for 16 of queries."""
+    """In FP32 memory-efficient runs, flash and cuDNN refuse; it refuses 4 heads of K and V for 16 of queries.
+
+    In words: memory-efficient, fp32.
+    """
     assert _case("FP32")["sdpa_efficient"] and not _case("FP32")["sdpa_flash"] and not _case("FP32")["sdpa_cudnn"]
     assert ("4 heads of K and V", "sdpa_efficient") in _refused()
 
 
 def mask_and_causal_together():
-    """A mask together with is_causal is refused by math, and not by two others, cuDNN and memory-efficient."""
+    """A mask together with is_causal is refused by math, and not by two others, cuDNN and memory-efficient.
+
+    In words: math, cudnn, memory-efficient; math, no, all, cudnn, memory-efficient.
+    """
     backends = {name for name in SDPA if ("a mask, and is_causal", name) in _refused()}
     assert backends == {"sdpa_math", "sdpa_flash"}
     assert _case("a mask, and is_causal")["sdpa_cudnn"] and _case("a mask, and is_causal")["sdpa_efficient"]
 
 
 def the_fastest_was_chosen(*cases):
-    """In 9 cases of 9 PyTorch took cuDNN where it could, else memory-efficient, and none that could was faster."""
+    """In 9 cases of 9 PyTorch took cuDNN where it could, else memory-efficient, and none that could was faster.
+
+    In words: cudnn, cudnn, memory-efficient, all, fastest; fastest.
+    """
     chosen = rows("sdpa_backends", "chosen")
     assert {len(chosen)} == set(cases)
     for found in chosen:

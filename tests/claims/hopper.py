@@ -28,19 +28,22 @@ def _speed(head_dim, form, **wanted):
 
 
 def one_after_the_other(*most):
-    """Matmuls and exp2 in turn reach 495, 660 and 792 of 989 TFLOP/s at d = 64, 128 and 256."""
+    """Matmuls and exp2 in turn reach 495, 660 and 792 of 989 TFLOP/s at d = 64, 128 and 256. In words: most."""
     assert [rounded(IN_TURN[d] / 1e12, most[0]) for d in HEAD_DIMS] == list(most[:3])
     assert rounded(PEAK / 1e12, most[3]) == most[3]
 
 
 def exp2_costs_half():
-    """In clocks exp2 costs 0.5 of the matmuls at d = 128, 1.0 at d = 64 and 0.25 at d = 256."""
+    """In clocks exp2 costs 0.5 of the matmuls at d = 128, 1.0 at d = 64 and 0.25 at d = 256.
+
+    In words: half, all; -; quarter; half, both.
+    """
     assert [EXP2 / MATMULS[d] for d in (128, 64, 256)] == [0.5, 1, 0.25]
     assert [row("hopper_budget", "clocks", head_dim=d)["exp2_to_matmuls"] for d in (128, 64, 256)] == [0.5, 1, 0.25]
 
 
 def l2_gives_what_is_wanted(terabytes):
-    """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for."""
+    """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for. In words: fast; l2."""
     assert rounded(WANTED / 1e12, terabytes) == terabytes
     assert close(row("l2_speed", "sizes", size=16)["speed"], WANTED / 1e12, 0.03)
 
@@ -51,11 +54,14 @@ def two_heads_fit_into_l2(heads, mebibytes):
     assert 16384 / 128 < chip("sms") <= heads * 16384 / 128
 
 
-def two_thirds_of_the_peak():
-    """At d = 128, N = 16,384, full our kernel reaches 2/3 of the peak, and asks for 2/3 of L2's speed, to 3 %."""
+def two_thirds_of_the_peak(thirds):
+    """At d = 128, N = 16,384, full our kernel reaches so many thirds of the peak, and of L2's speed, to 3 %.
+
+    In words: thirds.
+    """
     reached = 1e12 * _speed(128, "hopper_attention", n=16384, causal=False) / PEAK
-    assert close(reached, 2 / 3, 0.03)
-    assert close(reached * WANTED / 1e12, 2 / 3 * row("l2_speed", "sizes", size=16)["speed"], 0.03)
+    assert close(reached, int(thirds) / 3, 0.03)
+    assert close(reached * WANTED / 1e12, int(thirds) / 3 * row("l2_speed", "sizes", size=16)["speed"], 0.03)
 
 
 def _waiting_bits(which):
@@ -78,7 +84,10 @@ def uses_take_tiles(*tiles):
 
 
 def three_consumers_spill():
-    """Of the plans that were compiled three consumers at d = 128 alone spill, and none that the kernel uses does."""
+    """Of the plans that were compiled three consumers at d = 128 alone spill, and none that the kernel uses does.
+
+    In words: no.
+    """
     for found in rows("hopper_budget", "budget"):
         is_three = (found["head_dim"], found["consumers"]) == (128, 3)
         assert found["spilled"] is None or (found["spilled"] > 0) == is_three
@@ -86,7 +95,7 @@ def three_consumers_spill():
 
 
 def a_third_stage_does_not_fit():
-    """Three stages at d = 128 are more bytes than a block may have, and were not compiled."""
+    """Three stages at d = 128 are more bytes than a block may have, and were not compiled. In words: not."""
     plan = row("hopper_budget", "budget", head_dim=128, consumers=2, stages=3)
     assert plan["rings"] > chip("shared memory per block") and plan["shared"] is None
 
@@ -117,34 +126,40 @@ def counting_promises_too_much():
 
 
 def persistence_slows_long_causal_work():
-    """Alone, persistence is slower for causal work at d = 128 and 256, at N = 1024 and 16,384."""
+    """Alone, persistence is slower for causal work at d = 128 and 256, at N = 1024 and 16,384.
+
+    In words: long, causal, slower; causal, long, slower.
+    """
     assert all(_gain(d, "persistent", n=n, causal=True) < 1 for d in (128, 256) for n in (1024, 16384))
 
 
 def specialised_warps_gain_on_long_work():
-    """At N = 16,384 specialised warps gain more than 5 % at d = 128 and d = 256, full and causal."""
+    """At N = 16,384 specialised warps gain more than 5 % at d = 128 and d = 256, full and causal. In words: gain."""
     assert all(found > 1.05 for d in (128, 256) for found in _gains(d, "specialised", n=16384))
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 they gain."""
+    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 they gain.
+
+    In words: lose.
+    """
     assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
     assert _gain(128, "specialised", n=1024, causal=False) > 1
 
 
 def overlap_is_best_at_128_causal():
-    """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal."""
+    """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal. In words: best, causal."""
     most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
     assert _gain(128, "overlap", n=16384, causal=True) == most
 
 
 def overlap_gives_little_at_64():
-    """At d = 64 overlap gains less than 3 % in every setting."""
+    """At d = 64 overlap gains less than 3 % in every setting. In words: nothing."""
     assert max(_gains(64, "overlap")) < 1.03
 
 
 def overlap_gives_more_than_the_maximum():
-    """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes."""
+    """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes. In words: best, more."""
     assert _gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
 
 
@@ -154,7 +169,7 @@ def persistence_gives_little_at_256():
 
 
 def persistence_gives_little_on_long_work():
-    """Full, at N = 16,384, persistence changes the speed by less than 5 % at every d."""
+    """Full, at N = 16,384, persistence changes the speed by less than 5 % at every d. In words: gain."""
     assert all(0.95 < _gain(d, "persistent", n=16384, causal=False) < 1.05 for d in HEAD_DIMS)
 
 
@@ -164,29 +179,41 @@ def _with_pairs(head_dim, n):
 
 
 def pairs_repair_long_work():
-    """Causal, at N = 16,384, persistence and pairs together change the speed by less than 5 % at every d."""
+    """Causal, at N = 16,384, persistence and pairs together change the speed by less than 5 % at every d.
+
+    In words: long, causal.
+    """
     assert all(0.95 < _with_pairs(d, 16384) < 1.05 for d in HEAD_DIMS)
 
 
 def pairs_gain_on_short_work():
-    """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128."""
+    """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128.
+
+    In words: short, causal, above, far, above.
+    """
     assert 1.05 < _with_pairs(256, 1024) < 1.1 < min(_with_pairs(64, 1024), _with_pairs(128, 1024))
     assert max(_with_pairs(64, 1024), _with_pairs(128, 1024)) < 1.5
 
 
 def two_consumers_lose_on_long_work():
-    """At d = 64 two consumers keep more than 0.97 of the speed at N = 1024, and less than 0.97 at N = 16,384."""
+    """At d = 64 two consumers keep more than 0.97 of the speed at N = 1024, and less than 0.97 at N = 16,384.
+
+    In words: fast, short.
+    """
     two = "consumers=2 registers=240"
     assert _gain(64, two, n=1024, causal=False) > 0.97 > max(_gains(64, two, n=16384))
 
 
 def three_lose_a_quarter_on_short_causal_work():
-    """At d = 64, N = 1024, causal, three consumers keep 3/4 of the speed to 3 %, as 4608 / 6144 counts."""
+    """At d = 64, N = 1024, causal, three consumers keep 3/4 of the speed to 3 %, as 4608 / 6144 counts.
+
+    In words: lose, quarter.
+    """
     assert close(_gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
 
 
 def stages_are_all_the_same_at_64():
-    """At d = 64 two, three and four stages have the same speed to 2 % in every setting."""
+    """At d = 64 two, three and four stages have the same speed to 2 % in every setting. In words: all, same."""
     assert all(0.98 < found < 1.02 for step in ("stages=2", "stages=4") for found in _gains(64, step))
 
 
@@ -203,7 +230,7 @@ def half_as_many_keys_leave(least, most):
 
 
 def a_third_stage_loses(times, settings):
-    """At d = 128 a third stage loses in 3 of 4 settings."""
+    """At d = 128 a third stage loses in 3 of 4 settings. In words: loses."""
     found = _gains(128, "stages=3 q_stages=1")
     assert (sum(gain < 1 for gain in found), len(found)) == (times, settings)
 
@@ -221,20 +248,26 @@ def rounds_spread_by(factor):
 
 
 def two_steps_come_out_faster():
-    """At d = 128, N = 16,384, full persistence loses and a third stage gains, both less than 5 %."""
+    """At d = 128, N = 16,384, full persistence loses and a third stage gains, both less than 5 %.
+
+    In words: both, faster.
+    """
     setting = {"n": 16384, "causal": False}
     assert 0.95 < _gain(128, "persistent", **setting) < 1 < _gain(128, "stages=3 q_stages=1", **setting) < 1.05
 
 
 def no_error_is_above_cudnns(settings):
-    """In each of the 6 settings of d and causal our error is at most cuDNN's."""
+    """In each of the 6 settings of d and causal our error is at most cuDNN's. In words: none, larger."""
     errors = {(row["head_dim"], row["causal"], row["form"]): row["error"] for row in rows("hopper_speed", "errors")}
     ours = {key[:2]: error for key, error in errors.items() if key[2] == "hopper_attention"}
     assert len(ours) == settings and all(error <= errors[*key, "sdpa_cudnn"] for key, error in ours.items())
 
 
 def the_worst_setting_is_level():
-    """Of 18 settings cuDNN takes longer in all, in the closest one less than 1 % longer."""
+    """Of 18 settings cuDNN takes longer in all, in the closest one less than 1 % longer.
+
+    In words: best, worst, level; fast, cudnn.
+    """
     overall = row("hopper_speed", "overall", against="sdpa_cudnn")
     every = [found for d in HEAD_DIMS for found in rows("hopper_speed", f"forward_{d}", form="hopper_attention")]
     assert overall["settings"] == len(every) == 18
@@ -242,7 +275,10 @@ def the_worst_setting_is_level():
 
 
 def one_setting_is_above_the_matmul():
-    """Of all settings and forms d = 256, N = 4096, full alone is above 724 TFLOP/s, with our kernel."""
+    """Of all settings and forms d = 256, N = 4096, full alone is above 724 TFLOP/s, with our kernel.
+
+    In words: above, large.
+    """
     above = [
         (d, found["n"], found["causal"], found["form"])
         for d in HEAD_DIMS
@@ -253,19 +289,28 @@ def one_setting_is_above_the_matmul():
 
 
 def some_distances_are_small():
-    """In some settings cuDNN's lead is smaller than what two rounds of one kernel differ by."""
+    """In some settings cuDNN's lead is smaller than what two rounds of one kernel differ by.
+
+    In words: cudnn, smaller, differ.
+    """
     spread = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
     assert row("hopper_speed", "overall", against="sdpa_cudnn")["least"] < spread["p80"] / spread["p20"]
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.09 times as long as the fastest in BF16, and 1.26 times in FP32."""
+    """Forward the chosen rung takes at most 1.09 times as long as the fastest in BF16, and 1.26 times in FP32.
+
+    In words: worst, slow, fastest, bf16, fp32.
+    """
     for name, most in (("bf16", bf16), ("fp32", fp32)):
         assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
 
 
 def short_training_is_for_three_lines():
-    """With a gradient the three lines are fastest in over half of the calls of fewer than 16,777,216 scores."""
+    """With a gradient the three lines are fastest in over half of the calls of fewer than 16,777,216 scores.
+
+    In words: often, faster.
+    """
     for name in ("bf16_both", "fp32_both"):
         short = [
             found["fastest"]

@@ -50,24 +50,27 @@ def _each_takes(kernels):
 
 
 def a_late_mask_loses_half():
-    """The second word, with the scores 1, 1 and 2, keeps half of its shares, to 1 %."""
+    """The second word, with the scores 1, 1 and 2, keeps half of its shares, to 1 %. In words: half."""
     first, second, third = (exp(score / sqrt(2)) for score in (1, 1, 2))
     assert abs((first + second) / (first + second + third) - 0.5) < 0.01
 
 
 def the_names_of_48_and_6():
-    """The names are of 48 kernels, 41 matmuls with the output's, and of 6; the loop has 58, the other form 9."""
+    """The names are of 48 kernels, 41 matmuls with the output's, and of 6; the loop has 58, the other form 9.
+
+    In words: right.
+    """
     assert [_counted("loop", kind) for kind in ("all", "matmul")] == [7 * HEADS + 2, 3 * HEADS + 2 * HEADS + 1]
     assert [_counted("at_once", kind) for kind in ("all", "matmul")] == [9, 6]
 
 
 def elementwise_kernels():
-    """The loop launches 8 elementwise kernels, all heads at once two."""
+    """The loop launches 8 elementwise kernels, all heads at once two. In words: all."""
     assert [_counted(form, "elementwise") for form in FORMS] == [HEADS, 2]
 
 
 def both_forms_are_alike():
-    """The largest difference between the outputs of the two forms is printed as 0."""
+    """The largest difference between the outputs of the two forms is printed as 0. In words: fp16, not, last."""
     (said,) = records.read("kernel_launches").outputs["same"]
     assert "largest difference of the outputs 0e+00" in said["text"]
 
@@ -79,14 +82,20 @@ def matmuls_are_of_one_family():
 
 
 def the_loop_takes_five_times_as_long():
-    """On the short input the loop takes 5 to 6 times as long, with 6 to 7 times as many launches."""
+    """On the short input the loop takes 5 to 6 times as long, with 6 to 7 times as many launches.
+
+    In words: more, long, same, more, many; short, more, long, all.
+    """
     loop, at_once = _times(SHORT)
     assert 5 < loop["wall"] / at_once["wall"] < 6
     assert 6 < _counted("loop", "all") / _counted("at_once", "all") < 7
 
 
 def the_long_loop_takes_an_eighth_longer():
-    """On the long input the loop takes an eighth longer, to a seventh of that, with 5 to 5.5 times the launches."""
+    """On the long input the loop takes an eighth longer, to a seventh of that, with 5 to 5.5 times the launches.
+
+    In words: eighth, longer, many; eighth, slower, long; long, eighth, longer.
+    """
     loop, at_once = _times(LONG)
     assert abs(log2(8 * (loop["wall"] / at_once["wall"] - 1))) < 0.2
     assert all(1 < each["wall"] / each["replayed"] < 1.15 for each in (loop, at_once))  # the host hardly shows
@@ -95,14 +104,20 @@ def the_long_loop_takes_an_eighth_longer():
 
 
 def three_more_copies():
-    """For several sequences all heads at once launch three more copies, 13 kernels; for one sequence 9."""
+    """For several sequences all heads at once launch three more copies, 13 kernels; for one sequence 9.
+
+    In words: more.
+    """
     assert [each["kernels"] for each in _spans(SHORT)] == [7 * HEADS + 2, 9]
     assert [each["kernels"] for each in _spans(LONG)] == [8 * HEADS + 2, 9 + 3 + 1]
     assert _kernels("at_once", LONG)["elementwise_kernel"]["times"] == 1 + 3
 
 
 def memory_is_cleared_before_qk():
-    """A Memset runs before each QKᵀ, the matmul before the scaling: 8 times in the loop, once in the other form."""
+    """A Memset runs before each QKᵀ, the matmul before the scaling: 8 times in the loop, once in the other form.
+
+    In words: before, every.
+    """
     assert [_kernels(form, LONG)["Memset"]["times"] for form in FORMS] == [HEADS, 1]
     for form in FORMS:
         names = [each["name"] for each in _events(form, LONG, "device")]
@@ -111,7 +126,10 @@ def memory_is_cleared_before_qk():
 
 
 def watching_takes_a_third():
-    """The loop's short call takes between a quarter and a third longer under the profiler."""
+    """The loop's short call takes between a quarter and a third longer under the profiler.
+
+    In words: short, third, longer.
+    """
     assert 1.25 < _spans(SHORT)[0]["done"] / (1e3 * _times(SHORT)[0]["wall"]) < 4 / 3
 
 
@@ -122,7 +140,10 @@ def _waits(form, n):
 
 
 def the_gpu_waits_on_short_input():
-    """On the short input each kernel starts less than 5 µs after its launch, and ends before the next launch begins."""
+    """On the short input each kernel starts less than 5 µs after its launch, and ends before the next launch begins.
+
+    In words: each, before.
+    """
     for form in FORMS:
         hosts, kernels = _events(form, SHORT, "host"), _events(form, SHORT, "device")
         assert max(_waits(form, SHORT)) < 5
@@ -131,7 +152,10 @@ def the_gpu_waits_on_short_input():
 
 
 def the_host_gets_ahead_on_long_input():
-    """The first 3 kernels start within 5 µs; from the 9th on each waits longer, and pauses are below 5 µs."""
+    """The first 3 kernels start within 5 µs; from the 9th on each waits longer, and pauses are below 5 µs.
+
+    In words: first, short, after, each, long, ahead, each, before.
+    """
     for form in FORMS:
         waits, kernels, last = _waits(form, LONG), _events(form, LONG, "device"), _events(form, LONG, "host")[-1]
         ends = [kernel["start"] + kernel["duration"] for kernel in kernels]
@@ -141,18 +165,21 @@ def the_host_gets_ahead_on_long_input():
 
 
 def a_fifth_is_launching():
-    """In both forms the launching calls take 18 to 22 % of the host's time on the short input."""
+    """In both forms the launching calls take 18 to 22 % of the host's time on the short input. In words: fifth."""
     assert all(0.18 < each["calls"] / each["launching"] < 0.22 for each in _spans(SHORT))
 
 
 def replayed_four_times_as_long():
-    """Replayed on the short input, the loop takes 4 to 5 times as long as the other form."""
+    """Replayed on the short input, the loop takes 4 to 5 times as long as the other form. In words: long."""
     loop, at_once = _times(SHORT)
     assert 4 < loop["replayed"] / at_once["replayed"] < 5
 
 
 def a_larger_matmul_takes_hardly_longer():
-    """With eight times the outputs a matmul with a bias takes at most a tenth longer, on the short input."""
+    """With eight times the outputs a matmul with a bias takes at most a tenth longer, on the short input.
+
+    In words: writes, many, hardly, longer.
+    """
     assert 1 < _each_takes(_projections("at_once", SHORT)) / _each_takes(_projections("loop", SHORT)) < 1.1
 
 
@@ -163,7 +190,7 @@ def the_loop_has_small_tiles():
 
 
 def half_lies_in_the_kernels():
-    """Of what the loop takes longer on the long input, 40 to 60 % is time in which the GPU is busy."""
+    """Of what the loop takes longer on the long input, 40 to 60 % is time in which the GPU is busy. In words: half."""
     busy, wall = (
         [each["busy"] for each in _spans(LONG)],
         [1e3 * each["wall"] for each in _times(LONG)],
@@ -172,7 +199,10 @@ def half_lies_in_the_kernels():
 
 
 def cut_projections_and_copies():
-    """Cut, the projections take three times as long, 2.9 to 3.1; four copies take half to all of what that gains."""
+    """Cut, the projections take three times as long, 2.9 to 3.1; four copies take half to all of what that gains.
+
+    In words: long, longer, all, gain, more, half, gain.
+    """
     (cut,) = (each for each in _projections("loop", LONG) if each["times"] == 3 * HEADS)
     uncut = 3 * _each_takes(_projections("at_once", LONG))
     assert 2.9 < cut["together"] / uncut < 3.1
@@ -183,12 +213,15 @@ def cut_projections_and_copies():
 
 
 def replayed_differ_by_half():
-    """Replayed, the two forms differ on the long input by 40 to 60 % of what they differ otherwise."""
+    """Replayed, the two forms differ on the long input by 40 to 60 % of what they differ otherwise.
+
+    In words: differ, half.
+    """
     wall, replayed = ([each[how] for each in _times(LONG)] for how in ("wall", "replayed"))
     assert 0.4 < (replayed[0] - replayed[1]) / (wall[0] - wall[1]) < 0.6
 
 
 def both_end_at_the_same_time():
-    """Under the profiler both forms end within 5 % of each other on the long input."""
+    """Under the profiler both forms end within 5 % of each other on the long input. In words: both, same, long."""
     loop, at_once = _spans(LONG)
     assert 0.95 < loop["done"] / at_once["done"] < 1.05

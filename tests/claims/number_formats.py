@@ -45,7 +45,7 @@ def ends_at(largest):
 
 
 def largest_numbers(*largest):
-    """The largest numbers of E4M3, E5M2 and E2M1 are 448, 57,344 and 6."""
+    """The largest numbers of E4M3, E5M2 and E2M1 are 448, 57,344 and 6. In words: e4m3, e5m2, e2m1."""
     assert [E4M3.max, E5M2.max, E2M1.max] == list(largest)
 
 
@@ -126,21 +126,24 @@ def one_and_a_half_in_fp16(*typed):
 
 
 def a_mantissa_bit_halves_every_step():
-    """From E2M1 to E4M3 to FP16's 10 bits: a format of m mantissa bits has 2^m steps from 1 to 2."""
+    """From E2M1 to E4M3 to FP16's 10 bits: a format of m mantissa bits has 2^m steps from 1 to 2.
+
+    In words: more, halves, every.
+    """
     for format in (E2M1, E4M3, E5M2):
         numbers = values(format)
         assert int(((numbers >= 1) & (numbers < 2)).sum()) == 2**format.mantissa_bits
 
 
 def an_exponent_bit_squares_the_reach():
-    """From E4M3 to E5M2 the logarithm of largest over smallest normal number doubles, to 5 %."""
+    """From E4M3 to E5M2 the logarithm of largest over smallest normal number doubles, to 5 %. In words: more."""
     reach = {format: log2(format.max / format.smallest_normal) for format in (E4M3, E5M2)}
     assert close(reach[E5M2], 2 * reach[E4M3], 0.05)
     assert (E5M2.bias - 1) == 2 * (E4M3.bias - 1) + 2  # below 1: from 2^-6 to 2^-14
 
 
 def e5m2_is_the_left_half_of_fp16():
-    """Each finite number of E5M2 is in FP16 its code followed by eight zeros."""
+    """Each finite number of E5M2 is in FP16 its code followed by eight zeros. In words: e5m2, left, half, fp16."""
     halves = values(E5M2).half().view(torch.int16).int() & 0xFFFF
     finite = values(E5M2).isfinite()
     assert (halves >> 8)[finite].tolist() == torch.arange(256)[finite].tolist()
@@ -148,7 +151,7 @@ def e5m2_is_the_left_half_of_fp16():
 
 
 def e2m1_has_fifteen_numbers():
-    """E2M1 has 15 numbers, since -0 is 0; 7 of them above 0."""
+    """E2M1 has 15 numbers, since -0 is 0; 7 of them above 0. In words: -; above."""
     numbers = values(E2M1).tolist()
     assert (len(numbers), len(set(numbers))) == (16, 15)
     assert sorted(x for x in set(numbers) if x > 0) == [0.5, 1, 1.5, 2, 3, 4, 6]
@@ -165,7 +168,10 @@ def ties_go_to(*written):
 
 
 def ties_never_go_to_odd_codes():
-    """Ties of E2M1 become no 0.5, 1.5, 3 or 6: they become 0, 1, 2 or 4; and what lies beyond 6 becomes 6."""
+    """Ties of E2M1 become no 0.5, 1.5, 3 or 6: they become 0, 1, 2 or 4; and what lies beyond 6 becomes 6.
+
+    In words: no.
+    """
     assert {_nearest(tie, E2M1) for tie in _ties()} == {0, 1, 2, 4} and _nearest(7, E2M1) == _nearest(1000, E2M1) == 6
 
 
@@ -177,14 +183,14 @@ def codes_of_4_and_6(four, its_code, six, other):
 
 
 def three_lines_encode_e2m1():
-    """The code of a magnitude is the least of three lines, each rounded half to even."""
+    """The code of a magnitude is the least of three lines, each rounded half to even. In words: least."""
     magnitudes = torch.linspace(0, 6, 4801)
     lines = torch.stack([2 * magnitudes, magnitudes + 2, magnitudes / 2 + 4])
     assert lines.round().amin(0).equal(encode(magnitudes, E2M1).float())  # torch rounds half to even, too
 
 
 def e4m3_saturates():
-    """What becomes of 500 in E4M3, which ends at 448, is 448."""
+    """What becomes of 500 in E4M3, which ends at 448, is 448. In words: e4m3."""
     assert _nearest(500, E4M3) == E4M3.max == 448
 
 
@@ -195,7 +201,7 @@ def pytorchs_cast_saturates():
 
 
 def a_tenth_becomes_nothing():
-    """In E2M1 0.1 becomes 0, and the first mark above is 0.5."""
+    """In E2M1 0.1 becomes 0, and the first mark above is 0.5. In words: e2m1."""
     assert _nearest(0.1, E2M1) == 0 and values(E2M1)[1] == 0.5
 
 
@@ -234,7 +240,10 @@ def e8m0_reaches():
 
 
 def a_block_can_be_too_quiet(times):
-    """A block 458,752 times smaller than the loudest has the scale 2^-10, halfway to E4M3's least; it becomes 0."""
+    """A block 458,752 times smaller than the loudest has the scale 2^-10, halfway to E4M3's least; it becomes 0.
+
+    In words: more, smaller.
+    """
     assert times == 448 * 1024 and _nearest(2**-10, E4M3) == 0 < _nearest(1.01 * 2**-10, E4M3)
 
 
@@ -253,18 +262,24 @@ def blocks_help_gaussian_numbers_a_little():
 
 
 def one_scale_loses_most_of_the_spread():
-    """With loud channels E2M1 with one scale loses more than 75 % of the spread."""
+    """With loud channels E2M1 with one scale loses more than 75 % of the spread. In words: most."""
     assert _of_spread("outliers", "E2M1") > 75
 
 
 def the_error_falls_to_a_third():
-    """With loud channels NVFP4's error of the spread grows with the block, and at 16 is 1/3 to 5 %."""
+    """With loud channels NVFP4's error of the spread grows with the block, and at 16 is 1/3 to 5 %.
+
+    In words: falls, third, nvfp4.
+    """
     spread = [_of_spread("outliers", "NVFP4", block) for block in BLOCKS]
     assert spread == sorted(spread) and close(spread[1], 100 / 3, 0.05)
 
 
 def nothing_else_is_left():
-    """Of the board's block with 45 in it fifteen others: 14 were not 0, 9 come back as 0 and 5 as 3.75 or -3.75."""
+    """Of the board's block with 45 in it fifteen others: 14 were not 0, 9 come back as 0 and 5 as 3.75 or -3.75.
+
+    In words: not.
+    """
     back = dequantize(_quantized([45.0, *BOARD[1:]])).tolist()[1:]
     assert {abs(value) for value in back} == {0, 3.75}
     were, left = len(back) - BOARD.count(0), sum(value != 0 for value in back)
@@ -274,7 +289,7 @@ def nothing_else_is_left():
 
 
 def fp8_hardly_notices():
-    """In FP8 no neighbour comes back as 0, with the outlier or without."""
+    """In FP8 no neighbour comes back as 0, with the outlier or without. In words: fp8, hardly."""
     assert {row("nvfp4_block", "outlier", scheme="FP8", largest=loud)["lost"] for loud in (4.5, 45)} == {0}
 
 
@@ -299,12 +314,12 @@ def blocks_of_32_cure_fp8():
 
 
 def small_blocks_of_mx_are_worse():
-    """On Gaussian numbers MXFP4's error in blocks of 8 is above that in blocks of 128."""
+    """On Gaussian numbers MXFP4's error in blocks of 8 is above that in blocks of 128. In words: mx, worse; worse."""
     assert _error("gaussian", "MXFP4", 8) > _error("gaussian", "MXFP4", 128)
 
 
 def small_blocks_of_nvfp4_are_better():
-    """On Gaussian numbers NVFP4's error grows with the block from 8 to 128."""
+    """On Gaussian numbers NVFP4's error grows with the block from 8 to 128. In words: nvfp4."""
     found = [_error("gaussian", "NVFP4", block) for block in BLOCKS]
     assert found == sorted(found)
 
@@ -318,7 +333,10 @@ def _mx(block):
 
 
 def clipping_is_the_reason():
-    """In blocks of 8 1/3 of the squared error, to 5 %, is in clipped numbers; in blocks of 128 less than 1/20."""
+    """In blocks of 8 1/3 of the squared error, to 5 %, is in clipped numbers; in blocks of 128 less than 1/20.
+
+    In words: third, less, twentieth.
+    """
     shares = {}
     for block in (8, 128):
         x, back, _, clipped = _mx(block)
@@ -328,7 +346,10 @@ def clipping_is_the_reason():
 
 
 def unclipped_small_blocks_are_better():
-    """With the next power of two wherever one would clip, the error grows with the block from 8 to 128."""
+    """With the next power of two wherever one would clip, the error grows with the block from 8 to 128.
+
+    In words: smaller, better.
+    """
     found = []
     for block in BLOCKS:
         x, _, scale, clipped = _mx(block)
@@ -357,17 +378,20 @@ def mx_has_bad_luck():
 
 
 def nvfp4_needs_no_luck():
-    """Wherever the loud channels lie from 16 to 28, NVFP4's error is below MX's."""
+    """Wherever the loud channels lie from 16 to 28, NVFP4's error is below MX's. In words: nvfp4, no."""
     assert all(_error_around(at, NVFP4) < _error_around(at, MXFP4) for at in (16, 18, 20, 22, 24, 28))
 
 
 def over_size_the_error_is_the_same():
-    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %."""
+    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %. In words: same."""
     assert close(_error("outliers", "NVFP4", 16), _error("gaussian", "NVFP4", 16), 0.01)
 
 
 def over_spread_it_is_three_times():
-    """At 16 NVFP4's error over spread with loud channels is more than three times that over size, and Gaussian's."""
+    """At 16 NVFP4's error over spread with loud channels is more than three times that over size, and Gaussian's.
+
+    In words: same, more, large; more, large; more.
+    """
     loud = _of_spread("outliers", "NVFP4", 16)
     assert loud > 3 * _error("outliers", "NVFP4", 16) and loud > 3 * _of_spread("gaussian", "NVFP4", 16)
 
@@ -380,7 +404,7 @@ def without_the_mean_lines_return():
 
 
 def a_score_is_off_as_its_key():
-    """With keys in NVFP4 scores are off by as much of their spread as keys of theirs, to 5 %."""
+    """With keys in NVFP4 scores are off by as much of their spread as keys of theirs, to 5 %. In words: each, tenth."""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(64, 128, generator=generator), torch.randn(4096, 128, generator=generator)
     back = dequantize(quantize(k, NVFP4))
@@ -389,7 +413,10 @@ def a_score_is_off_as_its_key():
 
 
 def outputs_are_off_by_more():
-    """In every setting of decode outputs are off by more than Gaussian values are, in NVFP4 and in FP8."""
+    """In every setting of decode outputs are off by more than Gaussian values are, in NVFP4 and in FP8.
+
+    In words: more.
+    """
     for cache, scheme in (("nvfp4", "NVFP4"), ("fp8", "FP8")):
         least = min(found["error"] for found in rows("decode_speed", "decode", cache=cache))
         assert least > row("format_error", "schemes", scheme=scheme, distribution="gaussian")["error"]
@@ -402,12 +429,12 @@ def a_value_is_off_by(percent):
 
 
 def nine_and_a_half_per_cent():
-    """Gaussian values in NVFP4 are off by 9.5 %."""
+    """Gaussian values in NVFP4 are off by 9.5 %. In words: half, loses."""
     assert round(row("nvfp4_block", "gaussian")["error"], 1) == 9.5
 
 
 def products_are_exact_in_fp16():
-    """Each code of E2M1 times each scale of E4M3 is a number of FP16, from 0.5 · 2^-9 to 2688."""
+    """Each code of E2M1 times each scale of E4M3 is a number of FP16, from 0.5 · 2^-9 to 2688. In words: fp16."""
     products = values(E2M1)[:8, None] * values(E4M3)[:0x7F]
     assert products.half().float().equal(products)
     assert products[products > 0].min() == 0.5 * 2**-9 and products.max() == 2688

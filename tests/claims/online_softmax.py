@@ -13,29 +13,38 @@ def _end(kind):
 
 
 def bf16_steps_over(score):
-    """In BF16 the last score whose exponential is a number is one step of 0.5 below 89."""
+    """In BF16 the last score whose exponential is a number is one step of 0.5 below 89. In words: half, after, last."""
     assert _end("BF16")["step"] == 0.5 and _end("BF16")["last"] + _end("BF16")["step"] == score
 
 
 def exp_ends_at(fp16, others):
-    """The last whole score whose exponential is a number is 11 in FP16, and 88 in BF16 and FP32."""
+    """The last whole score whose exponential is a number is 11 in FP16, and 88 in BF16 and FP32.
+
+    In words: fp16, bf16, fp32.
+    """
     assert int(_end("FP16")["last"]) == fp16
     assert int(_end("BF16")["last"]) == int(_end("FP32")["last"]) == others
 
 
 def fp32_loses_what_lies_below(below):
-    """In FP32 the exponential of -104 is stored as 0; in truth it is less than 1e-45."""
+    """In FP32 the exponential of -104 is stored as 0; in truth it is less than 1e-45. In words: below."""
     assert ceil(-_end("FP32")["gone"]) == below and exp(-float(below)) < 1e-45
 
 
 def three_spreads_leave_fp16():
-    """At d = 64 three spreads are more than twice FP16's last score before the division by 8, and below it after."""
+    """At d = 64 three spreads are more than twice FP16's last score before the division by 8, and below it after.
+
+    In words: far, fp16.
+    """
     three_spreads = 3 * row("scaling", "scaling", d=64)["spread_raw"]
     assert three_spreads > 2 * _end("FP16")["last"] > 2 * three_spreads / 8
 
 
 def overflow_has_three_outcomes():
-    """Of each type's three rows the first has shares above 0, the second two zeros, the third NaN and 0."""
+    """Of each type's three rows the first has shares above 0, the second two zeros, the third NaN and 0.
+
+    In words: each, not, all.
+    """
     for kind in TYPES:
         fits, sum_is_inf, term_is_inf = [found["naive"] for found in rows("overflow", "shares", type=kind)]
         assert all(0 < float(share) < 1 for share in fits.split(", "))
@@ -43,24 +52,33 @@ def overflow_has_three_outcomes():
 
 
 def swapping_changes_no_bit():
-    """Of 262,144 sums none changes when two states are swapped."""
+    """Of 262,144 sums none changes when two states are swapped. In words: not; last."""
     swapped = row("softmax_order", "triples", compared="swapped")
     assert (swapped["differ"], swapped["largest"]) == (0, 0)
 
 
 def a_quarter_differs():
-    """Between 22.5 % and 27.5 % of the sums differ when three states are grouped differently."""
+    """Between 22.5 % and 27.5 % of the sums differ when three states are grouped differently.
+
+    In words: quarter; quarter, differ.
+    """
     assert 22.5 < row("softmax_order", "triples", compared="regrouped")["differ"] < 27.5
 
 
 def neither_grouping_is_right():
-    """Each grouping differs from FP64 in as many sums as the other to 1 %, and by as many steps of the last bit."""
+    """Each grouping differs from FP64 in as many sums as the other to 1 %, and by as many steps of the last bit.
+
+    In words: neither, right, each, fp64, often.
+    """
     left, right = (row("softmax_order", "triples", compared=f"{side}_first") for side in ("left", "right"))
     assert close(left["differ"], right["differ"], 0.01) and left["largest"] == right["largest"]
 
 
 def splitting_gains_accuracy():
-    """The largest error of a tree of merges is below that of eight readers, and that below both chains'."""
+    """The largest error of a tree of merges is below that of eight readers, and that below both chains'.
+
+    In words: no, gains.
+    """
     largest = {found["way"]: found["largest"] for found in rows("softmax_order", "ways")}
     assert largest["a_tree"] < largest["eight_readers"] < min(largest["first_to_last"], largest["last_to_first"])
 
@@ -73,19 +91,28 @@ def the_maximum_moves_as_expected():
 
 
 def sorted_rows_rescale_always_or_never():
-    """After the first block each factor is below 1 on the rising row and 1 on the falling one."""
+    """After the first block each factor is below 1 on the rising row and 1 on the falling one.
+
+    In words: rising, each, shrinks, all, before, falling, none.
+    """
     later = [found for found in rows("softmax_order", "factors") if found["block"] > 1]
     assert all(found["rising"] < 1 and found["falling"] == 1 for found in later)
 
 
 def both_readings_came_from_hbm():
-    """The softmax of three_kernels reads twice the 268 MB of its square through HBM, to 1 %."""
+    """The softmax of three_kernels reads twice the 268 MB of its square through HBM, to 1 %.
+
+    In words: hbm, twice, both, full.
+    """
     counted = row("hbm_traffic", "counted", form="three_kernel_attention", caches="flushed", kernel="softmax_kernel")
     assert close(counted["read"], 2 * mb(square_bytes(8192, 4)), 0.01)
 
 
 def errors_are_of_pytorchs_size():
-    """For rows of more than one number the kernel's error is 1/3 to 3 times PyTorch's, above it and below it."""
+    """For rows of more than one number the kernel's error is 1/3 to 3 times PyTorch's, above it and below it.
+
+    In words: above, below.
+    """
     errors = [found for found in rows("online_softmax", "errors") if found["columns"] > 1]
     assert all(1 / 3 < found["kernel"] / found["torch"] < 3 for found in errors)
     assert {found["kernel"] > found["torch"] for found in errors} == {True, False}

@@ -18,35 +18,47 @@ def _l2(size):
 
 
 def factors_of_ten():
-    """From registers to shared memory it is a factor of ten, or 8 to 13, and from shared memory to HBM another."""
+    """From registers to shared memory it is a factor of ten, or 8 to 13, and from shared memory to HBM another.
+
+    In words: hbm, each.
+    """
     registers, shared = chip("fp32 lanes") / 2 * 3 * 4, chip("shared memory per clock")
     assert 8 < registers / shared < 13 and 8 < shared / _a_clock(chip("hbm bandwidth")) < 13
 
 
 def l2_stands_between():
-    """L2 gives a quarter of what shared memory gives, to the nearest whole, and between two and three times HBM's."""
+    """L2 gives a quarter of what shared memory gives, to the nearest whole, and between two and three times HBM's.
+
+    In words: quarter, more, twice, hbm.
+    """
     l2 = _a_clock(_l2(16))
     assert round(chip("shared memory per clock") / l2) == 4
     assert 2 < l2 / _a_clock(chip("hbm bandwidth")) < 3
 
 
 def reads_pass_l1_by():
-    """The kernel that reads a table again has one load, and its cache modifier is .cg: past L1."""
+    """The kernel that reads a table again has one load, and its cache modifier is .cg: past L1. In words: reads."""
     source = ROOT.joinpath(*repeated_read.__name__.split(".")).with_suffix(".py").read_text(encoding="utf-8")
     assert source.count("tl.load(") == source.count('cache_modifier=".cg"') == 1
 
 
 def small_tables_are_faster():
-    """Tables of 2 and 4 MiB are read at most a tenth faster than that of 16 MiB; that of 8 MiB is not."""
+    """Tables of 2 and 4 MiB are read at most a tenth faster than that of 16 MiB; that of 8 MiB is not.
+
+    In words: faster.
+    """
     assert _l2(16) < _l2(4) < _l2(2) < 1.1 * _l2(16) and _l2(8) < _l2(16)
 
 
 def a_fifth_lies_in_l2():
-    """256 MiB are read up to a tenth faster than HBM's bandwidth, and are five times what L2 holds."""
+    """256 MiB are read up to a tenth faster than HBM's bandwidth, and are five times what L2 holds.
+
+    In words: faster, hbm, l2, fifth.
+    """
     assert chip("hbm bandwidth") < _l2(256) < 1.1 * chip("hbm bandwidth")
     assert round(256 * 2**20 / chip("l2")) == 5
 
 
 def a_ninth_of_the_peak():
-    """Tiles with an edge of 64 that come from HBM allow a ninth of the peak, to the nearest whole."""
+    """Tiles with an edge of 64 that come from HBM allow a ninth of the peak, to the nearest whole. In words: ninth."""
     assert round(chip("bf16 peak") / EDGE_FROM_HBM) == 9

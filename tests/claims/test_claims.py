@@ -4,6 +4,10 @@ A check is a public function in a module beside this file, one module a chapter.
 asserts.  A check with parameters is given the numbers that are typed in the words, in their order, so that the page
 alone holds them: ``at most [1.07]{claim=spread}`` calls ``spread(Decimal("1.07"))``.  The numbers in the words of a
 check without parameters stand in its docstring, in the same order.
+
+Words that turn a sentence when another is put in their place, *faster*, *every*, *half*, *cuDNN*, stand last in the
+docstring, as they stand in the words: ``In words: less, half.``; where a claim is put into words more than once, with a
+semicolon between, and a dash where none turns them.
 """
 
 import importlib
@@ -17,6 +21,7 @@ import pytest
 from scripts import records
 from scripts.records import ROOT
 from tests.docs.pages import COUNTS
+from tests.docs.turning import turning
 
 DOCS = ROOT / "docs"
 PARTS = {None: (0, 1), " and a half": (Decimal("0.5"), 1), " and a quarter": (Decimal("0.25"), 1), " tenths": (0, 10)}
@@ -67,13 +72,28 @@ def told(words, docstring):
     return all(number in rest for number in typed(NO_CLAIM.sub("", words)))
 
 
+def turned(words):
+    """The words that turn these, as a docstring has them; a dash if none does."""
+    return ", ".join(word.lower() for _, word in turning(words)) or "-"
+
+
+def in_words(docstring):
+    """What a docstring says of the words: of each mark those that turn it."""
+    _, _, said = " ".join(docstring.split()).partition("In words: ")
+    return (said or "-").removesuffix(".").split("; ")
+
+
 def holds(name, words):
     """Computes a claim.
 
     Raises:
-        AssertionError: if it does not hold, or its words have other numbers than its check.
+        AssertionError: if it does not hold, or its words have other numbers than its check, or are turned by others.
     """
     check = CHECKS[name]
+    said = turned(words)
+    assert said in in_words(check.__doc__), (
+        f"{words!r} is turned by other words than {name} is: if it holds, say in its docstring, 'In words: {said}.'"
+    )
     if inspect.signature(check).parameters:
         return check(*typed(words))
     assert told(words, check.__doc__), f"the numbers in {words!r} are not those of {name}: {check.__doc__}"

@@ -4,7 +4,8 @@
 An equation is ``a = b``, or a chain of such: each member must be what a member before it comes to, to the digits that
 are printed.  Behind a number a mark that the reader does not see may say what the number comes from:
 ``67 %<!-- = 2.03 ÷ 3.03 -->``; if its value is a vector, it speaks of as many numbers; behind an expression it may say
-what that comes to.  A mark has the last word: an equation that ends in a marked number is not read again.
+what that comes to.  An equation that ends in a marked number must hold as well, unless only a name or a number stands
+before its sign.
 """
 
 import re
@@ -123,6 +124,8 @@ class Reader:
             verdict, why = self.judge(members, self.tokens[end : end + 1])
         if verdict in ("given", "formula") and start is None and not WORD_AS_NAME.fullmatch(self.tokens[at - 1].text):
             verdict = "unreadable"
+        if verdict != "holds" and self.by_mark(members):
+            verdict, why = "marked", ""
         self.note(verdict, why, first, max(end, at + 1))
         return max(end, at + 1)
 
@@ -148,15 +151,13 @@ class Reader:
         """What became of the chain with these members, and why."""
         if behind and behind[0].text == SAID:
             return "said", ""
-        if {token.start for token in members[-1] if token.kind == "number"} & self.marked:
-            return "marked", ""
         name = members[0][0].text if [token.kind for token in members[0]] == ["name"] and len(members) > 1 else None
         value = evaluated(members[-1], {})
         if name and value is not None:
             self.values.setdefault(name, []).insert(0, value)
         if name and (value is not None or len(members) > 2):
             members = members[1:]
-        computed = [i for i, part in enumerate(members) if {token.start for token in part} & self.marked]
+        computed = [i for i, part in enumerate(members[:-1]) if {token.start for token in part} & self.marked]
         members = members[max(computed, default=0) :]  # what stands before a marked number is said by its mark
         why = ""
         for names in self.meanings(chain.from_iterable(members)):
@@ -170,6 +171,13 @@ class Reader:
         if why and typed and (value is not None or not name or len(members) > 1):
             return "fails", why
         return "formula" if value is None else "given", ""
+
+    def by_mark(self, members):
+        """Whether a mark says what the last member is, and what stands before the sign is no expression to hold it to:
+        a name, or the last of some numbers."""
+        last = {token.start for token in members[-1] if token.kind == "number"} if members else set()
+        signs = [token for token in members[-2] if token.kind == "operator"] if members[1:] else []
+        return bool(last & self.marked) and not signs
 
     def meanings(self, tokens):
         """What the names in these tokens may stand for here: what stands nearest before comes first."""

@@ -51,6 +51,7 @@ def test_a_by_hand_box_has_an_equation_or_a_claim(page):
         ("5 mod 3 = 2, weight 2¹⁻² = ½", "5 mod 3 = 2, weight 2¹⁻² = ¼"),
         ("40 %, 20 %, 40 %<!-- = softmax([1, 0, 1] ÷ √2) -->", "40 %, 21 %, 40 %<!-- = softmax([1, 0, 1] ÷ √2) -->"),
         ("two numbers of 4 bytes = 8 bytes<!-- = 2 · 4 -->", "two numbers of 4 bytes = 9 bytes<!-- = 2 · 4 -->"),
+        ("989 ÷ 3.35 = 295<!-- = 590 ÷ 2 -->", "990 ÷ 3.30 = 295<!-- = 590 ÷ 2 -->"),
         (
             "$$\n\\begin{pmatrix} 1 & 2 \\\\ 3 & 4 \\end{pmatrix} \\begin{pmatrix} 1 & 0 \\\\ 1 & 1 \\end{pmatrix}"
             "= \\begin{pmatrix} 3 & 2 \\\\ 7 & 4 \\end{pmatrix}\n$$",
