@@ -19,6 +19,7 @@ import os
 import secrets
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from time import perf_counter
 
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         seed = secrets.randbelow(10**9) if options.seed is None else options.seed
         return count(options.minutes, [seed + process for process in range(options.processes)], ran)
-    except RecordError as error:
+    except (RecordError, BrokenProcessPool) as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
 

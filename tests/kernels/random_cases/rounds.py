@@ -6,7 +6,8 @@ called one by one and judged together, stacked along the batch, for there every 
 so the FP64 reference, which would take longer than all else, is computed once for sixteen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
 from unittest.mock import patch
@@ -94,7 +95,7 @@ def run(form: Form, settings: dict, seed: int, number: int) -> tuple[float, list
     except Exception as error:
         return 0.0, [failure(0, None, f"{type(error).__name__} in one of the cases from here on: {error}")]
     try:
-        with patch.object(error_budget, "BACKENDS", WITHOUT_CUDNN):
+        with sixteen_bit_baseline(), patch.object(error_budget, "BACKENDS", WITHOUT_CUDNN):
             if (together := form.used(settings, tensors, results)) <= 1:
                 return together, []
     except torch.OutOfMemoryError:
@@ -105,7 +106,8 @@ def run(form: Form, settings: dict, seed: int, number: int) -> tuple[float, list
     for case in range(settings["cases"]):
         alone = ([part(x, case, settings["cases"]) for x in each] for each in (tensors, results))
         try:
-            used = form.used({**settings, "cases": 1}, *alone)
+            with sixteen_bit_baseline():
+                used = form.used({**settings, "cases": 1}, *alone)
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -115,6 +117,33 @@ def run(form: Form, settings: dict, seed: int, number: int) -> tuple[float, list
         if not used <= 1:
             failures.append(failure(case, used, "beyond the budget"))
     return worst, failures
+
+
+@contextmanager
+def sixteen_bit_baseline() -> Iterator[None]:
+    """PyTorch's results have one more, whose weights are rounded to 16 bits before they meet the values.
+
+    So does every backend with tensor cores; but where none of these takes the input, an odd head_dim with lengths or a
+    CPU, all that is left keeps its weights in FP32.  Among a few cases nobody would notice; of a row alone, which is a
+    head of its own when one query decodes, one in some hundred is then beyond twice the error.
+    """
+    results = error_budget.torch_results
+
+    def with_rounded_weights(q, k, v, dout, mask, options):
+        found = results(q, k, v, dout, mask, options)
+        if dout is None and q.dtype != torch.float32:
+            found.append((rounded_weights(q, k, v, mask, options.get("scale")),))
+        return found
+
+    with patch.object(error_budget, "torch_results", with_rounded_weights):
+        yield
+
+
+def rounded_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: float | None) -> Tensor:
+    k, v = (x.float().repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    scores = q.float() @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    shares = scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(nan=0.0)
+    return (shares.to(q.dtype).float() @ v).to(q.dtype)
 
 
 def part(x: Tensor | None, case: int, cases: int) -> Tensor | None:

@@ -167,8 +167,8 @@ def decoded_used(settings: dict, tensors: list[Tensor], results: list[Tensor]) -
     (out, lse), new, format = results, settings["new"], settings["format"]
 
     def rows(x: Tensor) -> Tensor:
-        """[sequences, heads, new, ...] as [sequences · new, heads, 1, ...]."""
-        return x.transpose(1, 2).flatten(0, 1).unsqueeze(2)
+        """[sequences, heads, new, ...] as [sequences · new, kv_heads, group, ...]: what shares a head of keys."""
+        return x.transpose(1, 2).flatten(0, 1).unflatten(1, (-1, settings["group"]))
 
     k, v = (
         taken_as(*store(x, format, settings[scale]), format, x.shape).to(q.dtype).repeat_interleave(new, 0)
@@ -178,7 +178,7 @@ def decoded_used(settings: dict, tensors: list[Tensor], results: list[Tensor]) -
     seen = (lengths[:, None] - new + 1 + token).clamp(min=0).flatten()
     scale = settings["head_dim"] ** -0.5 if settings["scale"] is None else settings["scale"]
     key_scale = torch.tensor(settings["key_scale"]).item()  # FP32's number
-    options = {"scale": scale * key_scale, "enable_gqa": True, "key_lengths": seen}
+    options = {"scale": scale * key_scale, "key_lengths": seen}
     unscaled = rows(out / settings["value_scale"])
     return max(
         attention_budget_used(lambda *_, **__: unscaled, rows(q), k, v, **options),
