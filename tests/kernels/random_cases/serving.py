@@ -13,8 +13,9 @@ from kernels.checks import is_hopper
 from kernels.formats.block import FP8, NVFP4, Quantized, dequantize, quantize
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
-from tests.kernels.error_budget import attention_budget_used, lse_budget_used
+from tests.kernels.error_budget import attention_budget_used
 from tests.kernels.prefilled import prefilled_with_nan
+from tests.kernels.random_cases.lse import lse_used
 from tests.kernels.random_cases.rounds import (
     DEVICE,
     DTYPES,
@@ -182,7 +183,7 @@ def decoded_used(settings: dict, tensors: list[Tensor], results: list[Tensor]) -
     unscaled = rows(out / settings["value_scale"])
     return max(
         attention_budget_used(lambda *_, **__: unscaled, rows(q), k, v, **options),
-        lse_budget_used(lambda *_, **__: (unscaled, rows(lse)), rows(q), k, v, **options),
+        lse_used(rows(lse), rows(q), k, **options),
     )
 
 

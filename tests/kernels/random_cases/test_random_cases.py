@@ -8,7 +8,7 @@ import torch
 
 from kernels.formats.block import quantize
 from kernels.serving.cache import KVCache
-from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
 from tests.kernels.random_cases import __main__ as command
 from tests.kernels.random_cases import run as runs
 from tests.kernels.random_cases.formats import BothWays
@@ -17,6 +17,7 @@ from tests.kernels.serving import wrong as wrong_decode
 
 FORMS = {form.name: form for form in runs.every_form()}
 FORWARD = "three_kernel_attention"
+LSE = "flash_attention, forward"
 GRADIENTS = "flash_attention, with gradients"
 APPEND, BLOCKS = "KVCache.append", "quantize_blocks and dequantize_blocks"
 DECODE = {format: f"decode_attention, {format}, portable" for format in ("16 bits", "FP8", "NVFP4")}
@@ -68,7 +69,8 @@ CAUGHT = [
     *((DECODE["NVFP4"], wrong_decode.WRONG[name]) for name in (
         "nibbles of values swapped", "block scale of the neighbour, keys", "block scales of keys for values",
     )),
-    (DECODE["16 bits"], wrong_decode.WRONG_LSE["in units of log 2"]),
+    (DECODE["16 bits"], wrong_decode.WRONG_LSE["in FP16"]),
+    *((LSE, partial(kernel, return_lse=True)) for kernel in WRONG_LSE.values()),
     ("softmax", softmax_down_the_columns),
     (BLOCKS, BothWays(one_code_off, FORMS[BLOCKS].kernel.dequantize)),
     (APPEND, keys_and_values_swapped),
@@ -92,7 +94,7 @@ def test_a_wrong_kernel_is_caught_and_its_case_fails_again_alone(name, kernel):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there the kernels themselves pass many, in the other record")
 def test_a_right_kernel_in_pytorch_passes_many():
     """The judge alone: what it takes for wrong is wrong."""
-    right = [FORMS[FORWARD]._replace(kernel=streamed), FORMS["flash_attention, forward"]._replace(
+    right = [FORMS[FORWARD]._replace(kernel=streamed), FORMS[LSE]._replace(
         kernel=partial(streamed, return_lse=True)
     ), FORMS[DECODE["FP8"]]._replace(kernel=wrong_decode.in_parts)]  # fmt: skip
     found = runs.tally(right, 2, range(25))
