@@ -45,9 +45,10 @@ run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run
 	@$(RUN) scripts.run $(SNIPPET)
 
-record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
+record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && \
+		$(RUN) tests.kernels.random_cases $(if $(ALL),--all) && exit $$snippets
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test

@@ -6,7 +6,7 @@ there and leaves its old record alone; the others are run all the same, and the 
 Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network.
 
 ``--check`` runs nothing and names all that is stale or missing, the outcome of the kernels' tests
-(``scripts.record_tests``) included.  It needs jupytext alone.
+(``scripts.record_tests``) and of random cases (``tests.kernels.random_cases``) included.  It needs jupytext alone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def choose(named: list[str], everything: bool) -> list[str]:
 
 
 def check(named: list[str]) -> list[str]:
-    """What is wrong with each record that is stale or missing, of the named snippets or of all and of the tests."""
+    """What is wrong with each record that is stale or missing, of the named snippets or of all that is kept."""
     faults = [records.look(name)[1] for name in named] if named else records.faults().values()
     return [str(fault) for fault in faults if fault]
 

@@ -105,6 +105,7 @@ def test_only_records_are_taken_from_an_artifact(change):
         "snippets/a/b.record.ipynb",
         "snippets/new/c.record.ipynb",
         "tests/kernels/gpu.record.json",
+        "tests/kernels/random.record.json",
         "snippets/a/b.py",
         "snippets/a/x.record.ipynb.py",
         "tests/kernels/other.record.json",
@@ -115,7 +116,7 @@ def test_only_records_are_taken_from_an_artifact(change):
         "Makefile",
     ]
     changed, asked = change(**dict.fromkeys(files, "new"))
-    assert changed == {"records-1": files[:3]}
+    assert changed == {"records-1": files[:4]}
     assert asked == ["pr create", "workflow run"]
 
 

@@ -6,27 +6,28 @@
     library       what kernels/ defines, and what names stand for
     digest        what a run depends on, and what of it has changed since
     printed       what an output may hold
-    recorded      the record of a snippet;   kernel_tests   that of the kernels' tests;   store   both, on disk
+    recorded      the record of a snippet;   kernel_tests   those of tests/kernels;   store   all, on disk
     reader        the one door: look, read, table, compose, faults
     executed      runs beside a snippet: where it runs, and which of our functions and kernels ran
     run           one snippet in a Jupyter kernel
 
-Reading runs nothing and imports no room.  ``python -m scripts.record`` and ``python -m scripts.record_tests`` make the
-records; figures, pages and tests read them, by the functions below.
+Reading runs nothing and imports no room.  ``python -m scripts.record``, ``python -m scripts.record_tests`` and
+``python -m tests.kernels.random_cases`` make the records; figures, pages and tests read them, by the functions below.
 """
 
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from scripts.records.kernel_tests import Outcome
-from scripts.records.reader import TESTS, Reader, in_charge
+from scripts.records.kernel_tests import Outcome, RandomCases
+from scripts.records.reader import RANDOM_CASES, TESTS, Reader, in_charge
 from scripts.records.recorded import METADATA, TABLE, Record
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 
 __all__ = [
-    "METADATA", "ROOT", "TABLE", "TESTS", "Missing", "Outcome", "Reader", "Record", "RecordError", "Stale",
-    "compose", "faults", "in_charge", "look", "look_at_tests", "names", "path", "read", "snippet", "table", "tests",
+    "METADATA", "RANDOM_CASES", "ROOT", "TABLE", "TESTS", "Missing", "Outcome", "RandomCases", "Reader", "Record",
+    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests", "names",
+    "path", "read", "snippet", "table", "tests",
 ]  # fmt: skip
 
 
@@ -60,6 +61,10 @@ def compose(name: str) -> NotebookNode:
 
 def look_at_tests() -> tuple[Outcome | None, RecordError | None]:
     return in_charge().look_at_tests()
+
+
+def look_at_random_cases() -> tuple[RandomCases | None, RecordError | None]:
+    return in_charge().look_at_random_cases()
 
 
 def tests() -> Outcome:

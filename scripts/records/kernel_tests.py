@@ -1,44 +1,130 @@
-"""The record of the kernels' tests: what became of each when they last ran on a GPU, tests/kernels/gpu.record.json.
+"""The two records that runs of tests/kernels leave on a GPU: what became of each test, and how many random cases
+passed.
 
-It depends on every module of kernels/ and tests/kernels/, and on what tests/ shares with them; of these neither
-docstrings nor messages count, but every check does: it may be what a test looks at.
+The first depends on every module of kernels/ and tests/kernels/, and on what tests/ shares with them.  The second,
+which takes minutes, depends on the kernels, and on what draws and judges the cases.  Of these neither docstrings nor
+messages count, but every check does: it may be what a test looks at.
 """
 
 from __future__ import annotations
 
+import ast
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from scripts.records.library import files, without_docstring
 from scripts.records.root import Missing, RecordError, Stale, naming, text_of
 from scripts.records.store import check, checksum, listed, store
 from scripts.records.trees import digest_of, remembered, stripped
 
-RECORD = "tests/kernels/gpu.record.json"
-AGAIN = "run them on a GPU with: python -m scripts.record_tests"
-THEY = "the record of the kernels' tests"
+Modules = list[tuple[str, Path]]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of the kernels' tests.
+class Kept:
+    """What a run left.
 
-    provenance: where and when they ran, see ``store.STATED``
-    files: test file -> {"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds": float}
+    provenance: where and when it was, see ``store.STATED``
     """
 
     provenance: dict
+    record: ClassVar[str]  # where it is kept
+    name: ClassVar[str]  # as a page calls what ran
+    they: ClassVar[str]  # as a message calls the record
+    missing: ClassVar[str]
+    again: ClassVar[str]
+
+    @property
+    def contents(self) -> dict:
+        return {name: value for name, value in asdict(self).items() if name != "provenance"}
+
+    @staticmethod
+    def modules(root: Path) -> Modules:
+        """What it depends on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Outcome(Kept):
+    """What became of the kernels' tests.
+
+    files: test file -> {"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds": float}
+    """
+
     files: dict[str, dict]
+    record = "tests/kernels/gpu.record.json"
     name = "The GPU suite"
+    they = "the record of the kernels' tests"
+    missing = "the kernels' tests have not been run on a GPU yet"
+    again = "run them on a GPU with: python -m scripts.record_tests"
+
+    @staticmethod
+    def modules(root: Path) -> Modules:
+        shared = [(name, path) for name, path in files(root, "tests") if path.parent == root / "tests"]
+        return [
+            *files(root, "kernels"),
+            *files(root, "tests/kernels"),
+            *(each for each in shared if not is_test(each[1])),
+        ]
 
 
-def digest(root: Path) -> dict[str, str]:
-    shared = [(name, path) for name, path in files(root, "tests") if path.parent == root / "tests"]
-    shared = [(name, path) for name, path in shared if not path.name.startswith("test_")]
-    modules = [*files(root, "kernels"), *files(root, "tests/kernels"), *shared]
+@dataclass(frozen=True)
+class RandomCases(Kept):
+    """How many random cases of the kernels passed.
+
+    forms: form -> {"cases": how many, "worst": the largest share of the error budget that one of them used}
+    seeds: what the processes drew their cases from   seconds: how long each of them did
+    failed: how many cases did not pass   failures: the first of them, to be run again
+    """
+
+    forms: dict[str, dict]
+    seeds: list[int]
+    seconds: float
+    failed: int
+    failures: list[dict]
+    record = "tests/kernels/random.record.json"
+    name = "The suite of random cases"
+    they = "the record of random cases"
+    missing = "random cases of the kernels have not been run on a GPU yet"
+    again = "run them on a GPU with: python -m tests.kernels.random_cases"
+
+    @staticmethod
+    def modules(root: Path) -> Modules:
+        kernels = [each for each in files(root, "kernels") if not each[0].startswith("kernels.bench")]
+        there = dict(files(root, "tests"))
+        drawn = [name for name in there if name.startswith(DRAWN) and not is_test(there[name])]
+        return [*kernels, *((name, there[name]) for name in sorted(with_imported(there, drawn)))]
+
+
+DRAWN = "tests.kernels.random_cases."
+
+
+def is_test(path: Path) -> bool:
+    return path.name.startswith("test_") or path.name == "__main__.py"
+
+
+def with_imported(there: dict[str, Path], names: Iterable[str]) -> set[str]:
+    """These modules of tests/, and those of tests/ that they import, and so on."""
+    found: set[str] = set()
+    waiting = [*names]
+    while waiting:
+        name = waiting.pop()
+        if name in there and name not in found:
+            found.add(name)
+            with naming(there[name]):
+                tree = ast.parse(text_of(there[name]))
+            froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+            waiting += [node.module for node in froms]
+            waiting += [f"{node.module}.{each.name}" for node in froms for each in node.names]
+    return found
+
+
+def digest(root: Path, of: type[Kept] = Outcome) -> dict[str, str]:
     found = {}
-    for name, path in modules:
+    for name, path in of.modules(root):
         with naming(path):
             found[name] = _digest(text_of(path))
     return found
@@ -49,32 +135,31 @@ def _digest(source: str) -> str:
     return digest_of(without_docstring(stripped(source, "a module", checks_count=True)))
 
 
-def look(root: Path) -> tuple[Outcome | None, RecordError | None]:
-    """The outcome, and what is wrong with it, if anything is."""
+def look(root: Path, of: type[Kept] = Outcome) -> tuple[Kept | None, RecordError | None]:
+    """What was kept, and what is wrong with it, if anything is."""
     try:
-        text = (root / RECORD).read_text(encoding="utf-8")
+        text = (root / of.record).read_text(encoding="utf-8")
     except FileNotFoundError:
-        return None, Missing(f"the kernels' tests have not been run on a GPU yet; {AGAIN}")
+        return None, Missing(f"{of.missing}; {of.again}")
     except UnicodeDecodeError as error:
-        return None, Stale(f"{THEY} cannot be read ({type(error).__name__}); {AGAIN}")
+        return None, Stale(f"{of.they} cannot be read ({type(error).__name__}); {of.again}")
     try:
-        whole = json.loads(text)
-        outcome = Outcome(whole["provenance"], whole["files"])
-        then = outcome.provenance.get("digest", {})
+        kept = of(**json.loads(text))
+        then = kept.provenance.get("digest", {})
     except Exception as error:  # whatever a broken file makes the parser raise
-        return None, Stale(f"{THEY} cannot be read ({type(error).__name__}); {AGAIN}")
+        return None, Stale(f"{of.they} cannot be read ({type(error).__name__}); {of.again}")
     try:
-        check(outcome.provenance, outcome.files, THEY, AGAIN)
+        check(kept.provenance, kept.contents, of.they, of.again)
     except Stale as fault:
-        return outcome, fault
-    today = digest(root)
+        return kept, fault
+    today = digest(root, of)
     if changed := sorted(name for name in today.keys() | then.keys() if today.get(name) != then.get(name)):
-        return outcome, Stale(f"{THEY} is stale: {listed(changed)} changed since it was made; {AGAIN}")
-    return outcome, None
+        return kept, Stale(f"{of.they} is stale: {listed(changed)} changed since it was made; {of.again}")
+    return kept, None
 
 
-def write(root: Path, outcome: Outcome) -> None:
-    """Store what became of the tests as their record, whole or not at all."""
-    provenance = outcome.provenance | {"checksum": checksum(outcome.provenance, outcome.files)}
-    whole = {"provenance": provenance, "files": outcome.files}
-    store(root / RECORD, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))
+def write(root: Path, kept: Kept) -> None:
+    """Store what a run left as its record, whole or not at all."""
+    provenance = kept.provenance | {"checksum": checksum(kept.provenance, kept.contents)}
+    whole = {"provenance": provenance, **kept.contents}
+    store(root / kept.record, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))

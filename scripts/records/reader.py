@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from scripts.records import kernel_tests
 from scripts.records.cells import Cells, cells, is_code, paths
 from scripts.records.digest import compare
-from scripts.records.kernel_tests import Outcome
+from scripts.records.kernel_tests import Outcome, RandomCases
 from scripts.records.library import Library
 from scripts.records.recorded import METADATA, Record, again, fault_in, parsed
 from scripts.records.root import ROOT, Missing, RecordError, Stale, naming, text_of
@@ -152,9 +152,16 @@ class Reader:
             raise fault
         return outcome
 
+    def look_at_random_cases(self) -> tuple[RandomCases | None, RecordError | None]:
+        """How many random cases of the kernels passed, and what is wrong with their record, if anything is."""
+        if not hasattr(self, "_random_cases"):
+            self._random_cases = kernel_tests.look(self.root, RandomCases)
+        return self._random_cases
+
     def faults(self) -> dict[str, RecordError]:
-        """What is wrong with each record that is stale or missing, that of the kernels' tests (``TESTS``) last."""
-        found = {name: self.look(name)[1] for name in self.names()} | {TESTS: self.look_at_tests()[1]}
+        """What is wrong with each record that is stale or missing, those of ``TESTS`` and ``RANDOM_CASES`` last."""
+        found = {name: self.look(name)[1] for name in self.names()}
+        found |= {TESTS: self.look_at_tests()[1], RANDOM_CASES: self.look_at_random_cases()[1]}
         return {name: fault for name, fault in found.items() if fault}
 
     # Who is asked
@@ -173,6 +180,7 @@ class Reader:
 
 
 TESTS = "tests/kernels"
+RANDOM_CASES = "tests/kernels/random_cases"
 _of_this_process = Reader()
 
 

@@ -164,14 +164,14 @@ def suite_rows(suite: records.Outcome) -> list[tuple[str, ...]]:
 
 
 def check_suite(article, suite: records.Outcome) -> None:
-    table = article.find("table", attrs={"data-suite": True})
+    table = article.find("table", attrs={"data-suite": records.TESTS})
     rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
     assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == suite_rows(suite)
     for path, (first, *_) in zip(suite.files, rows, strict=False):
         assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
     reasons = [reason for file in suite.files.values() for reason in file["skipped"]]
-    assert [item.get_text().partition(": ")[2] for item in article.select(".hb-suite li")] == reasons
-    (line,) = article.select(".hb-suite .hb-provenance")
+    assert [item.get_text().partition(": ")[2] for item in table.parent.select("li")] == reasons
+    line = table.find_parent(class_="hb-suite").find(class_="hb-provenance")
     assert says_where_and_when(line, "The GPU suite", suite.provenance)
 
 
@@ -180,8 +180,23 @@ def test_the_outcome_of_the_suite_is_the_records(articles):
     try:
         check_suite(article, records.tests())
     except records.Missing:
-        (notice,) = article.find_all(class_="hb-notice")
+        notice = article.find(class_="hb-notice")
         assert "The GPU suite awaits its run" in notice.get_text() and "-m scripts.record_tests" in notice.get_text()
+
+
+def test_the_random_cases_are_the_records(articles):
+    article = articles["tested/"]
+    cases, fault = records.look_at_random_cases()
+    if isinstance(fault, records.Missing):
+        notice = article.find_all(class_="hb-notice")[-1].get_text()
+        assert "The suite of random cases awaits its run" in notice and "-m tests.kernels.random_cases" in notice
+        return
+    table = article.find("table", attrs={"data-suite": records.RANDOM_CASES})
+    *rows, together = [[cell.get_text() for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
+    assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases.forms.items()]
+    assert together[1] == str(sum(form["cases"] for form in cases.forms.values()))
+    line = table.find_parent(class_="hb-suite").find(class_="hb-provenance")
+    assert says_where_and_when(line, records.RandomCases.name, cases.provenance)
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):

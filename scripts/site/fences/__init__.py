@@ -7,7 +7,7 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     figure    a Plotly figure drawn from records
     live      a piece of docs/live that the reader changes, with its first state drawn
     record    every table that a snippet left when it was recorded, where that was, and the command
-    suite     what became of the tests of kernels/ when they were last run on a GPU, and where that was
+    suite     what became of the tests of kernels/, or of random cases, when they last ran on a GPU, and where
     value     one number in running text, of a record, the hardware registry or a cost function
 """
 
@@ -180,10 +180,15 @@ class Fences:
 
     @fence()
     def suite(self, name: str, options: dict, md) -> str:
+        if name == records.RANDOM_CASES:
+            cases, fault = self.allowed(*self.reader.look_at_random_cases())
+            ran = outputs.ran_html(cases, fault, records.RandomCases.name, outputs.TO_RUN_RANDOM_CASES)
+            return f'<div class="hb-suite">{outputs.random_cases_html(cases)}{ran}</div>' if cases else ran
         if name != records.TESTS:
-            raise self.page.fail("suite", name, f"there is no suite {name}; there is: {records.TESTS}")
+            there = f"{records.TESTS}, {records.RANDOM_CASES}"
+            raise self.page.fail("suite", name, f"there is no suite {name}; there are: {there}")
         suite, fault = self.allowed(*self.reader.look_at_tests())
-        ran = outputs.ran_html(suite, fault, "The GPU suite", outputs.TO_RUN_THE_SUITE)
+        ran = outputs.ran_html(suite, fault, records.Outcome.name, outputs.TO_RUN_THE_SUITE)
         return f'<div class="hb-suite">{outputs.suite_html(suite, self.reader.root)}{ran}</div>' if suite else ran
 
     def value(self, text: str, language: str, class_name: str, md) -> str:

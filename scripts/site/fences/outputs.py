@@ -8,13 +8,14 @@ from datetime import date
 from html import escape
 from pathlib import Path
 
-from scripts.records import TABLE, Missing, Outcome, Record, RecordError
+from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError
 from scripts.records.printed import plain
 from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
 TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
+TO_RUN_RANDOM_CASES = "To run it: .venv/bin/python -m tests.kernels.random_cases; make record does so, too."
 
 
 def cell_html(record: Record | None, name: str, tag: str) -> str:
@@ -98,6 +99,29 @@ def suite_row(first: str, counts: list[float]) -> str:
     return f"<tr><td>{first}</td>{cells}</tr>"
 
 
+def random_cases_html(cases: RandomCases) -> str:
+    """How many cases of each form there were, and how near the worst came to its budget; below it what failed."""
+    counts = [(form["cases"], form["worst"]) for form in cases.forms.values()]
+    together = sum(count for count, _ in counts), max((worst for _, worst in counts), default=0.0)
+    rows = "".join(case_row(name, *each) for name, each in zip(cases.forms, counts, strict=True))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("Form", "Cases", "Largest share of the budget"))
+    table = (
+        f'<table data-suite="tests/kernels/random_cases"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
+        f"<tfoot>{case_row('Together', *together)}</tfoot></table>"
+    )
+    seeds = ", ".join(map(str, cases.seeds))
+    told = f"<p>{cases.failed} of them failed. Drawn for {cases.seconds:.0f} seconds, from the seeds {seeds}.</p>"
+    failures = "".join(
+        f"<li>{escape(each['form'])}, seed {each['seed']}, case {each['case']}: {escape(each['why'])}</li>"
+        for each in cases.failures
+    )
+    return table + told + (f"<p>The first that failed:</p><ul>{failures}</ul>" if failures else "")
+
+
+def case_row(name: str, count: int, worst: float) -> str:
+    return f"<tr><td>{escape(name)}</td><td>{count}</td><td>{worst:.2f}</td></tr>"
+
+
 def names(tests: dict[str, int]) -> str:
     return ", ".join(test if times == 1 else f"{test} ({times} times)" for test, times in tests.items())
 
@@ -131,7 +155,11 @@ def alternative_html(text: str) -> str:
 
 
 def ran_html(
-    record: Record | Outcome | None, fault: RecordError | None, name: str, how: str, url: str | None = None
+    record: Record | Outcome | RandomCases | None,
+    fault: RecordError | None,
+    name: str,
+    how: str,
+    url: str | None = None,
 ) -> str:
     """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
     make it.
@@ -164,7 +192,7 @@ def from_nothing_html(snippet: str, repository: str) -> str:
     )
 
 
-def provenance_html(record: Record | Outcome, url: str | None = None) -> str:
+def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None) -> str:
     """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])

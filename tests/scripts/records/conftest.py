@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from scripts.records import METADATA, Reader
+from scripts.records import METADATA, RandomCases, Reader, kernel_tests
 from scripts.records.cells import is_code
 from scripts.records.digest import digest
 from scripts.records.reader import record_of
@@ -66,6 +66,15 @@ class House:
         stated["digest"] = digest(reader.library, reader.cells(name), executed)
         notebook.metadata[METADATA] = stated | provenance
         write(record_of(reader.path(name)), notebook)
+
+    def pretend_random_cases(self, **provenance) -> None:
+        """Write the record that a run of random cases would have left, one of which failed."""
+        stated = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
+        stated |= {"gpu": "A GPU", "interpreter": False, "digest": kernel_tests.digest(self.root, RandomCases)}
+        forms = {"forward": {"cases": 32, "worst": 0.5}, "softmax": {"cases": 16, "worst": 1.5}}
+        failure = {"form": "softmax", "seed": 7, "case": 35, "settings": {"rows": 3}, "used": 1.5, "why": "too far off"}
+        cases = RandomCases(stated | provenance, forms, [7, 8], 540.0, 1, [failure])
+        kernel_tests.write(self.root, cases)
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()

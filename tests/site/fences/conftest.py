@@ -49,12 +49,18 @@ def shown(table):
     return nbformat.v4.new_output("display_data", data={"text/plain": "…", records.TABLE: table})
 
 
+FAILURE = {"form": "softmax", "seed": 8, "case": 35, "settings": {}, "used": 1.5, "why": "<beyond> the budget"}
+CASES = records.RandomCases(
+    RAN, {"a & b": {"cases": 32, "worst": 0.514}, "softmax": {"cases": 16, "worst": 1.5}}, [7, 8], 540.0, 1, [FAILURE]
+)
+
+
 class Shelf(records.Reader):
     """A reader of which a test says what stands on it."""
 
     def __init__(self, root, record, suite):
         super().__init__(root)
-        self.record, self.suite, self.fault = record, suite, None
+        self.record, self.suite, self.cases, self.fault = record, suite, CASES, None
 
     def look(self, name):
         self.path(name)
@@ -62,6 +68,9 @@ class Shelf(records.Reader):
 
     def look_at_tests(self):
         return self.suite, self.fault
+
+    def look_at_random_cases(self):
+        return self.cases, self.fault
 
 
 class House:

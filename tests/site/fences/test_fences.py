@@ -13,6 +13,7 @@ CAPTION = '{caption="c"}'
 RUN = "``` run\nfirst:show\n```"
 BARS = f"``` figure {CAPTION}\nbars\n```"
 SUITE_FENCE = "``` suite\ntests/kernels\n```"
+CASES_FENCE = "``` suite\ntests/kernels/random_cases\n```"
 
 
 def test_source_quotes_a_method_with_its_decorator_and_says_where_it_stands(house):
@@ -59,7 +60,10 @@ def test_a_line_past_the_fence_can_be_highlighted(house):
         (f"``` figure {CAPTION}\nno_table\n```", "first holds 0 tables named nothing"),
         (f"``` figure {CAPTION}\nmute\n```", "has no ALT"),
         ("``` record\nnothing\n```", "there is no snippet nothing"),
-        ("``` suite\ntests/site\n```", "there is no suite tests/site; there is: tests/kernels"),
+        (
+            "``` suite\ntests/site\n```",
+            "there is no suite tests/site; there are: tests/kernels, tests/kernels/random_cases",
+        ),
         ('``` suite {size="3"}\ntests/kernels\n```', "has no option size"),
     ],
 )
@@ -138,6 +142,21 @@ def test_suite_shows_what_became_of_each_file_and_why_tests_were_skipped_and_whe
     assert "The GPU suite ran on NVIDIA H100, 1 November 2026" in page.find(class_="hb-provenance").get_text()
 
 
+def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(house):
+    page = house.render(CASES_FENCE)
+    rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in page.find_all("tr")]
+    assert rows == [
+        ["Form", "Cases", "Largest share of the budget"],
+        ["a & b", "32", "0.51"],
+        ["softmax", "16", "1.50"],
+        ["Together", "48", "1.50"],
+    ]
+    assert "1 of them failed. Drawn for 540 seconds, from the seeds 7, 8." in page.get_text()
+    assert [item.get_text() for item in page.find_all("li")] == ["softmax, seed 8, case 35: <beyond> the budget"]
+    ran = page.find(class_="hb-provenance").get_text()
+    assert "The suite of random cases ran on NVIDIA H100, 1 November 2026" in ran
+
+
 def test_a_suite_that_skips_nothing_says_nothing_of_it(house):
     house.shelf.suite = records.Outcome(RAN, {path: file for path, file in SUITE.items() if file["passed"]})
     assert "why" not in house.render(SUITE_FENCE).get_text()
@@ -156,16 +175,17 @@ def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(house, tex
         (BARS, "make run SNIPPET=first"),
         ("``` record\nfirst\n```", "make run SNIPPET=first"),
         (SUITE_FENCE, "make record"),
+        (CASES_FENCE, "python -m tests.kernels.random_cases"),
     ],
 )
 def test_what_is_missing_is_said(house, text, how):
-    house.shelf.record = house.shelf.suite = None
+    house.shelf.record = house.shelf.suite = house.shelf.cases = None
     house.shelf.fault = Missing("not yet")
     notice = house.render(text).find(class_="hb-notice").get_text()
     assert "awaits its run on a GPU" in notice and how in notice
 
 
-@pytest.mark.parametrize("text", [RUN, BARS, "``` record\nfirst\n```", SUITE_FENCE])
+@pytest.mark.parametrize("text", [RUN, BARS, "``` record\nfirst\n```", SUITE_FENCE, CASES_FENCE])
 def test_what_is_stale_stops_the_build_and_is_marked_in_a_preview(house, text):
     assert not house.render(text).find(class_="hb-stale")
     whole = house.render(text).get_text()

@@ -1,0 +1,113 @@
+"""Random cases of the kernels, counted: ``python -m tests.kernels.random_cases [--minutes 9] [--processes 12]``.
+
+First every kernel is compiled that a case may need, shared out over the processes, which is not counted; then each
+process draws cases from a seed of its own, which is printed, until the minutes are over.  What was counted is kept in
+tests/kernels/random.record.json, failures included, unless that record is up to date; ``--all`` runs all the same.
+A failure does not stop the run: it is printed with its seed and its settings, and the exit status is 1.
+
+``--minutes 0`` compiles, and records nothing.  ``--seed S --case I`` runs one case again.  ``--seed`` alone gives the
+first of the processes' seeds.  A record is made on a GPU alone; without one, cases run in Triton's interpreter.
+Needs torch, triton, numpy, ml_dtypes, pytest and jupytext; no network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import secrets
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from time import perf_counter
+
+from scripts import records
+from scripts.records import ROOT, RandomCases, RecordError, kernel_tests
+from scripts.records.executed import in_interpreter, provenance
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.kernels.random_cases", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long cases are counted; 0 compiles alone")
+    parser.add_argument("--processes", type=int, default=4, help="so many share the GPU, each with a seed of its own")
+    parser.add_argument("--seed", type=int, help="of the first process; the others have those that follow")
+    parser.add_argument("--case", type=int, help="the number of one case of that seed, to run it again")
+    parser.add_argument("--all", action="store_true", help="also if the record is up to date")
+    options = parser.parse_args(arguments)
+    if options.case is not None and options.seed is None:
+        parser.error("--case wants the --seed that it was drawn from")
+    os.environ.pop("TRITON_INTERPRET", None)
+    ran = provenance()
+    if not ran["gpu"]:
+        os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit, here and in the processes
+    try:
+        if options.case is not None:
+            return again(options.seed, options.case)
+        if not options.all and not records.look_at_random_cases()[1]:
+            print("the record of random cases is up to date")
+            return 0
+        seed = secrets.randbelow(10**9) if options.seed is None else options.seed
+        return count(options.minutes, [seed + process for process in range(options.processes)], ran)
+    except (RecordError, BrokenProcessPool) as error:
+        print(f"\nstopped: {error}", file=sys.stderr)
+        return 1
+
+
+def again(seed: int, case: int) -> int:
+    """One case, with its settings and what became of it; 1 if it fails."""
+    from tests.kernels.random_cases.run import alone, every_form
+
+    form, settings, worst, failures = alone(every_form(), seed, case)
+    print(f"{form.name}\n{json.dumps(settings)}")
+    for failure in failures:
+        print(told(failure._asdict()))
+    if not failures:
+        print(f"passes; the round that it belongs to uses {worst:.3f} of the budget")
+    return int(bool(failures))
+
+
+def count(minutes: float, seeds: list[int], ran: dict) -> int:
+    """Compile, count, say what came of it, keep it; 1 if a case failed."""
+    from tests.kernels.random_cases.run import Tally, warm_up, work
+
+    before = kernel_tests.digest(ROOT, RandomCases)
+    whole, started = Tally(), perf_counter()
+    with ProcessPoolExecutor(len(seeds), mp_context=multiprocessing.get_context("spawn")) as pool:
+        if ran["gpu"]:
+            compiled = sum(pool.map(partial(warm_up, processes=len(seeds)), range(len(seeds))))
+            print(f"{compiled} kinds of round compiled and run in {perf_counter() - started:.0f} s", flush=True)
+        if not minutes:
+            return 0
+        print(f"seeds {seeds[0]} to {seeds[-1]}, {minutes:g} minutes", flush=True)
+        for seed, found in zip(seeds, pool.map(work, seeds, [60 * minutes] * len(seeds)), strict=True):
+            print(f"seed {seed}: {sum(found.cases.values())} cases, {found.failed} failed", flush=True)
+            whole.merge(found)
+    for form, cases in sorted(whole.cases.items()):
+        print(f"{cases:>10} {form:<45} {whole.worst[form]:.3f} of the budget at most")
+    print(f"{sum(whole.cases.values()):>10} together, {whole.failed} failed")
+    failures = [failure._asdict() for failure in whole.failures]
+    for failure in failures:
+        print(told(failure))
+    if kernel_tests.digest(ROOT, RandomCases) != before:
+        raise RecordError("a module of the kernels or of their judge was edited while the cases ran; run them again")
+    if in_interpreter():
+        print("no GPU: nothing is recorded")
+    else:
+        forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
+        stated = {**ran, "interpreter": False, "digest": before}
+        kernel_tests.write(ROOT, RandomCases(stated, forms, seeds, 60 * minutes, whole.failed, failures))
+    return int(bool(whole.failed))
+
+
+def told(failure: dict) -> str:
+    used = "" if failure["used"] is None else f" ({failure['used']:.3f} of it)"
+    where = f"--seed {failure['seed']} --case {failure['case']}"
+    return f"FAILED {failure['form']}, {failure['why']}{used}; again: {where}\n    {json.dumps(failure['settings'])}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
