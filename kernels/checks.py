@@ -7,9 +7,16 @@ TypeError, what it *has* wrongly raises ValueError.
 from __future__ import annotations
 
 import math
+import reprlib
+import sys
 
 import torch
 from torch import Tensor
+from torch._C import _functorch
+from torch._C._dynamo.eval_frame import get_eval_frame_callback
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.autograd.forward_ad import unpack_dual
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
@@ -22,6 +29,8 @@ def check_attention(
     for name, tensor in (("query", q), ("key", k), ("value", v)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
+        if sparse_or_nested(tensor):
+            raise TypeError(f"{name} is {sparse_or_nested(tensor)}")
         if not tensor.is_floating_point():
             raise TypeError(f"{name} is {tensor.dtype}, a floating-point tensor is wanted")
         if tensor.ndim < 2:
@@ -52,12 +61,22 @@ def check_attention(
         raise ValueError(
             f"value has leading dimensions {_sizes(v)}, key has {_sizes(k)}: they must match"
         )
+    if not isinstance(enable_gqa, bool):
+        raise TypeError(f"enable_gqa is {type(enable_gqa).__name__}, True or False is wanted")
     _check_heads(q, k, enable_gqa)
     if scale is None:
         return 1 / math.sqrt(q.shape[-1])
-    if not isinstance(scale, int | float):
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale is {type(scale).__name__}, a Python number is wanted")
+    if not abs(scale) <= largest_scale(q.dtype):  # NaN is not, either
+        wanted = f"at most {largest_scale(q.dtype):.2g} is wanted"
+        raise ValueError(f"scale is {reprlib.repr(scale)}, {wanted}")
     return float(scale)
+
+
+def largest_scale(dtype: torch.dtype, key_scale: float = 1.0) -> float:
+    """Up to 2^127 · log2(e), a number in FP32, which is what kernels multiply scores by."""
+    return sys.float_info.max if dtype == torch.float64 else 2.0**127 / key_scale
 
 
 def _check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
@@ -94,6 +113,8 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
         if not isinstance(attn_mask, Tensor) or attn_mask.dtype != torch.bool:
             kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
             raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
+        if sparse_or_nested(attn_mask):
+            raise TypeError(f"attn_mask is {sparse_or_nested(attn_mask)}")
         shape = (*q.shape[:-2], *square)
         try:
             attn_mask.expand(shape)
@@ -106,6 +127,8 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
             raise ValueError(
                 f"attn_mask is on {attn_mask.device}, query is on {q.device}: they must match"
             )
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"is_causal is {type(is_causal).__name__}, True or False is wanted")
     if not is_causal:
         return attn_mask
     causal = torch.ones(square, dtype=torch.bool, device=q.device).tril()
@@ -126,6 +149,8 @@ def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
     scale = check_shapes(q, k, v, **options)
     check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
+    if options.get("key_lengths") is not None and unreadable(options["key_lengths"]):
+        raise TypeError(f"key_lengths is {unreadable(options['key_lengths'])}")
     return scale
 
 
@@ -170,6 +195,8 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
     """
     if not isinstance(key_lengths, Tensor):
         raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
+    if sparse_or_nested(key_lengths):
+        raise TypeError(f"key_lengths is {sparse_or_nested(key_lengths)}")
     if key_lengths.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"key_lengths is {key_lengths.dtype}, int32 or int64 is wanted")
     if key_lengths.shape != q.shape[:1]:
@@ -191,7 +218,14 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     import triton  # here, so that the reference can be imported without it
 
     interpreted = not isinstance(kernel, triton.JITFunction)
+    if torch.compiler.is_compiling() or (interpreted and callable(get_eval_frame_callback())):
+        raise TypeError(
+            f"{next(iter(tensors))} is traced by torch.compile, which cannot follow here: "
+            f"put @torch.compiler.disable on the function that calls this, or use {on_cpu}"
+        )
     for name, tensor in tensors.items():
+        if unreadable(tensor):
+            raise TypeError(f"{name} is {unreadable(tensor)}")
         if tensor.dtype not in KERNEL_DTYPES:
             raise TypeError(f"{name} is {tensor.dtype}, float32, float16 or bfloat16 is wanted")
         if interpreted and tensor.dtype == torch.bfloat16:
@@ -214,6 +248,11 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
 
 def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
     """Refuses a tensor that asks for a gradient, for a kernel that computes none."""
+    if transformed(**tensors):
+        raise TypeError(
+            f"{transformed(**tensors)} is differentiated in forward mode or by torch.func, "
+            f"for which this kernel has no rule: use {instead}"
+        )
     for name, tensor in tensors.items():
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ValueError(
@@ -225,3 +264,37 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
 def is_hopper(device: torch.device) -> bool:
     """Whether this GPU is a Hopper of NVIDIA's: some of AMD's call themselves 9.0, too."""
     return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)
+
+
+# What a tensor may be beside numbers in memory.
+
+
+def sparse_or_nested(tensor: Tensor) -> str | None:
+    """The layout of a tensor that is not dense."""
+    layout = "nested" if tensor.is_nested else tensor.layout
+    return None if layout == torch.strided else f"{layout}, a dense tensor is wanted"
+
+
+def unreadable(tensor: Tensor) -> str | None:
+    """What a tensor is whose memory, which kernels read, does not hold its numbers."""
+    if sparse_or_nested(tensor):
+        return sparse_or_nested(tensor)
+    if _functorch.is_functorch_wrapped_tensor(tensor):
+        return "inside of torch.func (vmap, grad, jvp), where a kernel cannot read it"
+    if isinstance(tensor, FakeTensor) or is_traceable_wrapper_subclass(tensor):
+        return f"{type(tensor).__name__}, which has no numbers of its own: a Tensor is wanted"
+    return "negated lazily: call .resolve_neg() first" if tensor.is_neg() else None
+
+
+def transformed(**tensors: Tensor) -> str | None:
+    """The name of the first tensor that has a tangent, or a gradient by torch.func."""
+    for name, tensor in tensors.items():
+        if unpack_dual(tensor).tangent is not None:
+            return name
+        while not torch.compiler.is_compiling() and _functorch.is_functorch_wrapped_tensor(
+            tensor
+        ):
+            if _functorch.is_gradtrackingtensor(tensor) and tensor.requires_grad:
+                return name
+            tensor = _functorch.get_unwrapped(tensor)
+    return None

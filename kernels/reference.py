@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels.checks import check_attention, repeat_heads, visible
+from kernels.checks import KERNEL_DTYPES, check_attention, repeat_heads, visible
 
 
 def attention(
@@ -36,6 +36,11 @@ def attention(
     A query that sees no key gets 0.  Bad input raises ValueError or TypeError, naming it.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
+    if q.dtype not in (torch.float64, *KERNEL_DTYPES):
+        raise TypeError(
+            f"query is {q.dtype}, float64, float32, float16 or bfloat16 is wanted: "
+            "use kernels.dispatch.attention"
+        )
     mask = visible(q, k, attn_mask, is_causal)
     k, v = repeat_heads(q, k, v)
 

@@ -105,6 +105,8 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
         raise TypeError(f"scores is {type(scores).__name__}, a tensor is wanted")
     if scores.ndim != 2:
         raise ValueError(f"scores has {scores.ndim} dimensions, [rows, columns] is wanted")
+    if not isinstance(block, int) or isinstance(block, bool):
+        raise TypeError(f"block is {type(block).__name__}, an int is wanted")
     if block < 1 or block & (block - 1):
         raise ValueError(f"block is {block}: Triton blocks are powers of two")
     check_kernel(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)

@@ -34,7 +34,7 @@ import triton
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernels.checks import REFERENCE, check_kernel, check_shapes
+from kernels.checks import REFERENCE, check_kernel, check_shapes, transformed
 from kernels.flash.backward import flash_dkdv_kernel, flash_dq_kernel
 from kernels.flash.forward import flash_forward_kernel
 from kernels.flash.tiles import tiles
@@ -54,7 +54,8 @@ def flash_attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """``reference.attention`` in O(N) memory: [batch, heads, N_q, head_dim].
 
-    Differentiable, once: the gradients have none.
+    Differentiable, once, by torch.autograd: the gradients have none.  Forward mode and
+    torch.func.grad are refused; torch.func.vmap takes one entry after the other.
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are IEEE FP32, or TF32
     where ``torch.backends.cuda.matmul.fp32_precision`` says so.
@@ -79,6 +80,11 @@ def flash_attention(
         q, k, v,
         is_causal=is_causal, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa,
     )  # fmt: skip
+    if transformed(query=q, key=k, value=v):
+        raise TypeError(
+            f"{transformed(query=q, key=k, value=v)} is differentiated in forward mode or by "
+            f"torch.func, for which this has no rule: use torch.autograd.grad or {REFERENCE}"
+        )
     key_lengths = None if key_lengths is None else key_lengths.contiguous()
     # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
     if scale < 0:
