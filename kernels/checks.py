@@ -29,8 +29,8 @@ def check_attention(
     for name, tensor in (("query", q), ("key", k), ("value", v)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
-        if not is_dense(tensor):
-            raise TypeError(f"{name} is {_layout(tensor)}, a dense tensor is wanted")
+        if sparse_or_nested(tensor):
+            raise TypeError(f"{name} is {sparse_or_nested(tensor)}")
         if not tensor.is_floating_point():
             raise TypeError(f"{name} is {tensor.dtype}, a floating-point tensor is wanted")
         if tensor.ndim < 2:
@@ -69,16 +69,14 @@ def check_attention(
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale is {type(scale).__name__}, a Python number is wanted")
     if not abs(scale) <= largest_scale(q.dtype):  # NaN is not, either
-        raise ValueError(
-            f"scale is {reprlib.repr(scale)}, a number of at most "
-            f"{largest_scale(q.dtype):.2g} is wanted"
-        )
+        wanted = f"at most {largest_scale(q.dtype):.2g} is wanted"
+        raise ValueError(f"scale is {reprlib.repr(scale)}, {wanted}")
     return float(scale)
 
 
-def largest_scale(dtype: torch.dtype) -> float:
-    """Beside which nothing overflows: kernels have the scale in FP32, times log2(e) = 1.44."""
-    return sys.float_info.max if dtype == torch.float64 else 2.0**127
+def largest_scale(dtype: torch.dtype, key_scale: float = 1.0) -> float:
+    """Up to 2^127 · log2(e), a number in FP32, which is what kernels multiply scores by."""
+    return sys.float_info.max if dtype == torch.float64 else 2.0**127 / key_scale
 
 
 def _check_heads(q: Tensor, k: Tensor, enable_gqa: bool) -> None:
@@ -115,8 +113,8 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
         if not isinstance(attn_mask, Tensor) or attn_mask.dtype != torch.bool:
             kind = getattr(attn_mask, "dtype", type(attn_mask).__name__)
             raise TypeError(f"attn_mask is {kind}, a bool tensor is wanted: True takes part")
-        if not is_dense(attn_mask):
-            raise TypeError(f"attn_mask is {_layout(attn_mask)}, a dense tensor is wanted")
+        if sparse_or_nested(attn_mask):
+            raise TypeError(f"attn_mask is {sparse_or_nested(attn_mask)}")
         shape = (*q.shape[:-2], *square)
         try:
             attn_mask.expand(shape)
@@ -197,8 +195,8 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
     """
     if not isinstance(key_lengths, Tensor):
         raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
-    if not is_dense(key_lengths):
-        raise TypeError(f"key_lengths is {_layout(key_lengths)}, a dense tensor is wanted")
+    if sparse_or_nested(key_lengths):
+        raise TypeError(f"key_lengths is {sparse_or_nested(key_lengths)}")
     if key_lengths.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"key_lengths is {key_lengths.dtype}, int32 or int64 is wanted")
     if key_lengths.shape != q.shape[:1]:
@@ -220,15 +218,10 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     import triton  # here, so that the reference can be imported without it
 
     interpreted = not isinstance(kernel, triton.JITFunction)
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or (interpreted and callable(get_eval_frame_callback())):
         raise TypeError(
-            f"{next(iter(tensors))} is traced by torch.compile, and the start of this kernel "
-            f"cannot be: call it in a function with @torch.compiler.disable, or use {on_cpu}"
-        )
-    if interpreted and callable(get_eval_frame_callback()):
-        raise TypeError(
-            f"{next(iter(tensors))} is in a function that torch.compile compiles, and Triton's "
-            f"interpreter cannot be: put @torch.compiler.disable on it, or use {on_cpu}"
+            f"{next(iter(tensors))} is traced by torch.compile, which cannot follow here: "
+            f"put @torch.compiler.disable on the function that calls this, or use {on_cpu}"
         )
     for name, tensor in tensors.items():
         if unreadable(tensor):
@@ -258,7 +251,7 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
     if transformed(**tensors):
         raise TypeError(
             f"{transformed(**tensors)} is differentiated in forward mode or by torch.func, "
-            f"which this kernel is not: use {instead}"
+            f"for which this kernel has no rule: use {instead}"
         )
     for name, tensor in tensors.items():
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -276,41 +269,31 @@ def is_hopper(device: torch.device) -> bool:
 # What a tensor may be beside numbers in memory.
 
 
-def is_dense(tensor: Tensor) -> bool:
-    return tensor.layout == torch.strided and not tensor.is_nested
-
-
-def _layout(tensor: Tensor) -> str:
-    return "nested" if tensor.is_nested else str(tensor.layout)
+def sparse_or_nested(tensor: Tensor) -> str | None:
+    """The layout of a tensor that is not dense."""
+    layout = "nested" if tensor.is_nested else tensor.layout
+    return None if layout == torch.strided else f"{layout}, a dense tensor is wanted"
 
 
 def unreadable(tensor: Tensor) -> str | None:
-    """What a tensor is whose numbers do not stand in its memory, where a kernel reads them."""
-    if not is_dense(tensor):
-        return f"{_layout(tensor)}, a dense tensor is wanted"
+    """What a tensor is whose memory, which kernels read, does not hold its numbers."""
+    if sparse_or_nested(tensor):
+        return sparse_or_nested(tensor)
     if _functorch.is_functorch_wrapped_tensor(tensor):
-        return (
-            "what torch.func (vmap, grad, jvp) passes on for a tensor, and a kernel cannot read "
-            f"it: use {REFERENCE} or kernels.flash.call.flash_attention"
-        )
+        return "inside of torch.func (vmap, grad, jvp), where a kernel cannot read it"
     if isinstance(tensor, FakeTensor) or is_traceable_wrapper_subclass(tensor):
         return f"{type(tensor).__name__}, which has no numbers of its own: a Tensor is wanted"
-    if tensor.is_neg():
-        return "negated lazily, and its memory does not have the sign: use .resolve_neg()"
-    return None
+    return "negated lazily: call .resolve_neg() first" if tensor.is_neg() else None
 
 
 def transformed(**tensors: Tensor) -> str | None:
-    """The name of the first tensor with a tangent, or by which torch.func differentiates.
-
-    Those are the derivatives for which an operator of torch's needs rules of its own.
-    """
+    """The name of the first tensor that has a tangent, or a gradient by torch.func."""
     for name, tensor in tensors.items():
         if unpack_dual(tensor).tangent is not None:
             return name
-        if torch.compiler.is_compiling():
-            continue
-        while _functorch.is_functorch_wrapped_tensor(tensor):
+        while not torch.compiler.is_compiling() and _functorch.is_functorch_wrapped_tensor(
+            tensor
+        ):
             if _functorch.is_gradtrackingtensor(tensor) and tensor.requires_grad:
                 return name
             tensor = _functorch.get_unwrapped(tensor)

@@ -58,7 +58,8 @@ def attention(
     is_causal: aligned top-left, as in torch: query i sees keys 0 to i
     scale: 1/√d if None, any sign   enable_gqa: fewer heads in k and v than in q
     Sums are in FP32, or FP64 if q is; torch.autocast changes nothing.  A query that sees no key
-    gets 0.  Differentiable, once.
+    gets 0.  Differentiable, once, by torch.autograd; in forward mode and by torch.func only
+    where the reference is chosen.
     What is not finite spreads as the rung has it: of scores that are all -inf the kernels make
     0 and the reference NaN, and NaN or inf in v may reach a whole block of queries.
 

@@ -36,6 +36,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from kernels.checks import KERNEL_DTYPES
+from kernels.formats.fit import misfit
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -48,8 +49,6 @@ from kernels.formats.value import (
 )
 
 SMALLEST_SCALE = 2.0**-117  # by the smallest E4M3 scale, 2^-9: a number with an FP32 reciprocal
-
-
 LARGEST_SCALE = 2.0**117
 
 
@@ -69,17 +68,9 @@ class Scheme(NamedTuple):
 
 
 NVFP4 = Scheme("NVFP4", E2M1, 16, E4M3, True)
-
-
 MXFP4 = Scheme("MXFP4", E2M1, 32, E8M0, False)
-
-
 MXFP8 = Scheme("MXFP8", E4M3, 32, E8M0, False)
-
-
 FP8 = Scheme("FP8", E4M3, None, None, True)
-
-
 FP8_BLOCKS = Scheme("FP8_BLOCKS", E4M3, 128, None, False)
 
 
@@ -178,7 +169,15 @@ def dequantize(quantized: Quantized) -> Tensor:
     """The values that the codes stand for, FP32, [..., n]: code · (scale · tensor scale).
 
     Each product is rounded to FP32.
+
+    Raises a TypeError or ValueError that names what does not fit the scheme and the shape.
     """
+    if not isinstance(quantized, Quantized):
+        raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
+    if not isinstance(quantized.scheme, Scheme):
+        raise TypeError(f"scheme is {type(quantized.scheme).__name__}, a Scheme is wanted")
+    if misfit(quantized):
+        raise misfit(quantized)
     codes, scheme, columns = quantized.codes, quantized.scheme, quantized.shape[-1]
     if scheme.element == E2M1:
         codes = unpack_e2m1(codes)[..., :columns]

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient
+from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block import (
     FP8,
     FP8_BLOCKS,
@@ -26,6 +26,7 @@ from kernels.formats.block import (
     _check_and_scale,
     _exponent_of_largest,
 )
+from kernels.formats.fit import misfit
 from kernels.formats.value_triton import (
     decode_e2m1,
     decode_e4m3,
@@ -52,6 +53,8 @@ def quantize_blocks(
     _check_scheme_of_kernels(scheme)
     check_kernel(quantize_kernel, on_cpu="kernels.formats.block.quantize", x=x)
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
+    if tensor_scale is not None and unreadable(tensor_scale):
+        raise TypeError(f"tensor_scale is {unreadable(tensor_scale)}")
     columns, block = x.shape[-1], scheme.block or KERNEL_BLOCK
     blocks = -(-columns // block)  # in a row; the last one may not be full
     width = -(-columns * scheme.element.bits // 8)
@@ -75,10 +78,17 @@ def quantize_blocks(
 def dequantize_blocks(quantized: Quantized) -> Tensor:
     """``dequantize`` in Triton, the same bits.
 
-    Raises ValueError where a kernel cannot run, and for a scheme not of this module.
+    Raises what ``dequantize`` does, and for codes or scales that are not contiguous; a
+    ValueError where a kernel cannot run, and for a scheme not of this module.
     """
+    if not isinstance(quantized, Quantized):
+        raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
+    if not isinstance(quantized.scheme, Scheme):
+        raise TypeError(f"scheme is {type(quantized.scheme).__name__}, a Scheme is wanted")
     codes, scheme, shape = quantized.codes, quantized.scheme, quantized.shape
     _check_scheme_of_kernels(scheme)
+    if misfit(quantized, for_kernel=True):
+        raise misfit(quantized, for_kernel=True)
     out = torch.empty(shape, device=codes.device)
     check_kernel(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
     if out.numel():

@@ -23,7 +23,7 @@ import torch
 import triton
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient
+from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block import (
     Quantized,
     dequantize,
@@ -96,6 +96,11 @@ class KVCache:
         if pages < needed:
             raise ValueError(
                 f"page_table has page {needed - 1}, the cache has {pages} pages, from 0"
+            )
+        if pages > 2**31:
+            raise TypeError(
+                f"pages is {pages}, page_table has page {needed - 1}: page numbers are int32, "
+                "and at most 2^31 pages are wanted"
             )
 
         self.format, self.page_size = format, page_size
@@ -269,6 +274,8 @@ class KVCache:
         for name, x in (("key", k), ("value", v)):
             if not isinstance(x, Tensor):
                 raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
+            if unreadable(x):
+                raise TypeError(f"{name} is {unreadable(x)}")
             if x.ndim != 4:
                 raise ValueError(
                     f"{name} has {x.ndim} dimensions, [n, kv_heads, new, head_dim] is wanted"

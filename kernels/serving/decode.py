@@ -25,6 +25,7 @@ arXiv:1805.02867, for the merge; T. Dao et al., "Flash-Decoding for long-context
 from __future__ import annotations
 
 import math
+import reprlib
 
 import torch
 import triton
@@ -34,9 +35,9 @@ from kernels.checks import (
     check_attention,
     check_kernel,
     check_no_gradient,
-    is_dense,
     is_hopper,
     largest_scale,
+    sparse_or_nested,
 )
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
@@ -111,6 +112,8 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
         raise TypeError(f"query is {type(q).__name__}, a tensor is wanted")
     if not isinstance(cache, KVCache):
         raise TypeError(f"cache is {type(cache).__name__}, a KVCache is wanted")
+    if sparse_or_nested(q):
+        raise TypeError(f"query is {sparse_or_nested(q)}")
     if q.ndim != 4:
         raise ValueError(
             f"query has {q.ndim} dimensions, [batch, heads, new, head_dim] is wanted"
@@ -137,6 +140,13 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     reference = "KVCache.gather and kernels.reference.attention"
     check_kernel(decode_kernel, on_cpu=reference, query=q)
     check_no_gradient(instead=reference, query=q)
+    if isinstance(scale, int | float) and not abs(scale) <= largest_scale(
+        q.dtype, cache.key_scale
+    ):
+        raise ValueError(
+            f"scale is {reprlib.repr(scale)}, the cache has key_scale {cache.key_scale}: "
+            f"at most {largest_scale(q.dtype, cache.key_scale):.2g} is wanted"
+        )
     return check_attention(q, q, q, scale=scale)
 
 

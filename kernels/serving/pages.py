@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kernels.checks import sparse_or_nested
 from kernels.formats.block import (
     FP8,
     LARGEST_SCALE,
@@ -60,6 +61,10 @@ def _assigned_pages(page_table: Tensor) -> list[list[int]]:
     """The pages of each sequence, without the -1 behind them; checked."""
     if not isinstance(page_table, Tensor):
         raise TypeError(f"page_table is {type(page_table).__name__}, a tensor is wanted")
+    if sparse_or_nested(page_table):
+        raise TypeError(f"page_table is {sparse_or_nested(page_table)}")
+    if page_table.is_meta:
+        raise TypeError("page_table is on meta, a tensor with numbers is wanted")
     if page_table.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"page_table is {page_table.dtype}, int32 or int64 is wanted")
     if page_table.ndim != 2:

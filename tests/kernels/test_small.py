@@ -17,6 +17,8 @@ from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.call import flash_attention
+from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
+from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
 from kernels.hopper.call import hopper_attention
 from kernels.reference import oracle
 from kernels.serving.cache import KVCache
@@ -117,6 +119,21 @@ def test_softmax(memory, device):
     with memory():
         shares = softmax(scores.to(device), block=64)
     close(shares.cpu(), scores.softmax(-1))
+
+
+@MEMORY
+@pytest.mark.parametrize("scheme", [NVFP4, MXFP4, MXFP8, FP8, FP8_BLOCKS], ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("columns", [33, 130])
+def test_blocks(columns, scheme, memory, device):
+    x = torch.randn(3, columns)
+    expected = quantize(x, scheme)
+    given = None if expected.tensor_scale is None else expected.tensor_scale.to(device)
+    with memory():
+        quantized = quantize_blocks(x.to(device), scheme, tensor_scale=given)
+        values = dequantize_blocks(quantized)
+    assert quantized.codes.cpu().equal(expected.codes)
+    assert scheme.block is None or quantized.scales.cpu().equal(expected.scales)
+    assert values.cpu().equal(dequantize(expected))
 
 
 @MEMORY

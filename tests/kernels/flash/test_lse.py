@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernels.flash.call import flash_attention
-from kernels.reference import attention
+from kernels.reference import attention, oracle
 from tests.kernels.error_budget import attention_budget_used, budget_used, lse_budget_used
 from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients, with_masks
 
@@ -106,3 +106,22 @@ def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
         size = truth.square().mean((-2, -1), keepdim=True).sqrt().expand(*truth.shape[:-1], 1)
         rounding = 64 * torch.finfo(torch.float32).eps * size  # of scores up to 20, sums of 24 terms
         assert budget_used(actual, baseline, truth, size, rounding) <= 1
+
+
+# Large scores.
+
+
+@pytest.mark.parametrize(
+    "least, most, off", [(0.5, 1, (0, 5e-7)), (512, 1024, (1e-5, 1e-4)), (5120, 10240, (1e-4, 1e-3))]
+)
+def test_large_scores_cost_the_gradients_digits_and_the_output_none(least, most, off, device, tiles):
+    """Two keys that are alike share a half each.  One-hot gradients of the output read the shares off that of v."""
+    q, k = torch.zeros(1, 1, 64, 64, device=device), torch.zeros(1, 1, 2, 64, device=device)
+    q[..., 0], k[..., 0] = torch.linspace(least, most, 64, device=device), 1
+    v = torch.randn(1, 1, 2, 64, device=device)
+    for attend, bounds in ((flash_attention, off), (attention, (0, 5e-7))):
+        leaf = v.clone().requires_grad_()
+        out = attend(q, k, leaf, scale=1.0)
+        torch.testing.assert_close(out, oracle(q, k, v, scale=1.0).float(), rtol=2e-7, atol=1e-7)
+        (shares,) = torch.autograd.grad(out, leaf, torch.eye(64, device=device)[None, None])
+        assert bounds[0] <= (2 * shares - 1).abs().max() <= bounds[1]

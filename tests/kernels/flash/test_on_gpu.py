@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.flash import call
 from kernels.flash.call import flash_attention
@@ -87,6 +89,17 @@ def test_fp32_is_true_fp32_unless_tf32_is_allowed(setting, value, device):
         rounded = flash_attention(q, k, v)
     assert expected <= 1 and not rounded.equal(exact)
     assert (rounded - exact).norm() < 0.02 * exact.norm()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("backend", [SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION], ids=lambda x: x.name)
+def test_a_negative_scale_has_gradients_here_and_nan_in_two_backends_of_pytorch(backend, device):
+    q, k, v = (x.requires_grad_() for x in inputs(device, torch.bfloat16, 128, 128, 64))
+    assert used(q, k, v, scale=-0.3) <= 1
+    with sdpa_kernel(backend):
+        out = scaled_dot_product_attention(q, k, v, scale=-0.3)
+        assert out.isfinite().all()
+        assert any(x.isnan().any() for x in torch.autograd.grad(out, (q, k, v), torch.randn_like(out)))
 
 
 @pytest.mark.gpu
