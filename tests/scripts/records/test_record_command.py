@@ -151,18 +151,6 @@ def old(house):
     return house
 
 
-def expect_stop(house, cell, *messages):
-    """The snippet with that cell added is named, and leaves its record and the others alone."""
-    house.snippet("fails", f'# %% tags=["start"]\nprint("it ran")\n\n{cell}\n')
-    run = house.command("fails")
-    assert run.returncode == 1
-    assert "not recorded: " in run.stderr and "fails" in run.stderr
-    for message in messages:
-        assert message in run.stderr
-    assert house.path("fails").read_bytes() == house.before
-    assert house.beside_snippets() == ["fails.record.ipynb"]
-
-
 def test_the_others_are_run_when_one_fails(old):
     old.snippet("fails", '# %% tags=["broken"]\n1 / 0\n')
     run = old.command("fails", "table")
@@ -170,23 +158,7 @@ def test_the_others_are_run_when_one_fails(old):
     assert old.read("table").name == "table" and old.path("fails").read_bytes() == old.before
 
 
-def test_a_snippet_that_cannot_be_kept_leaves_the_record(old):
-    """One house for all: making one takes a run."""
-    expect_stop(old, '# %% tags=["broken"]\n1 / 0', "fails failed", "ZeroDivisionError")
-    expect_stop(old, '# %% tags=["raises-exception"]\n1 / 0', "ZeroDivisionError")
-    expect_stop(old, '# %% tags=["skip-execution"]\n1 / 0', "ZeroDivisionError")
-    expect_stop(old, '# %% tags=["dead"]\nimport os\n\nos._exit(1)', "fails failed")
-    stderr = "wrote to stderr in cell"
-    expect_stop(old, '# %% tags=["noisy"]\nimport warnings\n\nwarnings.warn("careful")', f"{stderr} noisy", "careful")
-    expect_stop(
-        old, '# %% tags=["c"]\nimport os\n\nos.system("echo from C >&2")', "wrote to stderr from outside", "from C"
-    )
-    expect_stop(old, '# %% tags=["path"]\nprint("see /home/someone/file")', "absolute path /home/someone/file")
-    expect_stop(old, '# %% tags=["here"]\nimport os\n\nos.getcwd()', f"absolute path {old.root}")
-    expect_stop(old, '# %% tags=["large"]\nprint("word " * 50_000)', "cell large of fails left an output of 250 KB")
-    switch = 'import os\n\nos.environ["TRITON_INTERPRET"] = "1"'
-    expect_stop(old, f'# %% tags=["switch"]\n{switch}', "switched Triton's interpreter on")
-    edit = """
+EDIT = """
 from pathlib import Path
 
 from kernels.base import double
@@ -195,7 +167,41 @@ double(1)
 path = Path("kernels/base.py")
 path.write_text(path.read_text().replace("2 * x", "x + x"))
 """
-    expect_stop(old, f'# %% tags=["edit"]\n{edit}', "edited while it ran")
+SWITCH = 'import os\n\nos.environ["TRITON_INTERPRET"] = "1"'
+STDERR = "wrote to stderr"
+CANNOT_BE_KEPT = {  # by the tag of the cell: the cell, and what is said of it
+    "broken": ("1 / 0", "broken failed", "ZeroDivisionError"),
+    "raises-exception": ("1 / 0", "ZeroDivisionError"),
+    "skip-execution": ("1 / 0", "ZeroDivisionError"),
+    "dead": ("import os\n\nos._exit(1)", "dead failed"),
+    "noisy": ('import warnings\n\nwarnings.warn("careful")', f"{STDERR} in cell noisy", "careful"),
+    "outside": ('import os\n\nos.system("echo from C >&2")', f"{STDERR} from outside", "from C"),
+    "path": ('print("see /home/someone/file")', "absolute path /home/someone/file"),
+    "here": ("import os\n\nos.getcwd()", "absolute path {root}"),
+    "large": ('print("word " * 50_000)', "cell large of large left an output of 250 KB"),
+    "switch": (SWITCH, "switched Triton's interpreter on"),
+    "edit": (EDIT, "edited while it ran"),
+}
+
+
+def test_a_snippet_that_cannot_be_kept_is_named_and_leaves_its_record(house):
+    """All in one run: what one of them breaks, the next one does not meet."""
+    names = [tag.replace("-", "_") for tag in CANNOT_BE_KEPT]
+    start = '# %% tags=["start"]\nprint("it ran")\n'
+    for name, (tag, (cell, *_)) in zip(names, CANNOT_BE_KEPT.items(), strict=True):
+        house.snippet(name, start)
+        house.pretend(name)  # as it was recorded before it failed
+        house.snippet(name, f'{start}\n# %% tags=["{tag}"]\n{cell}\n')
+    before = [house.path(name).read_bytes() for name in names]
+    run = house.command(*names)
+    assert run.returncode == 1
+    nothing, *said = run.stderr.split("not recorded: ")
+    assert not nothing.strip()
+    for name, (_, *messages), told in zip(names, CANNOT_BE_KEPT.values(), said, strict=True):
+        for message in (name, *messages):
+            assert message.format(root=house.root) in told
+    assert [house.path(name).read_bytes() for name in names] == before
+    assert house.beside_snippets() == sorted(f"{name}.record.ipynb" for name in names)
 
 
 def test_without_a_gpu_nothing_is_run_or_written(house):

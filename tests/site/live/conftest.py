@@ -19,7 +19,7 @@ def open_piece(visit):
 
     def opened(name: str, width: int = 1280, **state):
         address = urlencode({f"{name}.{key}": value for key, value in state.items()})
-        page = visit(f"live/?{address}#live-{name}", width=width)
+        page = visit.kept(f"live/?{address}#live-{name}", width)
         piece = page.locator(f"#live-{name}")
         piece.scroll_into_view_if_needed()
         piece.locator("live-piece[ready]").wait_for()
