@@ -1,4 +1,4 @@
-"""Where memory ends: what an interpreted kernel reads beside its tensors, and whether a GPU has room for a large one."""
+"""What an interpreted kernel reads beside its tensors, and whether a GPU has room for a large one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,5 +43,5 @@ def beside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
     """How many of them lie beside a tensor that ``in_the_middle`` made; there must be some that lie in it."""
     read, size = np.concatenate(addresses), x.numel() * x.element_size()
     from_start = read.astype(np.int64) - x.data_ptr()
-    assert ((0 <= from_start) & (from_start < size)).any()
+    assert ((from_start >= 0) & (from_start < size)).any()
     return int((((-size <= from_start) & (from_start < 0)) | ((size <= from_start) & (from_start < 2 * size))).sum())

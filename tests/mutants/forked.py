@@ -6,9 +6,6 @@ the forks alone.  It answers each line with what became of the test, in one word
 
 import os
 import sys
-
-sys.dont_write_bytecode = True  # a file may change twice a second, which the cache of its bytecode would not notice
-
 from importlib import import_module
 
 import pytest

@@ -55,7 +55,7 @@ def text_of(file):
 
 
 @cache
-def tests_of(file):
+def functions_in(file):
     return {node.name for node in ast.walk(ast.parse(text_of(file))) if isinstance(node, ast.FunctionDef)}
 
 
@@ -64,15 +64,19 @@ def tests_of(file):
 
 def what_is_wrong(mutant):
     """Why an entry of the list is none, or nothing."""
-    if mutant.new == mutant.old or text_of(mutant.file).count(mutant.old) != 1:
-        return f"{mutant.old!r} stands {text_of(mutant.file).count(mutant.old)} times in {mutant.file}"
+    times = text_of(mutant.file).count(mutant.old)
+    if mutant.new == mutant.old or times != 1:
+        return f"{mutant.old!r} stands {times} times in {mutant.file}, once is wanted, and something else in its place"
     if (mutant.test is None) == (mutant.equivalent is None):
         return "either a test or a reason why there is none is wanted"
     if mutant.test is not None:
         file, _, name = mutant.test.partition("::")
-        if name.partition("[")[0] not in tests_of(file):
+        if name.partition("[")[0] not in functions_in(file):
             return f"{file} has no test {name}"
-    ast.parse(mutated(mutant))
+    try:
+        ast.parse(mutated(mutant))
+    except SyntaxError as error:
+        return f"what it makes is no Python: {error}"
     return None
 
 
@@ -87,9 +91,15 @@ def test_every_mutant_can_be_made_and_names_a_test():
 
 @pytest.mark.parametrize(
     "change",
-    [{"old": "no such text"}, {"old": "\n"}, {"new": "def softmax("}, {"test": None}, {"equivalent": "why"}]
-    + [{"test": "tests/kernels/test_softmax.py::test_of_nothing[1]"}],
-)  # fmt: skip
+    [
+        {"old": "no such text"},
+        {"old": "\n"},
+        {"new": "def hardmax(*"},
+        {"test": None},
+        {"equivalent": "why"},
+        {"test": "tests/kernels/test_softmax.py::test_of_nothing[1]"},
+    ],
+)
 def test_an_entry_that_is_none_would_be_seen(change):
     entry = Mutant("kernels/softmax.py", "def softmax(", "def hardmax(", "tests/kernels/test_softmax.py::test_by_hand")
     assert what_is_wrong(entry) is None and what_is_wrong(entry._replace(**change))
@@ -122,6 +132,8 @@ class Workshop:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         # A process that has asked CUDA for its devices must not fork; one that has asked NVML may.
         environment["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+        # A file may change twice a second, which the cache of its bytecode would not notice.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         self.process = subprocess.Popen(
             [sys.executable, "tests/mutants/forked.py"],
             cwd=folder,
