@@ -17,7 +17,7 @@ for name in ("torch._dynamo", "torch.distributed", "torch.onnx", "torch.testing"
 
 
 class Verdict:
-    """What became of the one test: passed, failed with the error's name, or skipped; if none of these, not run."""
+    """What became of the one test: passed, failed with the error's name, skipped, or not run."""
 
     text = "not run"
 
@@ -26,10 +26,10 @@ class Verdict:
         report = yield
         if report.failed:
             self.text = f"failed {call.excinfo.typename}"
-        elif report.skipped:
-            self.text = "skipped"
-        elif report.when == "call" and self.text == "not run":
+        elif report.when == "call" and report.passed and not self.text.startswith("failed"):
             self.text = "passed"
+        elif report.skipped and self.text == "not run":
+            self.text = "skipped"
         return report
 
 

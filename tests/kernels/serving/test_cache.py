@@ -512,10 +512,9 @@ def test_nothing_is_read_beside_the_page_table(format):
     """Where a sequence fills its pages, and there is no other behind it."""
     cache = new_cache(torch.device("cpu"), format, batch=2, kv_heads=1)
     cache.page_table = in_the_middle(cache.page_table)
-    for new in (47, 1):
-        with reads() as addresses:
-            cache.append(*new_rows(cache, 2, new))
-        assert beside(addresses, cache.page_table) == 0
+    with reads() as addresses:
+        cache.append(*new_rows(cache, 2, 48))
+    assert beside(addresses, cache.page_table) == 0
 
 
 @pytest.mark.large
