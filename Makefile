@@ -12,7 +12,7 @@ NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --i
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site run test test-all serve record sanitize lint speed lock clean
+.PHONY: help site run test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -29,7 +29,11 @@ test: lint  ## lint, then test everything that this machine can run
 	@$(RUN) pytest
 
 test-all: lint  ## the same, and every page in a browser at every width
-	@$(RUN) pytest -m ""
+	@$(RUN) pytest -m "not mutant"
+
+mutants:  ## put small mistakes into the kernels, one at a time: each must make the test fail that tests/mutants/ names
+	$(SETUP) test
+	@$(RUN) pytest -m mutant -n logical --dist loadgroup tests/mutants
 
 lint:  ## check the code and its layout
 	$(SETUP) test

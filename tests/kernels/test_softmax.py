@@ -1,5 +1,7 @@
 """The state is an algebra, and the kernel is no less exact than PyTorch's own softmax."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.softmax import OnlineSoftmax, naive_softmax, safe_softmax, softmax
 from tests.kernels.error_budget import budget_used
+from tests.kernels.memory import room_for
 
 UGLY = [(1, 1), (3, 3), (113, 203), (1, 239), (5, 1025)]
 DTYPES = [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)]
@@ -70,6 +73,12 @@ def test_naive_overflows_and_safe_does_not():
     torch.testing.assert_close(safe_softmax(scores), scores.softmax(-1))
 
 
+def test_naive_and_safe_take_each_row_by_itself():
+    scores = torch.randn(3, 7)
+    for function in (naive_softmax, safe_softmax):
+        torch.testing.assert_close(function(scores), scores.softmax(-1))
+
+
 def test_by_hand():
     """Undivided scores [1, 0, 1]: e, 1, e over 6.44."""
     shares = naive_softmax(torch.tensor([1.0, 0.0, 1.0]))
@@ -95,6 +104,12 @@ def test_update_is_told_from_a_wrong_one(update, right):
     for block in scores.split(2):
         state = update(state, block)
     assert bool(torch.allclose(state.lse, scores.logsumexp(-1)) and state.running_sum.eq(1)) is right
+
+
+def test_scores_far_below_0_are_kept():
+    """Were the maximum of nothing 0, every exponential would be 0 here."""
+    state = OnlineSoftmax.empty(2).update(torch.tensor([[-200.0, -201.0], [-3e4, -3e4]]))
+    torch.testing.assert_close(state.lse, torch.tensor([-200.0 + math.log1p(math.exp(-1)), -3e4 + math.log(2)]))
 
 
 ROW = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=50)
@@ -167,6 +182,17 @@ def test_a_row_starts_beyond_2_to_the_31_elements(device):
     scores = torch.empty(2**17 + 2, 2**14, device=device, dtype=torch.float16).normal_()
     last = scores[-1:].clone()
     assert softmax(scores)[-1:].equal(softmax(last))
+
+
+@pytest.mark.large
+@pytest.mark.gpu
+def test_columns_further_apart_than_2_to_the_31_elements(device):
+    room_for(6)
+    storage = torch.empty(20 * 2**27, device=device, dtype=torch.float16)
+    scores = storage.as_strided((3, 20), (1, 2**27))
+    scores.copy_(torch.randn(3, 20))
+    for block in (8, 32):  # with an offset that is added, and one that is multiplied
+        assert softmax(scores, block=block).equal(softmax(scores.contiguous(), block=block))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -113,6 +113,13 @@ def test_key_lengths(lengths, dtype, is_causal, device, rung):
     assert rung(q, k, v, **options)[lengths <= 0].eq(0).all()
 
 
+def test_a_length_beyond_2_to_the_31_is_every_key(device, rung):
+    """Which in 32 bits would be a length of 5, and one below 0."""
+    q, k, v = inputs(device, torch.float32, 1, 21, 16, batch=2)
+    lengths = torch.tensor([2**32 + 5, 2**31], device=device)
+    assert rung(q, k, v, key_lengths=lengths).equal(rung(q, k, v))
+
+
 def test_key_lengths_of_any_stride(device, rung):
     q, k, v = inputs(device, torch.float32, 1, 21, 16, batch=2)
     lengths = torch.tensor([4, 99, 17, 99], device=device)

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from kernels.flash import call
-from kernels.flash.call import flash_attention
+from kernels.flash.call import described, flash_attention
+from kernels.flash.tiles import TILES
+from kernels.flash.tiles import tiles as tiles_of
 from tests.kernels.flash.harness import (
     CAUSAL,
     columns_first,
@@ -80,6 +82,25 @@ def test_a_start_that_is_not_aligned_changes_nothing(device, tiles):
     shifted = [torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x) for x in tensors]
     assert all(x.data_ptr() % 16 for x in shifted)
     assert flash_attention(*shifted).equal(flash_attention(*tensors))
+
+
+def test_what_tma_cannot_read_in_place_is_copied(device):
+    """Rows apart, columns apart or a start between multiples of 16 bytes; all else is read where it is."""
+    x = torch.randn(2, 3, 5, 24, device=device, dtype=torch.float16)
+    assert described(x, 16).base.data_ptr() == x.data_ptr()
+    odd_rows = torch.cat([x, x[..., :1]], -1)[..., :-1]
+    shifted = torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x)
+    for other in (columns_first(x), odd_rows, shifted):
+        copy = described(other, 16).base
+        assert copy.equal(x) and copy.data_ptr() % 16 == 0
+        assert copy.stride(-1) == 1 and all(stride % 8 == 0 for stride in copy.stride()[:-1])
+
+
+def test_each_head_dim_has_its_tiles():
+    for head_dim, number in ((1, 0), (64, 0), (65, 1), (128, 1), (129, 2), (256, 2)):
+        for kernel in ("forward", "dq", "dkdv"):
+            assert tiles_of(kernel, head_dim, torch.float16) == TILES[kernel, 2][number]
+            assert tiles_of(kernel, head_dim, torch.float32) == TILES[kernel, 4][number]
 
 
 # Bad input is named.

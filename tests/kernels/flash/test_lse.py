@@ -39,6 +39,13 @@ def test_lengths_of_any_type_and_stride(dtype, is_causal, device):
         assert attention_budget_used(flash_attention, *tensors[:3], is_causal=is_causal, key_lengths=laid_out) <= 1
 
 
+def test_a_length_beyond_2_to_the_31_is_every_key(device):
+    """Which in 32 bits would be a length of 5, and one below 0."""
+    q, k, v = inputs(device, torch.float32, 3, 20, 16)
+    lengths = torch.tensor([2**32 + 5, 2**31], device=device)
+    assert flash_attention(q, k, v, key_lengths=lengths).equal(flash_attention(q, k, v))
+
+
 @CAUSAL
 def test_lengths_may_cover_everything(is_causal, device):
     q, k, v = inputs(device, torch.float32, 37, 70, 24)

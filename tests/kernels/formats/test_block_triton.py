@@ -1,13 +1,22 @@
 """Triton's kernels quantise and dequantise blocks as the reference does, bit for bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import triton
 import triton.language as tl
 
-from kernels.formats.block import FP8, FP8_BLOCKS, NVFP4, dequantize, quantize
-from kernels.formats.block_triton import dequantize_blocks, load_blocks, quantize_blocks, quantize_nvfp4
+from kernels.formats.block import FP8, FP8_BLOCKS, NVFP4, Quantized, dequantize, quantize
+from kernels.formats.block_triton import (
+    KERNEL_VALUES,
+    _grid,
+    dequantize_blocks,
+    load_blocks,
+    quantize_blocks,
+    quantize_nvfp4,
+)
 from kernels.formats.value import E4M3
 from tests.kernels.formats.block_oracle import (
     LARGEST_FP32,
@@ -18,6 +27,7 @@ from tests.kernels.formats.block_oracle import (
     same,
     to_code,
 )
+from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads, room_for
 
 
 def assert_kernels_agree(x, scheme, tensor_scale=None, device="cpu"):
@@ -109,6 +119,61 @@ def test_the_device_function_does_rows_of_blocks(device):
     x[3] = 0.0  # beyond the rows: nothing is read, zeros are quantised
     expected = quantize(x, NVFP4, tensor_scale=0.0371)
     assert same(codes, expected.codes) and same(scales, expected.scales)
+
+
+@ON_CPU
+@every_scheme
+def test_nothing_is_read_beside_the_codes(scheme):
+    """Of a last row whose last block is not full."""
+    x = data(3, 2 * (scheme.block or 128) + 6)
+    quantized = quantize(x, scheme)
+    quantized = replace(quantized, codes=in_the_middle(quantized.codes))
+    with reads() as addresses:
+        values = dequantize_blocks(quantized)
+    assert same(values, dequantize(quantized)) and beside(addresses, quantized.codes) == 0
+
+
+@ON_CPU
+@every_scheme
+def test_nothing_is_read_beside_the_values(scheme):
+    x = in_the_middle(data(3, 2 * (scheme.block or 128) + 6))
+    with reads() as addresses:
+        quantize_blocks(x, scheme)
+    assert beside(addresses, x) == 0
+
+
+def test_as_many_blocks_as_32_bits_can_count():
+    """A program counts a whole tile beyond the first of its blocks."""
+    most = 2**31 - 1 - KERNEL_VALUES
+    assert _grid(torch.Size([most, 16]), NVFP4)[1] == most
+    for shape, scheme in (([most + 1, 16], NVFP4), ([2**32, 16], NVFP4), ([2**31, 1], FP8), ([2**16, 2**20], NVFP4)):
+        with pytest.raises(ValueError, match=r"x has \d+ blocks, fewer than 2\^31 are wanted"):
+            _grid(torch.Size(shape), scheme)
+
+
+@pytest.mark.large
+@pytest.mark.gpu
+@every_scheme
+def test_values_beyond_2_to_the_31(scheme, device):
+    room_for(8)
+    x = torch.empty(2**17 + 2, 2**14, device=device, dtype=torch.float16).normal_()
+    assert x.numel() > 2**31
+    whole = 0.0371 if scheme.tensor_scaled else None
+    actual, expected = (quantize_blocks(rows, scheme, tensor_scale=whole) for rows in (x, x[-3:].clone()))
+    assert same(actual.codes[-3:], expected.codes)
+    assert scheme.block is None or same(actual.scales[-3:], expected.scales)
+
+
+@pytest.mark.large
+@pytest.mark.gpu
+def test_codes_of_more_than_2_to_the_31_values(device):
+    room_for(11)
+    codes = torch.randint(256, (2**17 + 2, 2**13), device=device, dtype=torch.uint8)
+    scales = torch.randint(0x7F, (2**17 + 2, 2**10), device=device, dtype=torch.uint8)
+    whole = torch.tensor(0.0371, device=device)
+    actual = dequantize_blocks(Quantized(codes, scales, whole, NVFP4, torch.Size([2**17 + 2, 2**14])))
+    last = Quantized(codes[-3:].clone(), scales[-3:].clone(), whole, NVFP4, torch.Size([3, 2**14]))
+    assert actual.numel() > 2**31 and same(actual[-3:], dequantize(last))
 
 
 def test_what_the_kernels_refuse(device):

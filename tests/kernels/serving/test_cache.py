@@ -7,6 +7,7 @@ import torch
 
 from kernels.formats.block import FP8, NVFP4, dequantize, quantize
 from kernels.serving.cache import KVCache
+from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads
 
 FORMATS = ["bf16", "fp16", "fp8", "nvfp4"]
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
@@ -487,6 +488,33 @@ def test_what_is_forgotten_is_written_over(device):
     cache.forget()
     assert cache.lengths.tolist() == cache.host_lengths == [0, 0, 0]
     assert appends_as_specified(cache, *new_rows(cache, 3, 20))
+
+
+def test_fp8_is_a_product_with_the_reciprocal_and_no_quotient(device):
+    """Values beside the middle between two codes, of which a few go to another code if they are divided."""
+    scale = torch.tensor(SCALES["key_scale"])
+    numbers = torch.arange(1, 0x7E, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
+    middle = ((numbers[:-1] + numbers[1:]) / 2 * scale).float().repeat(2)[:240]
+    rows = (middle.view(torch.int32) + torch.arange(-8, 9, dtype=torch.int32)[:, None]).view(torch.float32)[None, None]
+    product, quotient = (
+        quantize(rows, FP8, tensor_scale=scale).codes,
+        quantize(rows / scale, FP8, tensor_scale=1.0).codes,
+    )
+    assert not product.equal(quotient)
+    cache = new_cache(device, "fp8", batch=1, kv_heads=1, head_dim=240)
+    rows = rows.to(device)
+    assert appends_as_specified(cache, rows, rows)
+
+
+@ON_CPU
+@pytest.mark.parametrize("format", FORMATS)
+def test_nothing_is_read_beside_the_page_table(format):
+    """Where a sequence fills its pages, and there is no other behind it."""
+    cache = new_cache(torch.device("cpu"), format, batch=2, kv_heads=1)
+    cache.page_table = in_the_middle(cache.page_table)
+    with reads() as addresses:
+        cache.append(*new_rows(cache, 2, 48))
+    assert beside(addresses, cache.page_table) == 0
 
 
 @pytest.mark.large

@@ -17,6 +17,7 @@ from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from tests.kernels.interpreter import INTERPRETED
+from tests.kernels.memory import ON_CPU, beside, in_the_middle, reads
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
     BF16,
@@ -108,6 +109,17 @@ def test_no_sequence_at_all(kernel, device):
     out, lse = kernel.attention(q, cache, return_lse=True)
     assert out.shape == q.shape == (0, 4, 1, kernel.head_dim) and lse.shape == (0, 4, 1)
     assert kernel.attention(q, cache).shape == q.shape
+
+
+@ON_CPU
+def test_nothing_is_read_beside_the_page_table():
+    """Where a sequence fills its pages, and there is no other behind it."""
+    cache = new_cache(torch.device("cpu"), "fp16", [64, 32])
+    cache.page_table = in_the_middle(cache.page_table[:, :2].contiguous()[1:])
+    cache.lengths, cache.host_lengths = cache.lengths[1:].clone(), cache.host_lengths[1:]
+    with reads() as addresses:
+        assert used(PORTABLE.attention, queries(cache, FP16), cache) <= 1
+    assert beside(addresses, cache.page_table) == 0
 
 
 @settings(deadline=None, derandomize=True, max_examples=4, phases=[Phase.generate])  # to shrink takes minutes

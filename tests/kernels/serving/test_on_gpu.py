@@ -6,6 +6,7 @@ import torch
 from kernels.serving import decode
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
+from tests.kernels.memory import room_for
 from tests.kernels.prefilled import prefilled_with_nan
 from tests.kernels.serving.harness import (
     BF16,
@@ -191,6 +192,18 @@ def test_pages_lie_beyond_2_to_the_31_bytes(format, kernel, device):
     for sequence, length in enumerate((70, 128)):
         write(cache, sequence, *random_rows(cache, length))
     assert used(kernel.attention, queries(cache, FP16, group=2), cache) <= 1
+
+
+@pytest.mark.large
+@GPU
+@pytest.mark.parametrize("length", [0, 64])
+def test_queries_beyond_2_to_the_31_elements(length, kernel, device):
+    room_for(10)
+    cache = new_cache(device, "fp16", [length], head_dim=128)
+    q = torch.empty(1, 2**24 + 16, 1, 128, device=device, dtype=FP16).normal_()
+    assert q.numel() > 2**31
+    out = kernel.attention(q, cache)[:, -16:].clone()
+    assert out.equal(kernel.attention(q[:, -16:].clone(), cache))
 
 
 @GPU

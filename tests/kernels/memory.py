@@ -1,0 +1,47 @@
+"""What an interpreted kernel reads beside its tensors, and whether a GPU has room for a large one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from triton.runtime import interpreter
+
+ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="the interpreter runs only where there is no GPU")
+
+
+def room_for(gigabytes: float) -> None:
+    """Skips the test where the GPU has less free memory than that."""
+    free = torch.cuda.mem_get_info()[0] / 1e9
+    if free < gigabytes:
+        pytest.skip(f"needs {gigabytes} GB of a GPU's memory, {free:.1f} GB are free")
+
+
+def in_the_middle(x: torch.Tensor) -> torch.Tensor:
+    """The same numbers, with as many zeros before them and behind them in memory."""
+    room = torch.cat([torch.zeros_like(x).flatten(), x.flatten(), torch.zeros_like(x).flatten()])
+    return room[x.numel() : 2 * x.numel()].view(x.shape)
+
+
+@contextmanager
+def reads() -> Iterator[list[np.ndarray]]:
+    """The addresses from which interpreted kernels read, load by load."""
+    addresses = []
+    load = interpreter.InterpreterBuilder.create_masked_load
+
+    def noted(self, pointers, mask, *rest):
+        addresses.append(np.asarray(pointers.data)[np.asarray(mask.data)])
+        return load(self, pointers, mask, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter.InterpreterBuilder, "create_masked_load", noted)
+        yield addresses
+
+
+def beside(addresses: list[np.ndarray], x: torch.Tensor) -> int:
+    """How many of them lie beside a tensor that ``in_the_middle`` made; there must be some that lie in it."""
+    read, size = np.concatenate(addresses), x.numel() * x.element_size()
+    from_start = read.astype(np.int64) - x.data_ptr()
+    assert ((from_start >= 0) & (from_start < size)).any()
+    return int((((-size <= from_start) & (from_start < 0)) | ((size <= from_start) & (from_start < 2 * size))).sum())
