@@ -81,7 +81,8 @@ def taken_as(stored: Tensor, block_scales: Tensor | None, format: str, shape: tu
     """What stored rows stand for, but for the tensor's scale: 16 bits hold it exactly."""
     if format not in SCHEMES:
         return stored
-    return dequantize(Quantized(stored, block_scales, None, SCHEMES[format], shape))
+    one = torch.ones((), device=stored.device)
+    return dequantize(Quantized(stored, block_scales, one, SCHEMES[format], shape))
 
 
 class Pool:
