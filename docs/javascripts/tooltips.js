@@ -1,9 +1,9 @@
-// What a title says, in Material's tooltip: at once, and by tap and focus too. Two listeners serve the whole page, since
+// What a title says, in Material's tooltip: at once, and by tap and focus too. A few listeners serve the whole page, since
 // Material's own, a dozen for each element with a title, keep a phone busy for half a second while a chapter starts.
 (() => {
   "use strict";
 
-  const LINGER = 250; // milliseconds in which the pointer may go from the element to its tooltip
+  const LINGER = 250; // milliseconds that a tooltip stays once its element was left
   let host; // the element whose title is shown
   let tip;
   let leaving;
@@ -40,7 +40,7 @@
 
   // The pointer or the focus has come to an element; a finger that was lifted has gone to none.
   function arrive({ target }) {
-    if (host?.contains(target) || tip?.contains(target)) return;
+    if (host?.contains(target)) return;
     const titled = target.closest("[title]");
     if (titled?.title) show(titled);
     else leave();
@@ -49,7 +49,7 @@
   function leave() {
     clearTimeout(leaving);
     leaving = setTimeout(() => {
-      if (tip && !tip.matches(":hover") && !host.matches(":hover, :focus-within")) hide();
+      if (!host?.matches(":hover, :focus-within")) hide();
     }, LINGER);
   }
 
