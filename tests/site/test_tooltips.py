@@ -37,6 +37,15 @@ def test_the_pointer_shows_what_a_word_means_and_leaving_hides_it(page):
     assert word.get_attribute("title") == meaning and word.get_attribute("aria-describedby") is None
 
 
+def test_the_pointer_goes_from_word_to_word(page):
+    first, second = page.query_selector_all(WORD)[:2]
+    meaning = second.get_attribute("title")
+    first.hover()
+    assert shown(page) != meaning
+    second.hover()
+    assert shown(page) == meaning and first.get_attribute("title")
+
+
 def test_a_tooltip_moves_with_its_word(page):
     word, _ = explained(page)
     word.hover()
