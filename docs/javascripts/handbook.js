@@ -225,18 +225,19 @@
 
   // What is out of sight takes no focus: on a narrow screen the closed drawer, its closed sections and the search; on
   // any the search's empty results.
-  const opener = (id) => document.querySelector(`[data-opens=${id}]`).checkVisibility();
+  const narrow = (id) => document.querySelector(`[data-opens=${id}]`).checkVisibility();
   const opened = (id) => document.getElementById(id).checked;
   const settle = () => {
-    document.querySelector(".md-sidebar--primary").inert = opener("__drawer") && !opened("__drawer");
-    document.querySelector(".md-search__inner").inert = opener("__search") && !opened("__search");
+    const [drawer, search] = ["__drawer", "__search"].map(narrow); // before the first write, or styles are worked out twice
+    document.querySelector(".md-sidebar--primary").inert = drawer && !opened("__drawer");
+    document.querySelector(".md-search__inner").inert = search && !opened("__search");
     document.querySelector(".md-search__output").inert = !opened("__search");
     for (const toggle of document.querySelectorAll(".md-nav__toggle")) {
       const section = toggle.parentElement.querySelector(":scope > .md-nav");
-      if (section) section.inert = opener("__drawer") && !toggle.checked;
+      if (section) section.inert = drawer && !toggle.checked;
     }
     for (const label of document.querySelectorAll(".md-sidebar--primary label[for]")) {
-      label.tabIndex = opener("__drawer") ? 0 : -1; // Material opens a section at Enter, but lets no key come to it
+      label.tabIndex = drawer ? 0 : -1; // Material opens a section at Enter, but lets no key come to it
     }
   };
   settle();

@@ -34,6 +34,7 @@ class Build(BasePlugin):
     repository: the address that pages tell a reader to clone
     library: the modules that a value asks besides records
     chapters: their one order
+    callouts: the icon of each kind
     """
 
     def __init__(self, config):
@@ -106,6 +107,7 @@ class Build(BasePlugin):
         if pieces := PIECE.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(pieces)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
+        html = drawings.icons(html, page.file.src_uri, self.settings["callouts"])
         return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):

@@ -1,0 +1,97 @@
+"""What a title says is shown by pointer, finger and focus, and costs a page nothing until then."""
+
+import pytest
+
+CHAPTER = "chapters/hopper/"  # more words are explained there than anywhere else
+TIP = ".md-tooltip2--active"
+WORD = "article p abbr[title]"
+
+
+@pytest.fixture
+def page(visit):
+    return visit(CHAPTER)
+
+
+def explained(page):
+    """A word of the page with an explanation, and that."""
+    word = page.query_selector(WORD)
+    word.scroll_into_view_if_needed()
+    return word, word.get_attribute("title")
+
+
+def shown(page) -> str:
+    return page.wait_for_selector(TIP, timeout=5000).inner_text()
+
+
+def test_the_pointer_shows_what_a_word_means_and_leaving_hides_it(page):
+    word, meaning = explained(page)
+    word.hover()
+    assert shown(page) == meaning
+    assert word.get_attribute("title") is None  # the browser does not show it beside
+    assert page.get_attribute(TIP, "id") == word.get_attribute("aria-describedby")
+    tip, of = page.query_selector(f"{TIP} > *").bounding_box(), word.bounding_box()
+    assert of["y"] + of["height"] <= tip["y"] < of["y"] + 3 * of["height"]
+    assert tip["x"] >= 0 and tip["x"] + tip["width"] <= 1280
+    page.mouse.move(0, 890)
+    page.wait_for_selector(TIP, state="detached", timeout=5000)
+    assert word.get_attribute("title") == meaning and word.get_attribute("aria-describedby") is None
+
+
+def test_the_pointer_goes_from_word_to_word(page):
+    first, second = page.query_selector_all(WORD)[:2]
+    meaning = second.get_attribute("title")
+    first.hover()
+    assert shown(page) != meaning
+    second.hover()
+    assert shown(page) == meaning and first.get_attribute("title")
+
+
+def test_a_tooltip_moves_with_its_word(page):
+    word, _ = explained(page)
+    word.hover()
+    shown(page)
+    far = page.evaluate("""() => {
+        const gap = () => document.querySelector(".md-tooltip2 > *").getBoundingClientRect().top
+            - document.querySelector("[aria-describedby=hb-tooltip]").getBoundingClientRect().top;
+        const before = gap();
+        document.body.style.paddingTop = "200px"; // what scrolls within the page moves a word in the same way
+        dispatchEvent(new Event("scroll"));
+        return Math.abs(gap() - before);
+    }""")
+    assert far < 1
+
+
+def test_a_tap_shows_what_a_word_means_and_the_next_tap_hides_it(page):
+    word, meaning = explained(page)
+    box = word.bounding_box()
+    finger = page.context.new_cdp_session(page)
+    finger.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def tap(x: float, y: float) -> None:
+        for kind, points in [("touchStart", [{"x": x, "y": y}]), ("touchEnd", [])]:
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_timeout(600)
+    assert shown(page) == meaning
+    tap(640, 890)
+    page.wait_for_selector(TIP, state="detached", timeout=5000)
+
+
+def test_the_focus_shows_a_title(page):
+    button = page.query_selector(".hb-scheme >> visible=true")
+    name = button.get_attribute("title")
+    button.focus()
+    assert shown(page) == name
+    button.evaluate("(button) => button.blur()")
+    page.wait_for_selector(TIP, state="detached", timeout=5000)
+    assert button.get_attribute("title") == name
+
+
+def test_titles_cost_a_page_no_listeners(page):
+    page.wait_for_load_state("networkidle")
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    metrics = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
+    titles = len(page.query_selector_all("[title]"))
+    assert titles > 100 and metrics["JSEventListeners"] < 2 * titles
