@@ -198,8 +198,8 @@ def is_killed(verdict):
 def test_a_mutant_is_killed(mutant, workshop):
     """By a test that fails, and passes without it; one that is skipped, or cannot begin, kills nothing.
 
-    A fork that dies of having written astray has failed, too: Triton's interpreter writes through plain pointers, so that
-    a wrong offset may end the process before anything can be compared.
+    A fork that dies of having written astray has failed, too: Triton's interpreter writes through plain pointers, so
+    that a wrong offset may end the process before anything can be compared.
     """
     assert workshop.passes_without(mutant.test), workshop.output.read_text()
     verdict = workshop.became_of_with(mutant)
