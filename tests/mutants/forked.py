@@ -5,6 +5,7 @@ the forks alone.  It answers each line with what became of the test, in one word
 by which signal if its fork died.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -13,8 +14,16 @@ from importlib import import_module
 import pytest
 import torch
 
-# Whatever takes long to import, and is none of ours: torch has most of it imported when a first operator is made.
-for name in ("torch._dynamo", "torch.distributed", "torch.onnx", "torch.testing", "triton.experimental.gluon"):
+# Whatever takes long to import, and is none of ours: torch has most of it imported when a first operator is made, and
+# pytest imports Hypothesis at its end, with each of its assertions rewritten.
+for name in (
+    "torch._dynamo",
+    "torch.distributed",
+    "torch.onnx",
+    "torch.testing",
+    "triton.experimental.gluon",
+    "hypothesis",
+):
     import_module(name)
 
 
@@ -47,6 +56,7 @@ def run(test: str, output: str, answer: int) -> None:
     os._exit(0)
 
 
+gc.freeze()  # pytest collects garbage twice, and need not look through all of this
 torch.set_num_threads(1)
 while line := sys.stdin.readline().rstrip("\n"):
     test, output, os.environ["TRITON_CACHE_DIR"] = line.split("\t")
