@@ -1,18 +1,29 @@
 """Runs the tests whose names it reads from stdin, each in a fork of one process that has imported torch and Triton.
 
 It runs in a copy of the code, which may change from one test to the next: the kernels and their tests are imported by
-the forks alone.  It answers each line with what became of the test, in one word, and by which error if it failed.
+the forks alone.  It answers each line with what became of the test, in one word, and by which error if it failed, or
+by which signal if its fork died.
 """
 
+import gc
 import os
+import signal
 import sys
 from importlib import import_module
 
 import pytest
 import torch
 
-# Whatever takes long to import, and is none of ours: torch has most of it imported when a first operator is made.
-for name in ("torch._dynamo", "torch.distributed", "torch.onnx", "torch.testing", "triton.experimental.gluon"):
+# Whatever takes long to import, and is none of ours: torch has most of it imported when a first operator is made, and
+# pytest imports Hypothesis at its end, with each of its assertions rewritten.
+for name in (
+    "torch._dynamo",
+    "torch.distributed",
+    "torch.onnx",
+    "torch.testing",
+    "triton.experimental.gluon",
+    "hypothesis",
+):
     import_module(name)
 
 
@@ -45,6 +56,7 @@ def run(test: str, output: str, answer: int) -> None:
     os._exit(0)
 
 
+gc.freeze()  # pytest collects garbage twice, and need not look through all of this
 torch.set_num_threads(1)
 while line := sys.stdin.readline().rstrip("\n"):
     test, output, os.environ["TRITON_CACHE_DIR"] = line.split("\t")
@@ -52,6 +64,7 @@ while line := sys.stdin.readline().rstrip("\n"):
     if (child := os.fork()) == 0:
         run(test, output, write_end)
     os.close(write_end)
-    os.waitpid(child, 0)
-    print(os.read(read_end, 1000).decode() or "died", flush=True)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    died = f"died {signal.Signals(-code).name}" if code < 0 else "died"
+    print(os.read(read_end, 1000).decode() or died, flush=True)
     os.close(read_end)

@@ -46,6 +46,20 @@ def test_a_length_beyond_2_to_the_31_is_every_key(device):
     assert flash_attention(q, k, v, key_lengths=lengths).equal(flash_attention(q, k, v))
 
 
+def test_a_length_below_0_is_no_key(device):
+    """Also one that would be a length of 5 in 32 bits."""
+    q, k, v = inputs(device, torch.float32, 3, 20, 16)
+    lengths = torch.tensor([-(2**32) + 5, -1], device=device)
+    out, lse = flash_attention(q, k, v, key_lengths=lengths, return_lse=True)
+    assert not out.any() and lse.eq(-torch.inf).all()
+
+
+def test_no_keys_have_no_sum(device):
+    q, k, v = inputs(device, torch.float32, 3, 0, 16)
+    out, lse = flash_attention(q, k, v, return_lse=True)
+    assert not out.any() and lse.eq(-torch.inf).all() and lse.shape == q.shape[:-1]
+
+
 @CAUSAL
 def test_lengths_may_cover_everything(is_causal, device):
     q, k, v = inputs(device, torch.float32, 37, 70, 24)
@@ -92,6 +106,7 @@ def attention_and_lse(q, k, v, *, is_causal):
 @CAUSAL
 @pytest.mark.parametrize("outputs", ["out", "lse", "both"])
 def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
+    """Its own may be the same number for every query, expanded."""
     tensors = inputs(device, torch.float32, 33, 70, 24)
     douts = torch.randn_like(tensors[0]), torch.randn(2, 2, 1, device=device).expand(-1, -1, 33)
     chosen = {"out": [0], "lse": [1], "both": [0, 1]}[outputs]
@@ -103,8 +118,8 @@ def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
     ):
         leaves = [x.to(dtype).requires_grad_() for x in tensors]
         results = function(*leaves, is_causal=is_causal)
-        value = sum((results[i] * douts[i]).sum() for i in chosen)
-        gradients.append(torch.autograd.grad(value, leaves, allow_unused=True))
+        wanted, of_them = zip(*((results[i], douts[i].to(dtype)) for i in chosen), strict=True)
+        gradients.append(torch.autograd.grad(wanted, leaves, of_them, allow_unused=True))
     for actual, baseline, truth in zip(*gradients, strict=True):
         if truth is None:  # the log-sum-exp does not know the values
             assert actual.eq(0).all()
@@ -113,6 +128,15 @@ def test_the_log_sum_exp_has_a_gradient(outputs, is_causal, device, tiles):
         size = truth.square().mean((-2, -1), keepdim=True).sqrt().expand(*truth.shape[:-1], 1)
         rounding = 64 * torch.finfo(torch.float32).eps * size  # of scores up to 20, sums of 24 terms
         assert budget_used(actual, baseline, truth, size, rounding) <= 1
+
+
+def test_a_head_whose_scores_are_far_below_0_does_not_reach_the_one_before(device, tiles):
+    """Of 33 queries the last block is not full: what it would read next, the log-sum-exp of that head, makes inf."""
+    q, k, v, dout = torch.ones(4, 1, 2, 33, 16, device=device)
+    alone = with_gradients(*(x[:, :1] for x in (q, k, v, dout)))
+    q = torch.stack([q[:, 0], -1000 * q[:, 1]], 1)
+    for together, wanted in zip(with_gradients(q, k, v, dout), alone, strict=True):
+        assert together[:, :1].equal(wanted)
 
 
 # Large scores.
