@@ -217,12 +217,14 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
     """
     import triton  # here, so that the reference can be imported without it
 
-    interpreted = not isinstance(kernel, triton.JITFunction)
-    if torch.compiler.is_compiling() or (interpreted and callable(get_eval_frame_callback())):
+    if torch.compiler.is_compiling() or (
+        not isinstance(kernel, triton.JITFunction) and callable(get_eval_frame_callback())
+    ):
         raise TypeError(
             f"{next(iter(tensors))} is traced by torch.compile, which cannot follow here: "
             f"put @torch.compiler.disable on the function that calls this, or use {on_cpu}"
         )
+    interpreted = not isinstance(kernel, triton.JITFunction)
     for name, tensor in tensors.items():
         if unreadable(tensor):
             raise TypeError(f"{name} is {unreadable(tensor)}")
@@ -264,9 +266,6 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
 def is_hopper(device: torch.device) -> bool:
     """Whether this GPU is a Hopper of NVIDIA's: some of AMD's call themselves 9.0, too."""
     return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)
-
-
-# What a tensor may be beside numbers in memory.
 
 
 def sparse_or_nested(tensor: Tensor) -> str | None:

@@ -57,13 +57,13 @@ def test_a_sum_refuses(arguments, error, words, device):
 
 
 def on(device, arguments):
-    """With every tensor moved there that has numbers to move."""
-    moves = [isinstance(each, torch.Tensor) and not each.is_meta for each in arguments]
-    found = [each.detach().to(device) if move else each for each, move in zip(arguments, moves, strict=True)]
-    for new, old in zip(found, arguments, strict=True):
-        if getattr(old, "requires_grad", False):
-            new.requires_grad_()
-    return found
+    """With every tensor moved there that has numbers to move; its strides and its wish for a gradient come along."""
+    for each in arguments:
+        if isinstance(each, torch.Tensor) and not each.is_meta:
+            moved = torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, device=device)
+            yield moved.copy_(each.detach()).requires_grad_(each.requires_grad)
+        else:
+            yield each
 
 
 def one_head(q, k, v, **options):

@@ -143,7 +143,7 @@ def test_a_head_whose_scores_are_far_below_0_does_not_reach_the_one_before(devic
 
 
 @pytest.mark.parametrize(
-    "least, most, off", [(0.5, 1, (0, 5e-7)), (512, 1024, (1e-5, 1e-4)), (5120, 10240, (1e-4, 1e-3))]
+    "least, most, off", [(0.5, 1, (0, 5e-7)), (512, 1024, (1e-5, 1e-4)), (5120, 10240, (1e-4, 1.1e-3))]
 )
 def test_large_scores_cost_the_gradients_digits_and_the_output_none(least, most, off, device, tiles):
     """Two keys that are alike share a half each.  One-hot gradients of the output read the shares off that of v."""

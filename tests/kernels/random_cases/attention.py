@@ -185,7 +185,7 @@ def forms() -> list[Form]:
         )
 
     def entries(name: str, head_dims: list[int], count: int, **other: list) -> list[dict]:
-        return catalogue(name, count, dtype=DTYPES, head_dim=head_dims, **({**common, **lengths, **seen} | other))
+        return catalogue(name, count, **({"dtype": DTYPES, "head_dim": head_dims, **common, **lengths, **seen} | other))
 
     odd = {"dtype": "float32", "head_dim": 20, "layout": "contiguous", "causal": True, "lengths": None, "longest": 64}
     with_lse = partial(flash_attention, return_lse=True)
