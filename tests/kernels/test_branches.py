@@ -197,8 +197,8 @@ def test_every_branch_is_entered(driver, tmp_path):
 def test_a_loop_that_stops_after_its_first_round_gives_other_results(driver, name, line):
     whole = whole_results_of(driver)
     with stopped_after_one_round(KERNELS / name, line):
-        stopped = results_of(driver)
-    assert differ(whole, stopped)
+        torch.manual_seed(0)
+        assert any(differ([one], [other]) for one, other in zip(whole, driver(), strict=True))
 
 
 # That a branch never taken is reported, and that a loop of one round gives the same results.

@@ -67,7 +67,15 @@ def test_any_lengths(seq_q, seq_k, dtype, is_causal, device, rung):
 @pytest.mark.parametrize("rung", [on_a_gpu(RUNGS[0]), on_a_gpu(RUNGS[1]), RUNGS[2]])
 @pytest.mark.parametrize(
     "seq_q, seq_k",
-    [(113, 203), (64, 64), (65, 65), (239, 1), on_a_gpu(203, 113), on_a_gpu(1, 239), on_a_gpu(1023, 1024)],
+    [
+        on_a_gpu(113, 203),
+        on_a_gpu(64, 64),
+        (65, 65),
+        (239, 1),
+        on_a_gpu(203, 113),
+        on_a_gpu(1, 239),
+        on_a_gpu(1023, 1024),
+    ],
 )
 def test_longer_sequences(seq_q, seq_k, rung, dtype, is_causal, device):
     q, k, v = inputs(device, dtype, seq_q, seq_k, 40)
