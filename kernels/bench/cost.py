@@ -43,8 +43,8 @@ def eager_traffic(
 ) -> list[Traffic]:
     """The three lines as PyTorch runs them: four kernels, six trips of the square.
 
-    Written, read and written, read and written, read.  Were the scale folded into the matmul
-    there would be four trips, the textbook's count.
+    Written, read and written, read and written, read.  Were the scale folded into the
+    matmul there would be four trips, the textbook's count.
     """
     row = batch * heads * n * head_dim * element_bytes
     square = square_bytes(n, element_bytes, heads, batch)

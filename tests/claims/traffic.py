@@ -56,6 +56,31 @@ def _above_the_floor():
     return {n: found["median"] / _floors(n)[0] - 1 for n, found in _prefill("attention").items()}
 
 
+def idle_nine_tenths():
+    """At N = 8192 the arithmetic at the maker's peak is less than a tenth of the time: more than 0.9 is left.
+
+    In words: more, tenths.
+    """
+    arithmetic = 1e3 * attention_flops(N, D, 16, 2) / chip("bf16 peak")
+    assert 1 - arithmetic / _prefill("attention")[N]["median"] > 0.9
+
+
+def lines_reach_of_the_limit(percent):
+    """What part of the limit, which at N = 8192 is arithmetic, the three lines reach, to the printed digit."""
+    flops, least = attention_flops(N, D, 16, 2), qkvo_bytes(N, D, 2, 16, 2)
+    limit = 1e3 * max(flops / chip("bf16 peak"), least / chip("hbm bandwidth"))
+    assert f"{100 * limit / _prefill('attention')[N]['median']:.1f}" == str(percent)
+
+
+def four_trips_reach_a_fifth():
+    """The arithmetic takes 19 to 23 % of what four trips and the small tables take at the maker's bandwidth.
+
+    In words: fifth.
+    """
+    trips = (4 * SQUARE + LEAST) / chip("hbm bandwidth")
+    assert 0.19 < attention_flops(N, D) / chip("bf16 peak") / trips < 0.23
+
+
 def flushed_counts_squares(squares):
     """Flushed, the three lines move this many squares, to the printed digit."""
     assert f"{1e6 * _whole('attention')['flushed'] / SQUARE:.1f}" == str(squares)
@@ -93,7 +118,11 @@ def the_account_of_late_bytes():
     assert all(0 < late < chip("l2") / 2 for late in account[:3]) and abs(account[3]) < LEAST / 4
     late = [SQUARE - 1e6 * kernel["written"] for kernel in _counted()[:3]]
     assert 0 < max(late) < chip("l2") / 2  # flushed, too
-    assert close(1e6 * _counted(caches="kept")[1]["read"], SQUARE, 0.01)  # the scale finds nothing of it in L2
+
+
+def the_scale_reads_it_all():
+    """Kept, the scale reads a whole square, to 1 %. In words: reads, hbm."""
+    assert close(1e6 * _counted(caches="kept")[1]["read"], SQUARE, 0.01)
 
 
 def qk_is_read_more_than_once():
@@ -132,7 +161,7 @@ def matmuls_are_held_back():
 
 
 def the_scale_runs_like_a_copy():
-    """The scale moves its bytes at 0.9 of a copy's speed or more. In words: many, tenths, more."""
+    """The scale moves its bytes at 0.9 of a copy's speed or more. In words: tenths, more."""
     assert 0.9 < _of_a_copy(_counted()[1]) < 1
 
 
@@ -208,7 +237,7 @@ def qk_is_in_between():
 
 
 def the_floor_of_memory_is_higher():
-    """At each N the bytes take 5 to 7 times as long as the arithmetic. In words: each, high."""
+    """At each N the bytes take 5 to 7 times as long as the arithmetic. In words: each, high; each, long."""
     for n in _prefill("attention"):
         memory, arithmetic = _floors(n)
         assert 5 < memory / arithmetic < 7

@@ -13,18 +13,34 @@ L2 = mib(chip("l2"))
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():
     labels = drawn(DRAWINGS / "kitchen.svg")
-    together = chip("shared memory bandwidth")
     for label in [
         f"{chip('sms')} SMs, each with",
-        f"{chip('bf16 peak') / 1e12:.0f} TFLOP/s",
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
         f"shared mem. {chip('shared memory per SM') / 2**10:.0f} KiB",
-        f"{together / 1e12:.0f} TB/s",
-        f"{L2:.0f} MiB, {row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
-        f"{chip('hbm bandwidth') / 1e12:.2f} TB/s",
+        f"{L2:.0f} MiB",
+        f"{chip('hbm') / 1e9:.0f} GB",
     ]:
         assert label in labels
-    assert "a ninth of 31" in labels and round(together / chip("hbm bandwidth")) == 9
+    assert "a ninth of 31" in labels and round(chip("shared memory bandwidth") / chip("hbm bandwidth")) == 9
+
+
+def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
+    texts = list(ElementTree.parse(DRAWINGS / "kitchen.svg").iter("{http://www.w3.org/2000/svg}text"))
+    height = {text.text: float(text.get("y")) for text in texts}
+    head = next(text for text in texts if text.text == "all together")
+    column = [text.text for text in texts if text.get("x") == head.get("x")]
+    arithmetic, together = (
+        f"{chip('bf16 peak') / 1e12:.0f} TFLOP/s",
+        f"{chip('shared memory bandwidth') / 1e12:.0f} TB/s",
+    )
+    pantry, hallway = (
+        f"{row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
+        f"{chip('hbm bandwidth') / 1e12:.2f} TB/s",
+    )
+    assert column == ["all together", arithmetic, together, pantry, hallway, "a ninth of 31"]
+    links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
+    for label, (above, below) in (links | {hallway: ("50 MiB", "HBM, the storeroom")}).items():
+        assert height[above] < height[label] < height[below]
 
 
 def test_the_drawn_areas_are_to_scale():

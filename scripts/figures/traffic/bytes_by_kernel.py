@@ -39,7 +39,7 @@ def figure() -> go.Figure:
         )
         fig.update_yaxes(title=f"{moved}, MB", rangemode="tozero", row=panel, col=1)
     forms = {FORMS[form]: [{"x": [steps[form]] * len(places), "y": heights[form]}] for form in FORMS}
-    return plot.page(fig, plot.Frame(height=420, left=70, top=40, bottom=40), plot.menu("Form", forms), barmode="group")
+    return plot.page(fig, plot.Frame(height=370, left=70, top=40, bottom=40), plot.menu("Form", forms), barmode="group")
 
 
 def rows_of(form: str, bar: str) -> list[dict]:

@@ -33,7 +33,7 @@ def figure() -> go.Figure:
         fig.add_bar(x=names, y=times, **look.trace("%{x}, %{name}: %{y:.0f} µs"))
     return plot.page(
         fig,
-        plot.Frame(height=380, top=60, bottom=40),
+        plot.Frame(height=330, top=60, bottom=40),
         legend=plot.LEGEND | {"x": 0, "xanchor": "left"},
         barmode="group",
         yaxis={"title": "time, µs", "rangemode": "tozero"},

@@ -6,8 +6,8 @@ from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures.plot import where
-from scripts.figures.traffic import bytes_by_kernel, eager_roofline, memory_floor, time_by_kernel
-from tests.scripts.figures.controls import choose
+from scripts.figures.traffic import bytes_by_kernel, eager_roofline, ladder_of_bytes, memory_floor, time_by_kernel
+from tests.scripts.figures.controls import choose, visible
 
 N, D = 8192, 128
 MATMUL = attention_flops(N, D) / 2
@@ -59,3 +59,24 @@ def test_the_floors_and_the_time_are_in_the_order_that_is_told():
     assert all(below < floor < time for below, floor, time in zip(arithmetic, memory, measured, strict=True))
     above = [time / floor for time, floor in zip(measured, memory, strict=True)]
     assert above[0] < 1.2 > above[-1] and above[:-1] == sorted(above[:-1])
+
+
+@pytest.mark.parametrize("n", [512, 1024, 2048, 4096, 8192, 16384])
+def test_the_ladder_ends_at_the_limit_and_its_rungs_are_the_records_and_the_bytes_over_the_bandwidth(n):
+    figure = ladder_of_bytes.figure()
+    choose(figure, "Words N", str(n))
+    measured, reckoned = visible(figure)
+    (row,) = where(records.table("prefill_speed", "forward_128"), form="attention", causal=False, n=n)
+    words, heads, bandwidth = 16384, 16, H100["hbm bandwidth"].value
+    square, small = 1e3 * words * n * heads * 2 / bandwidth, 1e3 * 4 * words * D * heads * 2 / bandwidth
+    limit = max(small, 1e3 * 4 * words * n * D * heads / H100["bf16 peak"].value)
+    assert list(measured.x) == [row["median"]]
+    assert list(reckoned.x) == pytest.approx([6 * square + small, 4 * square + small, limit])
+    rungs = dict(zip([*measured.y, *reckoned.y], [*measured.text, *reckoned.text], strict=True))
+    assert (
+        list(rungs)
+        == ["three lines", "six trips", "four trips", "the limit"]
+        == list(figure.layout.yaxis.categoryarray)
+    )
+    assert rungs["three lines"] == f"{row['median']:.3g} ms, {100 * limit / row['median']:.3g} %"
+    assert rungs["the limit"].endswith("100 %") and all(time > 2 * limit for time in reckoned.x[:-1])
