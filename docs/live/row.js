@@ -9,7 +9,7 @@ const start = {
   keys: "1 0; 0 1; 1 1",
   values: "10 0; 0 10; 5 5",
   word: 1,
-  scores: "", // of that word, where the reader has moved them
+  scores: "", // the dot products of that word, where the reader has moved them
   times: 1,
   divide: true,
   columns: false,
@@ -116,7 +116,7 @@ function sheet({ queries, keys, scores, all, word }) {
 function steps(state, { queries, keys, values, d, word, raw, scores, powers, divisors, row, output }) {
   const three = (/** @type {number[]} */ line) => line.map((x) => shown(x));
   const lines = [
-    ["score", ...three(raw[word]), ""],
+    ["q · k", ...three(raw[word]), ""],
     state.divide ? [`÷ √${d}`, ...three(raw[word].map((x) => x / Math.sqrt(d))), ""] : null,
     state.times === 1 ? null : [`× ${shown(state.times)}`, ...three(scores[word]), ""],
     ["e to it", ...three(powers[word]), state.columns ? "" : shown(sum(powers[word]))],
@@ -135,7 +135,7 @@ function view(state, set) {
   const move = (/** @type {number} */ i, /** @type {number} */ score) =>
     set({ scores: now.raw[now.word].map((old, j) => (i === j ? score : old)).join(" ") });
   const score = (/** @type {number} */ value, /** @type {number} */ i) =>
-    slider(`Score against key ${i + 1}`, value, (to) => move(i, to), { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
+    slider(`q · k, key ${i + 1}`, value, (to) => move(i, to), { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
   return html`
     <div class="hb-live__row">
       ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}

@@ -35,22 +35,22 @@ function arcs({ causal }, { word, row }) {
   return html`<svg viewBox="0 0 480 140" role="img" aria-label=${said}>${row.map(arc)} ${row.map(label)}</svg>`;
 }
 
-/** All pairs: each cell its score, the darker the larger its share of the row. @param {S} state @param {ReturnType<typeof worked>} now */
+/** All pairs: each cell its dot product, the darker the larger its share of the row. @param {S} state @param {ReturnType<typeof worked>} now */
 function grid({ causal }, { word, scores, shares }) {
   const cell = (/** @type {number} */ score, /** @type {number} */ i, /** @type {number} */ j) =>
     html`<span class="hb-live__cell" style="--part: ${shares[i][j]}">${causal && j > i ? "−∞" : score}</span>`;
   const name = (/** @type {number} */ i) => (i === word ? html`<strong>▸ ${NAMES[i]}</strong>` : NAMES[i]);
-  return table("Scores: the row asks, the column is looked at", ["asks", ...NAMES], scores.map((row, i) => [name(i), ...row.map((score, j) => cell(score, i, j))]));
+  return table("Dot products: the row asks, the column is looked at", ["asks", ...NAMES], scores.map((row, i) => [name(i), ...row.map((score, j) => cell(score, i, j))]));
 }
 
 /** What the chosen word asks for, against what each word offers. @param {S} state @param {ReturnType<typeof worked>} now */
 function detail({ causal, times }, { word, scores, row }) {
-  const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4`;
+  const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4<br>= score`;
   const line = (/** @type {string} */ name, /** @type {number} */ i) => {
     const score = causal && i > word ? -Infinity : scores[word][i];
     return [name, ...OFFERS[i], shown(score), shown(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
   };
-  return table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "score", factor, "share"], [
+  return table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "q · k", factor, "share"], [
     [html`<strong>▸ asks</strong>`, ...ASKS[word], "", "", ""],
     ...NAMES.map(line),
   ]);

@@ -10,7 +10,6 @@ from tests.docs.quantities import NUMBER, known
 
 PLAIN = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 BESIDE = {
-    "cards",
     "kitchen",
     "does-it-fit",
 }  # tests of their chapters compute them

@@ -21,6 +21,7 @@ from tests.site.conftest import awaits
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
+NOTE = "notes/three-matmuls/"
 LIBRARY = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.py")))
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
 
@@ -289,7 +290,8 @@ def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_en
     tested = BeautifulSoup((copy.root / "site/tested/index.html").read_text(), "html.parser")
     assert "The GPU suite awaits its run" in tested.find(class_="hb-notice").get_text()
     chapter = BeautifulSoup((copy.root / "site" / CHAPTER / "index.html").read_text(), "html.parser")
-    cell = chapter.find(attrs={"data-quote": "scaling:measure"}).find_parent(class_="hb-run")
+    note = BeautifulSoup((copy.root / "site" / NOTE / "index.html").read_text(), "html.parser")
+    cell = note.find(attrs={"data-quote": "scaling:measure"}).find_parent(class_="hb-run")
     figure = chapter.find(id="figure-scaling")
     own = BeautifulSoup((copy.root / "site/snippets/scaling/index.html").read_text(), "html.parser")
     for place in (cell, figure, own.article):

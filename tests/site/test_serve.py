@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 
 from tests.site.conftest import Copy, awaits, command
 
-PAGE = "chapters/three-matmuls/"
+CHAPTER, NOTE = "chapters/three-matmuls/", "notes/three-matmuls/"
 READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
 
 
@@ -49,12 +49,12 @@ class Server:
         with urllib.request.urlopen(self.url + path, timeout=max(0.1, end - time.monotonic())) as answer:
             return answer.read().decode()
 
-    def shows(self, what) -> BeautifulSoup:
-        """The chapter's article as soon as ``what`` holds of it: asked again at each reload, as a browser does."""
+    def shows(self, what, page: str = NOTE) -> BeautifulSoup:
+        """A page's article as soon as ``what`` holds of it: asked again at each reload, as a browser does."""
         end = time.monotonic() + PATIENCE
         try:
             while True:
-                html = self.get(PAGE, end)
+                html = self.get(page, end)
                 article = BeautifulSoup(html, "html.parser").article
                 if what(article):
                     assert self.process.poll() is None, self.said()
@@ -131,11 +131,11 @@ def test_a_changed_figure_is_drawn_anew_and_a_changed_cell_marks_its_outputs(ser
         "snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)
     )
     with figure, cell:
-        marked = server.shows(
-            lambda article: stale(article, "scaling") and 'of a question"' in plot(article, "scaling")
-        )
+        marked = server.shows(lambda article: stale(article, "scaling"))
         assert outputs(marked, "scaling") == outputs(before, "scaling")
-        assert marked.find(id="figure-scaling").find(class_="hb-stale")
+        chapter = server.shows(lambda article: 'of a question"' in plot(article, "scaling"), CHAPTER)
+        assert chapter.find(id="figure-scaling").find(class_="hb-stale")
         assert "manual_seed(1)" in marked.find(attrs={"data-quote": "scaling:measure"}).get_text()
-    after = server.shows(lambda article: not stale(article, "scaling") and 'of a query"' in plot(article, "scaling"))
+    after = server.shows(lambda article: not stale(article, "scaling"))
     assert outputs(after, "scaling") == outputs(before, "scaling")
+    server.shows(lambda article: 'of a query"' in plot(article, "scaling"), CHAPTER)

@@ -2,8 +2,11 @@
 
 import pytest
 
+from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures.three_matmuls import scaling
+from scripts.figures.plot import where
+from scripts.figures.three_matmuls import first_rung, scaling
+from tests.scripts.figures.controls import choose, visible
 
 
 def test_scaling_draws_both_forms_of_three_quantities_on_logarithmic_axes():
@@ -26,3 +29,24 @@ def test_scaling_measured_what_the_chapter_proves():
     assert last["largest_raw"] > 90 > 20 > last["largest"]
     assert last["gradient_raw"] < 1e-20 < last["gradient"]
     assert last["gradient"] > first["gradient"] / 2 / last["d"] ** 0.5  # it falls as the root of d
+
+
+@pytest.mark.parametrize("n", [512, 1024, 2048, 4096, 8192, 16384])
+def test_the_ladder_has_the_times_of_the_record_and_the_limit_by_arithmetic_or_by_bytes(n):
+    figure = first_rung.figure()
+    choose(figure, "Words N", str(n))
+    measured, reckoned = visible(figure)
+    (limit,) = reckoned.x
+    rows = where(records.table("prefill_speed", "forward_128"), n=n, causal=False)
+    times = {row["form"]: row["median"] for row in rows}
+    fused = min(times[name] for name in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient"))  # math is not fused
+    assert dict(zip(measured.y, measured.x, strict=True)) == {
+        "three lines": times["attention"],
+        "PyTorch, fused": fused,
+    }
+    words, d, heads = 16384, 128, 16
+    by_arithmetic = 4 * words * n * d * heads / H100["bf16 peak"].value
+    by_bytes = 4 * words * d * heads * 2 / H100["hbm bandwidth"].value
+    assert limit == pytest.approx(1e3 * max(by_arithmetic, by_bytes))
+    assert limit < fused < 2 * limit < 8 * limit < times["attention"]  # as the alternative tells
+    assert measured.text[0] == f"{times['attention']:.3g} ms, {100 * limit / times['attention']:.3g} %"
