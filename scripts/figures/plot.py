@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from kernels.bench.cost import attainable
+from kernels.bench.cost import attainable, attention_flops, qkvo_bytes
 from kernels.bench.hardware import H100
 
 COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
@@ -150,3 +150,51 @@ def roofline(
     which = list(range(len(roofs), len(fig.data)))
     moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, which] for label, at in places.items()}
     return page(fig, Frame(height=420, top=40), menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)
+
+
+class Rung(NamedTuple):
+    """One line of a ladder: what it is called, its milliseconds, and whether these were measured or only reckoned."""
+
+    name: str
+    time: float
+    measured: bool = True
+
+
+def limit(n: int, head_dim: int, heads: int, batch: int) -> Rung:
+    """What no form of attention can beat on an H100 in 16 bits: its arithmetic, or the least that it must move."""
+    flops = attention_flops(n, head_dim, heads, batch)
+    intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
+    speed = attainable(intensity, H100["bf16 peak"].value, H100["hbm bandwidth"].value)
+    return Rung("the limit", 1e3 * flops / speed, measured=False)
+
+
+def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -> go.Figure:
+    """Rungs from the slowest down to the limit, which is the last, each with its part of the limit.
+
+    ``choices``: label in the menu called ``name`` -> rungs, of the same names in the same order
+    """
+    fig, of_traces = go.Figure(), []
+    looks = {True: Look("measured", "accent", symbol="circle"), False: Look("reckoned", "key", symbol="circle-open")}
+    for choice, rungs in choices.items():
+        least = rungs[-1].time
+        for measured, look in looks.items():
+            own = [rung for rung in rungs if rung.measured == measured]
+            parts = [f"{100 * least / rung.time:.3g} %" for rung in own]
+            fig.add_scatter(
+                x=[rung.time for rung in own],
+                y=[rung.name for rung in own],
+                text=[f"{rung.time:.3g} ms, {part}" for rung, part in zip(own, parts, strict=True)],
+                textposition="top center",
+                cliponaxis=False,
+                customdata=parts,
+                **look.scatter("%{y}, %{name}: %{x:.3g} ms, %{customdata} of the limit", "markers+text", size=11),
+            )
+            of_traces.append(choice)
+    names = [rung.name for rung in choices[shown]]
+    return page(
+        fig,
+        Frame(height=90 + 50 * len(names), left=105, right=20, top=45),
+        switch(fig, name, of_traces, shown),
+        xaxis=xaxis,
+        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.6, -0.8]},
+    )
