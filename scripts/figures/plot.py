@@ -193,7 +193,7 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -
     names = [rung.name for rung in choices[shown]]
     return page(
         fig,
-        Frame(height=90 + 50 * len(names), left=105, right=20, top=45),
+        Frame(height=90 + 44 * len(names), left=105, right=20, top=45),
         switch(fig, name, of_traces, shown),
         xaxis=xaxis,
         yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.6, -0.8]},
