@@ -32,8 +32,8 @@ class AttentionHead(nn.Module):
     ) -> Tensor:
         """x: [batch, sequence, width].
 
-        attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part; a mask of
-        padding is [batch, 1, sequence].  A token that sees nothing gets 0.
+        attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part;
+        a mask of padding is [batch, 1, sequence].  A token that sees nothing gets 0.
         """
         check_tokens(x, self.query.in_features)
         q = self.query(x)  # what I look for              [batch, sequence, head_dim]
@@ -94,21 +94,21 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """x: [batch, sequence, width].
 
-        attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part; a
-        mask of padding is [batch, 1, 1, sequence].  A head in which a token sees nothing gives
-        it 0, before the output projection.
+        attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes
+        part; a mask of padding is [batch, 1, 1, sequence].  A head in which a token sees
+        nothing gives it 0, before the output projection.
         """
         check_tokens(x, self.output.in_features)
-        q = self.split(self.query(x))  #                    [batch, heads, sequence, head_dim]
-        k = self.split(self.key(x))  #                      [batch, heads, sequence, head_dim]
-        v = self.split(self.value(x))  #                    [batch, heads, sequence, head_dim]
-        # one blend of the values a token and head          [batch, heads, sequence, head_dim]
+        q = self.split(self.query(x))  #           [batch, heads, sequence, head_dim]
+        k = self.split(self.key(x))  #             [batch, heads, sequence, head_dim]
+        v = self.split(self.value(x))  #           [batch, heads, sequence, head_dim]
+        # one blend of the values a token and head [batch, heads, sequence, head_dim]
         blends = attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
-        side_by_side = blends.transpose(1, 2)  #            [batch, sequence, heads, head_dim]
+        side_by_side = blends.transpose(1, 2)  #   [batch, sequence, heads, head_dim]
         # transpose moved no number; contiguous writes them in the new order, heads of one
         # token together, so that they can be viewed as one row of it
         together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, width]
-        return self.output(together)  #                     [batch, sequence, width]
+        return self.output(together)  #            [batch, sequence, width]
 
     def split(self, x: Tensor) -> Tensor:
         """[batch, sequence, width] seen as [batch, heads, sequence, head_dim]: a view."""

@@ -53,7 +53,7 @@ def attention(
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Each row as shares of 1, 0 where ``mask`` is False; a row without any True is all 0."""
+    """Each row as shares of 1, 0 where ``mask`` is False; all 0 without any True."""
     if mask is None:
         return scores.softmax(-1)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0)

@@ -2,8 +2,9 @@
 
 from math import exp, log2, sqrt
 
+from kernels.bench.cost import attention_flops
 from scripts import records
-from tests.claims.rows import row, rows
+from tests.claims.rows import chip, row, rows
 
 HEADS = 8
 FORMS = ("loop", "at_once")
@@ -91,10 +92,43 @@ def the_loop_takes_five_times_as_long():
     assert 6 < _counted("loop", "all") / _counted("at_once", "all") < 7
 
 
+def the_gpu_idles_for_seven_eighths():
+    """On the short input the loop's replay takes an eighth of its time, to 5 %: the other seven are idle."""
+    loop, _ = _times(SHORT)
+    assert abs(8 * loop["replayed"] / loop["wall"] - 1) < 0.05
+
+
+def bare_launches_take_less_than_a_third(count, time):
+    """As many of the smallest launches as the loop has take so many ms, less than a third of its time.
+
+    In words: smallest, less, third.
+    """
+    assert count == _counted("loop", "all")
+    bare = 1e-3 * float(count) * row("kernel_launches", "one_launch", side="host")["median"]
+    assert round(bare, 2) == float(time) and 1 / 4 < bare / _times(SHORT)[0]["wall"] < 1 / 3
+
+
+def _best_share(n, batch, width=512):
+    """What part of the least time that the chip needs, of the time that the best form takes."""
+    flops = 4 * 2 * batch * n * width**2 + attention_flops(n, width // HEADS, HEADS, batch)
+    moved = 2 * (2 * batch * n * width + 4 * width**2)
+    least = 1e3 * max(flops / chip("bf16 peak"), moved / chip("hbm bandwidth"))
+    return least / min(each[how] for each in _times(n) for how in ("wall", "replayed"))
+
+
+def even_the_best_is_far_from_the_limit(long, short):
+    """The best of both forms, replayed or not, reaches so many percent of the limit.
+
+    In words: long, best, only, short.
+    """
+    assert round(100 * _best_share(LONG, batch=8)) == long
+    assert round(100 * _best_share(SHORT, batch=1)) == short
+
+
 def the_long_loop_takes_an_eighth_longer():
     """On the long input the loop takes an eighth longer, to a seventh of that, with 5 to 5.5 times the launches.
 
-    In words: eighth, longer, many; eighth, slower, long; long, eighth, longer.
+    In words: only, eighth, longer, many; eighth, slower, long; long, eighth, longer.
     """
     loop, at_once = _times(LONG)
     assert abs(log2(8 * (loop["wall"] / at_once["wall"] - 1))) < 0.2
