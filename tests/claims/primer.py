@@ -2,7 +2,7 @@
 
 from kernels.bench import repeated_read
 from scripts.records import ROOT
-from tests.claims.rows import chip, row, rounded
+from tests.claims.rows import chip, rounded, row
 
 EDGE_FROM_HBM = 96 / 2 * chip("hbm bandwidth")  # FLOP/s, of a matmul whose tiles have an edge of 96 and come from HBM
 

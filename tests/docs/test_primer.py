@@ -37,7 +37,8 @@ def test_the_drawn_gpu_is_to_scale(l2):
     branch = next(rect for rect in drawing.iter() if rect.get("data-branch"))
     assert float(branch.get("height")) == pipes["shared memory"]
     stores = {rect.get("data-store"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-store")}
-    assert stores["shared memory"] / sum(stores.values()) == pytest.approx(chip("shared memory per SM") / STORE, rel=0.002)
+    shared = stores["shared memory"] / sum(stores.values())
+    assert shared == pytest.approx(chip("shared memory per SM") / STORE, rel=0.002)
     groups = {group.get("data-what"): list(group) for group in drawing.iter() if group.get("data-what")}
     assert len(groups["sms"]) == SMS and len(groups["warps"]) % 32 == 0
 
