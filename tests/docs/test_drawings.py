@@ -27,7 +27,7 @@ def numbers(text):
 
 
 def labels(drawing):
-    return re.sub(r"\bB a clock", "bytes a clock", drawn(drawing))
+    return re.sub(r"\bB per clock", "bytes per clock", drawn(drawing))
 
 
 def computed(page):

@@ -44,16 +44,16 @@ def test_each_number_was_fetched_by_the_tiles_in_its_row_or_column(pieces):
         assert found["numbers"] == size * (sum(rows) + sum(columns))
 
 
-def test_the_reader_doubles_the_edge_and_halves_what_is_fetched(open_piece):
+def test_the_reader_takes_larger_tiles_and_less_is_fetched(open_piece):
     piece = open_piece("tile")
     told = piece.locator(".hb-live__told")
     step = piece.get_by_role("button", name="Step", exact=True)
-    assert "in the end it will be 64" in told.inner_text()
-    for _ in range(3):
+    assert "in the end it will be 216" in told.inner_text()
+    for _ in range(8):
         step.click()
-    assert "fetched 2 times, 64 fetches for 128 FLOP" in told.inner_text()
+    assert "fetched 3 times, 216 fetches for 432 FLOP" in told.inner_text()
     piece.get_by_role("slider", name="Edge").press("End")
-    assert "fetched 1 time, 32 fetches for 128 FLOP" in told.inner_text()
+    assert "fetched 1 time, 72 fetches for 432 FLOP" in told.inner_text()
     piece.get_by_role("slider", name="Edge").press("Home")
-    assert "in the end it will be 128" in told.inner_text()
-    assert piece.locator("tbody tr").first.locator("td").all_inner_texts() == ["128", "64", "32"]
+    assert "in the end it will be 432" in told.inner_text()
+    assert piece.locator("tbody tr").first.locator("td").all_inner_texts() == ["432", "216", "144", "72"]
