@@ -43,7 +43,7 @@ function star(half) {
 function drawing(state) {
   const { shape, memory, step, now, burst, row, square } = worked(state);
   const { squares, output } = STEPS[step];
-  const unit = Math.min(150 / Math.sqrt(memory), 130 / Math.sqrt(square)); // length for the root of a byte
+  const unit = Math.min(150 / Math.sqrt(memory), (burst ? 130 : 150) / Math.sqrt(square)); // length for the root of a byte
   const side = Math.max(1.5, unit * Math.sqrt(square));
   const width = Math.max(1, (side * shape.dim) / shape.n);
   const card = unit * Math.sqrt(memory);

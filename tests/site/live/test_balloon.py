@@ -1,6 +1,7 @@
 """What the balloon holds is ``kernels.bench.cost``'s count, step by step; the reader makes it burst."""
 
 import random
+import re
 from functools import cache
 
 from kernels.bench import cost
@@ -64,6 +65,17 @@ def test_just_full_is_not_burst(pieces):
     shape = {"n": 8, "dim": 2, "bytes": 4}
     (peak,) = pieces.calls(MODEL, "held", [[shape, PEAK]])
     assert pieces.calls(MODEL, "last", [[shape, peak], [shape, peak - 1]]) == [STEPS[-1], PEAK]
+
+
+def test_more_words_leave_a_row_as_wide_as_it_was_until_the_card_bursts(pieces):
+    """The scale is that of the card: Q only gets taller, and the dashed square stays."""
+    stills = [pieces.still("balloon", {"words": str(round(2 ** (power / 4)))}) for power in range(32, 52)]
+    whole = [still for still in stills if "it bursts" not in still]
+    rows = [re.search(r'class="moves query fill[^>]*? width="?([\d.]+)"? height="?([\d.]+)', still) for still in whole]
+    cards = {re.search(r'stroke-dasharray[^>]*? width="?([\d.]+)', still)[1] for still in whole}
+    heights = [float(row[2]) for row in rows]
+    assert 10 < len(whole) < len(stills) and len(cards) == 1
+    assert len({round(float(row[1]), 9) for row in rows}) == 1 and heights == sorted(set(heights))
 
 
 def test_the_reader_bursts_it_and_makes_it_fit(open_piece):
