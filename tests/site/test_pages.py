@@ -171,7 +171,7 @@ def check_suite(article, suite: records.Outcome) -> None:
     for path, (first, *_) in zip(suite.files, rows, strict=False):
         assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
     reasons = [reason for file in suite.files.values() for reason in file["skipped"]]
-    assert [item.get_text().partition(": ")[2] for item in table.parent.select("li")] == reasons
+    assert [item.get_text().partition(": ")[2] for item in table.find_parent(class_="hb-suite").select("li")] == reasons
     line = table.find_parent(class_="hb-suite").find(class_="hb-provenance")
     assert says_where_and_when(line, "The GPU suite", suite.provenance)
 

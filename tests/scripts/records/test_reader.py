@@ -94,9 +94,9 @@ def test_all_faults_are_told_at_once(house):
         house.pretend(name)
         house.edit(f"snippets/chapter/{name}.py", 'tags=["', 'tags=["the-')
     faults = house.reader().faults()
-    assert list(faults) == ["chain", "child", "kernel", "table", records.TESTS]
+    assert list(faults) == ["chain", "child", "kernel", "table", records.TESTS, records.RANDOM_CASES]
     stale, missing = records.Stale, records.Missing
-    assert [type(fault) for fault in faults.values()] == [stale, missing, stale, missing, missing]
+    assert [type(fault) for fault in faults.values()] == [stale, missing, stale, missing, missing, missing]
 
 
 def test_a_stale_record_can_be_looked_at_with_what_is_wrong(house):
