@@ -107,6 +107,7 @@ def gradient_budget_used(
     truths = gradients(exact, *(x.double() for x in (q, k, v, dout)))
     actual = gradients(partial(attention, **options), q, k, v, dout)
     sizes = squares.out(), *squares.gradients()
+    sizes = [size.maximum(truth.abs().amax(-1, keepdim=True)) for size, truth in zip(sizes, truths, strict=True)]
     # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
     roundings = squares.out(squares.rounding), *squares.gradients(2 * squares.rounding)
     # A 16-bit kernel rounds weights and gradients of scores before the matmul; torch on a CPU keeps them in FP32.
@@ -210,8 +211,12 @@ class Squares:
     the smallest normal number is known no better than that number.
 
     A score is known to 2⁻²³ of itself and of its sum's terms in FP32 at best, of which d added one after the other make
-    about √d/3 times more: its share's relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What
-    this does is a size too, each term times its rounding.
+    about √d/3 times more, and so do a tensor core's few sums, since it cuts off what it does not keep: its share's
+    relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What this does is a size too, each term
+    times its rounding.
+
+    A row's rowsum(dout∘out) is one number, so that its error goes into all gradients of the row's scores alike and
+    meets the sum of the keys, by their shares, in the gradient of the query.
     """
 
     def __init__(self, q, k, v, mask, scale, dout=None):
@@ -225,10 +230,10 @@ class Squares:
         shares = weights(q.double(), k.double(), attn_mask=mask, scale=scale, **gqa)
         self.shares = shares.square() + self.floor
         self.output = self.shares @ self.v + (shares @ v.double().repeat_interleave(self.group, 1)).square()
+        self.blend_of_keys = (shares @ k.double().repeat_interleave(self.group, 1)).square()
         one_after_the_other = max(1, q.shape[-1] / 8)
-        scores = _scores(q.double(), k.double(), scale).square()
-        scores = scores + one_after_the_other * self.scale**2 * (self.q @ self.k.mT)
-        scores = (scores * mask).sqrt()
+        scores = _scores(q.double(), k.double(), scale).square() + self.scale**2 * (self.q @ self.k.mT)
+        scores = (one_after_the_other * scores * mask).sqrt()
         worst_score = scores.amax(-1, keepdim=True) if k.shape[-2] else scores.sum(-1, keepdim=True)
         self.rounding = torch.finfo(torch.float32).eps * worst_score
 
@@ -242,7 +247,7 @@ class Squares:
         dshares = self.dout @ self.v.mT
         delta = (self.dout * self.output).sum(-1, keepdim=True)
         dscores = (self.shares * (dshares + delta) + self.floor) * times
-        dq = self.scale**2 * (dscores @ self.k)
+        dq = self.scale**2 * (dscores @ self.k + delta * times * self.blend_of_keys)
         dk = self.scale**2 * (dscores.mT @ self.q)
         dv = (self.shares * times).mT @ self.dout
         dk, dv = (x.unflatten(1, (-1, self.group)).sum(2) for x in (dk, dv))

@@ -98,12 +98,29 @@ def inputs(settings: dict, generator: torch.Generator) -> list[Tensor | None]:
     q, k = q * sizes(generator, each, 0.03, 3), k * sizes(generator, each, 0.3, 1)
     v = (v + normal(generator, each, key_heads, 1, 1)) * sizes(generator, each, 1e-3, 100)
     dout = dout * sizes(generator, each, 0.01, 10)
+    if settings["dtype"] == "float16":
+        dout = dout * within_fp16(settings, q, k, v, dout)
     dtype = getattr(torch, settings["dtype"])
     lengths = None
     if settings["lengths"]:
         lengths = torch.randint(-1, seq_k + 2, (cases, 4), generator=generator, device=DEVICE)
         lengths = lengths.to(getattr(torch, settings["lengths"]))
     return [x.to(dtype) for x in (q, k, v, dout)] + [lengths]
+
+
+def within_fp16(settings: dict, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> Tensor:
+    """What makes each case's dout so small, if it is not, that gradients fit into FP16, [each, 1, 1, 1]: beyond that
+    PyTorch's own are not finite, so that there is nothing to judge by."""
+    scale = settings["head_dim"] ** -0.5 if settings["scale"] is None else abs(settings["scale"])
+    rows = settings["group"] * settings["seq_q"]
+
+    def largest(x: Tensor) -> Tensor:
+        return x.flatten(1).amax(1)
+
+    of_scores = 2 * largest(dout.norm(dim=-1)) * largest(v.norm(dim=-1))
+    of_queries, of_keys = of_scores * scale * largest(k.abs()), of_scores * scale * largest(q.abs()) * rows**0.5
+    worst = torch.stack([of_scores, of_queries, of_keys, largest(dout.abs()) * rows**0.5]).amax(0)
+    return (2.0**13 / worst.clamp(min=1e-30)).clamp(max=1)[:, None, None, None]
 
 
 def options_of(settings: dict) -> dict:

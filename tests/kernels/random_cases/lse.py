@@ -23,7 +23,7 @@ def lse_used(lse: Tensor, q: Tensor, k: Tensor, *, scale: float | None = None, *
     empty, lse = truth == -torch.inf, lse[..., None]
     if (lse[empty] != -torch.inf).any():
         return math.inf
-    squares = max(1, q.shape[-1] / 8) * scale**2 * (q.double().square() @ k.double().square().mT) + scores.square()
+    squares = max(1, q.shape[-1] / 8) * (scale**2 * (q.double().square() @ k.double().square().mT) + scores.square())
     worst_score = squares.masked_fill(~mask, 0).amax(-1, keepdim=True).sqrt()
     rounding = torch.finfo(torch.float32).eps * (worst_score + 2 + truth.abs())
     lse, baseline, truth, rounding = (x.masked_fill(empty, 0) for x in (lse, baseline, truth, rounding))
