@@ -233,9 +233,10 @@ class Visit:
             tabs[width] = self.tab("light", width)
         return self.go(tabs[width], path)
 
-    def tab(self, scheme: str, width: int) -> Page:
+    def tab(self, scheme: str, width: int, touch: bool = False) -> Page:
         chromium, url = self.chromium, self.url
-        context = chromium.running.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        size = {"width": width, "height": 900}
+        context = chromium.running.new_context(viewport=size, color_scheme=scheme, has_touch=touch)
         page = context.new_page()
         page.on(
             "console",
