@@ -8,12 +8,14 @@ from scripts.figures import plot
 ALT = (
     "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
     "infinite, for four types. The bar of the sixteen-bit type FP is by far the shortest; those of BF and of "
-    "single precision nearly agree; that of double precision leaves the chart on both sides. A menu chooses how many "
-    "keys share the score: the more there are, the sooner each bar ends. Two more bars show random dot products: as "
-    "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
+    "single precision nearly agree; that of double precision leaves the chart on both sides, where arrowheads stand. A "
+    "menu chooses how many keys share the score: the more there are, the sooner each bar ends. Two more bars show "
+    "random dot products: as they are they leave the shortest bar on both sides, divided by the root of the head "
+    "dimension they lie inside it."
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
-EDGE = 125  # where the axis ends
+EDGE = 125  # where the axis ends, and a bar that goes on has an arrowhead
+HEAD = 7  # how long an arrowhead is, in scores
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 
@@ -25,11 +27,11 @@ def figure() -> go.Figure:
     reach = [SPREADS * spread[column] for column in DOTS.values()]
 
     def change(keys: int) -> dict[str, list[list]]:
-        """Where the bars end, and the labels there; those beyond the edge stand at the edge."""
+        """Where the bars end, and the labels there; those beyond the edge stand behind the arrowhead."""
         ends = {kind: highest[kind, keys] for kind in gone}
         lengths = [ends[kind] - gone[kind] for kind in gone]
         return {
-            "x": [lengths, [min(end, EDGE) for end in ends.values()]],
+            "x": [lengths, [end if end < EDGE else EDGE + HEAD for end in ends.values()]],
             "text": [[f"{end:.2f}" for end in ends.values()], [f" {end:.1f}" for end in ends.values()]],
         }
 
@@ -55,9 +57,13 @@ def figure() -> go.Figure:
         hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
     )
     plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
+    beyond = [kind for kind in gone if gone[kind] < -EDGE]
+    for symbol, side in (("triangle-left", -EDGE - HEAD / 2), ("triangle-right", EDGE + HEAD / 2)):
+        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "query"}, "cliponaxis": False}
+        fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **look)
     return plot.page(
         fig,
-        plot.Frame(height=340, left=90, right=45),
+        plot.Frame(height=300, left=100, right=60),
         plot.menu("Keys that share the score", choices, "1"),
         legend=None,
         bargap=0.35,
