@@ -1,4 +1,4 @@
-"""The ladder before the trick is put to use: four rungs at one N, what the square alone costs one of them, the limit."""
+"""The ladder before the trick is put to use: four rungs at one N, what the bytes of one of them cost, the limit."""
 
 import plotly.graph_objects as go
 
@@ -14,7 +14,11 @@ ALT = (
     "take more than ten times as long as those that write the square, and the bytes of the three kernels alone take "
     "several times as long as the limit. A menu chooses the head dimension."
 )
-RUNGS = {"one_key_attention": "one key", "key_blocks_attention": "key blocks", "three_kernel_attention": "three kernels"}
+RUNGS = {
+    "one_key_attention": "one key",
+    "key_blocks_attention": "key blocks",
+    "three_kernel_attention": "three kernels",
+}
 HEAD_DIMS = (64, 128, 256)
 WIDTH, TOKENS, N = 2048, 16384, 512  # numbers a word, words, and words a sentence: where the record has every rung
 

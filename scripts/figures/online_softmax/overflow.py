@@ -14,8 +14,7 @@ ALT = (
     "dimension they lie inside it."
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
-EDGE = 125  # where the axis ends, and a bar that goes on has an arrowhead
-HEAD = 7  # how long an arrowhead is, in scores
+EDGE, HEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 
@@ -27,13 +26,12 @@ def figure() -> go.Figure:
     reach = [SPREADS * spread[column] for column in DOTS.values()]
 
     def change(keys: int) -> dict[str, list[list]]:
-        """Where the bars end, and the labels there; those beyond the edge stand behind the arrowhead."""
+        """Where the bars end, and the labels there; of those beyond the edge the label stands behind an arrowhead."""
         ends = {kind: highest[kind, keys] for kind in gone}
-        lengths = [ends[kind] - gone[kind] for kind in gone]
-        return {
-            "x": [lengths, [end if end < EDGE else EDGE + HEAD for end in ends.values()]],
-            "text": [[f"{end:.2f}" for end in ends.values()], [f" {end:.1f}" for end in ends.values()]],
-        }
+        lengths = [min(end, EDGE) - max(gone[kind], -EDGE) for kind, end in ends.items()]
+        places = [end if end < EDGE else EDGE + HEAD for end in ends.values()]
+        whole = [f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()]
+        return {"x": [lengths, places], "text": [whole, [f" {end:.1f}" for end in ends.values()]]}
 
     choices = {f"{keys:,}": [change(keys), [0, 2]] for keys in sorted({row["keys"] for row in sums})}
     first = choices["1"][0]
@@ -41,12 +39,12 @@ def figure() -> go.Figure:
     fig.add_bar(
         orientation="h",
         y=list(gone),
-        base=list(gone.values()),
+        base=[max(start, -EDGE) for start in gone.values()],
         x=first["x"][0],
         text=first["text"][0],
         textposition="none",
         meta={"role": "query"},
-        hovertemplate="%{y}: from %{base:.1f} to %{text}<extra></extra>",
+        hovertemplate="%{y}: %{text}<extra></extra>",
     )
     fig.add_bar(
         orientation="h",
@@ -58,8 +56,8 @@ def figure() -> go.Figure:
     )
     plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
     beyond = [kind for kind in gone if gone[kind] < -EDGE]
-    for symbol, side in (("triangle-left", -EDGE - HEAD / 2), ("triangle-right", EDGE + HEAD / 2)):
-        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "query"}, "cliponaxis": False}
+    for symbol, side in (("triangle-left", -EDGE - HEAD / 3), ("triangle-right", EDGE + HEAD / 3)):
+        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "query"}}
         fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **look)
     return plot.page(
         fig,
@@ -69,6 +67,6 @@ def figure() -> go.Figure:
         bargap=0.35,
         barmode="overlay",
         showlegend=False,
-        xaxis={"title": "score", "range": [-EDGE, EDGE], "tickvals": [-100, -50, 0, 50, 100]},
+        xaxis={"title": "score", "range": [-EDGE - HEAD, EDGE + HEAD], "tickvals": [-100, -50, 0, 50, 100]},
         yaxis={"autorange": "reversed"},
     )

@@ -17,12 +17,16 @@ def test_the_bars_end_where_each_type_does(keys):
     gone = {row["type"]: row["gone"] for row in records.table("overflow", "where")}
     choose(figure, "Keys that share the score", f"{keys:,}")
     bars, _, labels, *arrowheads = figure.data
-    for kind, start, length, text in zip(bars.y, bars.base, bars.x, labels.text, strict=True):
+    edge, beyond = overflow.EDGE, []
+    rows = zip(bars.y, bars.base, bars.x, bars.text, labels.text, strict=True)
+    for kind, start, length, hover, text in rows:
         (row,) = where(records.table("overflow", "sums"), type=kind, keys=keys)
-        assert start == gone[kind] and isclose(start + length, row["highest"]) and text == f" {row['highest']:.1f}"
-    for at, head in zip((-overflow.EDGE, overflow.EDGE), arrowheads, strict=True):  # where a bar leaves the chart
-        assert list(head.y) == ["FP64"] and list(figure.layout.xaxis.range) == [-overflow.EDGE, overflow.EDGE]
-        assert abs(head.x[0]) > abs(at) and head.x[0] * at > 0
+        assert hover == f"from {gone[kind]:.1f} to {row['highest']:.2f}" and text == f" {row['highest']:.1f}"
+        assert start == max(gone[kind], -edge) and isclose(start + length, min(row["highest"], edge))
+        assert (gone[kind] < -edge) == (row["highest"] > edge)
+        beyond += [kind] if row["highest"] > edge else []
+    for head, sign in zip(arrowheads, (-1, 1), strict=True):  # where a bar is cut
+        assert list(head.y) == beyond == ["FP64"] and edge < sign * head.x[0] < figure.layout.xaxis.range[1]
 
 
 def test_random_dot_products_reach_three_spreads_to_either_side():
@@ -54,7 +58,11 @@ def test_the_ladder_has_the_times_of_the_record_the_bytes_of_three_kernels_and_t
     measured, reckoned = visible(figure)
     rows = where(records.table("prefill_speed", f"forward_{head_dim}"), n=512, causal=False)
     times = {row["form"]: row["median"] for row in rows}
-    names = {"one key": "one_key_attention", "key blocks": "key_blocks_attention", "three kernels": "three_kernel_attention"}
+    names = {
+        "one key": "one_key_attention",
+        "key blocks": "key_blocks_attention",
+        "three kernels": "three_kernel_attention",
+    }
     names["three lines"] = "attention"
     assert dict(zip(measured.y, measured.x, strict=True)) == {name: times[form] for name, form in names.items()}
     squares, row_of_words = 32 * 2048 // head_dim * 512**2 * 4, 16384 * 2048 * 2  # bytes of all squares; of Q, say
