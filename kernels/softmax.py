@@ -26,17 +26,17 @@ from kernels.checks import check_kernel, check_no_gradient
 
 
 def naive_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis as the formula has it, wrong on purpose for large scores.
+    """Softmax along the last axis as the formula has it: wrong for large scores.
 
-    exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.  Nothing
-    crashes.
+    exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.
+    Nothing crashes.
     """
     exponentials = scores.exp()
     return exponentials / exponentials.sum(-1, keepdim=True)
 
 
 def safe_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis, the maximum subtracted first: no overflow, the same shares.
+    """Softmax along the last axis, the maximum subtracted first: no overflow.
 
     A row of nothing but -inf has no shares: NaN here; the kernel below says 0.
     """
@@ -71,7 +71,7 @@ class OnlineSoftmax(NamedTuple):
         )
 
     def merge(self, other: OnlineSoftmax) -> OnlineSoftmax:
-        """The state of both parts of a row.  Rescaling by ``exp(old - new)`` is the trick."""
+        """The state of both parts; rescaling by ``exp(old - new)`` is the trick."""
         new_max = torch.maximum(self.running_max, other.running_max)
         return OnlineSoftmax(
             new_max,
@@ -86,7 +86,7 @@ class OnlineSoftmax(NamedTuple):
 
 
 def exp_below(score: Tensor, maximum: Tensor) -> Tensor:
-    """``exp(score - maximum)``, and 0 where both are -inf: (-inf) - (-inf) would be NaN."""
+    """``exp(score - maximum)``, and 0 where both are -inf, whose difference is NaN."""
     return torch.where(score == -torch.inf, 0.0, (score - maximum).exp())
 
 
@@ -121,13 +121,13 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
 
 @triton.jit
 def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.constexpr):
-    """One row: read once for the state, once more for the weights.  Strides in elements."""
+    """One row, read for its state and again for its shares.  Strides in elements."""
     row = tl.program_id(0).to(tl.int64)  # rows · columns may pass 2**31
     row_scores = scores + row * row_stride
     running_max = -float("inf")
     running_sum = 0.0
 
-    # First reading: the state.                                                reads N
+    # First reading: the state.                                     reads N
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK).to(tl.int64)
         block = tl.load(
@@ -140,7 +140,7 @@ def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.co
         )
         running_max = new_max
 
-    # Second reading: the weights.                                             reads N, writes N
+    # Second reading: the shares, called weights.                   reads N, writes N
     safe_max = tl.where(running_max == -float("inf"), 0.0, running_max)
     safe_sum = tl.where(running_sum == 0.0, 1.0, running_sum)
     for start in range(0, columns, BLOCK):
@@ -150,5 +150,7 @@ def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.co
         ).to(tl.float32)
         weights = tl.exp(block - safe_max) / safe_sum
         tl.store(
-            out + row * columns + column, weights.to(out.dtype.element_ty), column < columns
+            out + row * columns + column,
+            weights.to(out.dtype.element_ty),
+            column < columns,
         )

@@ -108,7 +108,7 @@ function view(state, set) {
 /** @param {S} state */
 function told(state) {
   const [now, before] = [states(state, state.step), states(state, state.step - 1)];
-  if (state.step <= 0) return "Nothing has been read. Values are 10 in the first half of the row and 0 in the second, so the output says how much of the weight lies in front.";
+  if (state.step <= 0) return "Nothing has been read. Values are 10 in the first half of the row and 0 in the second, so the output says what part of the shares lies in front.";
   const [all, right] = [now, states(state, state.step, false)].map(mergeAll);
   const wrong = Math.abs(all.sum - right.sum) > 1e-9 * right.sum;
   if (now.length > 1) {

@@ -1,9 +1,9 @@
 """What chapter 7 and its sheet claim in words."""
 
-from math import ceil, exp
+from math import ceil, exp, isfinite
 
-from kernels.bench.cost import mb, square_bytes
-from tests.claims.rows import close, row, rows
+from kernels.bench.cost import attention_flops, mb, qkvo_bytes, square_bytes, three_kernels_traffic
+from tests.claims.rows import chip, close, row, rows
 
 TYPES = ("FP16", "BF16", "FP32", "FP64")
 
@@ -43,12 +43,20 @@ def three_spreads_leave_fp16():
 def overflow_has_three_outcomes():
     """Of each type's three rows the first has shares above 0, the second two zeros, the third NaN and 0.
 
-    In words: each, not, all.
+    In words: each.
     """
     for kind in TYPES:
         fits, sum_is_inf, term_is_inf = [found["naive"] for found in rows("overflow", "shares", type=kind)]
         assert all(0 < float(share) < 1 for share in fits.split(", "))
         assert (sum_is_inf, term_is_inf) == ("0, 0", "nan, 0")
+
+
+def three_outcomes_in_each_type():
+    """In each type's second row both exponentials are finite, and both shares are 0. In words: each, not, all."""
+    overflow_has_three_outcomes()
+    for kind in TYPES:
+        _, second, _ = rows("overflow", "shares", type=kind)
+        assert all(isfinite(float(term)) for term in second["exponentials"].split(", ")) and second["naive"] == "0, 0"
 
 
 def swapping_changes_no_bit():
@@ -63,6 +71,11 @@ def a_quarter_differs():
     In words: quarter; quarter, differ.
     """
     assert 22.5 < row("softmax_order", "triples", compared="regrouped")["differ"] < 27.5
+
+
+def steps_of_the_last_bit(steps):
+    """By how many steps of the last bit two groupings differ at most. In words: most, last."""
+    assert row("softmax_order", "triples", compared="regrouped")["largest"] == steps
 
 
 def neither_grouping_is_right():
@@ -88,6 +101,13 @@ def the_maximum_moves_as_expected():
     for found in rows("softmax_order", "moves"):
         assert close(found["expected"], sum(1 / k for k in range(1, found["blocks"] + 1)), 1e-9)
         assert close(found["moved"], found["expected"], 0.03)
+
+
+def moves_of_128_blocks(moved, expected):
+    """How often a row of 128 blocks moves its maximum on average, and 1 + 1/2 + ... + 1/128, to the printed digit."""
+    found = row("softmax_order", "moves", blocks=128)
+    assert f"{found['moved']:.1f}" == str(moved)
+    assert f"{sum(1 / k for k in range(1, 129)):.1f}" == str(expected)
 
 
 def sorted_rows_rescale_always_or_never():
@@ -116,3 +136,23 @@ def errors_are_of_pytorchs_size():
     errors = [found for found in rows("online_softmax", "errors") if found["columns"] > 1]
     assert all(1 / 3 < found["kernel"] / found["torch"] < 3 for found in errors)
     assert {found["kernel"] > found["torch"] for found in errors} == {True, False}
+
+
+def _limit_and_bytes():
+    """Milliseconds at N = 512 and d = 128: the limit, and the bytes of the three kernels at the maker's bandwidth."""
+    sizes = 512, 128, 16, 32
+    limit = max(attention_flops(*sizes) / chip("bf16 peak"), qkvo_bytes(512, 128, 2, 16, 32) / chip("hbm bandwidth"))
+    moved = sum(step.read + step.written for step in three_kernels_traffic(512, 128, 2, 4, 16, 32))
+    return 1e3 * limit, 1e3 * moved / chip("hbm bandwidth")
+
+
+def three_kernels_reach(percent):
+    """What part of the limit the three kernels reach at N = 512 and d = 128, to the printed digit."""
+    found = row("prefill_speed", "forward_128", form="three_kernel_attention", n=512, causal=False)
+    assert f"{100 * _limit_and_bytes()[0] / found['median']:.1f}" == str(percent)
+
+
+def bytes_over_the_limit():
+    """The bytes of the three kernels alone take 11 times the limit, to a twentieth."""
+    limit, moved = _limit_and_bytes()
+    assert close(moved / limit, 11, 0.05)

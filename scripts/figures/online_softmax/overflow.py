@@ -8,12 +8,13 @@ from scripts.figures import plot
 ALT = (
     "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
     "infinite, for four types. The bar of the sixteen-bit type FP is by far the shortest; those of BF and of "
-    "single precision nearly agree; that of double precision leaves the chart on both sides. A menu chooses how many "
-    "keys share the score: the more there are, the sooner each bar ends. Two more bars show random dot products: as "
-    "they are they leave the shortest bar on both sides, divided by the root of the head dimension they lie inside it."
+    "single precision nearly agree; that of double precision leaves the chart on both sides, where arrowheads stand. A "
+    "menu chooses how many keys share the score: the more there are, the sooner each bar ends. Two more bars show "
+    "random dot products: as they are they leave the shortest bar on both sides, divided by the root of the head "
+    "dimension they lie inside it."
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
-EDGE = 125  # where the axis ends
+EDGE, HEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 
@@ -25,13 +26,12 @@ def figure() -> go.Figure:
     reach = [SPREADS * spread[column] for column in DOTS.values()]
 
     def change(keys: int) -> dict[str, list[list]]:
-        """Where the bars end, and the labels there; those beyond the edge stand at the edge."""
+        """Where the bars end, and the labels there; of those beyond the edge the label stands behind an arrowhead."""
         ends = {kind: highest[kind, keys] for kind in gone}
-        lengths = [ends[kind] - gone[kind] for kind in gone]
-        return {
-            "x": [lengths, [min(end, EDGE) for end in ends.values()]],
-            "text": [[f"{end:.2f}" for end in ends.values()], [f" {end:.1f}" for end in ends.values()]],
-        }
+        lengths = [min(end, EDGE) - max(gone[kind], -EDGE) for kind, end in ends.items()]
+        places = [end if end < EDGE else EDGE + HEAD for end in ends.values()]
+        whole = [f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()]
+        return {"x": [lengths, places], "text": [whole, [f" {end:.1f}" for end in ends.values()]]}
 
     choices = {f"{keys:,}": [change(keys), [0, 2]] for keys in sorted({row["keys"] for row in sums})}
     first = choices["1"][0]
@@ -39,12 +39,12 @@ def figure() -> go.Figure:
     fig.add_bar(
         orientation="h",
         y=list(gone),
-        base=list(gone.values()),
+        base=[max(start, -EDGE) for start in gone.values()],
         x=first["x"][0],
         text=first["text"][0],
         textposition="none",
         meta={"role": "query"},
-        hovertemplate="%{y}: from %{base:.1f} to %{text}<extra></extra>",
+        hovertemplate="%{y}: %{text}<extra></extra>",
     )
     fig.add_bar(
         orientation="h",
@@ -55,14 +55,18 @@ def figure() -> go.Figure:
         hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
     )
     plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
+    beyond = [kind for kind in gone if gone[kind] < -EDGE]
+    for symbol, side in (("triangle-left", -EDGE - HEAD / 3), ("triangle-right", EDGE + HEAD / 3)):
+        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "query"}}
+        fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **look)
     return plot.page(
         fig,
-        plot.Frame(height=340, left=90, right=45),
+        plot.Frame(height=300, left=100, right=60),
         plot.menu("Keys that share the score", choices, "1"),
         legend=None,
         bargap=0.35,
         barmode="overlay",
         showlegend=False,
-        xaxis={"title": "score", "range": [-EDGE, EDGE], "tickvals": [-100, -50, 0, 50, 100]},
+        xaxis={"title": "score", "range": [-EDGE - HEAD, EDGE + HEAD], "tickvals": [-100, -50, 0, 50, 100]},
         yaxis={"autorange": "reversed"},
     )
