@@ -167,7 +167,7 @@ def judged_on(settings: dict, tensors: list[Tensor | None]) -> tuple[list[Tensor
 
 def forward_used(settings: dict, tensors: list[Tensor | None], results: list[Tensor]) -> float:
     (q, k, v, _), options = judged_on(settings, tensors)
-    used = attention_budget_used(lambda *_, **__: results[0], q, k, v, **options)
+    used = attention_budget_used(lambda *_, **__: results[0], q, k, v, rounded=q.dtype, **options)
     if len(results) == 1:
         return used
     return max(used, lse_used(results[1], q, k, **options))

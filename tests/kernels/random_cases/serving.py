@@ -182,8 +182,9 @@ def decoded_used(settings: dict, tensors: list[Tensor], results: list[Tensor]) -
     key_scale = torch.tensor(settings["key_scale"]).item()  # FP32's number
     options = {"scale": scale * key_scale, "key_lengths": seen}
     unscaled = rows(out / settings["value_scale"])
+    rounded = q.dtype if format in QUERIES else torch.float16  # in which the kernels multiply eight bits and four
     return max(
-        attention_budget_used(lambda *_, **__: unscaled, rows(q), k, v, **options),
+        attention_budget_used(lambda *_, **__: unscaled, rows(q), k, v, rounded=rounded, **options),
         lse_used(rows(lse), rows(q), k, **options),
     )
 
