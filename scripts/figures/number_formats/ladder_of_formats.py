@@ -6,10 +6,10 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "A ladder of times on a logarithmic axis, slowest on top: the least time to read a cache of sixteen bits, of FP8 "
-    "and of NVFP4, and the limit, which is that of four bits for each number and no scale. FP8 takes half as long as "
-    "sixteen bits, and NVFP4 a little more than half as long as FP8, close to the limit. Beside each time stands what "
-    "part of the limit it reaches. None is measured. A menu chooses the words of the text."
+    "A ladder of times on a logarithmic axis, slowest on top: the least time to read a cache of sixteen bits, of eight "
+    "and of four with their scales, and the limit, which is that of four bits and no scale. Eight bits take half as "
+    "long as sixteen, and four with scales a little more than half as long as eight, close to the limit. Beside each "
+    "time stands what part of the limit it reaches. None is measured. A menu chooses the words of the text."
 )
 FORMATS = {"bf16": "16 bits", "fp8": "FP8", "nvfp4": "NVFP4"}
 
