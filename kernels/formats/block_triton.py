@@ -187,7 +187,7 @@ def load_blocks(blocks, inside):
 
 @triton.jit
 def quantize_nvfp4(x, tensor_scale):
-    """``quantize(x, NVFP4, tensor_scale=...)`` of blocks that are in a program's registers.
+    """``quantize`` to NVFP4 of blocks that are in a program's registers.
 
     x: [..., 16] FP32, from ``load_blocks`` or else slower   tensor_scale: FP32
     Gives codes, [..., 8] uint8, two to a byte, and scales, [...] uint8.

@@ -46,10 +46,10 @@ def _encode(x, LARGEST: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.cons
 def encode_e2m1(x):
     """``encode(x, E2M1)``, FP32 -> uint8, 0 to 15.
 
-    The steps are 0.5 below 2, 1 below 4 and 2 above: the code is the lowest of three straight
-    lines, rounded to an integer.  Beside 2^23 FP32 has only integers, so that each line rounds
-    as it is computed, once.  Positive numbers have the order of their bits, and the least of
-    three integers is one instruction.
+    The steps are 0.5 below 2, 1 below 4 and 2 above: the code is the lowest of three
+    straight lines, rounded to an integer.  Beside 2^23 FP32 has only integers, so that
+    each line rounds as it is computed, once.  Positive numbers have the order of their
+    bits, and the least of three integers is one instruction.
     """
     x = tl.where(x < 6.0, x, 6.0)  # NaN too
     magnitude = tl.minimum(tl.abs(x), 6.0)
@@ -88,7 +88,7 @@ def decode_e2m1(code):
 
 @triton.jit
 def _move_to_fp16(code, SIGN: tl.constexpr, MANTISSA_BITS: tl.constexpr):
-    """The fields where FP16 has them: too small by ``2^(15 - bias)``, subnormal numbers too."""
+    """The fields where FP16 has them: all too small by ``2^(15 - bias)``."""
     code = code.to(tl.uint32)
     sign = (code & SIGN) * (0x8000 // SIGN)
     rest = (code & (SIGN - 1)) << (10 - MANTISSA_BITS)

@@ -189,6 +189,11 @@ def three_lines_encode_e2m1():
     assert lines.round().amin(0).equal(encode(magnitudes, E2M1).float())  # torch rounds half to even, too
 
 
+def four_is_the_code_of_2(code, number):
+    """In E2M1 the code 100, which is four, stands for 2."""
+    assert int(str(code), 2) == 4 and values(E2M1)[4].item() == number
+
+
 def e4m3_saturates():
     """What becomes of 500 in E4M3, which ends at 448, is 448. In words: e4m3."""
     assert _nearest(500, E4M3) == E4M3.max == 448

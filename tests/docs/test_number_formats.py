@@ -1,4 +1,5 @@
-"""Chapter 10: its tables, rows of bytes and drawings have what the library makes of the board's block."""
+"""Chapter 10, its sheet and its lab notes have, in tables, rows of bytes and drawings, what the library makes of the
+board's block."""
 
 import ast
 import re
@@ -16,6 +17,7 @@ from tests.docs.pages import DOCS
 from tests.docs.tables import drawn, numbers, read, table
 
 CHAPTER, SHEET = "chapters/number-formats.md", "whiteboard/number-formats.md"
+NOTES = "notes/number-formats.md"
 SIXTEEN = re.compile(r"[\N{MINUS SIGN}\d.]+(?:, [\N{MINUS SIGN}\d.]+){15}")
 BYTES = re.compile(r"\b(?:[0-9A-F]{2} ){3,7}[0-9A-F]{2}\b")
 MARKS = values(E2M1)[:8].tolist()
@@ -63,9 +65,9 @@ def test_pairs_of_codes_make_the_bytes():
 
 @pytest.mark.parametrize("place", range(8))
 def test_the_table_of_the_block(place):
-    row = table(CHAPTER, "Place")[place]
+    row = table(CHAPTER, "÷ 0.75")[place]
     quotient = BOARD[place] / UNIT
-    assert numbers(row["Place"]) == [place] and numbers(row["Number"]) == [BOARD[place]]
+    assert numbers(row["Number"]) == [BOARD[place]]
     assert numbers(row["÷ 0.75"]) == [quotient] and ("tie" in row["÷ 0.75"]) == (abs(quotient) in TIES)
     assert numbers(row["Taken"]) == [TAKEN[place]]
     assert row["Bits"] == bits(CODES[place]) and row["Code"] == f"{CODES[place]:X}"
@@ -73,21 +75,21 @@ def test_the_table_of_the_block(place):
 
 @pytest.mark.parametrize("place", range(16))
 def test_the_key_on_the_sheet(place):
-    quotients, taken, codes = (row[str(place)] for row in table(SHEET, "15"))
+    quotients, taken, codes = (row[str(place + 1)] for row in table(SHEET, "16"))
     assert numbers(quotients) == [round(BOARD[place] / UNIT, 2)] and numbers(taken) == [TAKEN[place]]
     assert codes == f"{CODES[place]:X}" and taken.startswith("\N{MINUS SIGN}") == (CODES[place] >= 8)
 
 
 def test_the_table_of_schemes():
     names = ("NVFP4", "MXFP4", "MXFP8", "FP8", "FP8_BLOCKS")
-    for row, name in zip(table(CHAPTER, "Bits a number"), names, strict=True):
+    for row, name in zip(table(NOTES, "Bits per number"), names, strict=True):
         scheme = getattr(schemes, name)
         assert row["Elements"] == scheme.element.name and row["Block"] == str(scheme.block or "none")
         scale = scheme.scale.name if scheme.scale else "FP32" if scheme.block else "none"
         assert row["Scale of a block"] == scale
         assert row["Scale of the tensor"] == ("FP32" if scheme.tensor_scaled else "none")
         of_scale = {"none": 0, "FP32": 32}.get(scale, 8) / (scheme.block or 1)
-        assert numbers(row["Bits a number"]) == [scheme.element.bits + of_scale]
+        assert numbers(row["Bits per number"]) == [scheme.element.bits + of_scale]
 
 
 def test_the_drawn_bits():

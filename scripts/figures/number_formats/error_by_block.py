@@ -26,6 +26,7 @@ NUMBERS = {  # label in the menu -> distribution and column of the record
     "outlier channels, mean subtracted": ("outliers, mean subtracted", "of_spread"),
     "uniform": ("uniform", "error"),
 }
+SHOWN = "outlier channels, error over spread"
 SIZES = [8, 16, 32, 64, 128]
 ALL = 512  # where on the axis the whole tensor is drawn
 
@@ -42,14 +43,14 @@ def figure() -> go.Figure:
     }
     places, names = [*SIZES, ALL], [*SIZES, "all"]
     fig = go.Figure()
-    for (_, _, look), drawn in zip(LINES, errors["Gaussian"], strict=True):
+    for (_, _, look), drawn in zip(LINES, errors[SHOWN], strict=True):
         trace = look.scatter("%{name}, %{text} numbers a scale: %{y:.3g} %")
         fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
     every = list(range(len(LINES)))
     return plot.page(
         fig,
         plot.Frame(height=420, top=80),
-        plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}),
+        plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}, SHOWN),
         xaxis=plot.log("numbers that share a scale", places, names),
         yaxis=plot.log("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
     )

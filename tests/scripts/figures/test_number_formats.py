@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from kernels.bench.hardware import H100
 from kernels.formats.value import E2M1, E4M3, E5M2, fields, values
 from scripts import records
-from scripts.figures.number_formats import error_by_block, format_values
+from scripts.figures.number_formats import error_by_block, format_values, ladder_of_formats
 from scripts.figures.plot import where
-from tests.scripts.figures.controls import choose
+from tests.scripts.figures.controls import choose, visible
 
 
 @pytest.mark.parametrize("format, name", [(E2M1, "E2M1"), (E4M3, "E4M3"), (E5M2, "E5M2")])
@@ -25,6 +26,9 @@ def test_every_number_is_drawn_with_its_bits(format, name):
 
 def test_the_lines_of_errors_are_the_records():
     figure = error_by_block.figure()
+    shown = [list(trace.y) for trace in figure.data]
+    choose(figure, "Numbers", error_by_block.SHOWN)
+    assert shown == [list(trace.y) for trace in figure.data]
     rows = records.table("format_error", "blocks")
     for label, (distribution, column) in error_by_block.NUMBERS.items():
         choose(figure, "Numbers", label)
@@ -35,3 +39,16 @@ def test_the_lines_of_errors_are_the_records():
                 assert drawn == row[column]
             wanted = where(rows, distribution=distribution, scheme=whole, block=None)
             assert [last] == ([row[column] for row in wanted] or [None])
+
+
+@pytest.mark.parametrize("words", [4096, 32768, 131072])
+def test_the_ladder_of_formats_is_bytes_over_bandwidth_and_ends_at_four_bits(words):
+    figure = ladder_of_formats.figure()
+    choose(figure, "Words", f"{words:,}")
+    measured, reckoned = visible(figure)
+    assert not measured.x
+    numbers = 32 * 2 * 8 * 128 * words
+    wanted = [1e3 * numbers * bits / 8 / H100["hbm bandwidth"].value for bits in (16, 8, 4.5, 4)]
+    assert list(reckoned.x) == pytest.approx(wanted)
+    assert list(reckoned.y) == ["16 bits", "FP8", "NVFP4", "the limit"] == list(figure.layout.yaxis.categoryarray)
+    assert [text.split(", ")[1] for text in reckoned.text] == ["25 %", "50 %", "88.9 %", "100 %"]
