@@ -93,7 +93,10 @@ def stride_1_reads_like_a_sum():
 
 
 def strides_up_to_8_as_predicted():
-    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %. In words: far; -."""
+    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %.
+
+    In words: far; -.
+    """
     assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8))
 
 
