@@ -69,4 +69,4 @@ def strided_read_kernel(x, sums, rows, stride, BLOCK: tl.constexpr):
     first_row = tl.cast(program % programs_a_column, tl.int64) * BLOCK
     row = first_row + tl.arange(0, BLOCK)
     numbers = tl.load(x + row * stride + column, row < rows, 0.0)
-    tl.store(sums + program, tl.sum(numbers.to(tl.float32)))  # a read without a use is left out
+    tl.store(sums + program, tl.sum(numbers.to(tl.float32)))  # or the read is left out

@@ -81,22 +81,26 @@ def one_key_kernel(
     k_batch, k_head, k_row, k_column,
     v_batch, v_head, v_row, v_column,
     length_stride, scale, heads, group, seq_q, seq_k,
-    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROW: tl.constexpr, CAUSAL: tl.constexpr,
+    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    """One query of one head: reads it, then its keys, then its values; writes its output.
+    """One query of one head: reads it, its keys, then its values; writes its output.
 
-    q, k, v, out: pointers; *_batch to *_column: strides in elements; out is contiguous
-    key_lengths: pointer or None   heads: query heads   group: those that share one key head
-    PADDED_DIM, ROW: head_dim and seq_k, up to the next power of two, as Triton wants them
+    q, k, v, out: pointers   *_batch to *_column: strides in elements
+    out is contiguous   key_lengths: pointer or None
+    heads: query heads   group: those that share one key head
+    PADDED_DIM, ROW: head_dim and seq_k, up to the next power of two
     """
-    # Which query is mine?  The programs count through the queries of one head after another.
+    # Which query is mine?  The programs count through the queries of one head
+    # after another.
     program = tl.cast(tl.program_id(0), tl.int64)  # 64 bits: offsets may pass 2**31
     query_number = program % seq_q
     head = program // seq_q % heads
     batch = program // seq_q // heads
 
-    # A pointer is an address; a pointer plus a row of offsets is a row of addresses, and loads
-    # a row of numbers.  Where the mask is False nothing is read: the number there is 0.
+    # A pointer is an address; a pointer plus a row of offsets is a row of
+    # addresses, and loads a row of numbers.  Where the mask is False nothing is
+    # read: the number there is 0.
     column = tl.arange(0, PADDED_DIM).to(tl.int64)
     real_column = column < HEAD_DIM
     q += batch * q_batch + head * q_head + query_number * q_row
@@ -109,8 +113,8 @@ def one_key_kernel(
     if CAUSAL:
         seen = tl.minimum(seen, query_number + 1)
 
-    # Multiply: the query with one key at a time.  Each score goes to its place in the row; the
-    # places that no key takes stay -inf.
+    # Multiply: the query with one key at a time.  Each score goes to its place in
+    # the row; the places that no key takes stay -inf.
     k += batch * k_batch + head // group * k_head + column * k_column
     place = tl.arange(0, ROW)
     scores = tl.full([ROW], -float("inf"), tl.float32)
@@ -119,8 +123,9 @@ def one_key_kernel(
         score = tl.sum(query * key) * scale
         scores = tl.where(place == key_number, score, scores)
 
-    # Squish: the whole row is here, so this is softmax as it is defined.  A row of nothing but
-    # -inf has no shares: its weights are 0, where (-inf) - (-inf) and 0 / 0 would be NaN.
+    # Squish: the whole row is here, so this is softmax as it is defined.  A row of
+    # nothing but -inf has no shares: its weights are 0, where (-inf) - (-inf) and
+    # 0 / 0 would be NaN.
     maximum = tl.max(scores)
     exponentials = tl.exp(scores - tl.where(maximum == -float("inf"), 0.0, maximum))
     total = tl.sum(exponentials)
@@ -135,5 +140,7 @@ def one_key_kernel(
         accumulator += weight * value
 
     tl.store(
-        out + program * HEAD_DIM + column, accumulator.to(out.dtype.element_ty), real_column
+        out + program * HEAD_DIM + column,
+        accumulator.to(out.dtype.element_ty),
+        real_column,
     )

@@ -5,8 +5,9 @@ from itertools import pairwise
 from math import exp
 
 from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
+from scripts.figures import plot
 from tests.claims.compiled import rungs
-from tests.claims.rows import close, row, rows
+from tests.claims.rows import close, rounded, row, rows
 
 LARGEST_FP32 = (2 - 2**-23) * 2.0**127
 TABLE = qkvo_bytes(1024, 128, 2) // 4  # K of one head, in bytes
@@ -92,7 +93,10 @@ def stride_1_reads_like_a_sum():
 
 
 def strides_up_to_8_as_predicted():
-    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %. In words: far."""
+    """At strides 2, 4 and 8 the speed is a half, a quarter and an eighth of that at stride 1, to 5 %.
+
+    In words: far; -.
+    """
     assert all(close(_to_stride_1()[f"stride_{stride}"], 1 / stride, 0.05) for stride in (2, 4, 8))
 
 
@@ -113,7 +117,7 @@ def sectors_in_pairs_fit():
 def who_writes_the_square_wins():
     """One key at a time takes 50 times as long as the three lines and 200 times as long as the fastest fused form.
 
-    In words: lose.
+    In words: lose; loses.
     """
     for head_dim in (64, 128, 256):
         fused = min(_median(f"sdpa_{backend}", head_dim) for backend in ("flash", "cudnn", "efficient", "math"))
@@ -121,6 +125,34 @@ def who_writes_the_square_wins():
         assert ours > 50 * _median("attention", head_dim) and ours > 200 * fused
     backends = ("flash", "cudnn", "efficient")
     assert _median("sdpa_cudnn", 64) == min(_median(f"sdpa_{name}", 64) for name in backends)
+
+
+def times_the_three_lines(times):
+    """At N = 512, in heads of 128, one key at a time takes so many times as long as the three lines. In words: long."""
+    assert rounded(_median("one_key_attention", 128) / _median("attention", 128), times) == times
+
+
+def _part_of_the_limit(form):
+    """In per cent, at N = 512: 16 heads of 128, 32 texts."""
+    return 100 * plot.limit(512, 128, 16, 32).time / _median(form, 128)
+
+
+def three_lines_reach_at_512(percent):
+    """The limit is this part, in per cent, of the time of the three lines."""
+    assert rounded(_part_of_the_limit("attention"), percent) == percent
+
+
+def one_key_reaches_at_512():
+    """The limit is 0.12 to 0.13 % of the time of one key at a time. In words: eighth."""
+    assert 0.12 < _part_of_the_limit("one_key_attention") < 0.13
+
+
+def asked_for_and_delivered(asked, delivered):
+    """For one head of 1024 words and 128 numbers so many MB are asked for, and so many come from HBM, flushed.
+
+    In words: hbm.
+    """
+    assert rounded(_whole()["requested"], asked) == asked and rounded(_whole()["flushed"], delivered) == delivered
 
 
 def hbm_delivers_q_k_and_v_once():
@@ -154,7 +186,7 @@ def kept_caches_leave_nothing():
 def so_few_bytes_take_no_time():
     """At the speed of the read at stride 1 the flushed bytes take less than half a microsecond, and the kernel a ms.
 
-    In words: read, few.
+    In words: read, few; read.
     """
     speed = row("coalescing", "reads", read="stride_1")["speed"]  # GB/s, so that MB over it are ms
     assert _whole()["flushed"] / speed < 0.5e-3 < _traffic()["time"]
@@ -170,7 +202,10 @@ def l2_would_take_a_tenth():
 
 
 def time_halves_with_the_heads():
-    """From d = 64 to 128 and from 128 to 256 the time falls to 45 to 55 %. In words: halved."""
+    """From d = 64 to 128 and from 128 to 256 the time falls to 45 to 55 %.
+
+    In words: halved; half, halved.
+    """
     times = [_median("one_key_attention", head_dim) for head_dim in (64, 128, 256)]
     assert all(0.45 < after / before < 0.55 for before, after in pairwise(times))
 

@@ -33,7 +33,7 @@ def figure() -> go.Figure:
     fig.add_scatter(x=strides[:1], y=[rows["torch_sum"]], **TORCH_SUM.scatter(hover, "markers", size=12))
     return plot.page(
         fig,
-        plot.Frame(left=70, top=70),
+        plot.Frame(height=330, left=70, top=60),
         xaxis=plot.log("stride, in FP32 numbers", strides),
         yaxis=plot.log("useful GB/s", [100, 200, 500, 1000, 2000, 3000]),
     )

@@ -2,9 +2,11 @@
 
 import pytest
 
+from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures.first_kernel import coalescing, first_kernel_times
+from scripts.figures.first_kernel import coalescing, first_kernel_times, ladder_of_first_kernel
 from scripts.figures.plot import where
+from tests.scripts.figures.controls import choose, visible
 
 
 def test_the_bandwidths_are_the_records_and_the_predictions_follow_from_sectors():
@@ -26,3 +28,18 @@ def test_the_times_are_the_records():
         assert one_key.y[index] == spent["one_key_attention"] and three_lines.y[index] == spent["attention"]
         assert fastest.y[index] == min(spent[form] for form in spent if form.startswith("sdpa"))
         assert one_key.x[index] == f"{2048 // head_dim} heads<br>of {head_dim}"
+
+
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_ladder_is_the_record_and_its_limit_the_bytes_of_the_small_tables(head_dim):
+    figure = ladder_of_first_kernel.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    measured, reckoned = visible(figure)
+    rows = where(records.table("prefill_speed", f"forward_{head_dim}"), n=512, causal=False)
+    spent = {row["form"]: row["median"] for row in rows}
+    assert list(measured.x) == [spent["one_key_attention"], spent["attention"], spent["sdpa_cudnn"]]
+    assert list(measured.y) == ["one key", "three lines", "PyTorch, fused"]
+    limit = 1e3 * 4 * 16384 * 2048 * 2 / H100["hbm bandwidth"].value
+    assert limit > 1e3 * 4 * 16384 * 512 * 2048 / H100["bf16 peak"].value
+    assert list(reckoned.x) == pytest.approx([limit])
+    assert measured.text[0] == f"{spent['one_key_attention']:.3g} ms, {100 * limit / spent['one_key_attention']:.3g} %"
