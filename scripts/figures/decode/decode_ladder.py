@@ -30,7 +30,7 @@ def figure() -> go.Figure:
     for row in records.table("decode_speed", "decode"):
         settings.setdefault(setting(row), []).append(row)
     choices = {label: rungs(rows) for label, rows in settings.items()}
-    axis = plot.log("milliseconds", [0.05, 0.1, 0.2, 0.5, 1, 2], range=[-1.65, 0.5])
+    axis = plot.log("milliseconds", [0.05, 0.1, 0.2, 0.5, 1, 2], range=[-1.85, 0.5])
     return plot.ladder(choices, "Setting", next(iter(choices)), axis)
 
 
