@@ -226,7 +226,7 @@ function told(state) {
   if (state.step <= 0) return `A new token is about to be written; the past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
   if (state.step === 1) return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
   if (state.step === 2) {
-    return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody has more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
+    return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody has more than ${longest(state)}. Each loads the query of the sequence that its piece begins in.`;
   }
   const [first] = parts;
   if (state.step < end - 1) {
@@ -236,8 +236,8 @@ function told(state) {
   }
   const split = lengths.findIndex((_, sequence) => parts.filter((part) => part.sequence === sequence).length > 1);
   if (state.step === end - 1) {
-    if (split < 0) return "Every sequence was in one share, so each row is finished and written.";
-    return `Each program divides as if its keys were all. Where the share had only some of a sequence, output and lse are left for the merge.`;
+    if (split < 0) return "Every sequence was in one piece, so each row is finished and written.";
+    return `Each program divides as if its keys were all. Where its piece had only some of a sequence, output and lse are left for the merge.`;
   }
   if (state.wrong === "causal") return `Aligned top left, the query sees key 0 alone: the row of A is its value, ${vector(written(state, 0).output)}, however long the past. Nothing crashes.`;
   if (split < 0) return `Nothing is left to merge. The row of A is ${vector(written(state, 0).output)}.`;

@@ -4,11 +4,11 @@ import { empty, output, update } from "./stream.model.js";
 /** Which entry of the page table a token's page is, and which row of the page it has. @param {number} token @param {number} pageSize */
 export const placeOf = (token, pageSize) => ({ entry: Math.floor(token / pageSize), row: token % pageSize });
 
-/** Where a program's share of the blocks begins: the first of them have one more. @param {number} program @param {number} programs @param {number} blocks */
+/** Where a program's piece of the line of blocks begins: the first of them have one more. @param {number} program @param {number} programs @param {number} blocks */
 export const beginOf = (program, programs, blocks) => Math.floor(blocks / programs) * program + Math.min(program, blocks % programs);
 
 /**
- * What lies in each program's share of the line, in which sequence follows sequence.
+ * What lies in each program's piece of the line, in which sequence follows sequence.
  * @typedef {{program: number, sequence: number, begin: number, count: number, whole: boolean}} Part begin, count: of the
  * sequence's blocks; whole: it has all of them, and is written at once
  * @param {number[]} lengths tokens of each sequence @param {number} block keys a block @param {number} programs @returns {Part[]}

@@ -171,14 +171,16 @@ class KVCache:
         self.host_pages[sequence] += pages
 
     def append(self, k: Tensor, v: Tensor, sequences: Sequence[int] | None = None) -> None:
-        """Adds ``new`` tokens to each of n sequences, converted or quantised, in one launch.
+        """Adds ``new`` tokens to each of n sequences, converted or quantised by one kernel.
 
         k, v: [n, kv_heads, new, head_dim] FP32, FP16 or BF16, any strides; if rows are not
         contiguous they are copied first   sequences: n different ones, in any order; all if
         None
         BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
         ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
-        Reads k and v once, writes their rows once; nothing waits for the GPU.
+        Reads k and v once, writes their rows once; nothing waits for the GPU.  Beside the
+        kernel ``sequences`` is copied, and a fill and an addition advance ``lengths``.  The
+        host checks and counts, so that none of it can be part of a CUDA graph.
 
         Raises a ValueError or TypeError that names the argument, called key or value, and a
         ValueError where a sequence's pages have no room.

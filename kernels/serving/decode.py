@@ -4,7 +4,7 @@ While a model generates, each step brings one new query a head and reads the who
 arithmetic is small; what costs is the bytes.  So all of the GPU must read, also where there is
 one long sequence, and evenly, also where one sequence has 131072 keys and the next has 3:
 
-    share   the keys of all sequences and heads, in blocks, stand in one line; every program
+    cut     the keys of all sequences and heads, in blocks, stand in one line; every program
             gets an equal piece of it
     read    for each sequence and head that its piece touches, a program keeps what
             ``kernels.flash.call`` keeps: running maximum, running sum, accumulator

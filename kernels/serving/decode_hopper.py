@@ -1,7 +1,7 @@
 """Decode on Hopper, in Gluon: the next keys and values arrive while these are multiplied.
 
 ``kernels.serving.decode`` says what is computed, how it is shared out and how parts are
-merged.  Here a program reads its share tile by tile, in a way that suits a Hopper GPU:
+merged.  Here a program reads its piece tile by tile, in a way that suits a Hopper GPU:
 
     fetch     the Tensor Memory Accelerator (TMA) copies the tiles to come into a ring of stages
               in shared memory; each stage has a barrier that says when it is full

@@ -61,7 +61,7 @@ def decode_hopper_kernel(
     ROWS: gl.constexpr, BN: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
     BATCH: gl.constexpr,
 ):  # fmt: skip
-    """One program's share of all tiles: as ``decode_kernel.decode_kernel``, and ends as it.
+    """One program's piece of all tiles: as ``decode_kernel.decode_kernel``, and ends as it.
 
     keys to value_scales: tensor descriptors, of 32-bit words; the rest as there
     """
@@ -101,7 +101,7 @@ def decode_hopper_kernel(
         dtype=gl.int32, is_pure=False, pack=1,
     )  # fmt: skip
 
-    # My share, and which sequence it begins in.
+    # My piece, and which sequence it begins in.
     row_tiles = gl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
     sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [WARPS], [0]))
@@ -121,7 +121,7 @@ def decode_hopper_kernel(
         length = gl.load(lengths + sequence)
         tiles_each = gl.cdiv(length, TILE)
         if unit < before + tiles_each * readers:
-            # One reader's tiles, as far as they are in my share.
+            # One reader's tiles, as far as they are in my piece.
             reader = (unit - before) // tiles_each
             head = reader // row_tiles
             tile = (unit - before) % tiles_each

@@ -1,4 +1,4 @@
-"""The portable decode kernels: one reads a share of the cache, one merges the parts of a row.
+"""The portable decode kernels: one reads a piece of the cache, one merges the parts of a row.
 
 ``kernels.serving.decode`` says how the keys are shared out and launches both.  Counts are kept
 out of the compilation, so that a cache that grows compiles nothing new.
@@ -22,13 +22,13 @@ COUNTS = ["batch", "pages_per_sequence", "kv_heads", "group", "new", "programs"]
 
 @triton.jit
 def begin_of(program, programs, blocks):
-    """Where a program's share begins; the first ``blocks % programs`` have one more."""
+    """Where a program's piece begins; the first ``blocks % programs`` have one more."""
     return blocks // programs * program + tl.minimum(program, blocks % programs)
 
 
 @triton.jit
 def owner_of(block, programs, blocks):
-    """Whose share a block is in."""
+    """Whose piece a block is in."""
     share, larger = blocks // programs, blocks % programs
     of_larger = block // (share + 1)
     of_others = larger + (block - larger * (share + 1)) // tl.maximum(share, 1)
@@ -43,14 +43,14 @@ def decode_kernel(
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
     FORMAT: tl.constexpr, ROWS: tl.constexpr, BLOCK_K: tl.constexpr, BATCH: tl.constexpr,
 ):  # fmt: skip
-    """One program's share of all blocks of keys.
+    """One program's piece of all blocks of keys.
 
     All tensors are pointers to contiguous ones, laid out as in ``KVCache`` and
     ``decode_parts``.  A reader is a key head and a tile of ROWS of the queries that share it;
     row r is token r // group of query head r % group.  Blocks are counted sequence by sequence,
     reader by reader.
     """
-    # My share, and which sequence it begins in.
+    # My piece, and which sequence it begins in.
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
     sequences = tl.arange(0, BATCH)
@@ -68,7 +68,7 @@ def decode_kernel(
         length = tl.load(lengths + sequence)
         blocks_each = tl.cdiv(length, BLOCK_K)
         if block < before + blocks_each * readers:
-            # One reader's blocks, as far as they are in my share.
+            # One reader's blocks, as far as they are in my piece.
             reader = (block - before) // blocks_each
             head = reader // row_tiles
             begin = (block - before) % blocks_each
@@ -210,7 +210,7 @@ def merge_kernel(
             for first_part in range(first_program, last_program + 1, PARTS):
                 program = first_part + tl.arange(0, PARTS)
                 there = program <= last_program
-                # A share that began before my blocks did has them in its second part.
+                # A piece that began before my blocks did has them in its second part.
                 second = begin_of(program, programs, all_blocks) < first
                 part = (2 * program + second.to(tl.int32)) * ROWS + row
                 part_max = tl.load(part_lse + part, there, -float("inf"))

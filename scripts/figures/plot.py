@@ -153,11 +153,13 @@ def roofline(
 
 
 class Rung(NamedTuple):
-    """One line of a ladder: what it is called, its milliseconds, and whether these were measured or only reckoned."""
+    """One line of a ladder: what it is called, its milliseconds, whether these were measured or only reckoned, and its
+    own limit, if that is not the ladder's."""
 
     name: str
     time: float
     measured: bool = True
+    limit: float | None = None
 
 
 def limit(n: int, head_dim: int, heads: int, batch: int) -> Rung:
@@ -169,7 +171,7 @@ def limit(n: int, head_dim: int, heads: int, batch: int) -> Rung:
 
 
 def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -> go.Figure:
-    """Rungs from the slowest down to the limit, which is the last, each with its part of the limit.
+    """Rungs from the slowest down to the limit, which is the last, each with its part of that or of its own limit.
 
     ``choices``: label in the menu called ``name`` -> rungs, of the same names in the same order
     """
@@ -179,7 +181,7 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -
         least = rungs[-1].time
         for measured, look in looks.items():
             own = [rung for rung in rungs if rung.measured == measured]
-            parts = [f"{100 * least / rung.time:.3g} %" for rung in own]
+            parts = [f"{100 * (rung.limit or least) / rung.time:.3g} %" for rung in own]
             fig.add_scatter(
                 x=[rung.time for rung in own],
                 y=[rung.name for rung in own],
