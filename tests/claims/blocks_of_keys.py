@@ -211,7 +211,7 @@ def requests_are_less_than_two_fifths():
 
 
 def shared_memory_fills_the_blocks():
-    """At each d shared memory is busy for four fifths of the blocks' time, to 5 %. In words: each; every."""
+    """At each d shared memory is busy for four fifths of the blocks' time, to 5 %. In words: every."""
     parts = [_of_shared_memory("key_blocks", d) / _median("key_blocks_attention", d) for d in HEADS]
     assert all(close(part, 4 / 5, 0.05) for part in parts)
 
@@ -275,7 +275,7 @@ def three_lines_beat_both_floors():
 
 
 def blocks_level_up_to_4096(length):
-    """Up to this length a meeting in blocks costs at most 15 % more than the cheapest. In words: level; same."""
+    """Up to this length a meeting in blocks costs at most 15 % more than the cheapest. In words: level."""
     costs = _meeting("key_blocks")
     assert length in costs and max(cost for n, cost in costs.items() if n <= length) < 1.15 * min(costs.values())
 
