@@ -119,8 +119,8 @@ def key_blocks_kernel(
     v += batch * v_batch + head // group * v_head
     v += row[:, None] * v_row + column[None, :] * v_column
 
-    # Multiply: the query with a block of keys at a time.  Its scores go to their line of the
-    # table; where there is no key they are -inf.
+    # Multiply: the query with a block of keys at a time.  Its scores go to their line
+    # of the table; where there is no key they are -inf.
     line = tl.arange(0, LINES)[:, None]
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
     for first_key in range(0, seen, BLOCK_K):

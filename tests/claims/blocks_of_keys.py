@@ -2,15 +2,18 @@
 
 from itertools import pairwise
 
-from tests.claims.compiled import rungs
-from tests.claims.rows import close, row, rows
+from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
+from kernels.first.key_blocks import BLOCK_K
+from tests.claims.compiled import THREADS, rungs
+from tests.claims.rows import chip, close, rounded, row, rows
 
+N, WORDS, WIDTH = 512, 16384, 2048  # of the ladder's run: words in all sentences, numbers a word in all heads
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 HEADS = (64, 128, 256)
 
 
 def _median(form, head_dim):
-    wanted = {"form": form, "direction": "forward", "head_dim": head_dim, "n": 512, "causal": False}
+    wanted = {"form": form, "direction": "forward", "head_dim": head_dim, "n": N, "causal": False}
     return row("prefill_speed", f"forward_{head_dim}", **wanted)["median"]
 
 
@@ -21,6 +24,41 @@ def _meeting(form):
 
 def _whole(form):
     return row("hbm_traffic", "whole", form=form)
+
+
+def _turns(rung):
+    """How often the loops of a program go round in the ladder's run."""
+    return {"one_key": N, "key_blocks": N // BLOCK_K}[rung]
+
+
+def _ms(rung, head_dim, turn, at_once):
+    """Milliseconds that all programs of the ladder's run take, if a turn of both loops takes so many clocks of an SM.
+
+    at_once: how many of these things an SM does in a clock
+    """
+    programs = WORDS * WIDTH // head_dim
+    return 1e3 * programs * _turns(rung) * turn / (at_once * chip("sms") * chip("tensor core clock"))
+
+
+def _of_instructions(rung, head_dim):
+    """What the instructions of both loops take: an SM has four schedulers, each starts one for a warp in a clock."""
+    return _ms(rung, head_dim, THREADS // 32 * sum(rungs()["instructions"][rung, N, head_dim]), at_once=4)
+
+
+def _of_shared_memory(rung, head_dim):
+    return _ms(rung, head_dim, sum(rungs()["shared memory"][rung, N, head_dim]), at_once=1)
+
+
+def _of_arithmetic(head_dim):
+    """On plain lanes."""
+    flops = attention_flops(N, head_dim, WIDTH // head_dim, WORDS // N)
+    return 1e3 * flops / (chip("sms") * chip("fp32 lanes") * chip("tensor core clock"))
+
+
+def _of_requests(head_dim):
+    """What all that one query a program asks for takes at the speed of L2."""
+    asked = WIDTH // head_dim * WORDS // N * requested_bytes(N, head_dim, 2, 1)
+    return 1e-9 * asked / row("l2_speed", "sizes", size=16)["speed"]
 
 
 def bytes_of_a_load(chapter, narrow, wide):
@@ -76,6 +114,19 @@ def blocks_take_less_than_half():
     assert 2 * _median("key_blocks_attention", 128) < _median("one_key_attention", 128)
 
 
+def one_key_takes_times_the_three_lines(times):
+    """At d = 128 one key at a time takes more than this many times as long as the three lines, by at most 5 more.
+
+    In words: more, long.
+    """
+    assert times < _median("one_key_attention", 128) / _median("attention", 128) < times + 5
+
+
+def blocks_take_times_the_three_lines(times):
+    """At d = 128 blocks of keys take this many times as long as the three lines. In words: long."""
+    assert times == rounded(_median("key_blocks_attention", 128) / _median("attention", 128), times)
+
+
 def rungs_with_the_square_are_faster():
     """At each d one key, key blocks, three kernels, three lines and cuDNN rise in speed, three kernels by 10 times.
 
@@ -113,6 +164,114 @@ def a_block_helps_short_keys():
     """What a block gains falls from d = 64 over 128 to 256, and stays above 1. In words: most, short."""
     gains = [_median("one_key_attention", d) / _median("key_blocks_attention", d) for d in HEADS]
     assert gains == sorted(gains, reverse=True) and gains[-1] > 1
+
+
+def instructions_of_a_key(narrow, middle, wide):
+    """Compiled for N = 512, one key takes a thread so many instructions in both loops at d = 64, 128, 256, to 7 %."""
+    found = [sum(rungs()["instructions"]["one_key", N, head_dim]) for head_dim in HEADS]
+    assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
+
+
+def instructions_of_a_block(narrow, middle, wide):
+    """Compiled for N = 512, a block takes a thread so many instructions in both loops at d = 64, 128, 256, to 7 %."""
+    found = [sum(rungs()["instructions"]["key_blocks", N, head_dim]) for head_dim in HEADS]
+    assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
+
+
+def a_seventh_of_the_instructions():
+    """At d = 128 a key takes a seventh as many instructions in blocks as one key at a time, to 10 %. In words: many."""
+    one_key, blocks = (sum(rungs()["instructions"][rung, N, 128]) for rung in ("one_key", "key_blocks"))
+    assert close(one_key / (blocks / BLOCK_K), 7, 0.1)
+
+
+def instructions_fill_one_key():
+    """At d = 128 its instructions take four fifths of one key's time, to 5 %; at each d 0.75 to 0.9 of it."""
+    parts = [_of_instructions("one_key", head_dim) / _median("one_key_attention", head_dim) for head_dim in HEADS]
+    assert close(parts[1], 4 / 5, 0.05) and all(0.75 <= part <= 0.9 for part in parts)
+
+
+def the_largest_bills_fill_four_fifths():
+    """At d = 128 one key's instructions and the blocks at shared memory each take 4/5 of the time, to 5 %."""
+    instructions = _of_instructions("one_key", 128) / _median("one_key_attention", 128)
+    stored = _of_shared_memory("key_blocks", 128) / _median("key_blocks_attention", 128)
+    assert all(close(part, 4 / 5, 0.05) for part in (instructions, stored))
+
+
+def arithmetic_is_less_than_a_twentieth():
+    """At each d plain lanes would do the arithmetic in less than a twentieth of the blocks' time.
+
+    In words: less, twentieth.
+    """
+    assert all(_of_arithmetic(d) < _median("key_blocks_attention", d) / 20 for d in HEADS)
+
+
+def requests_are_less_than_two_fifths():
+    """At each d L2 would bring all that is asked for in 0.3 to 0.4 (2/5) of the blocks' time. In words: less."""
+    assert all(0.3 < _of_requests(d) / _median("key_blocks_attention", d) < 0.4 for d in HEADS)
+
+
+def shared_memory_fills_the_blocks():
+    """At each d shared memory is busy for four fifths of the blocks' time, to 5 %. In words: every."""
+    parts = [_of_shared_memory("key_blocks", d) / _median("key_blocks_attention", d) for d in HEADS]
+    assert all(close(part, 4 / 5, 0.05) for part in parts)
+
+
+def clocks_of_a_block(narrow, middle, wide):
+    """In both loops a block keeps shared memory busy for so many clocks at d = 64, 128, 256."""
+    assert [sum(rungs()["shared memory"]["key_blocks", N, d]) for d in HEADS] == [narrow, middle, wide]
+
+
+def clocks_of_the_sum_down(clocks):
+    """At d = 128 so many of them are for values."""
+    assert rungs()["shared memory"]["key_blocks", N, 128][1] == clocks
+
+
+def ms_of_one_keys_instructions(ms):
+    """At d = 128 the instructions of one key's loops take so many milliseconds, to 5 %."""
+    assert close(_of_instructions("one_key", 128), float(ms), 0.05)
+
+
+def ms_of_the_blocks_instructions(ms):
+    """At d = 128 the instructions of the blocks' loops take so many milliseconds, to 5 %."""
+    assert close(_of_instructions("key_blocks", 128), float(ms), 0.05)
+
+
+def ms_of_one_key_at_shared_memory(ms):
+    """At d = 128 one key's loops keep shared memory busy for so many milliseconds."""
+    assert ms == rounded(_of_shared_memory("one_key", 128), ms)
+
+
+def ms_of_the_blocks_at_shared_memory(ms):
+    """At d = 128 the blocks' loops keep shared memory busy for so many milliseconds."""
+    assert ms == rounded(_of_shared_memory("key_blocks", 128), ms)
+
+
+def parts_of_the_limit(blocks, one_key):
+    """At d = 128 blocks of keys and one key at a time reach so many per cent of the limit."""
+    flops, least = attention_flops(N, 128, 16, WORDS // N), qkvo_bytes(N, 128, 2, 16, WORDS // N)
+    limit = 1e3 * max(flops / chip("bf16 peak"), least / chip("hbm bandwidth"))
+    for form, typed in (("key_blocks_attention", blocks), ("one_key_attention", one_key)):
+        assert typed == rounded(100 * limit / _median(form, 128), typed)
+
+
+def one_key_is_level_up_to_512(fewer):
+    """At 512 words a meeting one key at a time costs no more than at 256. In words: no, more."""
+    costs = _meeting("one_key")
+    assert costs[512] <= costs[int(fewer)]
+
+
+def both_took(one_key, blocks):
+    """At d = 128 one key at a time and blocks of keys took so many milliseconds."""
+    for form, typed in (("one_key_attention", one_key), ("key_blocks_attention", blocks)):
+        assert close(_median(form, 128), float(typed), 0.003)
+
+
+def three_lines_beat_both_floors():
+    """At d = 128 the three lines take less than the lanes' arithmetic alone, and than L2 for what is asked for.
+
+    In words: less.
+    """
+    assert _median("attention", 128) < min(_of_arithmetic(128), _of_requests(128))
 
 
 def blocks_level_up_to_4096(length):

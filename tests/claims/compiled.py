@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.records import ROOT
+from tests.claims import banks
 
 THREADS = 128
 
@@ -65,14 +66,45 @@ def registers(rung, seq_k, head_dim):
     return int(used), sum(map(int, re.findall(r"(\d+) bytes spill", said)))
 
 
+def instructions(rung, seq_k, head_dim):
+    """Machine instructions of a thread in a turn of each loop, that of the keys and that of the values."""
+    from triton import knobs
+
+    with tempfile.NamedTemporaryFile("wb", suffix=".cubin") as file:
+        file.write(compiled(rung, seq_k, head_dim)["cubin"])
+        file.flush()
+        command = [knobs.nvidia.nvdisasm.path, "--print-code", file.name]
+        listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    turns = [body.count(";") for body in loops(listing, r"\.L_\w+", r"BRA `\({}\)")]
+    return [turn for turn in turns if turn > 1]  # behind its end a kernel has a branch to itself
+
+
+def clocks_of_shared_memory(rung, seq_k, head_dim):
+    """Clocks for which a program keeps shared memory busy in a turn of each loop."""
+    ptx = compiled(rung, seq_k, head_dim)["ptx"]
+    defined = banks.definitions(ptx)
+    return [sum(banks.clocks_of(body, defined, THREADS)) for body in loops(ptx, r"\$L__BB\w+", r"bra\s+{};")]
+
+
+def loops(code, label, back):
+    """The text of each loop: from a label to the branch that leads back to it."""
+    for place in re.finditer(rf"^({label}):", code, re.MULTILINE):
+        end = re.search(rf"^.*{back.format(re.escape(place[1]))}.*$", code[place.end() :], re.MULTILINE)
+        if end:
+            yield code[place.end() :][: end.end()]
+
+
 def first_rungs():
     """What the claims about the first two rungs need, each compiled once: registers, widths of loads, layouts."""
     rows = [("one_key", length, 64) for length in (512, 2048, 4096, 8192)] + [("one_key", 16384, 128)]
     rows += [("key_blocks", length, 64) for length in (4096, 8192, 16384)] + [("key_blocks", 16384, 128)]
+    turns = [(rung, 512, head_dim) for rung in ("one_key", "key_blocks") for head_dim in (64, 128, 256)]
     return {
         "registers": {row: registers(*row) for row in rows},
         "widths": {rung: widths_of_loads(rung, 512, 128) for rung in ("one_key", "key_blocks")},
         "layouts": layouts("key_blocks", 512, 128),
+        "instructions": {row: instructions(*row) for row in turns},
+        "shared memory": {row: clocks_of_shared_memory(*row) for row in turns},
     }
 
 

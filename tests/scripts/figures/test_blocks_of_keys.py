@@ -1,5 +1,8 @@
 """The figures of the chapter on blocks of keys draw what was recorded."""
 
+import pytest
+
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures.blocks_of_keys import ladder_so_far, meeting_cost, steps_and_numbers
 from scripts.figures.plot import where
@@ -14,13 +17,18 @@ def median(form, head_dim):
     return row["median"]
 
 
-def test_the_ladder_shows_the_records_times():
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_ladder_shows_the_records_times_and_ends_at_the_limit(head_dim):
     figure = ladder_so_far.figure()
-    for head_dim in (64, 128, 256):
-        choose(figure, "Head dimension d", str(head_dim))
-        (trace,) = visible(figure)
-        forms = [*BOTH, "three_kernel_attention", "attention", "sdpa_cudnn"]
-        assert list(trace.x) == [median(form, head_dim) for form in forms]
+    choose(figure, "Head dimension d", str(head_dim))
+    measured, reckoned = visible(figure)
+    forms = [*BOTH, "three_kernel_attention", "attention", "sdpa_cudnn"]
+    assert list(measured.x) == [median(form, head_dim) for form in forms]
+    (limit,) = reckoned.x
+    words, width = 16384, 2048
+    by_arithmetic = 4 * words * 512 * width / H100["bf16 peak"].value
+    by_bytes = 4 * words * width * 2 / H100["hbm bandwidth"].value
+    assert by_arithmetic < by_bytes and limit == pytest.approx(1e3 * by_bytes)
 
 
 def test_the_steps_are_drawn_against_the_scores():
