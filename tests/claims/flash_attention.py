@@ -285,7 +285,7 @@ def math_takes_twenty_times_as_long():
 
 
 def training_takes_two_thirds():
-    """In training, from N = 8192 on, our kernel's peak memory is 2/3 of cuDNN's to 0.01, and no form takes less.
+    """In training, from N = 8192 on, our kernel's peak memory is two thirds of cuDNN's to 0.01, and no form takes less.
 
     In words: least, all, thirds.
     """
