@@ -68,6 +68,10 @@ def points(rows: list[dict], n: int) -> list[dict]:
     drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
     drawn.append(([4 * last for _ in failed], failed, "out of memory"))
     return [
-        {"x": x, "y": [FORMS[form] for form in own], "text": [said or f"{peak:,.3g} MiB" for peak in x]}
+        {"x": x, "y": [FORMS[form] for form in own], "text": [said or size(peak) for peak in x]}
         for x, own, said in drawn
     ]
+
+
+def size(mebibytes: float) -> str:
+    return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"
