@@ -40,7 +40,8 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for look, own in zip([*LOOKS, FAILED], choices[SHOWN], strict=True):
         hover = "%{y}, %{name}" if look is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
-        fig.add_scatter(**own, textposition="top center", cliponaxis=False, **look.scatter(hover, "markers+text", 11))
+        side = "middle left" if look is FAILED else "top center"
+        fig.add_scatter(**own, textposition=side, cliponaxis=False, **look.scatter(hover, "markers+text", 11))
     every = list(range(len(fig.data)))
     moves = {
         label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
