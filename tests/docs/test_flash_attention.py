@@ -1,15 +1,31 @@
-"""Chapter 8: the two tables of the sheet have what the three words give, forward and backward."""
+"""Chapter 8: the two tables of the sheet have what the three words give, forward and backward, and that of PyTorch's
+backends has what the record says."""
 
 from itertools import chain
 from math import log2
 
 import pytest
 
+from scripts import records
 from tests.docs.pages import DOCS
 from tests.docs.tables import numbers, table
 from tests.docs.three_words import AT_THE_BOARD, K, Q, S, V, blend, dot
 
 SHEET = "whiteboard/flash-attention.md"
+CHAPTER = "chapters/flash-attention.md"
+CASES = {  # a row of the chapter's table -> the cases of the record that it stands for
+    "plain, causal, or a single query": ("plain", "causal", "1 query"),
+    "grouped heads": ("4 heads of K and V",),
+    "a mask of your own, or causal with fewer queries than keys": ("a mask", "512 queries, causal"),
+    "a mask together with \N{WHITE SQUARE}": ("a mask, and is_causal",),
+    "FP32, or heads above 256": ("FP32", "d = 512"),
+}
+BACKENDS = {
+    "flash": "sdpa_flash",
+    "cuDNN": "sdpa_cudnn",
+    "memory-efficient": "sdpa_efficient",
+    "math": "sdpa_math",
+}
 DOUT = [[1, 0], [0, 1], [1, 1]]
 
 
@@ -70,3 +86,14 @@ def test_the_shares_on_the_sheet_are_the_boards():
     (line,) = [line for line in (DOCS / SHEET).read_text().splitlines() if "P by rows" in line]
     shares = line.partition("P by rows")[2].partition(". dP")[0]
     assert numbers(shares) == list(chain.from_iterable(AT_THE_BOARD))
+
+
+def test_the_table_of_backends_has_every_case_of_the_record():
+    found = {row["Case"]: row for row in table(CHAPTER, "PyTorch took")}
+    recorded = {row["case"]: row for row in records.table("sdpa_backends", "chosen")}
+    assert set(found) == set(CASES) and sorted(chain.from_iterable(CASES.values())) == sorted(recorded)
+    for said, cases in CASES.items():
+        for case in cases:
+            able = {name: "no" if recorded[case][column] is None else "yes" for name, column in BACKENDS.items()}
+            assert {name: found[said][name] for name in BACKENDS} == able, case
+            assert BACKENDS[found[said]["PyTorch took"]] == recorded[case]["chosen"]

@@ -1,4 +1,4 @@
-"""The ladder complete: peak memory of every form that was measured, against N."""
+"""The ladder complete: peak memory of every form that was measured, a form a line, at one length after the other."""
 
 import plotly.graph_objects as go
 
@@ -7,52 +7,72 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Peak memory of one head against the number of words, both axes logarithmic. The three lines and the three "
-    "kernels lie on one steep line and end in a cross, out of memory. Far below, on a line that rises half as steeply, "
-    "lie our FlashAttention and the fused backends of SDPA, on each other but for the flash backend, which lies above "
-    "them while the words are few. In training our FlashAttention takes least. A menu chooses forward or training."
+    "Peak memory of one head on a logarithmic axis, a form a line: the three lines and the three kernels, equal, and "
+    "far to the right wherever the words are many; then SDPA's flash, memory-efficient and cuDNN backends and our "
+    "FlashAttention, far to the left and all but equal, except that flash takes more while the words are few. At the "
+    "greatest length the forms with the square are marked as out of memory. In training our FlashAttention takes "
+    "least. A menu chooses the pass and the number of words."
 )
-FORMS = {
-    "attention": plot.Look("three lines", "accent", "solid", "circle"),
-    "three_kernel_attention": plot.Look("three kernels", "accent", "dot", "square-open"),
-    "sdpa_efficient": plot.Look("SDPA efficient", "value", "dot", "triangle-up"),
-    "sdpa_flash": plot.Look("SDPA flash", "value", "dash", "diamond"),
-    "sdpa_cudnn": plot.Look("SDPA cuDNN", "key", "solid", "diamond-open"),
-    "flash_attention": plot.Look("FlashAttention", "query", "solid", "circle"),
+FORMS = {  # form -> its name on the axis
+    "attention": "three lines",
+    "three_kernel_attention": "three kernels",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_efficient": "SDPA efficient",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "flash_attention": "FlashAttention",
 }
-FAILED = plot.Look("out of memory", "accent", "solid", "x")
-PASSES = {"forward only": "forward", "forward and backward": "training"}
+LOOKS = {  # look -> the forms that have it
+    plot.Look("with the square", "accent", symbol="circle"): ("attention", "three_kernel_attention"),
+    plot.Look("PyTorch, fused", "value", symbol="diamond"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
+    plot.Look("ours, fused", "query", symbol="circle"): ("flash_attention",),
+}
+FAILED = plot.Look("out of memory", "accent", symbol="x")
+PASSES = {"forward": "forward", "forward and backward": "training"}
+SHOWN = "forward, N = 65,536"
 
 
 def figure() -> go.Figure:
-    passes = {label: points(records.table("prefill_memory", name)) for label, name in PASSES.items()}
-    first = next(iter(passes.values()))
+    choices = {
+        f"{label}, N = {n:,}": points(records.table("prefill_memory", name), n)
+        for label, name in PASSES.items()
+        for n in dict.fromkeys(row["n"] for row in records.table("prefill_memory", name))
+    }
     fig = go.Figure()
-    for look, x, y in zip([*FORMS.values(), FAILED], first["x"], first["y"], strict=True):
-        if look is FAILED:
-            trace = look.scatter("%{name}, N = %{x:,}", "markers", size=12)
-        else:
-            trace = look.scatter("%{name}, N = %{x:,}: %{y:,.4g} MiB", size=8)
-        fig.add_scatter(x=x, y=y, **trace)
+    for look, own in zip([*LOOKS, FAILED], choices[SHOWN], strict=True):
+        hover = "%{y}, %{name}" if look is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
+        side = "middle left" if look is FAILED else "top center"
+        fig.add_scatter(**own, textposition=side, cliponaxis=False, **look.scatter(hover, "markers+text", 11))
     every = list(range(len(fig.data)))
+    moves = {
+        label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
+        for label, drawn in choices.items()
+    }
+    names = list(FORMS.values())
     return plot.page(
         fig,
-        plot.Frame(height=420, left=64),
-        plot.menu("What is measured", {label: [drawn, every] for label, drawn in passes.items()}),
-        xaxis=plot.log_words("words N (Ki = 1024)", 2**18, range=[2.9, 5.55]),
-        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
+        plot.Frame(height=370, left=115, right=25, top=45),
+        plot.menu("What is measured", moves, SHOWN),
+        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
+        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.6, -0.8]},
     )
 
 
-def points(rows: list[dict]) -> dict[str, list[list]]:
-    """Length and peak of every form, and at last where the three lines ran out of memory.
+def points(rows: list[dict], n: int) -> list[dict]:
+    """Peaks at one length, by look, and at last who ran out of memory.
 
     That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
     """
-    fitted = {form: plot.where(rows, form=form, out_of_memory=False) for form in FORMS}
-    failed = [row["n"] for row in plot.where(rows, form="attention", out_of_memory=True)]
-    last = fitted["attention"][-1]["peak"]
-    return {
-        "x": [[row["n"] for row in own] for own in fitted.values()] + [failed],
-        "y": [[row["peak"] for row in own] for own in fitted.values()] + [[4 * last for _ in failed]],
-    }
+    now = {row["form"]: row for row in plot.where(rows, n=n)}
+    fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in LOOKS.values()]
+    failed = [form for form, row in now.items() if row["out_of_memory"]]
+    last = max(row["peak"] for row in plot.where(rows, form="attention", out_of_memory=False))
+    drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
+    drawn.append(([4 * last for _ in failed], failed, "out of memory"))
+    return [
+        {"x": x, "y": [FORMS[form] for form in own], "text": [said or size(peak) for peak in x]}
+        for x, own, said in drawn
+    ]
+
+
+def size(mebibytes: float) -> str:
+    return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"

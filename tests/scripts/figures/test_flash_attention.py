@@ -3,8 +3,9 @@
 import pytest
 
 from kernels.bench.cost import attention_flops, requested_bytes
+from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes
+from scripts.figures.flash_attention import ladder_memory, ladder_speed, roofline_rungs, tile_bytes, whole_ladder
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose, points, visible
 
@@ -30,15 +31,38 @@ def test_the_ladder_shows_every_row_of_the_record(head_dim, label, direction, ca
 
 
 @pytest.mark.parametrize("label, name", ladder_memory.PASSES.items())
-def test_the_ladder_of_memory_shows_every_row_and_where_it_ran_out(label, name):
+def test_the_ladder_of_memory_has_a_line_for_every_form_and_says_who_ran_out(label, name):
     figure = ladder_memory.figure()
-    choose(figure, "What is measured", label)
-    lines = {trace.name: points(trace) for trace in figure.data}
-    for row in records.table("prefill_memory", name):
-        if row["out_of_memory"]:
-            assert row["n"] in lines["out of memory"]
-        else:
-            assert lines[ladder_memory.FORMS[row["form"]].name][row["n"]] == row["peak"]
+    rows = records.table("prefill_memory", name)
+    for n in {row["n"] for row in rows}:
+        choose(figure, "What is measured", f"{label}, N = {n:,}")
+        failed = set(figure.data[-1].y)
+        peaks = {form: peak for trace in figure.data[:-1] for form, peak in zip(trace.y, trace.x, strict=True)}
+        now = {ladder_memory.FORMS[row["form"]]: row for row in where(rows, n=n)}
+        assert failed == {form for form, row in now.items() if row["out_of_memory"]}
+        assert peaks == {form: row["peak"] for form, row in now.items() if not row["out_of_memory"]}
+        lines = list(figure.layout.yaxis.categoryarray)
+        assert set(now) <= set(lines) and len(lines) == len(set(lines))  # nobody hides behind another
+
+
+@pytest.mark.parametrize("n", [512, 1024, 2048, 4096, 8192, 16384])
+def test_the_whole_ladder_has_every_rung_of_the_run_and_what_part_of_the_limit_it_reaches(n):
+    figure = whole_ladder.figure()
+    choose(figure, "Words N", str(n))
+    measured, reckoned = visible(figure)
+    rows = where(records.table("prefill_speed", "forward_128"), causal=False, n=n)
+    assert min(rows, key=lambda row: row["median"])["form"] == "sdpa_cudnn"
+    times = {whole_ladder.FORMS[row["form"]]: row["median"] for row in rows if row["form"] in whole_ladder.FORMS}
+    assert dict(zip(measured.y, measured.x, strict=True)) == times
+    arithmetic = 1e3 * attention_flops(n, 128, 16, 16384 // n) / H100["bf16 peak"].value
+    least = 1e3 * 4 * 16384 * 16 * 128 * 2 / H100["hbm bandwidth"].value
+    (limit,) = reckoned.x
+    assert limit == pytest.approx(max(arithmetic, least)) and (arithmetic < least) == (n == 512)
+    said = dict(zip(measured.y, measured.text, strict=True))
+    assert said == {name: f"{time:.3g} ms, {100 * limit / time:.3g} %" for name, time in times.items()}
+    if n == 512:
+        assert set(times) == set(whole_ladder.FORMS.values())
+        assert sorted(times, key=times.get, reverse=True) == list(figure.layout.yaxis.categoryarray)[:-1]
 
 
 def test_the_roofline_places_each_rung_by_its_flops_and_bytes():

@@ -85,12 +85,12 @@ def test_a_kernel_with_other_bounds_visits_others(pieces, name, wrong):
     assert tiles_of_model(pieces, name) != [tiles_of(code, name, *setting) for setting in settings()]
 
 
-def test_causal_64_blocks_are_2080_tiles(pieces):
-    row = [[0, 0]] * 128
+def test_causal_40_blocks_are_820_tiles(pieces):
+    row = [[0, 0]] * 80
     problem = {"q": row, "k": row, "blockQ": 2, "blockK": 2, "causal": True}
     (programs,) = pieces.calls(MODEL, "programs", [["forward", problem]])
     tiles = [tile for program in programs for tile in program["tiles"]]
-    assert len(tiles) == 2080 and sum(tile["masked"] for tile in tiles) == 64
+    assert len(tiles) == 820 and sum(tile["masked"] for tile in tiles) == 40
 
 
 def problems(count: int):
