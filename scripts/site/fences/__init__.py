@@ -2,7 +2,7 @@
 
 Each quotes something that a test runs; none accepts code that was typed on the page.
 
-    source    the text of a symbol of kernels/
+    source    the text of a symbol of kernels/, or a part of it
     run       a cell of a snippet, what it printed when it was recorded, and where that was
     figure    a Plotly figure drawn from records
     live      a piece of docs/live that the reader changes, with its first state drawn
@@ -88,14 +88,14 @@ class Fences:
         config.markdown_extensions.append(Claims())
 
     @fence("hl_lines")
-    def source(self, name: str, options: dict, md) -> str:
-        symbol = symbols.quote(name, self.reader.root)
-        self.page.quoted.append(name)
+    def source(self, mark: str, options: dict, md) -> str:
+        symbol = symbols.quote(mark, self.reader.root)
+        self.page.quoted.append(mark)
         code = highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title})
         if symbol.documented:
             title = f'<a href="{self.page.url_to("api/")}#{symbol.name}">{symbol.title}</a>'
             code = code.replace(symbol.title, title, 1)
-        return f'<div class="hb-source" data-quote="{name}">{code}</div>'
+        return f'<div class="hb-source" data-quote="{escape(mark)}">{code}</div>'
 
     @fence()
     def run(self, mark: str, options: dict, md) -> str:

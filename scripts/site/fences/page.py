@@ -114,10 +114,11 @@ class Page:
             if isinstance(fault, Missing):
                 return
             executed |= record.executed if record else set()
-        for name in self.quoted:
+        for mark in self.quoted:
+            name = mark.partition(" ")[0]  # a part was executed if its symbol was
             if not any(ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed):
                 why = f"{name} is quoted, and no record that this page shows or links has executed it"
-                raise self.fail("source", name, why)
+                raise self.fail("source", mark, why)
 
 
 def without(part: re.Pattern, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shlex
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,13 +35,15 @@ class Symbol:
         return f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
 
 
-def quote(name: str, root: Path) -> Symbol:
+def quote(mark: str, root: Path) -> Symbol:
     """The source of ``package.module:Symbol.attribute`` below ``root``, decorators included, or of a whole
-    ``package.module``.
+    ``package.module``; of a long one a part, ``package.module:Symbol from="queries =" to="values ="``, from the one
+    line that has these words to the next that has those.
 
     Raises:
-        SymbolError: if the module has no file, or the symbol does not stand in it.
+        SymbolError: if the module has no file, or the symbol or the part does not stand in it.
     """
+    name, *ends = shlex.split(mark)
     module, _, symbol = name.partition(":")
     path = root / (module.replace(".", "/") + ".py")
     if not module.startswith("kernels.") or not path.is_file():
@@ -54,8 +57,24 @@ def quote(name: str, root: Path) -> Symbol:
         found = found.members[part]
         first, last = found.lineno, found.endlineno
         documented = documented and bool(found.docstring) and not part.startswith("_")
+    if ends:
+        first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
     return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented)
+
+
+def lines_of_part(lines: list[str], first: int, last: int, options: list[str], mark: str) -> tuple[int, int]:
+    """The first and the last line of a part of the symbol in lines ``first`` to ``last``, all counted from 1."""
+    ends = dict(option.split("=", 1) for option in options if "=" in option)
+    if ends.keys() != {"from", "to"} or len(options) != 2:
+        raise SymbolError(f'{mark}: a part is written from="words of its first line" to="words of its last"')
+    begins = [number for number in range(first, last + 1) if ends["from"] in lines[number - 1]]
+    if len(begins) != 1:
+        raise SymbolError(f"{mark}: {len(begins)} lines have {ends['from']!r}, and a part begins at one")
+    stops = [number for number in range(begins[0], last + 1) if ends["to"] in lines[number - 1]]
+    if not stops:
+        raise SymbolError(f"{mark}: no line from there on has {ends['to']!r}")
+    return begins[0], stops[0]
 
 
 def purpose(path: str, root: Path) -> str:

@@ -29,6 +29,14 @@ def test_source_quotes_a_constant_and_a_whole_module(house):
     assert house.fence("source", "kernels.state").pre.get_text() == (house.root / "kernels/state.py").read_text()
 
 
+def test_source_quotes_a_part_and_says_which_lines(house):
+    house.fence("source", "kernels.state:State.merge")
+    page = house.fence("source", 'kernels.state:State from="def merge" to="return 1"')
+    assert page.pre.get_text() == "def merge(self):\n    return 1 < 2\n"
+    assert page.find(class_="filename").get_text() == "kernels/state.py · lines 9–10"  # noqa: RUF001
+    assert page.find(class_="hb-source")["data-quote"] == 'kernels.state:State from="def merge" to="return 1"'
+
+
 def test_source_leads_to_the_api_where_the_symbol_is_documented(house):
     assert not house.fence("source", "kernels.state:State").find(class_="filename").a
     path = house.root / "kernels/state.py"
@@ -52,6 +60,9 @@ def test_a_line_past_the_fence_can_be_highlighted(house):
         ("``` source\nkernels.nowhere:f\n```", "kernels/ has no module kernels.nowhere"),
         ("``` source\nsnippets.first\n```", "kernels/ has no module snippets.first"),
         ('``` source {size="3"}\nkernels.state:LIMIT\n```', "a source has no option size; it knows: hl_lines"),
+        ('``` source\nkernels.state from="nothing" to="3"\n```', "0 lines have 'nothing', and a part begins at one"),
+        ('``` source\nkernels.state from="def" to="LIMIT"\n```', "no line from there on has 'LIMIT'"),
+        ('``` source\nkernels.state from="def"\n```', "a part is written from="),
         ("``` run\nnothing:show\n```", "there is no snippet nothing"),
         ("``` run\nfirst:nothing\n```", "has no cell nothing; it has show"),
         (f"``` figure {CAPTION}\nnothing\n```", "there is no scripts/figures/*/nothing.py"),

@@ -16,7 +16,10 @@ def source(name):
     return f"``` source\n{name}\n```\n"
 
 
-@pytest.mark.parametrize("quoted", ["kernels.state:State.merge", "kernels.state:State", "kernels.state"])
+PART = 'kernels.state:State from="def" to="return"'
+
+
+@pytest.mark.parametrize("quoted", ["kernels.state:State.merge", "kernels.state:State", "kernels.state", PART])
 def test_a_page_quotes_what_a_record_that_it_links_has_executed(house, quoted):
     house.checked(f"{LINK}\n\n{source(quoted)}")
 
