@@ -19,7 +19,7 @@ ALT = (
 )
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # blocks of keys that a block of queries sees here
-SHOWN = 4200  # clocks that the axis shows
+SHOWN = 4096  # clocks of which the work is drawn: what goes on beyond is marked by dots
 ROLES = ("query", "accent", "key")  # one for each consumer
 LINES = {  # line -> what the axis calls it
     "busy": None,
@@ -122,7 +122,7 @@ def figure() -> go.Figure:
         barmode="overlay",
         bargap=0.25,
         showlegend=False,
-        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN], "dtick": 1000},
+        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN + 150], "dtick": 1024},
         yaxis={
             "categoryorder": "array",
             "categoryarray": list(LINES),
@@ -137,7 +137,7 @@ def figure() -> go.Figure:
 def draw(fig: go.Figure, choice: Choice) -> None:
     """The schedule of one choice: when tiles are asked for, the bars, their labels, and how busy they are."""
     bars, asked = schedule(choice)
-    times = sorted({at for _, at in asked})
+    times = sorted({at for _, at in asked if at <= SHOWN})
     fig.add_scatter(
         x=times,
         y=["producer"] * len(times),
@@ -149,7 +149,7 @@ def draw(fig: go.Figure, choice: Choice) -> None:
         hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
     )
     for consumer in range(choice.consumers):
-        own = [bar for bar in bars if bar.consumer == consumer and bar.start < SHOWN]
+        own = [bar for bar in bars if bar.consumer == consumer and bar.end <= SHOWN]
         fig.add_bar(
             base=[bar.start for bar in own],
             x=[bar.clocks for bar in own],
@@ -163,5 +163,7 @@ def draw(fig: go.Figure, choice: Choice) -> None:
     labelled = [bar for bar in bars if bar.end <= SHOWN]
     middles = [bar.start + bar.clocks / 2 for bar in labelled]
     plot.labels(fig, middles, [bar.line for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
+    going_on = sorted({bar.line for bar in bars if bar.end > SHOWN})
+    plot.labels(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))
     share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
     plot.labels(fig, [SHOWN], ["busy"], [share], textposition="middle left")
