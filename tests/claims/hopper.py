@@ -263,7 +263,7 @@ def three_fit_at_64():
 
 
 def some_of_exp2_is_hidden():
-    """At d = 64 both runs are above the 495 TFLOP/s of one after the other. In words: -; after."""
+    """At d = 64 both runs are above the 495 TFLOP/s of one after the other."""
     hidden = row("hopper_steps", "steps_64", n=16384, causal=False, step="persistent")["speed"]
     assert min(hidden, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 

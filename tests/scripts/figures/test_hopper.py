@@ -120,7 +120,7 @@ def test_no_bar_of_the_schedule_is_cut():
             for line, text in zip(trace.y, trace.text or [], strict=False)
             if text == "…"
         ]
-        assert "tensor cores" in dots
+        assert hopper_timeline.LINES["tensor cores"] in dots
 
 
 def test_the_tensor_cores_are_as_busy_as_the_chapter_says():
