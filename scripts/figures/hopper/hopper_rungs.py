@@ -24,7 +24,7 @@ STEPS = {  # step of the record -> its name on the axis
 
 
 def figure() -> go.Figure:
-    xaxis = plot.log("milliseconds", [1, 1.5, 2, 3], range=[-0.05, 0.5])
+    xaxis = plot.log("milliseconds", [1, 1.5, 2, 3], range=[-0.17, 0.57])
     return plot.ladder({f"d = {each}": rungs(each) for each in HEAD_DIMS}, "Heads", "d = 128", xaxis)
 
 
