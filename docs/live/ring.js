@@ -76,7 +76,7 @@ const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}$
 /** Who does what, in words. @param {S} state */
 function workers(state) {
   const { bars, now } = at(state);
-  const does = { scores: "multiplies queries by keys", output: "multiplies weights by values", softmax: "does softmax", copy: "" };
+  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" };
   const work = (/** @type {number} */ consumer) => {
     const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.at);
     const [next] = own.sort((a, b) => a.start - b.start);
@@ -114,7 +114,7 @@ function timeline(state) {
     <path class="accent stroke" d="M${x(now.at)} 0 V${below}" />
     <text class="small accent ${now.at > from + 0.6 * span ? "end" : ""}" x=${x(now.at)} y=${below + 16}>clock ${now.at}</text>
   </svg>
-  <p class="soft">S: queries · keys. O: weights · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
+  <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
@@ -177,7 +177,7 @@ function told(state) {
   }
   const [next] = bars.filter(({ start, kind }) => start === now.at && kind !== "copy");
   if (!next) return `Clock ${now.at}: nothing has become full or free.`;
-  const does = { scores: "multiplies queries by keys", output: "multiplies weights by values", softmax: "does softmax", copy: "" }[next.kind];
+  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" }[next.kind];
   return `Clock ${now.at}: consumer ${next.consumer} ${does}, use ${next.use}.`;
 }
 

@@ -106,7 +106,8 @@ def step(
     these_keys = wait_for_tile(keys, use)
     if TURNS:
         wait_for_turn(turn_barriers, turn, CONSUMER)
-    # Start both products.  They end in this order: waiting for the first leaves the second on.
+    # Start both products.  They end in this order: waiting for the first leaves
+    # the second on.
     scores = start_scores(queries, these_keys, SCORES)
     accumulator = warpgroup_mma(
         weights, wait_for_tile(values, use - 1), accumulator, is_async=True
@@ -127,8 +128,8 @@ def step(
         scores, running_max, running_sum, scale_log2
     )
     if OVERLAP:
-        # The compiler moves all of softmax but the maximum to after this wait.  Made to stay
-        # before it, softmax overlapped whole, and the kernel was slower; we do not know why.
+        # The compiler moves most of softmax to after this wait: the lab notes of
+        # chapter 9 have the counts, and what came of moving it back.
         accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
         release(values, use - 1)
     accumulator = accumulator * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]

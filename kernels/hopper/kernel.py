@@ -81,10 +81,11 @@ def hopper_kernel(
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)
     sizes = (scale_log2, units, heads, group, seq_q, seq_k)
-    # From here on the warps run different functions: the first in the four warps that are here,
-    # the others in as many more as the list says.  All began with equally many registers; now
-    # the producer gives up its own, and the consumers take them.  How many functions there are
-    # must be known when compiling, and constants stay constants only in tuples written here.
+    # From here on the warps run different functions: the first in the four warps that
+    # are here, the others in as many more as the list says.  All began with equally many
+    # registers; now the producer gives up its own, and the consumers take them.  How many
+    # functions there are must be known when compiling, and constants stay constants only
+    # in tuples written here.
     if CONSUMERS == 3:
         gl.warp_specialize(
             [

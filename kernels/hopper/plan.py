@@ -14,7 +14,7 @@ class Plan(NamedTuple):
     q_stages, stages: tiles in each ring of queries, and in those of keys and of values
     registers: of each thread of a consumer, but for the first, which has what the others and
     the producer leave: 240 beside another with 240, 168 beside two with 160
-    overlap: the maximum of each row is found before the product with values has ended
+    overlap: a consumer waits for its scores alone, before the product with values has ended
     turns: only one consumer at a time starts products (ping-pong)
     persistent: as many programs as SMs, else one for each block of queries
     paired: causal, a block of queries that sees many keys goes with one that sees few

@@ -24,9 +24,10 @@ def blocks_in(unit, seq_q, BLOCK_Q: gl.constexpr, PAIRED: gl.constexpr):
 @gluon.jit
 def block_of(
     unit, which, seq_q, seq_k,
-    BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
+    BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr,
+    CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
 ):  # fmt: skip
-    """Where a block of queries is: number of its head in the batch, first query, key blocks."""
+    """Where a block of queries is: which head of the batch, first query, key blocks."""
     blocks = gl.cdiv(seq_q, BLOCK_Q)
     units = gl.cdiv(blocks, 2) if PAIRED else blocks
     batch_head = unit // units

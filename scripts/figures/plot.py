@@ -162,9 +162,9 @@ class Rung(NamedTuple):
     limit: float | None = None
 
 
-def limit(n: int, head_dim: int, heads: int, batch: int) -> Rung:
+def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False) -> Rung:
     """What no form of attention can beat on an H100 in 16 bits: its arithmetic, or the least that it must move."""
-    flops = attention_flops(n, head_dim, heads, batch)
+    flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
     speed = attainable(intensity, H100["bf16 peak"].value, H100["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)

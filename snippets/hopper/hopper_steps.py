@@ -3,9 +3,9 @@
 #
 # The ladder. `flash_attention`: TMA fetches, and every warp does all the rest. Specialised: one
 # warp fetches, two or three warpgroups compute, and each block of queries has a program of its
-# own. Overlap: the maximum of each row is found while the values before are multiplied.
-# Persistent: as many programs as SMs, each of which takes one block after the other. Paired,
-# only where causal: a block that sees many keys goes with one that sees few.
+# own. Overlap: a consumer waits for its scores alone and begins softmax while the values before
+# are multiplied. Persistent: as many programs as SMs, each of which takes one block after the
+# other. Paired, only where causal: a block that sees many keys goes with one that sees few.
 #
 # Then the top of the ladder with a single change. Turns: warpgroups take turns in starting
 # products (ping-pong). Consumers: more or fewer warpgroups, and registers of a thread to match.

@@ -1,4 +1,4 @@
-"""What a rung of the first kernels is compiled to for an H100: without a GPU, but also without the interpreter."""
+"""What kernels of the library are compiled to, most for an H100: without a GPU, but also without the interpreter."""
 
 import ast
 import importlib
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,100 @@ def first_rungs():
 def rungs():
     """``first_rungs()``, from a process in which Triton compiles."""
     return ast.literal_eval(elsewhere("first_rungs()"))
+
+
+def hopper_step(head_dim, causal, queries=16384):
+    """Of each consumer's loop over keys in ``hopper_kernel``: instructions between its two waits, and after the second.
+
+    A pair of pairs for each consumer: how many find a maximum, how many take an exponential.
+    """
+    import torch
+    import triton
+    from triton import knobs
+    from triton.backends.compiler import GPUTarget
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    from kernels.hopper.call import layout_of
+    from kernels.hopper.kernel import hopper_kernel
+    from kernels.hopper.plan import padded, plan_for
+    from kernels.hopper.ring import ROWS
+
+    plan, columns = plan_for(head_dim, causal, queries), padded(head_dim)
+    tile = {
+        rows: f"tensordesc<bf16[1, 1, {rows}, {columns}],{layout_of(rows, columns, torch.bfloat16)!r}>"
+        for rows in (ROWS.value, plan.block_k)
+    }
+    types = dict.fromkeys(["q", "out"], tile[ROWS.value]) | dict.fromkeys("kv", tile[plan.block_k])
+    types |= {"scale_log2": "fp32"}
+    fixed = {"lse": None, "CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
+    fixed |= {"REGISTERS": plan.registers, "CAUSAL": causal, "PAIRED": causal, "OVERLAP": True, "TURNS": False}
+    names = [parameter.name for parameter in hopper_kernel.params]
+    source = GluonASTSource(
+        fn=hopper_kernel,
+        signature={name: "constexpr" if name in fixed else types.get(name, "i32") for name in names},
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={},
+    )
+    asm = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4}).asm
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(asm["cubin"])
+        file.flush()
+        command = [knobs.nvidia.nvdisasm.path, "--print-code", file.name]
+        code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    _, *waits = re.split(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x", code)  # each begins with how many products may go on
+    counts = []
+    for first, second in pairwise(waits):
+        if first[0] == "1":
+            rest = re.split(r"^\.L_|HGMMA", second, maxsplit=1, flags=re.MULTILINE)[0]
+            counts.append(tuple((part.count("FMNMX"), part.count("MUFU.EX2")) for part in (first, rest)))
+    assert len(counts) == plan.consumers
+    return counts
+
+
+def portable(kernel, head_dim, architecture):
+    """What a kernel of ``kernels.flash``, *forward* or *dkdv*, is compiled to in BF16 for an architecture, such as 80.
+
+    Bytes that a thread spills and of shared memory that a program wants, and which instructions multiply.
+    """
+    import torch
+    import triton
+    from triton import knobs
+    from triton.backends.compiler import GPUTarget
+
+    from kernels.flash.backward import flash_dkdv_kernel
+    from kernels.flash.forward import flash_forward_kernel
+    from kernels.flash.tiles import tiles
+
+    function = {"forward": flash_forward_kernel, "dkdv": flash_dkdv_kernel}[kernel]
+    tile = tiles(kernel, head_dim, torch.bfloat16)
+    fixed = {"key_lengths": None, "HEAD_DIM": head_dim, "CAUSAL": False, "PRECISION": "ieee"}
+    rows = {"q": tile.block_q, "dout": tile.block_q, "k": tile.block_k, "v": tile.block_k}
+    types = {name: f"tensordesc<bf16[1, 1, {many}, {head_dim}]>" for name, many in rows.items()}
+    types |= dict.fromkeys(["out", "dk", "dv"], "*bf16") | dict.fromkeys(["lse", "shift", "delta"], "*fp32")
+    types |= dict.fromkeys(["scale", "scale_log2"], "fp32")
+    names = [parameter.name for parameter in function.params]
+    source = triton.compiler.ASTSource(
+        fn=function,
+        signature={name: "constexpr" if name in fixed else types.get(name, "i32") for name in names},
+        constexprs={(names.index(name),): value for name, value in fixed.items()},
+        attrs={
+            (place,): [["tt.divisibility", 16]] for place, name in enumerate(names) if types.get(name, "")[:1] == "*"
+        },
+    )
+    options = {name: value for name, value in tile.launch.items() if value is not None}
+    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
+    ptxas = knobs.nvidia.ptxas if architecture < 100 else knobs.nvidia.ptxas_blackwell
+    (target,) = re.findall(r"^\.target (\w+)", made.asm["ptx"], re.MULTILINE)
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(made.asm["ptx"])
+        file.flush()
+        command = [ptxas.path, "--verbose", f"--gpu-name={target}", file.name, "--output-file", os.devnull]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    return {
+        "spilled": int(re.findall(r"(\d+) bytes spill stores", said)[0]),
+        "shared": made.metadata.shared,
+        "multiply": {name for name in ("mma.sync", "wgmma", "tcgen05.mma") if name in made.asm["ptx"]},
+    }
 
 
 def decode_instructions(format):

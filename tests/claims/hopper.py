@@ -1,6 +1,11 @@
-"""What chapter 9 and its sheet claim in words."""
+"""What chapter 9, its sheet and its lab notes claim in words.  Of the compiled kernels it needs torch and Triton."""
+
+import ast
+from functools import cache
 
 from kernels.bench.cost import attention_flops, mib
+from scripts.figures.hopper import hopper_rungs
+from tests.claims.compiled import elsewhere
 from tests.claims.rows import chip, close, rounded, row, rows
 
 HEAD_DIMS = (64, 128, 256)
@@ -27,6 +32,46 @@ def _speed(head_dim, form, **wanted):
     return row("hopper_speed", f"forward_{head_dim}", form=form, **wanted)["speed"]
 
 
+def _reached(step):
+    """The part of the limit in % that a step reaches at d = 128, N = 16,384, causal."""
+    took = {rung.name: rung.time for rung in hopper_rungs.rungs(128)}
+    return 100 * took["the limit"] / took[hopper_rungs.STEPS[step]]
+
+
+def portable_takes_nearly_twice():
+    """At d = 128, N = 16,384, causal the portable kernel takes 1.8 to 2 times the limit. In words: twice."""
+    assert 1.8 < 100 / _reached("flash_attention") < 2
+
+
+def portable_reaches(percent):
+    """At d = 128, N = 16,384, causal the portable kernel reaches 53 % of the limit."""
+    assert rounded(_reached("flash_attention"), percent) == percent
+
+
+def cudnn_reaches(percent):
+    """At d = 128, N = 16,384, causal cuDNN reaches 56 % of the limit."""
+    assert rounded(_reached("sdpa_cudnn"), percent) == percent
+
+
+def ours_reaches(percent):
+    """At d = 128, N = 16,384, causal our kernel reaches 66 % of the limit."""
+    assert rounded(_reached("paired"), percent) == percent
+
+
+def the_ladder_leads(first, last):
+    """There the ladder leads from 53 % to 66 % of the limit, and each step but persistence comes nearer to it."""
+    portable_reaches(first)
+    ours_reaches(last)
+    reached = {step: _reached(step) for step in hopper_rungs.STEPS}
+    assert reached["flash_attention"] < reached["specialised"] < reached["overlap"] < reached["paired"]
+    assert reached["persistent"] < reached["flash_attention"]
+
+
+def most_comes_before_persistence():
+    """There most of what the ladder gains is gained before persistence. In words: most, before."""
+    assert _reached("overlap") - _reached("flash_attention") > (_reached("paired") - _reached("flash_attention")) / 2
+
+
 def one_after_the_other(*most):
     """Matmuls and exp2 in turn reach 495, 660 and 792 of 989 TFLOP/s at d = 64, 128 and 256. In words: most."""
     assert [rounded(IN_TURN[d] / 1e12, most[0]) for d in HEAD_DIMS] == list(most[:3])
@@ -46,6 +91,11 @@ def l2_gives_what_is_wanted(terabytes):
     """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for. In words: fast; l2."""
     assert rounded(WANTED / 1e12, terabytes) == terabytes
     assert close(row("l2_speed", "sizes", size=16)["speed"], WANTED / 1e12, 0.03)
+
+
+def l2_gives_to_16_mib(terabytes):
+    """What was read of 16 MiB from L2 is 7.54 TB/s."""
+    assert rounded(row("l2_speed", "sizes", size=16)["speed"], terabytes) == terabytes
 
 
 def two_heads_fit_into_l2(heads, mebibytes):
@@ -107,6 +157,105 @@ def rings_are_as_predicted(predicted):
     assert all(0 < found["shared"] - int(predicted) < 1000 for found in compiled)
 
 
+def the_count_of_consumers_holds():
+    """At N = 16,384 three consumers are slower at d = 128, and two at d = 64, full and causal.
+
+    In words: long, slower.
+    """
+    three, two = "consumers=3 registers=160", "consumers=2 registers=240"
+    assert max(_gains(128, three, n=16384) + _gains(64, two, n=16384)) < 1
+
+
+@cache
+def _counted():
+    """(head_dim, causal, queries) -> for each consumer, between its waits and after: maxima and exponentials."""
+    settings = [(d, causal, 16384) for d in HEAD_DIMS for causal in (False, True)] + [(64, True, 1024)]
+    return ast.literal_eval(elsewhere(f"{{each: hopper_step(*each) for each in {settings}}}"))
+
+
+def _between(head_dim, causal, queries=16384):
+    """Least, most and all instructions between a consumer's waits that find a maximum, and that take an exponential."""
+    counts = _counted().get((head_dim, causal, queries))
+    assert counts, "this was not compiled"
+    for kind in (0, 1):
+        between = [first[kind] for first, _ in counts]
+        (every,) = {first[kind] + rest[kind] for first, rest in counts}
+        yield min(between), max(between), every
+
+
+def maxima_between_the_waits(least, most, every):
+    """At d = 128, full and causal, 32 to 42 of 68 maxima stand between the waits, and of the exponentials none.
+
+    In words: no.
+    """
+    (full, no_exp2), (causal, nor_here) = (tuple(_between(128, causal)) for causal in (False, True))
+    assert (min(full[0], causal[0]), max(full[1], causal[1]), full[2], causal[2]) == (least, most, every, every)
+    assert no_exp2[:2] == nor_here[:2] == (0, 0)
+
+
+def between_full(head_dim, least, most, every):
+    """Full, of 68 maxima 26 to 28 stand between the waits at d = 64, 38 to 42 at d = 128, and no exponential.
+
+    In words: full, no.
+    """
+    maxima, exponentials = _between(int(head_dim), False)
+    assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
+
+
+def between_causal(head_dim, least, most, every):
+    """Causal, 32 to 40 of 68 maxima stand between the waits at d = 128, and no exponential. In words: causal, no."""
+    maxima, exponentials = _between(int(head_dim), True)
+    assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
+
+
+def between_short_and_long(head_dim, short, every, long, same):
+    """Causal, at d = 64, 20 of 68 maxima at N = 1024, 1 of 68 at N = 16,384, and no exponential.
+
+    In words: causal, short, long, no.
+    """
+    for queries, found, of in ((1024, short, every), (16384, long, same)):
+        maxima, exponentials = _between(int(head_dim), True, queries)
+        assert maxima == (found, found, of) and exponentials[:2] == (0, 0)
+
+
+def between_all(head_dim, every, some, of):
+    """Full, at d = 256, 36 of 36 maxima stand between the waits, and 15 of 34 exponentials. In words: full, all."""
+    maxima, exponentials = _between(int(head_dim), False)
+    assert maxima == (every, every, every) and exponentials == (some, some, of)
+
+
+def between_hardly_any(head_dim, one, every):
+    """Causal, at d = 256, 1 of 36 maxima stands between the waits, and no exponential. In words: causal, no."""
+    maxima, exponentials = _between(int(head_dim), True)
+    assert maxima == (one, one, every) and exponentials[:2] == (0, 0)
+
+
+@cache
+def _portable(*asked):
+    return ast.literal_eval(elsewhere(f"portable(*{asked})"))
+
+
+def portable_on_an_a100(bytes_a_thread):
+    """At d = 128 the portable kernel for sm_80 spills more than 3000 bytes a thread. In words: more."""
+    old = _portable("forward", 128, 80)
+    assert old["spilled"] > bytes_a_thread and old["multiply"] == {"mma.sync"}
+
+
+def portable_on_large_blackwell():
+    """At d = 128 the portable kernel for sm_100 spills nothing and multiplies with tcgen05. In words: nothing."""
+    assert _portable("forward", 128, 100) | {"shared": 0} == {"spilled": 0, "shared": 0, "multiply": {"tcgen05.mma"}}
+
+
+def portable_on_hopper():
+    """At d = 128 the portable kernel for sm_90 spills nothing and multiplies with wgmma. In words: nothing."""
+    assert _portable("forward", 128, 90) | {"shared": 0} == {"spilled": 0, "shared": 0, "multiply": {"wgmma"}}
+
+
+def a_tile_wants(shared):
+    """For sm_120 the kernel of the gradients of K and V wants 135,712 bytes of shared memory at d = 256."""
+    assert _portable("dkdv", 256, 120)["shared"] == shared
+
+
 def three_fit_at_64():
     """At d = 64 three consumers with three stages spill nothing and fit into shared memory."""
     plan = row("hopper_budget", "budget", head_dim=64, consumers=3)
@@ -120,9 +269,22 @@ def some_of_exp2_is_hidden():
 
 
 def counting_promises_too_much():
-    """Causal, at N = 16,384 and d = 256, pairs gain less than counting says."""
-    counted = row("hopper_shares", "shares", head_dim=256, n=16384)["gain"]
-    assert _gain(256, "paired", n=16384, causal=True) < counted
+    """Causal, at N = 16,384, pairs gain less than counting says at d = 64 and at d = 256."""
+    for d in (64, 256):
+        counted = row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
+        assert _gain(d, "paired", n=16384, causal=True) < counted
+
+
+def pairs_gain_as_counted(percent):
+    """Causal, at N = 16,384 and d = 128, pairs gain what counting says to 3 %."""
+    counted = row("hopper_shares", "shares", head_dim=128, n=16384)["gain"]
+    assert close(_gain(128, "paired", n=16384, causal=True), counted, float(percent) / 100)
+
+
+def on_108_sms(in_turn, paired):
+    """With 108 SMs the busiest program has 1312 blocks of keys in turn, and 1290 in pairs."""
+    single, pairs = list(range(128, 0, -1)) * 16, [129] * 1024
+    assert [max(sum(each[i::108]) for i in range(108)) for each in (single, pairs)] == [in_turn, paired]
 
 
 def persistence_slows_long_causal_work():
@@ -181,7 +343,7 @@ def _with_pairs(head_dim, n):
 def pairs_repair_long_work():
     """Causal, at N = 16,384, persistence and pairs together change the speed by less than 5 % at every d.
 
-    In words: long, causal.
+    In words: long, causal; both, long, less.
     """
     assert all(0.95 < _with_pairs(d, 16384) < 1.05 for d in HEAD_DIMS)
 
@@ -189,7 +351,7 @@ def pairs_repair_long_work():
 def pairs_gain_on_short_work():
     """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128.
 
-    In words: short, causal, above, far, above.
+    In words: short, causal, above, far, above; gain.
     """
     assert 1.05 < _with_pairs(256, 1024) < 1.1 < min(_with_pairs(64, 1024), _with_pairs(128, 1024))
     assert max(_with_pairs(64, 1024), _with_pairs(128, 1024)) < 1.5
@@ -257,7 +419,10 @@ def two_steps_come_out_faster():
 
 
 def no_error_is_above_cudnns(settings):
-    """In each of the 6 settings of d and causal our error is at most cuDNN's. In words: none, larger."""
+    """In each of the 6 settings of d and causal our error is at most cuDNN's.
+
+    In words: none, larger; none, fp64, larger, cudnn.
+    """
     errors = {(row["head_dim"], row["causal"], row["form"]): row["error"] for row in rows("hopper_speed", "errors")}
     ours = {key[:2]: error for key, error in errors.items() if key[2] == "hopper_attention"}
     assert len(ours) == settings and all(error <= errors[*key, "sdpa_cudnn"] for key, error in ours.items())
@@ -291,7 +456,7 @@ def one_setting_is_above_the_matmul():
 def some_distances_are_small():
     """In some settings cuDNN's lead is smaller than what two rounds of one kernel differ by.
 
-    In words: cudnn, smaller, differ.
+    In words: cudnn, smaller, differ; smaller, differ.
     """
     spread = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
     assert row("hopper_speed", "overall", against="sdpa_cudnn")["least"] < spread["p80"] / spread["p20"]

@@ -19,10 +19,10 @@ ALT = (
 )
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # blocks of keys that a block of queries sees here
-SHOWN = 4200  # clocks that the axis shows
+SHOWN = 4096  # clocks of which the work is drawn: what goes on beyond is marked by dots
 ROLES = ("query", "accent", "key")  # one for each consumer
 LINES = {  # line -> what the axis calls it
-    "busy": None,
+    "busy": " ",
     "producer": "producer",
     "tensor cores": "tensor<br>cores",
     "consumer 0": "consumer 0",
@@ -114,6 +114,7 @@ def figure() -> go.Figure:
     for choice in CHOICES:
         draw(fig, choice)
         choices += [choice.label] * (len(fig.data) - len(choices))
+    clocks = list(range(0, SHOWN + 1, 1024))
     return plot.page(
         fig,
         plot.Frame(height=330, left=85),
@@ -122,22 +123,17 @@ def figure() -> go.Figure:
         barmode="overlay",
         bargap=0.25,
         showlegend=False,
-        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN], "dtick": 1000},
-        yaxis={
-            "categoryorder": "array",
-            "categoryarray": list(LINES),
-            "range": [len(LINES) - 0.5, -0.5],
-            "tickvals": list(LINES)[1:],
-            "ticktext": list(LINES.values())[1:],
-            "showgrid": False,
-        },
+        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN + 150], "tickvals": clocks, "ticktext": clocks},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False},  # no line for a consumer that is not
     )
 
 
 def draw(fig: go.Figure, choice: Choice) -> None:
-    """The schedule of one choice: when tiles are asked for, the bars, their labels, and how busy they are."""
+    """The schedule of one choice: how busy the tensor cores are, when tiles are asked for, and the bars."""
     bars, asked = schedule(choice)
-    times = sorted({at for _, at in asked})
+    share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
+    plot.labels(fig, [SHOWN], [LINES["busy"]], [share], textposition="middle left")
+    times = sorted({at for _, at in asked if at <= SHOWN})
     fig.add_scatter(
         x=times,
         y=["producer"] * len(times),
@@ -149,11 +145,11 @@ def draw(fig: go.Figure, choice: Choice) -> None:
         hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
     )
     for consumer in range(choice.consumers):
-        own = [bar for bar in bars if bar.consumer == consumer and bar.start < SHOWN]
+        own = [bar for bar in bars if bar.consumer == consumer and bar.end <= SHOWN]
         fig.add_bar(
             base=[bar.start for bar in own],
             x=[bar.clocks for bar in own],
-            y=[bar.line for bar in own],
+            y=[LINES[bar.line] for bar in own],
             orientation="h",
             customdata=[bar.text for bar in own],
             marker={"opacity": 0.35, "line": {"width": 1}},
@@ -162,6 +158,6 @@ def draw(fig: go.Figure, choice: Choice) -> None:
         )
     labelled = [bar for bar in bars if bar.end <= SHOWN]
     middles = [bar.start + bar.clocks / 2 for bar in labelled]
-    plot.labels(fig, middles, [bar.line for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
-    share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
-    plot.labels(fig, [SHOWN], ["busy"], [share], textposition="middle left")
+    plot.labels(fig, middles, [LINES[bar.line] for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
+    going_on = sorted({LINES[bar.line] for bar in bars if bar.end > SHOWN})
+    plot.labels(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_timeline
+from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_rungs, hopper_timeline
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose, points, visible
 
@@ -45,6 +46,30 @@ def test_every_change_is_drawn_and_is_the_records(head_dim):
     assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
 
 
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_lines_of_the_changes_are_those_that_were_tried(head_dim):
+    """No line is empty, and each is written beside the axis."""
+    figure = hopper_changes.figure()
+    choose(figure, "Head dimension d", str(head_dim))
+    of_settings = [set(trace.y) for trace in visible(figure) if trace.mode == "markers"]
+    (middle,) = [trace for trace in visible(figure) if trace.mode == "lines"]
+    assert set(middle.y) == set.union(*of_settings) and len(middle.y) == len(set(middle.y))
+    assert "turns" in middle.y[0] and figure.layout.yaxis.type == "category"
+
+
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+def test_the_rungs_are_the_records_and_parts_of_the_limit(head_dim):
+    figure = hopper_rungs.figure()
+    choose(figure, "Heads", f"d = {head_dim}")
+    measured, reckoned = visible(figure)
+    found = steps(head_dim, 16384, True)
+    assert points(measured) == {found[step]["median"]: name for step, name in hopper_rungs.STEPS.items()}
+    least = 1e3 * attention_flops(16384, head_dim, 2048 // head_dim, causal=True) / H100["bf16 peak"].value
+    assert list(reckoned.y) == ["the limit"] and reckoned.x[0] == pytest.approx(least)
+    parts = [float(text.split(", ")[1].removesuffix(" %")) for text in measured.text]
+    assert parts == pytest.approx([100 * least / time for time in measured.x], rel=0.01)
+
+
 @pytest.mark.parametrize("label, head_dim, causal", [(label, *of) for label, of in hopper_beside.CHOICES.items()])
 def test_the_speeds_beside_cudnn_are_the_records(label, head_dim, causal):
     figure = hopper_beside.figure()
@@ -79,6 +104,23 @@ def test_the_schedule_keeps_the_order_of_the_kernel(choice):
         assert at <= min(starts["tensor cores", c, f"{product}{block}"] for c in range(choice.consumers))
         if (before := block + choice.stages) < hopper_timeline.BLOCKS:
             assert at >= max(ends["tensor cores", c, f"{product}{before}"] for c in range(choice.consumers))
+
+
+def test_no_bar_of_the_schedule_is_cut():
+    """What is not drawn whole is left out, and dots say that it goes on."""
+    figure = hopper_timeline.figure()
+    for choice in hopper_timeline.CHOICES:
+        choose(figure, "Choose", choice.label)
+        bars = [trace for trace in visible(figure) if trace.type == "bar"]
+        ends = [start + clocks for trace in bars for start, clocks in zip(trace.base, trace.x, strict=True)]
+        assert ends and max(ends) <= hopper_timeline.SHOWN < figure.layout.xaxis.range[1]
+        dots = [
+            line
+            for trace in visible(figure)
+            for line, text in zip(trace.y, trace.text or [], strict=False)
+            if text == "…"
+        ]
+        assert hopper_timeline.LINES["tensor cores"] in dots
 
 
 def test_the_tensor_cores_are_as_busy_as_the_chapter_says():

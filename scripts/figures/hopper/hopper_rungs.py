@@ -1,0 +1,36 @@
+"""The ladder of chapter 9: from the portable kernel, each mechanism in turn, beside cuDNN and the limit."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.figures import plot
+
+ALT = (
+    "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlap, persistent "
+    "programs and pairs, each added to those before; cuDNN for comparison; and the limit. Beside each time stands what "
+    "part of the limit it reaches. With the heads shown first every step is nearer to the limit than the one before, "
+    "but for persistent programs, which fall far back; pairs bring them to the front. A menu chooses the heads."
+)
+N, TOKENS, WIDTH = 16384, 16384, 2048
+HEAD_DIMS = (64, 128, 256)
+STEPS = {  # step of the record -> its name on the axis
+    "flash_attention": "portable",
+    "specialised": "specialised",
+    "overlap": "overlap",
+    "persistent": "persistent",
+    "paired": "paired",
+    "sdpa_cudnn": "cuDNN",
+}
+
+
+def figure() -> go.Figure:
+    xaxis = plot.log("milliseconds", [1, 1.5, 2, 3], range=[-0.17, 0.57])
+    return plot.ladder({f"d = {each}": rungs(each) for each in HEAD_DIMS}, "Heads", "d = 128", xaxis)
+
+
+def rungs(head_dim: int) -> list[plot.Rung]:
+    """Causal, of one run."""
+    rows = plot.where(records.table("hopper_steps", f"steps_{head_dim}"), n=N, causal=True)
+    took = {row["step"]: row["median"] for row in rows}
+    least = plot.limit(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True)
+    return [*(plot.Rung(name, took[step]) for step, name in STEPS.items()), least]
