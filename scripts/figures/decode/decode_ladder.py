@@ -5,7 +5,6 @@ import plotly.graph_objects as go
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
-from scripts.figures.decode.decode_time import gigabytes, setting
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: the portable kernel on a cache of four bits; the "
@@ -28,7 +27,8 @@ RUNGS = {
 def figure() -> go.Figure:
     settings = {}
     for row in records.table("decode_speed", "decode"):
-        settings.setdefault(setting(row), []).append(row)
+        label = f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}"  # noqa: RUF001  (a multiplication sign)
+        settings.setdefault(label, []).append(row)
     choices = {label: rungs(rows) for label, rows in settings.items()}
     axis = plot.log("milliseconds", [0.05, 0.1, 0.2, 0.5, 1, 2], range=[-1.85, 0.5])
     return plot.ladder(choices, "Setting", next(iter(choices)), axis)
@@ -39,6 +39,6 @@ def rungs(rows: list[dict]) -> list[plot.Rung]:
     found = []
     for name, (form, cache) in RUNGS.items():
         (row,) = plot.where(rows, form=form, cache=cache)
-        least = 1e12 * gigabytes(row) / H100["hbm bandwidth"].value
-        found.append(plot.Rung(name, row["median"], limit=least))
+        read = row["read"] * 1e12 * row["median"]  # bytes a second, times milliseconds
+        found.append(plot.Rung(name, row["median"], limit=read / H100["hbm bandwidth"].value))
     return [*found, plot.Rung("the limit, NVFP4", found[-1].limit, measured=False)]
