@@ -8,10 +8,13 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from scripts.records import ROOT
 from tests.claims import banks
@@ -248,8 +251,24 @@ def decode_instructions(format):
 
 
 def elsewhere(call):
-    """The value of one of these functions' calls, as text: in a process in which Triton compiles."""
+    """The value of one of these functions' calls, as text: in a process in which Triton compiles.
+
+    It is kept in build/ until a kernel, this file or Triton changes, since claims and attacks on them ask again.
+    """
     pytest.importorskip("triton.backends.nvidia")
+    sources = [*ROOT.glob("kernels/**/*.py"), Path(__file__), Path(banks.__file__)]
+    asked = [call, version("triton"), *(path.read_text() for path in sorted(sources))]
+    kept = ROOT / "build" / "compiled" / sha256("\0".join(asked).encode()).hexdigest()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{kept}.lock"):
+        if not kept.exists():
+            beside = kept.with_suffix(".new")  # or a run that is stopped would leave half of it
+            beside.write_text(compiled_elsewhere(call))
+            beside.replace(kept)
+    return kept.read_text()
+
+
+def compiled_elsewhere(call):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     code = f"from tests.claims.{Path(__file__).stem} import *; print({call})"
     run = subprocess.run(
