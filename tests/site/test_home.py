@@ -48,7 +48,9 @@ def test_three_ways_in_lead_where_they_say(home):
 def test_the_picture_and_the_ways_in_stand_on_the_first_screen(visit, width, folds):
     """On a phone, the sentence and the ways on the first, and the picture at the latest on the second."""
     page = visit("", width=width)
-    bottom = "(places) => Math.max(...places.map((place) => document.querySelector(place).getBoundingClientRect().bottom))"
+    bottom = (
+        "(places) => Math.max(...places.map((place) => document.querySelector(place).getBoundingClientRect().bottom))"
+    )
     assert page.evaluate(bottom, [".home li:last-child", ".home .hb-drawing"]) <= folds * 900
     assert page.evaluate(bottom, [".home li:last-child"]) <= 900
     assert page.evaluate("document.documentElement.scrollWidth") <= width

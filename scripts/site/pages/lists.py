@@ -13,7 +13,7 @@ from mkdocs.exceptions import PluginError
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
-from scripts.site.pages import reading
+from scripts.site.pages import peers, reading
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
@@ -28,6 +28,7 @@ class Lists:
     def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader, pieces: Pieces):
         self.chapters, self.sheets, self.reader, self.pieces = chapters, sheets, reader, pieces
         self.marks = {
+            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
