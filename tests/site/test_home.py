@@ -104,3 +104,13 @@ def test_every_command_of_the_start_is_one_of_the_readme_or_runs_a_snippet():
     for command in commands:
         run, _, snippet = command.partition("SNIPPET=")
         assert snippet in records.names() and run in readme if snippet else command in readme, command
+
+
+def test_the_readme_begins_as_the_first_page_does():
+    def first(text):
+        return " ".join(
+            re.sub(r"<!--.*?-->|[*[]|\]\{claim=\w+\}", "", text[text.index("**Attention**") :]).split("\n\n")[0].split()
+        )
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert first(HOME) in " ".join(readme.split())
