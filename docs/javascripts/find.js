@@ -17,7 +17,6 @@ const sections = [...document.querySelectorAll(".hb-record")].map((record) => {
 
 const form = document.createElement("form");
 form.className = "hb-find";
-form.role = "search";
 form.innerHTML = `<label>Find in the tables <input type="search" autocomplete="off" spellcheck="false"></label>
 <output>Words that a row has, or the title of its table or run: cuDNN 8192, or nvfp4 error.</output>`;
 const field = form.querySelector("input");
