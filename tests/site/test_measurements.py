@@ -89,6 +89,7 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     )
     assert len(rows) == int(output.split()[0]) and all("cudnn" in row and "16384" in row for row in rows)
     assert shown(page, "article h2") == 1 < runs
+    assert shown(page, "article .hb-record details") == int(output.split()[3])
     assert not (found := axe(page)), found
     page.keyboard.press("Enter")  # sends nothing, goes nowhere
     assert page.url.endswith(PAGE)

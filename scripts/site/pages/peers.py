@@ -59,7 +59,7 @@ def html(reader: Reader) -> str:
         outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
         for name, (record, fault) in found.items()
     )
-    caption = "Attention on an H100 in 16 bits: what part of the limit each kernel reaches, ours in colour"
+    caption = "What part of the limit each kernel reaches on an H100, in 16 bits; in colour, those of chapters 8 and 9"
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
 
