@@ -146,6 +146,10 @@
     for (const each of document.querySelectorAll(what)) near.observe(each);
   }
 
+  // The page of all records gets a field that finds rows.
+  const FIND = new URL("find.js", document.currentScript.src).href;
+  if (document.querySelectorAll(".hb-record").length > 1) import(FIND);
+
   // The scheme that the reader chooses is kept; until one is chosen, the system's is followed.
   const show = (scheme) => {
     document.body.dataset.mdColorScheme = scheme;

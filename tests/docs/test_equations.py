@@ -10,6 +10,8 @@ from scripts.site.build import MARK
 from tests.docs.equations import SAID, equations
 from tests.docs.pages import CLAIM, DOCS, blocks, read
 
+FILLED = re.compile("<!-- ((a row for )?every|chapter|hours|the kernels) ")  # the build writes something in its place
+
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
@@ -69,7 +71,7 @@ def test_what_is_read(right, wrong):
 @pytest.mark.parametrize("page", PAGES)
 def test_no_mark_reaches_the_reader(page):
     marks = re.findall(r"<!--.*?-->", re.sub(r"`[^`]*`", "", (DOCS / page).read_text(encoding="utf-8")), re.DOTALL)
-    assert [mark for mark in marks if MARK.sub("", mark) and not re.match("<!-- (a row for )?every", mark)] == []
+    assert [mark for mark in marks if MARK.sub("", mark) and not FILLED.match(mark)] == []
 
 
 def test_what_is_not_read_is_said():

@@ -84,11 +84,10 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     sheets = order.sheets(order.navigation(NAV, chapters, [], docs), docs)
     lists = Lists(chapters, sheets, Reader(), Pieces(ROOT / "docs" / "live"))
-    assert lists.filled("<!-- a row for every chapter -->") == (
-        "| 1 | [One, two](chapters/one-two.md) | First part |\n"
-        "| 2 | [Three](chapters/three.md) | First part |\n"
-        "| 3 | [Four](chapters/four.md) | Second part |"
-    )
+    assert lists.filled("<!-- chapter three -->: why?") == "**[2 · Three](chapters/three.md)** · 5 min: why?"
+    assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
+    with pytest.raises(PluginError, match="has no five"):
+        lists.filled("<!-- chapter five -->")
     rows = lists.filled("| a |\n<!-- a row for every sheet -->\n| b |")
     assert rows == "| a |\n| [Three](three.md) | [2](../chapters/three.md) | 40 |\n| b |"
     every = lists.filled("# All\n\n<!-- every sheet -->\n")

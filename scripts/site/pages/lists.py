@@ -1,17 +1,25 @@
-"""What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it."""
+"""What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it.
+
+``<!-- chapter NAME -->`` is filled with the chapter's number, its title, which leads to it, and the minutes that its
+words take to read.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
+
 from scripts.records import Reader
 from scripts.site.live import Pieces
+from scripts.site.pages import peers, reading
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+) minutes")
+CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
 
 
 class Lists:
@@ -20,7 +28,9 @@ class Lists:
     def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader, pieces: Pieces):
         self.chapters, self.sheets, self.reader, self.pieces = chapters, sheets, reader, pieces
         self.marks = {
-            "<!-- a row for every chapter -->": self.chapter_rows,
+            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader),
+            "<!-- hours to read -->": self.hours_to_read,
+            "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
             "<!-- every live piece -->": self.all_pieces,
@@ -32,15 +42,27 @@ class Lists:
         for mark, fill in self.marks.items():
             if mark in markdown:
                 markdown = markdown.replace(mark, fill())
-        return markdown
+        return CHAPTER.sub(lambda mark: self.head(mark[1]), markdown)
 
-    def chapter_rows(self) -> str:
-        rows = [
-            f"| {chapter.number} | [{chapter.title}](chapters/{chapter.name}.md) | {chapter.part} |"
-            for chapter in self.chapters
-            if chapter.part
-        ]
-        return "\n".join(rows)
+    def head(self, name: str) -> str:
+        """The number, the title and the minutes of a chapter.
+
+        Raises:
+            PluginError: if there is no such chapter.
+        """
+        for chapter in self.chapters:
+            if chapter.name == name:
+                link = f"[{chapter.number} · {chapter.title}](chapters/{name}.md)"
+                return f"**{link}** · {reading.minutes(chapter.text)} min"
+        raise PluginError(f"<!-- chapter {name} -->: mkdocs.yml, extra.chapters, has no {name}")
+
+    def hours_to_read(self) -> str:
+        return about(sum(reading.minutes(chapter.text) for chapter in self.chapters))
+
+    def hours_at_the_board(self) -> str:
+        names = {chapter.name for chapter in self.chapters}
+        texts = [sheet.read_text(encoding="utf-8") for sheet in self.sheets if sheet.stem in names]
+        return about(sum(int(MINUTES.search(text)[1]) for text in texts))
 
     def sheet_rows(self) -> str:
         texts = {sheet.stem: sheet.read_text(encoding="utf-8") for sheet in self.sheets}
@@ -74,3 +96,8 @@ class Lists:
     def section(self, name: str) -> str:
         title = self.reader.snippet(name).cells[0].source.splitlines()[0].removeprefix("# ")
         return f"## {title}\n\n``` record\n{name}\n```"
+
+
+def about(minutes: int) -> str:
+    """In whole hours."""
+    return f"about {round(minutes / 60)} hours"

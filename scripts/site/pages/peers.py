@@ -1,0 +1,146 @@
+"""What leads the measurements: our kernels beside those of PyTorch and NVIDIA, as bars; and, over all settings of the
+same runs, how many times as fast ours are.
+
+Bars are a table, so that they need no script, can be read aloud and stand on paper. What is compared is of one run.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from math import exp, log
+from typing import NamedTuple
+
+from kernels.bench.cost import attainable, attention_flops, backward_bytes, backward_flops, qkvo_bytes
+from kernels.bench.hardware import H100
+from scripts.records import Reader
+from scripts.site.fences import outputs
+
+HEAD_DIMS = (64, 128, 256)
+FORMS = {
+    "sdpa_math": "PyTorch, math backend",
+    "three_kernel_attention": "three kernels, with the square",
+    "attention": "the three lines, chapter 1",
+    "sdpa_efficient": "PyTorch, memory-efficient",
+    "sdpa_flash": "PyTorch, FlashAttention-2",
+    "flash_attention": "FlashAttention, chapter 8",
+    "sdpa_cudnn": "NVIDIA's cuDNN",
+    "hopper_attention": "the Hopper kernel, chapter 9",
+}
+OURS = {"flash_attention", "hopper_attention"}
+
+
+class Panel(NamedTuple):
+    """What one table of bars shows: a run, one setting of it, and which of our kernels the run is about."""
+
+    title: str
+    snippet: str
+    direction: str
+    n: int
+    ours: str
+
+
+PANELS = [
+    Panel("Forward", "prefill_speed", "forward", 8192, "flash_attention"),
+    Panel("Backward", "prefill_speed", "backward", 8192, "flash_attention"),
+    Panel("Forward, made for Hopper", "hopper_speed", "forward", 16384, "hopper_attention"),
+]
+HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
+COUNTS = {"forward": (attention_flops, qkvo_bytes), "backward": (backward_flops, backward_bytes)}
+PEERS = {"sdpa_cudnn": "as cuDNN", "sdpa_flash": "as FlashAttention-2"}
+
+
+def html(reader: Reader) -> str:
+    """The figure; where a run is awaited, what the page says of that in its place."""
+    found = {panel.snippet: reader.look(panel.snippet) for panel in PANELS}
+    shown = [panel for panel in PANELS if found[panel.snippet][0]]
+    tables = "".join(bars(panel, rows(reader, panel, HEAD_DIM)) for panel in shown)
+    summary = overall([(panel, [row for d in HEAD_DIMS for row in rows(reader, panel, d)]) for panel in shown])
+    ran = "".join(
+        outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
+        for name, (record, fault) in found.items()
+    )
+    caption = "What part of the limit each kernel reaches on an H100, in 16 bits; in colour, those of chapters 8 and 9"
+    panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
+    return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
+
+
+def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
+    """All rows of a panel's run, of its direction and one head dimension."""
+    record, _ = reader.look(panel.snippet)
+    tables = {table["name"]: table["rows"] for table in record.tables()}
+    return tables[f"{panel.direction}_{head_dim}"]
+
+
+def limit(panel: Panel) -> float:
+    """What no form can beat in a panel's setting, in FLOP/s."""
+    batch = TOKENS // panel.n
+    work, bytes_moved = COUNTS[panel.direction]
+    flops = work(panel.n, HEAD_DIM, HEADS, batch)
+    return attainable(
+        flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch), H100["bf16 peak"].value, H100["hbm bandwidth"].value
+    )
+
+
+def bars(panel: Panel, found: list[dict]) -> str:
+    """One setting of a run, slowest first, each with its part of the limit."""
+    setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in FORMS]
+    lines = "".join(
+        bar(row, 1e12 * row["speed"] / limit(panel)) for row in sorted(setting, key=lambda row: row["speed"])
+    )
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
+    n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
+    return (
+        f'<table class="hb-bars"><caption>{escape(panel.title)}, N = {n}, d = {HEAD_DIM}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
+    )
+
+
+def bar(row: dict, part: float) -> str:
+    return (
+        f"<tr{' class=hb-ours' if row['form'] in OURS else ''}>"
+        f'<th scope="row">{escape(FORMS[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
+        f'<td class="hb-number">{row["speed"]:.0f}</td><td class="hb-number">{100 * part:.0f}\u00a0%</td></tr>'
+    )
+
+
+class Ratios(NamedTuple):
+    """How many times as fast one form is as another, over all settings in which a run has both."""
+
+    settings: int
+    mean: float
+    least: float
+    most: float
+
+
+def ratios(found: list[dict], ours: str, peer: str) -> Ratios:
+    """The geometric mean, and the extremes."""
+    speeds = {form: {} for form in (ours, peer)}
+    for row in found:
+        if row["form"] in speeds and row["speed"] is not None:
+            speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["speed"]
+    both = speeds[ours].keys() & speeds[peer].keys()
+    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
+    return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
+
+
+def overall(panels: list[tuple[Panel, list[dict]]]) -> str:
+    """A row a panel: the ratios to each peer over all settings of its run."""
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *PEERS.values()))
+    lines = ""
+    for panel, found in panels:
+        against = [ratios(found, panel.ours, peer) for peer in PEERS]
+        name = f"{panel.title}: {FORMS[panel.ours]}" if panel.snippet != "hopper_speed" else FORMS[panel.ours]
+        lines += (
+            f'<tr><th scope="row">{escape(name)}</th><td>{against[0].settings}</td>{"".join(map(cell, against))}</tr>'
+        )
+    caption = (
+        "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"
+    )
+    return (
+        f'<table class="hb-overall"><caption>{caption}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
+    )
+
+
+def cell(found: Ratios) -> str:
+    return f'<td>{found.mean:.2f} <span class="hb-unit">{found.least:.2f} to {found.most:.2f}</span></td>'

@@ -1,0 +1,24 @@
+"""How long a page takes to read."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+
+A_MINUTE = 200  # words
+UNREAD = re.compile(
+    r"^( *)```.*?^\1```$"  # what a fence brings: code, outputs, figures
+    r"|\$\$.*?\$\$|<!--.*?-->|<[^>]+>|`#!value [^`]*`|\]\([^)]*\)|\{claim=\w+\}|^---\n.*?^---$",
+    re.DOTALL | re.MULTILINE,
+)
+WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")  # noqa: RUF001
+BACK = re.compile(r"^## (?:Questions|References)\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+
+
+def minutes(markdown: str) -> int:
+    """Of a page's words, without its questions, references, code and outputs; in steps of five."""
+    return 5 * ceil(words(markdown) / A_MINUTE / 5)
+
+
+def words(markdown: str) -> int:
+    return len(WORD.findall(UNREAD.sub(" ", BACK.sub("", markdown))))

@@ -1,0 +1,112 @@
+"""The page of all measurements: the bars that lead it, and the field that finds rows in its tables."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from kernels.bench.hardware import H100
+from scripts import records
+from scripts.records import Missing, Reader
+from scripts.site.pages import peers
+from tests.site.test_browser import axe
+
+PAGE = "measurements/"
+FIELD = ".hb-find input"
+
+
+@pytest.fixture(scope="module")
+def figure(site):
+    return BeautifulSoup((site / PAGE / "index.html").read_text(), "html.parser").find(id="peers")
+
+
+def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure):
+    assert not figure.find_previous("h2") and figure.find_next("h2")
+    said = [line.get_text() for line in figure.find_all(class_="hb-provenance")]
+    assert len(said) == 2 and "prefill_speed ran on" in said[0] and "hopper_speed ran on" in said[1]
+
+
+def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
+    """At these lengths the arithmetic is the limit."""
+    peak = H100["bf16 peak"].value / 1e12
+    for panel, table in zip(peers.PANELS, figure.select("table.hb-bars"), strict=True):
+        rows = records.table(panel.snippet, f"{panel.direction}_128")
+        speeds = {row["form"]: row["speed"] for row in rows if row["n"] == panel.n and not row["causal"]}
+        drawn = {}
+        for line in table.tbody.find_all("tr"):
+            (form,) = [form for form, name in peers.FORMS.items() if name == line.th.get_text()]
+            speed, part = (cell.get_text().rstrip("\u00a0%") for cell in line.find_all("td"))
+            assert (int(speed), int(part)) == (round(speeds[form]), round(100 * speeds[form] / peak))
+            drawn[form] = float(re.search(r"[\d.]+", line.i["style"])[0])
+            assert ("hb-ours" in line.get("class", [])) == (form in ("flash_attention", "hopper_attention"))
+        assert drawn == pytest.approx({form: speed / peak for form, speed in speeds.items()}, abs=1e-4)
+        assert list(drawn.values()) == sorted(drawn.values())
+
+
+def test_the_mean_over_all_settings_stands_beside_it_forward_and_backward(figure):
+    lines = [[cell.get_text() for cell in line.find_all("td")] for line in figure.select("table.hb-overall tbody tr")]
+    assert [line[0] for line in lines] == ["36", "36", "18"]
+    hopper = {row["against"]: row for row in records.table("hopper_speed", "overall")}
+    for said, peer in zip(lines[2][1:], peers.PEERS, strict=True):
+        row = hopper[peer]
+        wanted = [row["geometric_mean"], row["least"], row["most"]]
+        assert [float(each) for each in re.findall(r"[\d.]+", said)] == pytest.approx(wanted, abs=0.0051)
+
+
+def test_ratios_pair_rows_of_one_setting():
+    rows = [
+        {"form": form, "head_dim": d, "n": n, "causal": False, "speed": speed}
+        for form, d, n, speed in [("a", 64, 1, 8), ("a", 64, 2, 2), ("b", 64, 1, 4), ("b", 64, 2, 4), ("b", 128, 1, 9)]
+    ] + [{"form": "a", "head_dim": 128, "n": 1, "causal": False, "speed": None}]
+    assert peers.ratios(rows, "a", "b") == (2, 1.0, 0.5, 2.0)
+
+
+def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
+    look = Reader.look
+
+    def without(self, name):
+        return (None, Missing(name)) if name == "hopper_speed" else look(self, name)
+
+    monkeypatch.setattr(Reader, "look", without)
+    made = peers.html(Reader(stale_too=True))
+    assert made.count("hb-bars") == 2 and "hopper_speed awaits its run" in made
+
+
+def shown(page, selector: str) -> int:
+    return page.eval_on_selector_all(selector, "(all) => all.filter((each) => each.checkVisibility()).length")
+
+
+def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
+    page = visit(PAGE, width=390)
+    page.wait_for_selector(FIELD)
+    runs = shown(page, "article h2")
+    page.focus(FIELD)
+    page.keyboard.type("hopper_speed cuDNN 16,384".replace(",", ""))
+    output = page.inner_text(".hb-find output")
+    assert re.fullmatch(r"\d+ rows in \d tables of 1 run", output), output
+    rows = page.eval_on_selector_all(
+        "article .hb-record tbody tr", "(all) => all.filter((row) => row.checkVisibility()).map((row) => row.innerText)"
+    )
+    assert len(rows) == int(output.split()[0]) and all("cudnn" in row and "16384" in row for row in rows)
+    assert shown(page, "article h2") == 1 < runs
+    assert shown(page, "article .hb-record details") == int(output.split()[3])
+    assert not (found := axe(page)), found
+    page.keyboard.press("Enter")  # sends nothing, goes nowhere
+    assert page.url.endswith(PAGE)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    assert shown(page, "article h2") == runs and not page.query_selector("article .hb-record details[open]")
+    page.keyboard.type("no such word")
+    assert page.inner_text(".hb-find output") == "0 rows in 0 tables of 0 runs" and shown(page, "article h2") == 0
+
+
+def test_without_scripts_and_on_other_pages_there_is_no_field(chromium, url, visit):
+    context = chromium.running.new_context(java_script_enabled=False)
+    page = context.new_page()
+    assert page.goto(url + PAGE).ok
+    assert page.query_selector("#peers") and not page.query_selector(".hb-find")
+    context.close()
+    page = visit("tested/")
+    page.wait_for_load_state("networkidle")
+    assert not page.query_selector(".hb-find")
+    assert "find.js" not in page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name).join()")
