@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import glossary, order
+from scripts.site.pages import api, glossary, order
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -54,7 +54,7 @@ class Build(BasePlugin):
         names = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, names, self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, names, self.docs)
-        self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader, self.fences.pieces)
+        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -86,7 +86,7 @@ class Build(BasePlugin):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
         if page.file.src_uri.endswith(".md"):
             Page(text=markdown, first_line=before + 1).refuse_forged()
-        markdown = self.lists.filled(markdown)
+        markdown = api.directed(self.lists.filled(markdown), self.reader.root)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
         if explained:

@@ -34,9 +34,9 @@ PAGES = {
 @pytest.fixture
 def docs(tmp_path):
     for name, text in PAGES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(text)
+    return tmp_path / "docs"
 
 
 @pytest.fixture
@@ -82,8 +82,9 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
-    sheets = order.sheets(order.navigation(NAV, chapters, [], docs), docs)
-    lists = Lists(chapters, sheets, Reader(), Pieces(ROOT / "docs" / "live"))
+    lists = Lists(
+        chapters, order.navigation(NAV, chapters, [], docs), Reader(docs.parent), Pieces(ROOT / "docs" / "live")
+    )
     assert lists.filled("<!-- a row for every chapter -->") == (
         "| 1 | [One, two](chapters/one-two.md) | First part |\n"
         "| 2 | [Three](chapters/three.md) | First part |\n"

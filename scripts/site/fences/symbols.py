@@ -18,8 +18,8 @@ class SymbolError(Exception):
 class Symbol:
     """Lines ``first`` to ``last`` of ``path``, both counted from 1, without their common indentation.
 
-    name: ``package.module.Symbol.attribute``, as the API page names it
-    documented: whether that page has it
+    name: ``package.module.Symbol.attribute``, as the API names it
+    documented: whether the API has it
     """
 
     name: str
@@ -56,6 +56,17 @@ def quote(name: str, root: Path) -> Symbol:
         documented = documented and bool(found.docstring) and not part.startswith("_")
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
     return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented)
+
+
+def room(name: str, root: Path) -> str:
+    """The page of the API that has ``kernels.room.module.Symbol``; those at the top of kernels/ share one."""
+    first = name.split(".")[1]
+    return first if (root / "kernels" / first).is_dir() else "kernels"
+
+
+def address(name: str, root: Path) -> str:
+    """Where the API has it, from the root of the site."""
+    return f"api/{room(name, root)}/#{name}"
 
 
 def purpose(path: str, root: Path) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
+from scripts.site.pages import api, order
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
@@ -15,16 +15,19 @@ MINUTES = re.compile(r"\b(\d+) minutes")
 
 
 class Lists:
-    """sheets: their files, in the order of the navigation"""
+    """nav: the navigation, which has the order of sheets and of the pages of the API"""
 
-    def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader, pieces: Pieces):
-        self.chapters, self.sheets, self.reader, self.pieces = chapters, sheets, reader, pieces
+    def __init__(self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces):
+        docs = reader.root / "docs"
+        self.chapters, self.reader, self.pieces = chapters, reader, pieces
+        self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
             "<!-- a row for every chapter -->": self.chapter_rows,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
+            "<!-- a line for every module -->": self.all_modules,
         }
 
     def filled(self, markdown: str) -> str:
@@ -74,3 +77,6 @@ class Lists:
     def section(self, name: str) -> str:
         title = self.reader.snippet(name).cells[0].source.splitlines()[0].removeprefix("# ")
         return f"## {title}\n\n``` record\n{name}\n```"
+
+    def all_modules(self) -> str:
+        return api.lines(self.rooms, self.reader.root)

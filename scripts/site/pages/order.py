@@ -107,13 +107,18 @@ def beside(chapters: list[Chapter], docs: Path, folder: str) -> list[dict]:
 
 def sheets(nav: list, docs: Path) -> list[Path]:
     """The whiteboard sheets in the order of the navigation, those that belong to no chapter among them."""
+    return [page for page in below(nav, docs / "whiteboard") if page.name not in ("index.md", "all.md")]
+
+
+def below(nav: list, folder: Path) -> list[Path]:
+    """The pages of a folder of docs/ in the order of the navigation."""
     found = []
     for entry in nav:
         if isinstance(entry, dict):
-            for below in entry.values():
-                found += sheets(below if isinstance(below, list) else [below], docs)
-        elif entry.startswith("whiteboard/") and entry not in ("whiteboard/index.md", "whiteboard/all.md"):
-            found.append(docs / entry)
+            for inner in entry.values():
+                found += below(inner if isinstance(inner, list) else [inner], folder)
+        elif entry.startswith(f"{folder.name}/"):
+            found.append(folder.parent / entry)
     return found
 
 
