@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import api, glossary, order
+from scripts.site.pages import api, glossary, order, search
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -87,12 +87,19 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".md"):
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
+        search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
         if explained:
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.restore(page, markdown, files)
         return markdown
+
+    @cached_property
+    def terms(self) -> dict[str, list[str]]:
+        """The terms that each chapter explains, by its address."""
+        explained = glossary.explained_in(self.docs)
+        return {f"chapters/{each.name}/": explained.get(each.number, []) for each in self.chapters}
 
     @cached_property
     def abbreviations(self) -> str:
