@@ -51,9 +51,9 @@ class Build(BasePlugin):
         self.fences.register(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
-        names = order.snippets(self.chapters, paths)
-        self.snippets = Snippets(config, names, self.reader, self.fences)
-        config.nav = order.navigation(config.nav, self.chapters, names, self.docs)
+        by_chapter = order.snippets(self.chapters, paths)
+        self.snippets = Snippets(config, list(paths), self.reader, self.fences)
+        config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
         self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()

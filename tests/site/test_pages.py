@@ -215,6 +215,48 @@ def test_every_link_and_anchor_leads_somewhere(site, pages):
                     assert unquote(target.fragment) in ids(file), f"{page or 'index'}: {found[attribute]}"
 
 
+def leads_to(page: str, links) -> list[str]:
+    """The pages of the site that these links lead to, in their order."""
+    found = [urlsplit(urljoin(BASE + page, link["href"])) for link in links]
+    return [target.path.removeprefix("/handbook/") for target in found if target.netloc == "127.0.0.1"]
+
+
+def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
+    chapters = {page for page in pages if page.startswith("chapters/")}
+    for page in pages:
+        html = soup(site / page / "index.html")
+        tabs = html.select(".md-tabs__link")
+        assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
+        assert len(html.select(".md-tabs__item--active")) == 1, page
+        beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
+        assert len(set(beside)) < 45, page
+        if page in chapters:
+            assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
+        if page.startswith("snippets/"):
+            name = page.split("/")[1]
+            alike = {other for other in records.names() if records.path(other).parent == records.path(name).parent}
+            assert {f"snippets/{other}/" for other in alike} <= set(beside)
+
+
+def test_every_page_can_be_come_to_from_the_first(site, pages):
+    reached, waiting = set(), [""]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or not (site / page / "index.html").is_file():
+            continue
+        reached.add(page)
+        waiting += leads_to(page, soup(site / page / "index.html").select("a[href]"))
+    assert reached == set(pages)
+
+
+def test_every_snippet_is_listed_under_its_chapter(articles):
+    listed = {}
+    for heading in articles["run/"].find_all("h3"):
+        listed[heading.get_text()] = [item.code.get_text() for item in heading.find_next("ul").find_all("li")]
+    assert sorted(name for names in listed.values() for name in names) == records.names()
+    assert "online_softmax" in next(names for title, names in listed.items() if title.startswith("7 · "))
+
+
 def test_nothing_is_fetched_from_another_host(site):
     for file in [*site.rglob("*.html"), *site.rglob("*.css")]:
         text = file.read_text()

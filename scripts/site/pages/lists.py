@@ -27,6 +27,7 @@ class Lists:
             "<!-- every sheet -->": self.all_sheets,
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
+            "<!-- every snippet -->": self.all_snippets,
             "<!-- a line for every module -->": self.all_modules,
         }
 
@@ -74,8 +75,22 @@ class Lists:
         """A heading and a fence for each snippet."""
         return "\n\n".join(map(self.section, self.reader.names()))
 
+    def all_snippets(self) -> str:
+        """A section a chapter, a line a snippet, each with its name: that is what it is asked for by."""
+        paths = {name: self.reader.path(name) for name in self.reader.names()}
+        return "\n\n".join(
+            f"### {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
+            for chapter, names in order.snippets(self.chapters, paths)
+        )
+
+    def line(self, snippet: str) -> str:
+        return f"- [{self.title(snippet)}](snippets/{snippet}.ipynb): `{snippet}`"
+
+    def title(self, snippet: str) -> str:
+        return self.reader.snippet(snippet).cells[0].source.splitlines()[0].removeprefix("# ")
+
     def section(self, name: str) -> str:
-        title = self.reader.snippet(name).cells[0].source.splitlines()[0].removeprefix("# ")
+        title = self.title(name)
         return f"## {title}\n\n``` record\n{name}\n```"
 
     def all_modules(self) -> str:
