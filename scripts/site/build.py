@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import api, glossary, order, search
+from scripts.site.pages import api, glossary, order, repository, search
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -49,6 +49,7 @@ class Build(BasePlugin):
         self.stop_at_stale_records()
         self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
         self.fences.register(config)
+        repository.link(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
         by_chapter = order.snippets(self.chapters, paths)
@@ -84,7 +85,9 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
-        if page.file.src_uri.endswith(".md"):
+        if page.file.src_uri.endswith(".ipynb"):
+            page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
+        else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
         search.weigh(page, self.terms)
