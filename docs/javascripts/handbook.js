@@ -41,8 +41,6 @@
         trace.marker = { ...trace.marker, color: own };
         trace.line = { ...trace.line, color: own };
       }
-      if (trace.type === "heatmap") trace.colorscale ??= [[0, colour.paper], [1, colour.query]];
-      if (trace.type === "pie") trace.marker = { ...trace.marker, line: { color: colour.paper, width: 2 } };
     }
     const lines = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true };
     for (const name of ["xaxis", "yaxis", ...Object.keys(layout).filter((key) => /^[xy]axis/.test(key))]) {

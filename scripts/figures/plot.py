@@ -12,8 +12,6 @@ import plotly.graph_objects as go
 from kernels.bench.cost import attainable, attention_flops, qkvo_bytes
 from kernels.bench.hardware import H100
 
-COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
-ROWS = {"autorange": "reversed", "showgrid": False}
 LEGEND = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"}  # above the drawing
 WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
 
@@ -45,13 +43,6 @@ class Look(NamedTuple):
 def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) -> None:
     """Text in the drawing, which answers no pointer."""
     fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", **more)
-
-
-def grid(fig: go.Figure, z: list, text: list, hover: str, size: int = 14, zmax: float = 1, **more: object) -> None:
-    """Cells shaded by ``z`` from nought to ``zmax``, with a text in each."""
-    shade = {"z": z, "zmin": 0, "zmax": zmax, "xgap": 2, "ygap": 2, "showscale": False}
-    written = {"text": text, "texttemplate": "%{text}", "textfont": {"size": size}}
-    fig.add_heatmap(**shade, **written, hovertemplate=f"{hover}<extra></extra>", **more)
 
 
 def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
