@@ -40,6 +40,7 @@
       if (own) {
         trace.marker = { ...trace.marker, color: own };
         trace.line = { ...trace.line, color: own };
+        if (trace.mode === "text") trace.textfont = { ...trace.textfont, color: own }; // the name of a curve
       }
     }
     const lines = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true };

@@ -4,6 +4,8 @@ Nothing here sets a colour: a trace has a role, ``query``, ``key``, ``value``, `
 colours the roles in both of its schemes.
 """
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -43,6 +45,35 @@ class Look(NamedTuple):
 def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) -> None:
     """Text in the drawing, which answers no pointer."""
     fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", **more)
+
+
+LINE = 15  # pixels from one name to the next
+GAP = 2 * "\N{NO-BREAK SPACE}"  # between a point and its name
+
+
+def beside(curves: list[tuple[list, list]], decades: float, height: int) -> dict[str, list]:
+    """Where the name of each curve stands: right of its last point, and names that end together a line apart.
+
+    The vertical axis is logarithmic, ``decades`` on ``height`` pixels.  For Plotly's restyle: x and y of each name.
+    """
+    ends = [[(x, y) for x, y in zip(*curve, strict=True) if y is not None][-1:] for curve in curves]
+    where = {i: math.log10(end[0][1]) / decades * height for i, end in enumerate(ends) if end}
+    for last in {end[0][0] for end in ends if end}:
+        together = sorted((i for i in where if ends[i][0][0] == last), key=where.get)
+        for _ in range(200):  # each pair that is too near moves half of what it lacks
+            for below, above in itertools.pairwise(together):
+                lacking = max(LINE - (where[above] - where[below]), 0) / 2
+                where[below], where[above] = where[below] - lacking, where[above] + lacking
+    x = [[end[0][0]] if end else [None] for end in ends]
+    return {"x": x, "y": [[10 ** (where[i] / height * decades)] if i in where else [None] for i in range(len(ends))]}
+
+
+def name_curves(fig: go.Figure, looks: Iterable[Look], places: dict[str, list]) -> None:
+    """A name beside each curve, in place of a legend, whose lines the eye would have to go back and forth to."""
+    for look, x, y in zip(looks, *places.values(), strict=True):
+        name = {"text": [f"{GAP}{look.name}"], "textposition": "middle right", "cliponaxis": False}
+        fig.add_scatter(x=x, y=y, mode="text", hoverinfo="skip", meta={"role": look.role}, showlegend=False, **name)
+    fig.update_layout(showlegend=False)
 
 
 def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
@@ -97,6 +128,11 @@ class Frame(NamedTuple):
     right: int = 10
     top: int = 10
     bottom: int = 50
+
+    @property
+    def inner(self) -> int:
+        """The height of what the axes enclose."""
+        return self.height - self.top - self.bottom
 
 
 def page(fig: go.Figure, frame: Frame, *menus: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:

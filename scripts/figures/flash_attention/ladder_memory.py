@@ -24,24 +24,38 @@ FAILED = plot.Look("out of memory", "accent", "solid", "x")
 PASSES = {"forward only": "forward", "forward and backward": "training"}
 
 
+FRAME = plot.Frame(height=420, left=64, right=100)
+RANGE = [-0.9, 5.6]  # powers of ten
+
+
 def figure() -> go.Figure:
-    passes = {label: points(records.table("prefill_memory", name)) for label, name in PASSES.items()}
+    passes = {label: drawn(records.table("prefill_memory", name)) for label, name in PASSES.items()}
     first = next(iter(passes.values()))
+    looks = [*FORMS.values(), FAILED]
     fig = go.Figure()
-    for look, x, y in zip([*FORMS.values(), FAILED], first["x"], first["y"], strict=True):
+    for look, x, y in zip(looks, first["x"], first["y"], strict=False):
         if look is FAILED:
             trace = look.scatter("%{name}, N = %{x:,}", "markers", size=12)
         else:
             trace = look.scatter("%{name}, N = %{x:,}: %{y:,.4g} MiB", size=8)
         fig.add_scatter(x=x, y=y, **trace)
+    plot.name_curves(fig, looks, {axis: values[len(looks) :] for axis, values in first.items()})
     every = list(range(len(fig.data)))
     return plot.page(
         fig,
-        plot.Frame(height=420, left=64),
-        plot.menu("What is measured", {label: [drawn, every] for label, drawn in passes.items()}),
+        FRAME,
+        plot.menu("What is measured", {label: [filled, every] for label, filled in passes.items()}),
+        legend=None,
         xaxis=plot.log_words("words N (Ki = 1024)", 2**18, range=[2.9, 5.55]),
-        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
+        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=RANGE),
     )
+
+
+def drawn(rows: list[dict]) -> dict[str, list]:
+    """x and y of every curve, and behind these of every name."""
+    curves = points(rows)
+    names = plot.beside(list(zip(curves["x"], curves["y"], strict=True)), RANGE[1] - RANGE[0], FRAME.inner)
+    return {axis: values + names[axis] for axis, values in curves.items()}
 
 
 def points(rows: list[dict]) -> dict[str, list[list]]:
