@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import api, glossary, order, repository, search
+from scripts.site.pages import api, glossary, head, order, repository, search
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -122,6 +122,11 @@ class Build(BasePlugin):
 
     def on_env(self, env, config, files):
         self.say(f"{len(files.documentation_pages())} pages read")
+
+    @event_priority(100)  # before the search keeps what it finds
+    def on_page_context(self, context, page, config, nav):
+        head.describe(page)
+        return context
 
     def on_post_page(self, output, page, config):
         return self.formulas.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
