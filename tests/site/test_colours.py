@@ -105,11 +105,27 @@ def test_words_in_any_role_are_read_on_paper_and_in_code(name):
         assert min(found.values()) >= READ, (ground, found)
 
 
+def mixed(colours: dict[str, str], role: str, percent: str, ground: str) -> list[float]:
+    """A colour laid thinly on another: a browser mixes what it shows, not the light."""
+    most = float(percent) / 100
+    shares = ([int(colours[name][at : at + 2], 16) for at in (1, 3, 5)] for name in (role, ground))
+    return linear("#" + "".join(f"{round(most * a + (1 - most) * b):02x}" for a, b in zip(*shares, strict=True)))
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_words_are_read_in_a_marked_line_of_code_and_in_a_callout_of_any_role(name):
+    colours = scheme(name)
+    marked = re.search(r"hl-color--light: color-mix\(in srgb, var\(--hb-key\) (\d+)%", CSS)[1]
+    tinted = re.search(r"color-mix\(in srgb, var\(--hb-callout\) (\d+)%, var\(--hb-paper\)\)", CSS)[1]
+    line = mixed(colours, "key", marked, "shade")
+    assert min(contrast(linear(colours[role]), line) for role in ROLES) >= READ
+    for callout in ("query", "key", "value", "accent", "soft"):
+        box = mixed(colours, callout, tinted, "paper")
+        assert min(contrast(linear(colours[role]), box) for role in ("ink", "query", callout)) >= READ
+
+
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_the_digits_in_a_shaded_cell_are_read_however_much_it_is_shaded(name):
-    """A browser mixes what it shows, not the light."""
-    most = float(re.search(r"\.hb-live__cell \{[^}]*var\(--hb-query\) calc\(var\(--part\) \* (\d+)%\)", LIVE)[1]) / 100
+    most = re.search(r"\.hb-live__cell \{[^}]*var\(--hb-query\) calc\(var\(--part\) \* (\d+)%\)", LIVE)[1]
     colours = scheme(name)
-    cell, paper = ([int(colours[role][at : at + 2], 16) for at in (1, 3, 5)] for role in ("query", "paper"))
-    shown = "#" + "".join(f"{round(most * a + (1 - most) * b):02x}" for a, b in zip(cell, paper, strict=True))
-    assert contrast(linear(shown), linear(colours["ink"])) >= READ
+    assert contrast(mixed(colours, "query", most, "paper"), linear(colours["ink"])) >= READ
