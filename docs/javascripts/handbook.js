@@ -40,9 +40,8 @@
       if (own) {
         trace.marker = { ...trace.marker, color: own };
         trace.line = { ...trace.line, color: own };
+        if (trace.mode === "text") trace.textfont = { ...trace.textfont, color: own }; // the name of a curve
       }
-      if (trace.type === "heatmap") trace.colorscale ??= [[0, colour.paper], [1, colour.query]];
-      if (trace.type === "pie") trace.marker = { ...trace.marker, line: { color: colour.paper, width: 2 } };
     }
     const lines = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true };
     for (const name of ["xaxis", "yaxis", ...Object.keys(layout).filter((key) => /^[xy]axis/.test(key))]) {
@@ -227,8 +226,8 @@
     label.replaceWith(button);
   }
 
-  // What is out of sight takes no focus: on a narrow screen the closed drawer, its closed sections and the search; on
-  // any the search's empty results.
+  // What is out of sight takes no focus: on a narrow screen the closed drawer, its closed sections, what an
+  // open one covers, and the search; on any the search's empty results.
   const narrow = (id) => document.querySelector(`[data-opens=${id}]`).checkVisibility();
   const opened = (id) => document.getElementById(id).checked;
   const settle = () => {
@@ -236,16 +235,30 @@
     document.querySelector(".md-sidebar--primary").inert = drawer && !opened("__drawer");
     document.querySelector(".md-search__inner").inert = search && !opened("__search");
     document.querySelector(".md-search__output").inert = !opened("__search");
-    for (const toggle of document.querySelectorAll(".md-nav__toggle")) {
-      const section = toggle.parentElement.querySelector(":scope > .md-nav");
-      if (section) section.inert = drawer && !toggle.checked;
+    for (const list of document.querySelectorAll(".md-sidebar--primary .md-nav__list")) {
+      const open = drawer && [...list.children].find((item) => item.querySelector(":scope > .md-nav__toggle:checked"));
+      for (const beside of list.parentElement.children) if (beside !== list) beside.inert = Boolean(open);
+      for (const item of list.children) {
+        item.inert = Boolean(open) && item !== open;
+        for (const part of item.querySelectorAll(":scope > :not(.md-nav)")) part.inert = item === open;
+        const section = item.querySelector(":scope > .md-nav");
+        if (section) section.inert = drawer && item !== open;
+      }
     }
     for (const label of document.querySelectorAll(".md-sidebar--primary label[for]")) {
-      label.tabIndex = drawer ? 0 : -1; // Material opens a section at Enter, but lets no key come to it
+      // Material folds a section at Enter, but lets no key come to it; beside a page only inner sections fold.
+      const folds = drawer || label.matches(".md-nav__item:not(.md-nav__item--section) > .md-nav__link");
+      label.tabIndex = folds ? 0 : -1;
     }
   };
   settle();
-  addEventListener("change", settle);
+  addEventListener("change", ({ target }) => {
+    const item = narrow("__drawer") && target.matches(".md-nav__toggle") && target.parentElement;
+    const held = item && item.contains(document.activeElement); // what has the focus is about to be covered
+    settle();
+    const where = target.checked ? ":scope > .md-nav > .md-nav__title" : ":scope > label, :scope > .md-nav__container > label";
+    if (held) item.querySelector(where).focus({ preventScroll: true });
+  });
   addEventListener("resize", settle);
 
   // Material waits for DOMContentLoaded, which has passed, since scripts come after the first paint: start it.

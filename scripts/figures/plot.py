@@ -4,6 +4,8 @@ Nothing here sets a colour: a trace has a role, ``query``, ``key``, ``value``, `
 colours the roles in both of its schemes.
 """
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -12,8 +14,6 @@ import plotly.graph_objects as go
 from kernels.bench.cost import attainable, attention_flops, qkvo_bytes
 from kernels.bench.hardware import H100
 
-COLUMNS = {"side": "top", "showgrid": False}  # the axes of a grid
-ROWS = {"autorange": "reversed", "showgrid": False}
 LEGEND = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"}  # above the drawing
 WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
 
@@ -47,11 +47,33 @@ def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) ->
     fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", **more)
 
 
-def grid(fig: go.Figure, z: list, text: list, hover: str, size: int = 14, zmax: float = 1, **more: object) -> None:
-    """Cells shaded by ``z`` from nought to ``zmax``, with a text in each."""
-    shade = {"z": z, "zmin": 0, "zmax": zmax, "xgap": 2, "ygap": 2, "showscale": False}
-    written = {"text": text, "texttemplate": "%{text}", "textfont": {"size": size}}
-    fig.add_heatmap(**shade, **written, hovertemplate=f"{hover}<extra></extra>", **more)
+LINE = 15  # pixels from one name to the next
+GAP = 2 * "\N{NO-BREAK SPACE}"  # between a point and its name
+
+
+def beside(curves: list[tuple[list, list]], decades: float, height: int) -> dict[str, list]:
+    """Where the name of each curve stands: right of its last point, and names that end together a line apart.
+
+    The vertical axis is logarithmic, ``decades`` on ``height`` pixels.  For Plotly's restyle: x and y of each name.
+    """
+    ends = [[(x, y) for x, y in zip(*curve, strict=True) if y is not None][-1:] for curve in curves]
+    where = {i: math.log10(end[0][1]) / decades * height for i, end in enumerate(ends) if end}
+    for last in {end[0][0] for end in ends if end}:
+        together = sorted((i for i in where if ends[i][0][0] == last), key=where.get)
+        for _ in range(200):  # each pair that is too near moves half of what it lacks
+            for below, above in itertools.pairwise(together):
+                lacking = max(LINE - (where[above] - where[below]), 0) / 2
+                where[below], where[above] = where[below] - lacking, where[above] + lacking
+    x = [[end[0][0]] if end else [None] for end in ends]
+    return {"x": x, "y": [[10 ** (where[i] / height * decades)] if i in where else [None] for i in range(len(ends))]}
+
+
+def name_curves(fig: go.Figure, looks: Iterable[Look], places: dict[str, list]) -> None:
+    """A name beside each curve, in place of a legend, whose lines the eye would have to go back and forth to."""
+    for look, x, y in zip(looks, *places.values(), strict=True):
+        name = {"text": [f"{GAP}{look.name}"], "textposition": "middle right", "cliponaxis": False}
+        fig.add_scatter(x=x, y=y, mode="text", hoverinfo="skip", meta={"role": look.role}, showlegend=False, **name)
+    fig.update_layout(showlegend=False)
 
 
 def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
@@ -106,6 +128,11 @@ class Frame(NamedTuple):
     right: int = 10
     top: int = 10
     bottom: int = 50
+
+    @property
+    def inner(self) -> int:
+        """The height of what the axes enclose."""
+        return self.height - self.top - self.bottom
 
 
 def page(fig: go.Figure, frame: Frame, *menus: dict, legend: dict | None = LEGEND, **layout: object) -> go.Figure:

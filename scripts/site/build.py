@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import glossary, order
+from scripts.site.pages import api, glossary, head, order, repository, search
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -49,12 +49,13 @@ class Build(BasePlugin):
         self.stop_at_stale_records()
         self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
         self.fences.register(config)
+        repository.link(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
-        names = order.snippets(self.chapters, paths)
-        self.snippets = Snippets(config, names, self.reader, self.fences)
-        config.nav = order.navigation(config.nav, self.chapters, names, self.docs)
-        self.lists = Lists(self.chapters, order.sheets(config.nav, self.docs), self.reader, self.fences.pieces)
+        by_chapter = order.snippets(self.chapters, paths)
+        self.snippets = Snippets(config, list(paths), self.reader, self.fences)
+        config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
+        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -84,15 +85,24 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
-        if page.file.src_uri.endswith(".md"):
+        if page.file.src_uri.endswith(".ipynb"):
+            page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
+        else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
-        markdown = self.lists.filled(markdown)
+        markdown = api.directed(self.lists.filled(markdown), self.reader.root)
+        search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
         if explained:
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.restore(page, markdown, files)
         return markdown
+
+    @cached_property
+    def terms(self) -> dict[str, list[str]]:
+        """The terms that each chapter explains, by its address."""
+        explained = glossary.explained_in(self.docs)
+        return {f"chapters/{each.name}/": explained.get(each.number, []) for each in self.chapters}
 
     @cached_property
     def abbreviations(self) -> str:
@@ -112,6 +122,11 @@ class Build(BasePlugin):
 
     def on_env(self, env, config, files):
         self.say(f"{len(files.documentation_pages())} pages read")
+
+    @event_priority(100)  # before the search keeps what it finds
+    def on_page_context(self, context, page, config, nav):
+        head.describe(page)
+        return context
 
     def on_post_page(self, output, page, config):
         return self.formulas.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))

@@ -19,6 +19,7 @@ from material.plugins.search.plugin import SearchIndex
 from mkdocs.structure.pages import Page
 
 from scripts.records import ROOT
+from scripts.site.pages import search
 
 FOLDER = ROOT / "build" / "cache"
 ROOMS = (
@@ -78,8 +79,8 @@ class Pages:
         self.pages, self.entries = Cache("pages"), Cache("search")
         self.key: tuple = ()
         self.restored = False
-        search = config.plugins["material/search"]
-        search.search_index = KeptIndex(self.entries, self.surroundings, **search.config)
+        plugin = config.plugins["material/search"]
+        plugin.search_index = KeptIndex(self.entries, self.surroundings, **plugin.config)
 
     def restore(self, page: Page, markdown: str, files) -> None:
         """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it.
@@ -106,7 +107,7 @@ class Pages:
 
 
 class KeptIndex(SearchIndex):
-    """Material's search index, which parses a page only if it has changed."""
+    """Material's search index, which parses a page only if it has changed, and of that no more than its words."""
 
     def __init__(self, kept: Cache, surroundings: tuple, **config):
         super().__init__(**config)
@@ -116,9 +117,11 @@ class KeptIndex(SearchIndex):
         key = (page.url, page.title, page.meta, page.content, self.surroundings)
         entries = self.kept.get(*key)
         if entries is None:
-            before = len(self.entries)
+            before, content = len(self.entries), page.content
+            page.content = search.words(content)
             super().add_entry_from_context(page)
-            self.kept.put(self.entries[before:], *key)
+            page.content = content
+            self.entries[before:] = self.kept.put(search.entries(self.entries[before:], page), *key)
         else:
             self.entries += entries
 

@@ -10,7 +10,7 @@ from scripts.site.build import MARK
 from tests.docs.equations import SAID, equations
 from tests.docs.pages import CLAIM, DOCS, blocks, read
 
-FILLED = re.compile("<!-- ((a row for )?every|chapter|hours|the kernels) ")  # the build writes something in its place
+FILLED = re.compile("<!-- ((a (row|line) for )?every|chapter|hours|the kernels) ")  # the build writes something in its place
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 

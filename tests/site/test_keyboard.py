@@ -59,8 +59,9 @@ def test_the_keyboard_reaches_every_control_of_a_page(visit, one_of_each_kind):
         scroll_through(page)
         page.evaluate("scrollTo(0, 0)")
         tab_through(page, closed=".md-search button, .md-search__output, .md-search__output *")
-        places = [".md-logo", ".md-search__input", ".hb-scheme", ".md-sidebar--primary a"]
-        assert_reached(page, path, *places, *([] if path == "404.html" else [".md-skip", ".md-footer a"]))
+        places = [".md-logo", ".md-search__input", ".hb-scheme", ".md-tabs a"]
+        of_a_page = [".md-skip", ".md-sidebar--primary a", ".md-footer a"]
+        assert_reached(page, path, *places, *([] if path == "404.html" else of_a_page))
 
 
 def test_the_keyboard_reaches_every_control_on_a_phone(visit):
@@ -118,6 +119,46 @@ def test_on_a_phone_the_headers_buttons_say_what_is_open_and_escape_closes_it(vi
     is_open(False)
 
 
+def test_on_a_phone_the_focus_goes_into_a_part_of_the_contents_and_back_and_never_behind_it(visit):
+    """Of the contents a phone shows one panel, which covers the others."""
+    page = visit("", width=390)
+    page.focus(".md-header button[aria-label=Contents]")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(400)
+    focused = "document.activeElement.textContent.trim()"
+    seen = """(() => {
+        const { left, top, width, height } = document.activeElement.getBoundingClientRect();
+        const there = document.elementFromPoint(left + width / 2, top + height / 2);
+        return document.activeElement.contains(there) || there?.contains(document.activeElement);
+    })()"""
+
+    def walk() -> list[str]:
+        """What Tab comes to in the contents."""
+        found = []
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("Boolean(document.activeElement.closest('.md-sidebar'))"):
+                assert page.evaluate(seen), page.evaluate("document.activeElement.outerHTML")
+                found.append(page.evaluate(focused))
+            elif found:
+                return found
+        pytest.fail("Tab does not leave the contents")
+
+    parts = walk()
+    assert parts[0] == "Read" and "0 · Before you start" in parts and not any("1 · " in part[:4] for part in parts)
+    label = page.locator(".md-sidebar label.md-nav__link", has_text="What attention computes")
+    label.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(400)
+    assert "What attention computes" in page.evaluate(focused) and page.evaluate(seen)
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused).startswith("1 · ")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(400)
+    assert page.evaluate("(label) => label === document.activeElement", label.element_handle()) and page.evaluate(seen)
+
+
 def test_on_a_phone_the_keyboard_goes_to_a_chapter_by_contents_and_by_search(visit, url):
     page = visit("", width=390)
     page.focus(".md-header button[aria-label=Contents]")
@@ -129,7 +170,9 @@ def test_on_a_phone_the_keyboard_goes_to_a_chapter_by_contents_and_by_search(vis
         if page.evaluate(f'document.activeElement.matches(".md-sidebar {link}")'):
             break
         # its section, where that has to be opened first
-        if not opened and page.evaluate(f'!!document.activeElement.closest(".md-sidebar li:has({link})")'):
+        if not opened and page.evaluate(
+            f'document.activeElement.matches(".md-sidebar li:has({link}) > .md-nav__link")'
+        ):
             page.keyboard.press("Enter")
             page.wait_for_timeout(400)
             opened = True

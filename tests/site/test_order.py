@@ -34,9 +34,9 @@ PAGES = {
 @pytest.fixture
 def docs(tmp_path):
     for name, text in PAGES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(text)
+    return tmp_path / "docs"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def paths(*names):
 
 
 def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pages(docs, chapters):
-    assert order.navigation(NAV, chapters, ["late"], docs) == [
+    assert order.navigation(NAV, chapters, [(chapters[1], ["late"])], docs) == [
         {"Home": "index.md"},
         {"0 · Start here": "chapters/start.md"},
         {"I · First part": [{"1 · One, two": "chapters/one-two.md"}, {"2 · Three": "chapters/three.md"}]},
@@ -57,18 +57,19 @@ def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pag
         {
             "Board": [
                 {"At the board": "whiteboard/index.md"},
-                {"Three": "whiteboard/three.md"},
+                {"2 · Three": "whiteboard/three.md"},
                 {"Talk": "whiteboard/talk.md"},
             ]
         },
-        {"Notes": [{"One, two": "notes/one-two.md"}]},
-        {"Code": ["snippets/late.ipynb"]},
+        {"Notes": [{"1 · One, two": "notes/one-two.md"}]},
+        {"Code": [{"1 · One, two": ["snippets/late.ipynb"]}]},
     ]
 
 
 def test_snippets_come_by_chapter_as_its_page_first_speaks_of_them(chapters):
     found = paths("four/a", "one_two/early", "one_two/unspoken", "one_two/late", "start/z")
-    assert order.snippets(chapters, found) == ["z", "late", "early", "unspoken", "a"]
+    start, one_two, _, four = chapters
+    assert order.snippets(chapters, found) == [(start, ["z"]), (one_two, ["late", "early", "unspoken"]), (four, ["a"])]
 
 
 def test_a_chapter_without_its_page_stops_the_build(docs):
@@ -82,8 +83,9 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
-    sheets = order.sheets(order.navigation(NAV, chapters, [], docs), docs)
-    lists = Lists(chapters, sheets, Reader(), Pieces(ROOT / "docs" / "live"))
+    lists = Lists(
+        chapters, order.navigation(NAV, chapters, [], docs), Reader(docs.parent), Pieces(ROOT / "docs" / "live")
+    )
     assert lists.filled("<!-- chapter three -->: why?") == "**[2 · Three](chapters/three.md)** · 5 min: why?"
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     with pytest.raises(PluginError, match="has no five"):

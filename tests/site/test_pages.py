@@ -215,6 +215,48 @@ def test_every_link_and_anchor_leads_somewhere(site, pages):
                     assert unquote(target.fragment) in ids(file), f"{page or 'index'}: {found[attribute]}"
 
 
+def leads_to(page: str, links) -> list[str]:
+    """The pages of the site that these links lead to, in their order."""
+    found = [urlsplit(urljoin(BASE + page, link["href"])) for link in links]
+    return [target.path.removeprefix("/handbook/") for target in found if target.netloc == "127.0.0.1"]
+
+
+def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
+    chapters = {page for page in pages if page.startswith("chapters/")}
+    for page in pages:
+        html = soup(site / page / "index.html")
+        tabs = html.select(".md-tabs__link")
+        assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
+        assert len(html.select(".md-tabs__item--active")) == 1, page
+        beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
+        assert len(set(beside)) < 45, page
+        if page in chapters:
+            assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
+        if page.startswith("snippets/"):
+            name = page.split("/")[1]
+            alike = {other for other in records.names() if records.path(other).parent == records.path(name).parent}
+            assert {f"snippets/{other}/" for other in alike} <= set(beside)
+
+
+def test_every_page_can_be_come_to_from_the_first(site, pages):
+    reached, waiting = set(), [""]
+    while waiting:
+        page = waiting.pop()
+        if page in reached or not (site / page / "index.html").is_file():
+            continue
+        reached.add(page)
+        waiting += leads_to(page, soup(site / page / "index.html").select("a[href]"))
+    assert reached == set(pages)
+
+
+def test_every_snippet_is_listed_under_its_chapter(articles):
+    listed = {}
+    for heading in articles["run/"].find_all("h3"):
+        listed[heading.get_text()] = [item.code.get_text() for item in heading.find_next("ul").find_all("li")]
+    assert sorted(name for names in listed.values() for name in names) == records.names()
+    assert "online_softmax" in next(names for title, names in listed.items() if title.startswith("7 · "))
+
+
 def test_nothing_is_fetched_from_another_host(site):
     for file in [*site.rglob("*.html"), *site.rglob("*.css")]:
         text = file.read_text()
@@ -323,18 +365,55 @@ def test_every_table_of_every_record_stands_under_measurements(articles):
             assert len(shown.tbody.find_all("tr")) == len(table["rows"]), name
 
 
-def test_the_api_has_every_module_and_every_documented_symbol_links_to_it(articles):
-    files = [path.relative_to(ROOT) for path in (ROOT / "kernels").rglob("*.py") if path.stem != "__init__"]
-    modules = {".".join(file.with_suffix("").parts) for file in files}
-    assert {heading["id"] for heading in articles["api/"].find_all("h2")} == modules
-    quoted = [box for article in articles.values() for box in article.select(".hb-source")]
-    linked = {
-        box["data-quote"].partition(" ")[0].replace(":", "."): box.find("a", href=re.compile(r"api/#"))
-        for box in quoted
-    }
-    documented = {name for name in linked if articles["api/"].find(id=name)}
-    assert documented
-    assert {name: link["href"].partition("#")[2] for name, link in linked.items() if link} == {n: n for n in documented}
+def test_the_api_has_every_module_on_the_page_of_its_room_and_names_it_in_its_index(articles):
+    files = [path.relative_to(ROOT / "kernels") for path in (ROOT / "kernels").rglob("*.py") if path.stem != "__init__"]
+    wanted = {}
+    for file in files:
+        wanted.setdefault(file.parts[0] if len(file.parts) > 1 else "kernels", set()).add(file)
+    pages = {page.split("/")[1]: article for page, article in articles.items() if re.fullmatch(r"api/\w+/", page)}
+    assert pages.keys() == wanted.keys()
+    named = {anchor["id"]: anchor["href"] for anchor in articles["api/"].select("li > a[id]")}
+    for name, article in pages.items():
+        modules = {".".join(("kernels", *file.with_suffix("").parts)) for file in wanted[name]}
+        assert {heading["id"] for heading in article.find_all("h2")} == modules
+        assert {module: f"{name}/#{module}" for module in modules}.items() <= named.items()
+    assert len(named) == len(files)
+
+
+def test_every_documented_symbol_links_to_the_api(articles):
+    standing = {tag["id"]: page for page in articles if re.fullmatch(r"api/\w+/", page) for tag in ided(articles[page])}
+    quoted = {(page, box) for page, article in articles.items() for box in article.select(".hb-source")}
+    assert quoted
+    for page, box in quoted:
+        name = box["data-quote"].partition(" ")[0].replace(":", ".")
+        link = box.find("a", href=re.compile("/api/"))
+        assert bool(link) == (name in standing), name
+        if link:
+            assert urljoin(BASE + page, link["href"]) == f"{BASE}{standing[name]}#{name}"
+
+
+def ided(article) -> list:
+    return article.select(".doc-heading[id]")
+
+
+def test_every_function_and_class_of_the_api_has_its_source_folded_below_it(articles):
+    shown = 0
+    for page in articles:
+        if not re.fullmatch(r"api/\w+/", page):
+            continue
+        for folded in articles[page].select(".doc-contents > details.hb-folded"):
+            heading = folded.find_parent(class_="doc-object").select_one(".doc-heading")
+            module, _, symbol = heading["id"].rpartition(".")
+            assert not folded.has_attr("open") and folded.has_attr("data-search-exclude")
+            source = symbols.quote(f"{module}:{symbol}", ROOT)
+            assert folded.pre.get_text().rstrip() == source.text.rstrip(), heading["id"]
+            assert source.title in folded.summary.get_text()
+            shown += 1
+        functions = articles[page].select(
+            ".doc-module > .doc-contents > .doc-children > :is(.doc-function, .doc-class)"
+        )
+        assert len(functions) == len(articles[page].select("details.hb-folded")), page
+    assert shown > 150
 
 
 def test_terms_are_explained_where_they_are_used(articles):

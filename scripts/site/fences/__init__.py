@@ -93,7 +93,8 @@ class Fences:
         self.page.quoted.append(mark)
         code = highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title})
         if symbol.documented:
-            title = f'<a href="{self.page.url_to("api/")}#{symbol.name}">{symbol.title}</a>'
+            address = self.page.url_to(symbols.address(symbol.name, self.reader.root))
+            title = f'<a href="{address}">{symbol.title}</a>'
             code = code.replace(symbol.title, title, 1)
         return f'<div class="hb-source" data-quote="{escape(mark)}">{code}</div>'
 

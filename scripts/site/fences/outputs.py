@@ -184,7 +184,7 @@ def from_nothing_html(snippet: str, repository: str) -> str:
     """How to run a snippet on a machine that has nothing of the handbook yet."""
     clone = f"git clone {escape(repository)} handbook &amp;&amp; cd handbook &amp;&amp; " if repository else ""
     return (
-        "<p>Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer"
+        '<p class="hb-how">Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer'
         f"{'' if repository else ', at the root of a clone of the repository'}: "
         f"<code>{clone}make run SNIPPET={snippet}</code>. That sets up torch and triton, once. Or unpack "
         f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "

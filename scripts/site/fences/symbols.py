@@ -19,8 +19,8 @@ class SymbolError(Exception):
 class Symbol:
     """Lines ``first`` to ``last`` of ``path``, both counted from 1, without their common indentation.
 
-    name: ``package.module.Symbol.attribute``, as the API page names it
-    documented: whether that page has it
+    name: ``package.module.Symbol.attribute``, as the API names it
+    documented: whether the API has it
     """
 
     name: str
@@ -75,6 +75,17 @@ def lines_of_part(lines: list[str], first: int, last: int, options: list[str], m
     if not stops:
         raise SymbolError(f"{mark}: no line from there on has {ends['to']!r}")
     return begins[0], stops[0]
+
+
+def room(name: str, root: Path) -> str:
+    """The page of the API that has ``kernels.room.module.Symbol``; those at the top of kernels/ share one."""
+    first = name.split(".")[1]
+    return first if (root / "kernels" / first).is_dir() else "kernels"
+
+
+def address(name: str, root: Path) -> str:
+    """Where the API has it, from the root of the site."""
+    return f"api/{room(name, root)}/#{name}"
 
 
 def purpose(path: str, root: Path) -> str:

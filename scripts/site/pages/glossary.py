@@ -14,6 +14,16 @@ def terms(docs: Path) -> dict[str, str]:
     return {term: re.sub(r" Chapter \d+\.$|<!--.*?-->|`", "", said) for term, said in TERM.findall(text)}
 
 
+def explained_in(docs: Path) -> dict[int, list[str]]:
+    """number of a chapter -> the terms of which the glossary says that the chapter explains them."""
+    text = (docs / "glossary.md").read_text(encoding="utf-8")
+    found: dict[int, list[str]] = {}
+    for term, said in TERM.findall(text):
+        if chapter := re.search(r" Chapter (\d+)\.$", said):
+            found.setdefault(int(chapter[1]), []).append(term)
+    return found
+
+
 def abbreviations(docs: Path) -> str:
     """Markdown that explains each term, also in the plural and at the start of a sentence."""
     lines = []

@@ -7,13 +7,12 @@ words take to read.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
-from scripts.site.pages import peers, reading
+from scripts.site.pages import api, order, peers, reading
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
@@ -23,10 +22,12 @@ CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
 
 
 class Lists:
-    """sheets: their files, in the order of the navigation"""
+    """nav: the navigation, which has the order of sheets and of the pages of the API"""
 
-    def __init__(self, chapters: list[Chapter], sheets: list[Path], reader: Reader, pieces: Pieces):
-        self.chapters, self.sheets, self.reader, self.pieces = chapters, sheets, reader, pieces
+    def __init__(self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces):
+        docs = reader.root / "docs"
+        self.chapters, self.reader, self.pieces = chapters, reader, pieces
+        self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
@@ -35,6 +36,8 @@ class Lists:
             "<!-- every sheet -->": self.all_sheets,
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
+            "<!-- every snippet -->": self.all_snippets,
+            "<!-- a line for every module -->": self.all_modules,
         }
 
     def filled(self, markdown: str) -> str:
@@ -93,9 +96,26 @@ class Lists:
         """A heading and a fence for each snippet."""
         return "\n\n".join(map(self.section, self.reader.names()))
 
+    def all_snippets(self) -> str:
+        """A section a chapter, a line a snippet, each with its name: that is what it is asked for by."""
+        paths = {name: self.reader.path(name) for name in self.reader.names()}
+        return "\n\n".join(
+            f"### {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
+            for chapter, names in order.snippets(self.chapters, paths)
+        )
+
+    def line(self, snippet: str) -> str:
+        return f"- [{self.title(snippet)}](snippets/{snippet}.ipynb): `{snippet}`"
+
+    def title(self, snippet: str) -> str:
+        return self.reader.snippet(snippet).cells[0].source.splitlines()[0].removeprefix("# ")
+
     def section(self, name: str) -> str:
-        title = self.reader.snippet(name).cells[0].source.splitlines()[0].removeprefix("# ")
+        title = self.title(name)
         return f"## {title}\n\n``` record\n{name}\n```"
+
+    def all_modules(self) -> str:
+        return api.lines(self.rooms, self.reader.root)
 
 
 def about(minutes: int) -> str:

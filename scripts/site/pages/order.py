@@ -34,6 +34,10 @@ class Chapter:
         """What its folder is called in all rooms of code."""
         return self.name.replace("-", "_")
 
+    @property
+    def numbered(self) -> str:
+        return f"{self.number} · {self.title}"
+
 
 def chapters(order: list, docs: Path) -> list[Chapter]:
     """The chapters in their order.
@@ -61,30 +65,34 @@ def title(markdown: str) -> str:
     return re.search(r"^# (.+)$", markdown, re.MULTILINE)[1]
 
 
-def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[str]:
-    """All snippets by chapter, each chapter's in the order in which its page first shows or links them.
+def snippets(chapters: list[Chapter], paths: dict[str, Path]) -> list[tuple[Chapter, list[str]]]:
+    """Each chapter that has snippets, with these in the order in which its page first shows or links them.
 
     paths: snippet -> its file, ``…/snippets/CHAPTER/NAME.py``
     """
     folders = {chapter.folder: chapter for chapter in chapters}
+    found: dict[str, list[str]] = {}
+    for name, path in paths.items():
+        if path.parent.name not in folders:
+            raise PluginError(f"snippets/{path.parent.name}/ is the folder of no chapter in mkdocs.yml")
+        found.setdefault(path.parent.name, []).append(name)
 
-    def place(name: str) -> tuple:
-        chapter = folders.get(paths[name].parent.name)
-        if not chapter:
-            raise PluginError(f"snippets/{paths[name].parent.name}/ is the folder of no chapter in mkdocs.yml")
+    def ordered(chapter: Chapter) -> list[str]:
         shown = [first or second for first, second in SHOWN.findall(chapter.text)]
-        return chapter.number, shown.index(name) if name in shown else len(shown), name
+        return sorted(
+            found[chapter.folder], key=lambda name: (shown.index(name) if name in shown else len(shown), name)
+        )
 
-    return sorted(paths, key=place)
+    return [(chapter, ordered(chapter)) for chapter in chapters if chapter.folder in found]
 
 
-def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Path) -> list:
+def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter, list[str]]], docs: Path) -> list:
     """The navigation of mkdocs.yml, in which a folder, such as ``whiteboard/``, stands for its pages."""
     folders = {
         "chapters/": chapter_entries(chapters),
         "notes/": beside(chapters, docs, "notes"),
         "whiteboard/": beside(chapters, docs, "whiteboard"),
-        "snippets/": [f"snippets/{name}.ipynb" for name in snippets],
+        "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
     }
 
     def expanded(entries: list) -> list:
@@ -101,19 +109,24 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[str], docs: Pa
 
 def beside(chapters: list[Chapter], docs: Path, folder: str) -> list[dict]:
     """The pages of a folder that belong to a chapter, by its title."""
-    pages = [(chapter.title, f"{folder}/{chapter.name}.md") for chapter in chapters]
+    pages = [(chapter.numbered, f"{folder}/{chapter.name}.md") for chapter in chapters]
     return [{title: page} for title, page in pages if (docs / page).is_file()]
 
 
 def sheets(nav: list, docs: Path) -> list[Path]:
     """The whiteboard sheets in the order of the navigation, those that belong to no chapter among them."""
+    return [page for page in below(nav, docs / "whiteboard") if page.name not in ("index.md", "all.md")]
+
+
+def below(nav: list, folder: Path) -> list[Path]:
+    """The pages of a folder of docs/ in the order of the navigation."""
     found = []
     for entry in nav:
         if isinstance(entry, dict):
-            for below in entry.values():
-                found += sheets(below if isinstance(below, list) else [below], docs)
-        elif entry.startswith("whiteboard/") and entry not in ("whiteboard/index.md", "whiteboard/all.md"):
-            found.append(docs / entry)
+            for inner in entry.values():
+                found += below(inner if isinstance(inner, list) else [inner], folder)
+        elif entry.startswith(f"{folder.name}/"):
+            found.append(folder.parent / entry)
     return found
 
 
@@ -122,7 +135,7 @@ def chapter_entries(chapters: list[Chapter]) -> list[dict]:
     entries: list[dict] = []
     parts: dict[str, list] = {}
     for chapter in chapters:
-        entry = {f"{chapter.number} · {chapter.title}": f"chapters/{chapter.name}.md"}
+        entry = {chapter.numbered: f"chapters/{chapter.name}.md"}
         if not chapter.part:
             entries.append(entry)
             continue

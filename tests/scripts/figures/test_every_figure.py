@@ -52,6 +52,12 @@ def test_a_figure_fits_a_phone_and_does_not_move_under_a_finger(figure):
     assert axes and all(axis["fixedrange"] for axis in axes)
 
 
+def test_a_figure_of_more_than_six_curves_has_their_names_beside_them(figure):
+    """The eye cannot go back and forth between a drawing and nine lines of a legend."""
+    listed = {trace.name for trace in figure.data if trace.visible is not False and trace.showlegend is not False}
+    assert figure.layout.showlegend is False or len(listed - {None}) <= 6
+
+
 def test_each_control_leads_somewhere_and_back_to_what_is_shown_first(figure):
     start = state(figure)
     for name, (labels, first) in controls(figure).items():

@@ -1,5 +1,7 @@
 """What figures share does what it says: tooltips with a name, ticks, one choice shown at a time, roofs."""
 
+import math
+
 import plotly.graph_objects as go
 import pytest
 
@@ -61,3 +63,13 @@ def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
     assert points(figure.data[-1]) == {8: 4}
     choose(figure, "Bytes", "predicted")
     assert points(figure.data[-1]) == {None: None}
+
+
+def test_names_that_end_together_stand_a_line_apart_beside_their_curves_and_in_their_order():
+    curves = [([1, 2], [1, 10]), ([1, 2], [1, 10.5]), ([1, 2], [None, None]), ([1, 2], [500, None]), ([1, 2], [1, 900])]
+    places = plot.beside(curves, decades=3, height=300)
+    assert places["x"] == [[2], [2], [None], [1], [2]]
+    pixels = [y and 100 * math.log10(y) for (y,) in places["y"]]
+    assert pixels[1] - pixels[0] == pytest.approx(plot.LINE) and pixels[2] is None
+    assert (pixels[0] + pixels[1]) / 2 == pytest.approx(50 * math.log10(105))
+    assert places["y"][3] == [pytest.approx(500)] and places["y"][4] == [pytest.approx(900)]

@@ -42,7 +42,7 @@ def test_source_leads_to_the_api_where_the_symbol_is_documented(house):
     path = house.root / "kernels/state.py"
     path.write_text('"""States."""\n\n\nclass State:\n    """One."""\n\n    def _own(self):\n        """Inner."""\n')
     link = house.fence("source", "kernels.state:State").find(class_="filename").a
-    assert link["href"] == "../../api/#kernels.state.State"
+    assert link["href"] == "../../api/kernels/#kernels.state.State"
     assert not house.fence("source", "kernels.state:State._own").find(class_="filename").a
 
 

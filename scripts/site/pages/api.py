@@ -1,0 +1,37 @@
+"""The API: a page for each room of kernels/, ``docs/api/ROOM.md``, and one for the modules at its top.
+
+Who links to a symbol writes ``api.md#kernels.flash.call.flash_attention``, and need not know which page has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from scripts.site.fences.symbols import purpose, room
+
+LINK = re.compile(r"(\]\((?:\.\./)*api)\.md(?=#(kernels\.[\w.]+)\))")
+MODULE = re.compile(r"^::: (kernels\.\S+)$", re.MULTILINE)
+
+
+def directed(markdown: str, root: Path) -> str:
+    """The page's Markdown, in which each link to a symbol of ``api.md`` leads to the page of its room."""
+    return LINK.sub(lambda link: f"{link[1]}/{room(link[2], root)}.md", markdown)
+
+
+def lines(pages: Iterable[Path], root: Path) -> str:
+    """A section a page, below its title: a line a module, what it is for."""
+    sections = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        title = re.search(r"^# API: (.+)$", text, re.MULTILINE)[1]
+        modules = [line(module, page, root) for module in MODULE.findall(text)]
+        sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(modules))
+    return "\n\n".join(sections)
+
+
+def line(module: str, page: Path, root: Path) -> str:
+    """The anchor has the module's name: it stood here when the API was one page."""
+    said = purpose(f"{module.replace('.', '/')}.py", root)
+    return f"- [`{module.removeprefix('kernels.')}`](api/{page.name}#{module}){{ #{module} }}: {said}"

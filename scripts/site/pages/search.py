@@ -1,0 +1,65 @@
+"""What the search is told of a page: how much its kind weighs, and its words without TeX and what runs printed."""
+
+from __future__ import annotations
+
+import re
+from html import escape, unescape
+
+from mkdocs.structure.pages import Page
+
+# By the beginning of its address: whoever looks for a word wants it explained first, then where else it stands.
+WEIGHTS = {
+    "chapters/": 8,
+    "whiteboard/": 1,
+    "notes/": 1,
+    "api/": 0.2,
+    "snippets/": 0.2,
+    "measurements/": 0.2,
+    "tested/": 0.2,
+    "contributing/": 0.2,
+}
+OTHERS = 2  # the glossary, the corrections
+LEFT_OUT = re.compile(
+    r'<p class="hb-(?:provenance|notice|stale)".*?</p>|<pre class="hb-output".*?</pre>'
+    r'|<div class="arithmatex">.*?</div>|<p class="hb-alternative">.*?</p>|<span class="filename">.*?</span>',
+    re.DOTALL,
+)
+FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+SIGNS = {"cdot": "·", "times": "×", "sqrt": "√", "infty": "∞", "ell": "ℓ", "pi": "π", "beta": "β", "sum": "Σ"}  # noqa: RUF001
+SIGNS |= {"ln": "ln", "log": "log"}
+
+
+def weigh(page: Page, terms: dict[str, list[str]]) -> None:
+    """Sets what front matter could: the factor by which the search multiplies what it finds on the page, and its tags,
+    the terms that the page explains, which the search sets before titles.
+
+    terms: by the address of a page
+    """
+    kinds = [weight for kind, weight in WEIGHTS.items() if page.url.startswith(kind)]
+    page.meta["search"] = {"boost": kinds[0] if kinds else OTHERS} | page.meta.get("search", {})
+    if terms.get(page.url):
+        page.meta["tags"] = terms[page.url]
+
+
+def entries(found: list[dict], page: Page) -> list[dict]:
+    """What the search index has of a page, as the search should have it: a function is called by its name, and its
+    arguments are no title; the page's terms belong to the page, not to each of its sections."""
+    for entry in found:
+        if page.url.startswith("api/"):
+            name, opening, arguments = re.sub("<.*?>", "", entry["title"]).partition("(")
+            entry |= {"title": name, "text": f"<p>{opening}{arguments}</p>{entry['text']}"} if opening else {}
+        if entry["location"] != page.url:
+            entry.pop("tags", None)
+    return found
+
+
+def words(html: str) -> str:
+    """What of a page's content is searched, and shown among the results: no outputs, no names of files; of
+    formulas those that can be read in a line of text."""
+    return FORMULA.sub(lambda formula: said(formula[1]), LEFT_OUT.sub("", html))
+
+
+def said(tex: str) -> str:
+    text = unescape(tex).replace("{,}", ",").replace("\\,", " ")
+    text = re.sub(r"\\(\w+)", lambda sign: SIGNS.get(sign[1], sign[0]), text)
+    return "…" if re.search(r"[\\{}^_]", text) else escape(text, quote=False)

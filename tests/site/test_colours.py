@@ -1,0 +1,131 @@
+"""The colours: what is drawn together is told apart, also by who sees no red or no green, and words are read."""
+
+import re
+from itertools import combinations
+from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
+
+import pytest
+
+from scripts.records import ROOT
+
+CSS = (ROOT / "docs" / "stylesheets" / "handbook.css").read_text(encoding="utf-8")
+LIVE = (ROOT / "docs" / "stylesheets" / "live.css").read_text(encoding="utf-8")
+ROLES = ("query", "key", "value", "accent", "soft", "ink")
+APART = 10  # of CIEDE2000, which calls 1 just noticeable for colours side by side
+READ = 4.5  # contrast, by WCAG
+
+# Machado, Oliveira and Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009: the
+# whole loss of one kind of cone, for linear red, green and blue.
+SIGHT = {
+    "every colour": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+}
+XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.0721750), (0.0193339, 0.1191920, 0.9503041))
+
+
+def scheme(name: str) -> dict[str, str]:
+    """The colours of a scheme by their names, as the stylesheet has them."""
+    block = CSS.partition('[data-md-color-scheme="slate"] {' if name == "dark" else ":root {")[2].partition("}")[0]
+    return dict(re.findall(r"--hb-(\w+): (#\w{6});", block))
+
+
+def linear(colour: str) -> list[float]:
+    shares = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+
+
+def times(matrix, vector) -> list[float]:
+    return [sum(a * b for a, b in zip(row, vector, strict=True)) for row in matrix]
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    dark, light = sorted(times(XYZ, colour)[1] for colour in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def lab(colour: list[float]) -> tuple[float, float, float]:
+    white = times(XYZ, (1, 1, 1))
+    x, y, z = (
+        part ** (1 / 3) if part > 216 / 24389 else (24389 / 27 * part + 16) / 116
+        for part in (a / b for a, b in zip(times(XYZ, [min(max(c, 0), 1) for c in colour]), white, strict=True))
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def difference(one: tuple, other: tuple) -> float:
+    """CIEDE2000, as Sharma, Wu and Dalal write it down, 2005."""
+    (light1, a1, b1), (light2, a2, b2) = one, other
+    mean = (hypot(a1, b1) + hypot(a2, b2)) / 2
+    grey = 1.5 - 0.5 * sqrt(mean**7 / (mean**7 + 25**7))
+    chroma1, chroma2 = hypot(grey * a1, b1), hypot(grey * a2, b2)
+    hue1, hue2 = (degrees(atan2(b, grey * a)) % 360 for a, b in ((a1, b1), (a2, b2)))
+    turn = (hue2 - hue1 + 180) % 360 - 180 if chroma1 * chroma2 else 0
+    hue_apart = 2 * sqrt(chroma1 * chroma2) * sin(radians(turn / 2))
+    light, chroma = (light1 + light2) / 2, (chroma1 + chroma2) / 2
+    hue = hue1 + turn / 2 if chroma1 * chroma2 else hue1 + hue2
+    t = 1 - 0.17 * cos(radians(hue - 30)) + 0.24 * cos(radians(2 * hue))
+    t += 0.32 * cos(radians(3 * hue + 6)) - 0.2 * cos(radians(4 * hue - 63))
+    of_light = (light2 - light1) / (1 + 0.015 * (light - 50) ** 2 / sqrt(20 + (light - 50) ** 2))
+    of_chroma = (chroma2 - chroma1) / (1 + 0.045 * chroma)
+    of_hue = hue_apart / (1 + 0.015 * chroma * t)
+    turned = -2 * sqrt(chroma**7 / (chroma**7 + 25**7)) * sin(radians(60 * exp(-(((hue % 360 - 275) / 25) ** 2))))
+    return sqrt(of_light**2 + of_chroma**2 + of_hue**2 + turned * of_chroma * of_hue)
+
+
+@pytest.mark.parametrize(
+    "one, other, apart",
+    [  # of the pairs that Sharma, Wu and Dalal give for a check
+        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
+        ((50, 2.5, 0), (73, 25, -18), 27.1492),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+        ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
+        ((50, -1, 2), (50, 0, 0), 2.3669),
+    ],
+)
+def test_a_difference_is_that_of_the_standard(one, other, apart):
+    assert difference(one, other) == pytest.approx(apart, abs=1e-4)
+    assert difference(other, one) == pytest.approx(apart, abs=1e-4)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_any_two_roles_are_told_apart(name, sight):
+    colours = scheme(name)
+    seen = {role: lab(times(SIGHT[sight], linear(colours[role]))) for role in ROLES}
+    near = {pair: difference(*(seen[role] for role in pair)) for pair in combinations(ROLES, 2)}
+    assert min(near.values()) >= APART, sorted((round(apart, 1), pair) for pair, apart in near.items())[:5]
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_words_in_any_role_are_read_on_paper_and_in_code(name):
+    colours = {role: linear(colour) for role, colour in scheme(name).items()}
+    for ground in ("paper", "shade"):
+        found = {role: contrast(colours[role], colours[ground]) for role in ROLES}
+        assert min(found.values()) >= READ, (ground, found)
+
+
+def mixed(colours: dict[str, str], role: str, percent: str, ground: str) -> list[float]:
+    """A colour laid thinly on another: a browser mixes what it shows, not the light."""
+    most = float(percent) / 100
+    shares = ([int(colours[name][at : at + 2], 16) for at in (1, 3, 5)] for name in (role, ground))
+    return linear("#" + "".join(f"{round(most * a + (1 - most) * b):02x}" for a, b in zip(*shares, strict=True)))
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_words_are_read_in_a_marked_line_of_code_and_in_a_callout_of_any_role(name):
+    colours = scheme(name)
+    marked = re.search(r"hl-color--light: color-mix\(in srgb, var\(--hb-key\) (\d+)%", CSS)[1]
+    tinted = re.search(r"color-mix\(in srgb, var\(--hb-callout\) (\d+)%, var\(--hb-paper\)\)", CSS)[1]
+    line = mixed(colours, "key", marked, "shade")
+    assert min(contrast(linear(colours[role]), line) for role in ROLES) >= READ
+    for callout in ("query", "key", "value", "accent", "soft"):
+        box = mixed(colours, callout, tinted, "paper")
+        assert min(contrast(linear(colours[role]), box) for role in ("ink", "query", callout)) >= READ
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_the_digits_in_a_shaded_cell_are_read_however_much_it_is_shaded(name):
+    most = re.search(r"\.hb-live__cell \{[^}]*var\(--hb-query\) calc\(var\(--part\) \* (\d+)%\)", LIVE)[1]
+    colours = scheme(name)
+    assert contrast(mixed(colours, "query", most, "paper"), linear(colours["ink"])) >= READ

@@ -1,0 +1,45 @@
+"""What others are told of a page: a title of its own, a description, and the card, by an address that is whole."""
+
+from bs4 import BeautifulSoup
+
+from scripts.site.pages import head
+
+BASE = "http://127.0.0.1/handbook/"
+
+
+def test_every_page_says_what_it_is(site, pages):
+    titles = {}
+    for page in pages:
+        html = BeautifulSoup((site / page / "index.html").read_text(), "html.parser").head
+        said = {tag.get("property") or tag["name"]: tag["content"] for tag in html.select("meta[property], meta[name]")}
+        titles.setdefault(html.title.get_text(), []).append(page)
+        name = said["og:site_name"]
+        assert said["og:title"] == said["twitter:title"]
+        assert html.title.get_text() == (f"{said['og:title']} - {name}" if page else name)
+        assert said["description"] == said["og:description"] == said["twitter:description"]
+        assert 25 < len(said["description"]) <= head.LENGTH, page
+        assert not set("<>\\") & set(said["description"]), page
+        assert said["og:url"] == BASE + page
+        assert said["og:image"] == said["twitter:image"] == f"{BASE}assets/card.png"
+        assert said["twitter:card"] == "summary_large_image" and len(said["og:image:alt"]) > 40
+    assert (site / "assets" / "card.png").is_file()
+    assert [found for found in titles.values() if len(found) > 1] == [], "two pages have one title"
+
+
+def test_a_snippet_is_described_by_its_own_words(site):
+    html = BeautifulSoup((site / "snippets/online_softmax/index.html").read_text(), "html.parser")
+    assert "make run" not in html.find("meta", attrs={"name": "description"})["content"]
+
+
+def test_a_description_is_whole_sentences_of_the_first_paragraph_that_says_something():
+    long = "word " * 60
+    before = "<p><em>Before: chapter 1.</em></p>"
+    assert (
+        head.description(f'{before}<p class="hb-provenance">ran</p><p>One <b>&amp;</b> two. Three?</p>')
+        == "One & two. Three?"
+    )
+    assert head.description(f"<p>Short one. {long}end.</p>") == "Short one."
+    cut = head.description(f"<p>{long}.</p>")
+    assert cut.endswith("word…") and len(cut) <= head.LENGTH
+    assert head.description("<p>Version 3.11 is what is wanted here:</p>") == "Version 3.11 is what is wanted here"
+    assert head.description("") == ""

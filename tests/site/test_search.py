@@ -1,0 +1,86 @@
+"""The search: what explains a word comes before what merely holds it, and its index has words, not TeX or outputs."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from scripts.records import ROOT
+from scripts.site.pages import glossary, search
+
+
+@pytest.fixture(scope="session")
+def index(site) -> list[dict]:
+    return json.loads((site / "search" / "search_index.json").read_text())["docs"]
+
+
+def first(page, query: str) -> list[str]:
+    """The pages that the search shows first for what is typed."""
+    page.click(".md-search__input")
+    page.fill(".md-search__input", "")
+    page.keyboard.type(query)  # the search listens for keys
+    page.wait_for_function(
+        f"[...document.querySelectorAll('.md-search-result__link')].some((link) => link.search.includes('{query[:4]}'))"
+    )
+    page.wait_for_timeout(300)
+    found = page.eval_on_selector_all(
+        ".md-search-result__item > .md-search-result__link", "(links) => links.slice(0, 3).map((link) => link.pathname)"
+    )
+    return [path.partition("/handbook/")[2] for path in found]
+
+
+def test_what_explains_a_word_is_found_first(visit):
+    page = visit("")
+    page.wait_for_load_state("networkidle")
+    assert first(page, "online softmax")[0] == "chapters/online-softmax/"
+    assert "chapters/online-softmax/" in first(page, "rescale")
+    assert first(page, "bandwidth")[0].startswith("chapters/")  # the primer is one of them
+    assert first(page, "lse")[0].startswith(("chapters/", "api/kernels"))
+    assert first(page, "flash_attention")[0] == "api/flash/"  # a name of the library
+
+
+def test_a_term_is_searched_on_the_page_of_the_chapter_that_explains_it(index):
+    tagged = {entry["location"]: entry["tags"] for entry in index if "tags" in entry}
+    explained = glossary.explained_in(ROOT / "docs")
+    assert "rescale factor" in explained[7] and sum(map(len, explained.values())) > 20
+    assert sorted(tagged.values()) == sorted(explained.values())
+    assert "rescale factor" in tagged["chapters/online-softmax/"]
+
+
+def test_chapters_weigh_most_and_lists_least(index):
+    weights = {entry["location"].partition("/")[0]: entry["boost"] for entry in index}
+    assert weights["chapters"] > weights["glossary"] > weights["whiteboard"] == weights["notes"]
+    lists = {weights[name] for name in ("api", "snippets", "measurements", "tested", "contributing")}
+    assert max(lists) < weights["notes"]
+
+
+def test_front_matter_comes_before_the_weight_of_a_kind():
+    page = SimpleNamespace(url="chapters/a/", meta={"search": {"boost": 3}})
+    search.weigh(page, {"chapters/a/": ["warp"]})
+    assert page.meta == {"search": {"boost": 3}, "tags": ["warp"]}
+
+
+def test_the_index_has_words_and_neither_tex_nor_what_was_printed(index):
+    for entry in index:
+        assert "\\" not in entry["text"].replace("\\n", "") or "<code>" in entry["text"], entry["location"]
+        assert "\\(" not in entry["text"] and "\\[" not in entry["text"], entry["location"]
+        assert " ran on NVIDIA" not in entry["text"] and "driver" not in entry["text"].partition("CUDA")[2][:20]
+    assert any("√d" in entry["text"] or "√ d" in entry["text"] for entry in index)
+
+
+def test_of_a_page_its_words_are_kept():
+    html = (
+        '<p>At <span class="arithmatex">\\(N = 65{,}536\\)</span> it is '
+        '<span class="arithmatex">\\(e^{a_1}\\)</span>.</p>'
+        '<pre class="hb-output" data-record="a:b"><samp>1 2 3</samp></pre><p class="hb-provenance">a ran on a GPU</p>'
+        '<div class="arithmatex">\\[x\\]</div><p>Then <em>this</em>.</p>'
+    )
+    assert search.words(html) == "<p>At N = 65,536 it is ….</p><p>Then <em>this</em>.</p>"
+
+
+def test_the_arguments_of_a_function_are_no_title(index):
+    titles = {entry["location"]: entry["title"] for entry in index if entry["location"].startswith("api/flash/#")}
+    assert titles["api/flash/#kernels.flash.call.flash_attention"] == "flash_attention"
+    assert not any("(" in title for title in titles.values())
+    (found,) = (entry for entry in index if entry["location"].endswith("#kernels.flash.call.flash_attention"))
+    assert "is_causal=False" in found["text"]
