@@ -10,7 +10,8 @@ from scripts.site.build import MARK
 from tests.docs.equations import SAID, equations
 from tests.docs.pages import CLAIM, DOCS, blocks, read
 
-FILLED = re.compile("<!-- ((a (row|line) for )?every|chapter|hours|the kernels) ")  # the build writes something in its place
+# The build writes something in the place of these.
+FILLED = re.compile("<!-- ((a (row|line) for )?every|chapter|hours|the kernels) ")
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
