@@ -100,7 +100,7 @@ class Lists:
         """A section a chapter, a line a snippet, each with its name: that is what it is asked for by."""
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         return "\n\n".join(
-            f"### {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
+            f"## {chapter.numbered}\n\n" + "\n".join(map(self.line, names))
             for chapter, names in order.snippets(self.chapters, paths)
         )
 
