@@ -2,13 +2,14 @@
 
 import ast
 import re
-from math import exp
+from math import exp, sqrt
 
 import pytest
 
 from scripts.records import ROOT
 from tests.docs.pages import DRAWINGS, drawn
-from tests.docs.three_words import K, Q, S, dot
+from tests.docs.tables import numbers, table
+from tests.docs.three_words import AT_THE_BOARD, K, Q, S, V, blend, dot
 
 
 def test_the_drawn_spreadsheet():
@@ -39,3 +40,25 @@ def test_the_mean_of_the_gradients_would_hide_that_most_vanish():
     assert size.median() < 1e-6 < 1e-3 < size.mean()
     by_row = size.sum(-1).sort(descending=True).values
     assert by_row[:16].sum() > 0.6 * by_row.sum()  # a few rows
+
+
+def test_each_column_of_the_sheet_holds_what_its_head_says():
+    def rounded(vectors, digits=0):
+        return [[round(number, digits) for number in vector] for vector in vectors]
+
+    def softened(divisor):
+        """Of each row, its shares in per cent, and the sum of its exponentials behind them."""
+        powers = [[exp(score / divisor) for score in row] for row in S]
+        return [[100 * power / sum(row) for power in row] for row in powers], [[sum(row)] for row in powers]
+
+    (shares, sums), (undivided, undivided_sums) = softened(sqrt(2)), softened(1)
+    wanted = {
+        "q · k": S,
+        "Divided by √2 = 1.41 (sum)": [a + b for a, b in zip(rounded(shares, 1), rounded(sums, 2), strict=True)],
+        "At the board": [[100 * share for share in row] for row in AT_THE_BOARD],
+        "Output": [blend(row, V) for row in AT_THE_BOARD],
+        "Exactly": rounded([blend([share / 100 for share in row], V) for row in shares], 2),
+        "Not divided (sum)": [a + b for a, b in zip(rounded(undivided), rounded(undivided_sums, 2), strict=True)],
+    }
+    rows = table("whiteboard/three-matmuls.md", "q · k")
+    assert {head: [numbers(row[head]) for row in rows] for head in rows[0] if head != "Row"} == wanted
