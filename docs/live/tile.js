@@ -59,7 +59,7 @@ function drawing({ size, edge, all, step }) {
 
 /** @param {ReturnType<typeof read>} now */
 function edges({ size, edge }) {
-  const some = [...new Set([1, 2, 4, 8, edge, size])].filter((each) => each <= size).sort((a, b) => a - b);
+  const some = [...new Set([1, 2, 3, 4, 8, edge, size])].filter((each) => each <= size).sort((a, b) => a - b);
   const costs = some.map((each) => cost(size, each));
   return table("Other edges", ["edge", ...some.map((each) => (each === edge ? html`<b>${each}</b>` : each))], [
     ["fetched", ...costs.map(({ numbers }) => numbers)],

@@ -192,6 +192,16 @@ def so_few_bytes_take_no_time():
     assert _whole()["flushed"] / speed < 0.5e-3 < _traffic()["time"]
 
 
+def l2_would_take(from_l2, kernel):
+    """At the speed of L2 all that is asked for takes so many ms, less than a tenth of the kernel's, flushed.
+
+    In words: less, tenth.
+    """
+    found = Decimal(1e-3 * _whole()["requested"] / row("l2_speed", "sizes", size=16)["speed"])
+    assert rounded(found, from_l2) == from_l2 and rounded(_traffic()["time"], kernel) == kernel
+    assert found < Decimal(_traffic()["time"]) / 10
+
+
 def l2_would_take_a_tenth():
     """At the speed of L2 all that is asked for takes less than a tenth of the kernel's time, flushed and kept.
 

@@ -4,7 +4,7 @@ from itertools import accumulate
 
 from kernels.bench.cost import attention_flops, eager_traffic, mb, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
-from tests.claims.rows import chip, close, row, rows
+from tests.claims.rows import chip, close, rounded, row, rows
 
 N, D = 8192, 128
 SQUARE, LEAST = square_bytes(N, 2), qkvo_bytes(N, D, 2)
@@ -63,6 +63,27 @@ def idle_nine_tenths():
     """
     arithmetic = 1e3 * attention_flops(N, D, 16, 2) / chip("bf16 peak")
     assert 1 - arithmetic / _prefill("attention")[N]["median"] > 0.9
+
+
+def the_bytes_alone_take(copied, taken):
+    """At N = 8192 a copy of the bytes of the three lines takes so many of so many ms, to the printed digits."""
+    assert rounded(_floors(N)[0], copied) == copied
+    assert rounded(_prefill("attention")[N]["median"], taken) == taken
+
+
+def most_of_the_rest_is_the_softmax():
+    """Of what one head's kernels take beyond a copy of their bytes, the softmax takes more than 0.9.
+
+    As much for each of 32 heads is 0.9 to 1 of what the three lines take at N = 8192 beyond a copy.
+
+    In words: most, slow.
+    """
+    beyond = [
+        kernel["time"] - 1e3 * (step.read + step.written) / chip("hbm copy")
+        for kernel, step in zip(_counted(), STEPS, strict=True)
+    ]
+    assert beyond[2] / sum(beyond) > 0.9
+    assert 0.9 < 32 * beyond[2] / (_prefill("attention")[N]["median"] - _floors(N)[0]) < 1
 
 
 def lines_reach_of_the_limit(percent):
@@ -251,6 +272,11 @@ def above_the_floor_of_memory():
     above = _above_the_floor()
     assert abs(above[512] - 1 / 8) < 0.02 and abs(above[8192] - 2 / 3) < 0.03
     assert all(above[n] < above[2 * n] for n in (512, 1024, 2048, 4096))
+
+
+def two_thirds_above_the_floor():
+    """At 8192 the three lines lie two thirds above the floor, within 0.03. In words: thirds, above."""
+    assert abs(_above_the_floor()[8192] - 2 / 3) < 0.03
 
 
 def from_8192_to_16384():
