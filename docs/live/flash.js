@@ -97,7 +97,7 @@ function drawing(state) {
     ${k.map((_, key) => svg`<text class="small middle soft" x=${x0 + (key + 0.5) * cell} y=${y0 - 6}>k${key + 1}</text>`)}
     ${each(q.length, blockQ, (query) => each(k.length, blockK, (key) => tile(query, key)))}
   </svg>
-  <p class="soft">P1 starts first. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. ×: masked. Dashed: never read.</p>`;
+  <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
 }
 
 /** @param {S} state */

@@ -284,6 +284,13 @@ def math_takes_twenty_times_as_long():
     assert all(found["ratio"] < 1 / 20 for found in _settings("forward", "sdpa_math").values())
 
 
+def math_takes_in_the_cases(least, most):
+    """In the cases of sdpa_backends that both can do math takes 4.8 to 30 times as long as cuDNN."""
+    cases = [found for found in rows("sdpa_backends", "chosen") if found["sdpa_math"] and found["sdpa_cudnn"]]
+    times = [found["sdpa_math"] / found["sdpa_cudnn"] for found in cases]
+    assert (rounded(min(times), least), rounded(max(times), most)) == (least, most)
+
+
 def training_takes_two_thirds():
     """In training, from N = 8192 on, our kernel's peak memory is two thirds of cuDNN's to 0.01, and no form takes less.
 
