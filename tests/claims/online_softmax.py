@@ -122,7 +122,7 @@ def sorted_rows_rescale_always_or_never():
 def both_readings_came_from_hbm():
     """The softmax of three_kernels reads twice the 268 MB of its square through HBM, to 1 %.
 
-    In words: hbm, twice, both, full.
+    In words: both, hbm, full; hbm, twice, both, full.
     """
     counted = row("hbm_traffic", "counted", form="three_kernel_attention", caches="flushed", kernel="softmax_kernel")
     assert close(counted["read"], 2 * mb(square_bytes(8192, 4)), 0.01)
