@@ -7,13 +7,14 @@ from math import erf, log2
 
 import torch
 
-from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
+from kernels.formats.block import FP8, MXFP4, NVFP4, Scheme, dequantize, quantize
 from kernels.formats.value import E2M1, E4M3, E5M2, E8M0, decode, encode, fields, values
 from tests.claims.rows import close, rounded, row, rows
 
 BOARD = [4.5, -2.25, 0.0, 0.9375, 1.3125, 3.75, 0.1875, -0.5625, 1.0, -0.1, 2.0, 0.3, -4.4, 3.0, -1.5, 0.75]
 BLOCKS = (8, 16, 32, 64, 128)
 MEAN_GONE = "outliers, mean subtracted"
+ONE_SCALE = Scheme("E2M1", E2M1, None, None, tensor_scaled=True)
 
 
 def _nearest(value, format):
@@ -215,6 +216,16 @@ def within_three_spreads(percent, spreads):
     assert rounded(100 * erf(spreads / Decimal(2).sqrt()), percent) == percent
 
 
+def the_error_grows_with_the_numbers():
+    """One scale from the loudest of Gaussian numbers: E2M1's error of 2^20 is above that of 32,768, the run's.
+
+    In words: grows, more.
+    """
+    few, many = (torch.randn(count, generator=torch.Generator().manual_seed(0)) for count in (2**15, 2**20))
+    error = {x.numel(): (100 * (dequantize(quantize(x, ONE_SCALE)) - x).norm() / x.norm()).item() for x in (few, many)}
+    assert close(error[2**15], _error("gaussian", "E2M1"), 0.01) and error[2**20] > 1.02 * error[2**15]
+
+
 # A block.
 
 
@@ -250,6 +261,25 @@ def a_block_can_be_too_quiet(times):
     In words: more, smaller.
     """
     assert times == 448 * 1024 and _nearest(2**-10, E4M3) == 0 < _nearest(1.01 * 2**-10, E4M3)
+
+
+def a_quiet_block_of_our_cache_is_lost(amax):
+    """With the tensor scale 1 a block of amax 6 · 2^-10 = 0.0059 comes back as zeros, one a hundredth louder does not.
+
+    In words: lost, less.
+    """
+    loudest = 6 * 2**-10
+    blocks = torch.tensor([[loudest] * 16, [1.01 * loudest] * 16])
+    lost, kept = dequantize(quantize(blocks, NVFP4, tensor_scale=1.0))
+    assert rounded(loudest, amax) == amax and not lost.any() and kept.all()
+
+
+def marks_of_mx_end(least, most):
+    """By MX's rule the marks of E2M1 end from 0.75 to 1.5 times amax: at 1.5 for a power of two, then lower."""
+    amax = torch.linspace(4, 7.999, 1000)
+    ends = 6 * decode(quantize(amax[:, None].expand(-1, 32), MXFP4).scales, E8M0).flatten() / amax
+    assert (rounded(ends.min().item(), least), rounded(ends.max().item(), most)) == (least, most)
+    assert ends.diff().max() < 0
 
 
 # Errors.
@@ -303,6 +333,38 @@ def _loud_channels(at):
     x = torch.randn(256, 128, generator=torch.Generator().manual_seed(0))
     x[:, 5::32] += torch.tensor([at, -at, at, -at])
     return x
+
+
+def _squared(scheme):
+    """Squared errors with loud channels: those of the loud numbers, and those of the others."""
+    x = _loud_channels(20)
+    squared = (dequantize(quantize(x, scheme)) - x).square()
+    loud = squared[:, 5::32].sum().item()
+    return loud, squared.sum().item() - loud
+
+
+def half_is_the_loud_numbers_own():
+    """With one scale 1/2 of E2M1's squared error, to 5 %, is that of the loud numbers. In words: half."""
+    loud, others = _squared(ONE_SCALE)
+    assert close(loud / (loud + others), 0.5, 0.05)
+    error = 100 * (loud + others) ** 0.5 / (_loud_channels(20) - _loud_channels(20).mean(0)).norm().item()
+    assert close(error, _of_spread("outliers", "E2M1"), 0.01)
+
+
+def marks_lie_apart(step):
+    """With one scale E2M1's two marks around 20 lie 8 apart."""
+    marks = values(E2M1)[:8] * quantize(_loud_channels(20), ONE_SCALE).tensor_scale
+    above = int((marks < 20).sum())
+    assert rounded((marks[above] - marks[above - 1]).item(), step) == step
+
+
+def a_block_of_128_mends_the_loud():
+    """Of the squared error that NVFP4's blocks of 128 save, more than 3/4 is the loud numbers' own.
+
+    In words: each, first.
+    """
+    (loud, others), (loud_left, others_left) = _squared(ONE_SCALE), _squared(NVFP4._replace(block=128))
+    assert loud - loud_left > 0.75 * (loud + others - loud_left - others_left) > 0
 
 
 def marks_of_fp8_lie_apart():
@@ -388,7 +450,7 @@ def nvfp4_needs_no_luck():
 
 
 def over_size_the_error_is_the_same():
-    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %. In words: same."""
+    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %. In words: -."""
     assert close(_error("outliers", "NVFP4", 16), _error("gaussian", "NVFP4", 16), 0.01)
 
 
