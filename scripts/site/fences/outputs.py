@@ -201,9 +201,9 @@ def provenance_html(record: Record | Outcome | RandomCases, url: str | None = No
     day = date.fromisoformat(ran["date"])
     name = f'<a href="{url}">{record.name}</a>' if url else record.name
     return (
-        f'<details class="hb-provenance"><summary>{name} ran on {ran["gpu"]}, {day.day} {day:%B %Y}</summary>'
+        f'<div class="hb-provenance">{name} <details><summary>ran on {ran["gpu"]}, {day.day} {day:%B %Y}</summary>'
         f"<p>torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · "
-        f"Python {ran['python']}</p></details>"
+        f"Python {ran['python']}</p></details></div>"
     )
 
 

@@ -20,7 +20,7 @@ WEIGHTS = {
 }
 OTHERS = 2  # the glossary, the corrections
 LEFT_OUT = re.compile(
-    r'<details class="hb-provenance">.*?</details>|<pre class="hb-output".*?</pre>|<div class="arithmatex">.*?</div>'
+    r'<div class="hb-provenance">.*?</div>|<pre class="hb-output".*?</pre>|<div class="arithmatex">.*?</div>'
     r'|<p class="hb-(?:notice|stale|alternative)".*?</p>|<span class="filename">.*?</span>',
     re.DOTALL,
 )

@@ -97,7 +97,8 @@ def test_a_figure_has_its_note_below_the_plot_and_above_where_it_ran(house):
 
 def test_where_a_run_was_made_is_one_line_that_opens(house):
     told = house.fence("run", "first:show").find(class_="hb-provenance")
-    assert told.name == "details" and not told.has_attr("open")
+    assert not told.details.has_attr("open") and not told.summary.find("a")  # a control within a control
+    assert told.find("a", recursive=False).get_text() == "first"
     assert "NVIDIA H100" in told.summary.get_text() and "torch" not in told.summary.get_text()
     assert "torch" in told.p.get_text() and "driver" in told.p.get_text()
 
