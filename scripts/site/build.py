@@ -117,7 +117,7 @@ class Build(BasePlugin):
         if pieces := PIECE.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(pieces)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
-        html = drawings.icons(html, page.file.src_uri, self.settings["callouts"])
+        html = drawings.icons(glossary.quiet_headings(html), page.file.src_uri, self.settings["callouts"])
         return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):

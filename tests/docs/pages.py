@@ -15,7 +15,7 @@ DRAWINGS = DOCS / "assets" / "drawings"
 FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r'^( *)(?:!!!|\?\?\?\+?) ([\w-]+)(?: "(.*)")?')
-SAYS = re.compile(r"""(?:caption|title|alt|label) *= *("[^"]*"|'[^']*')""")  # an option that a reader sees
+SAYS = re.compile(r"""(?:caption|note|title|alt|label) *= *("[^"]*"|'[^']*')""")  # an option that a reader sees
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
 VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted

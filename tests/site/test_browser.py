@@ -227,6 +227,20 @@ def test_paper_has_every_caption_and_alternative_without_scrolling(visit, site, 
             assert "".join(normalize("NFKC", wanted).split())[:40] in flat, f"{path}: {wanted[:40]}"
 
 
+def test_on_paper_the_name_of_a_file_stands_above_its_code(visit, pages):
+    for path, page in visit.each([page for page in pages if page.startswith("chapters/")]):
+        for sheet in pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages:
+            lines = [line for line in sheet.extract_text().splitlines() if line.strip()]
+            assert not re.match(r"(kernels|snippets)/\S+\.py( ·.*)?$", lines[-1].strip()), f"{path}: {lines[-1]}"
+
+
+def test_links_are_underlined_in_words_that_are_set_off_too(visit):
+    page = visit("chapters/balloon/")
+    bare = """(links) => links.filter((link) => getComputedStyle(link).textDecorationLine !== "underline").length"""
+    links = "article :is(p, li) :is(em, strong) > a"
+    assert page.locator(links).count() > 1 and page.eval_on_selector_all(links, bare) == 0
+
+
 def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     """Also from the dark scheme. A browser prints while the page's script stands still: what is not done by then is
     not printed."""

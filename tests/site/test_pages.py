@@ -298,6 +298,13 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
         assert all(map(says, lines, missing or snippets)), figure["id"]
 
 
+def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):
+    noted = [note.find_parent("figure") for article in articles.values() for note in article.select("figure .hb-note")]
+    assert len(noted) > 10
+    for figure in noted:
+        assert len(figure.figcaption.get_text()) <= 85, figure["id"]
+
+
 def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
     for name in records.names():
         assert (site / "snippets" / f"{name}.py").read_text() == records.path(name).read_text()
@@ -422,6 +429,7 @@ def test_terms_are_explained_where_they_are_used(articles):
     explained = [tag for page in articles if page.startswith("chapters/") for tag in articles[page].find_all("abbr")]
     assert {tag["title"] for tag in explained} <= set(terms.values())
     assert {"HBM", "warps", "Shared memory"} <= {tag.get_text() for tag in explained}
+    assert not [tag for article in articles.values() for tag in article.select(":is(h1, h2, h3, h4, h5, h6) abbr")]
 
 
 @pytest.mark.parametrize("name", records.names())

@@ -72,7 +72,8 @@ def test_of_a_page_its_words_are_kept():
     html = (
         '<p>At <span class="arithmatex">\\(N = 65{,}536\\)</span> it is '
         '<span class="arithmatex">\\(e^{a_1}\\)</span>.</p>'
-        '<pre class="hb-output" data-record="a:b"><samp>1 2 3</samp></pre><p class="hb-provenance">a ran on a GPU</p>'
+        '<pre class="hb-output" data-record="a:b"><samp>1 2 3</samp></pre>'
+        '<div class="hb-provenance">a <details><summary>ran on a GPU</summary><p>torch 2</p></details></div>'
         '<div class="arithmatex">\\[x\\]</div><p>Then <em>this</em>.</p>'
     )
     assert search.words(html) == "<p>At N = 65,536 it is ….</p><p>Then <em>this</em>.</p>"

@@ -116,19 +116,21 @@ class Fences:
         ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
         return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
 
-    @fence("caption")
+    @fence("caption", "note")
     def figure(self, name: str, options: dict, md) -> str:
-        caption = options.get("caption")
+        """The caption is a headline, what the figure shows; the note below the plot says how it was made."""
+        caption, note = options.get("caption"), options.get("note")
         if not caption:
             raise self.page.fail("figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
         found = figures.load(name, self.reader.root)
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
+        noted = f'<p class="hb-note">{escape(note)}</p>' if note else ""
         if drawing:
-            body = outputs.plot_html(drawing, found.alternative) + "".join(ran for _, ran in drawn_from)
+            body = outputs.plot_html(drawing, found.alternative) + noted + "".join(ran for _, ran in drawn_from)
         else:
             lacking = "".join(ran for record, ran in drawn_from if not record)
-            body = lacking + outputs.alternative_html(found.alternative)
+            body = lacking + outputs.alternative_html(found.alternative) + noted
         return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
 
     @fence("caption")

@@ -193,13 +193,17 @@ def from_nothing_html(snippet: str, repository: str) -> str:
 
 
 def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None) -> str:
-    """One line: the machine, its software and the day.  ``url``, if given, leads to the snippet's page."""
+    """One line, the machine and the day, which opens to its software.
+
+    url: where the snippet's page is, if that is not the page itself
+    """
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     day = date.fromisoformat(ran["date"])
     name = f'<a href="{url}">{record.name}</a>' if url else record.name
     return (
-        f'<p class="hb-provenance">{name} ran on {ran["gpu"]}, {day.day} {day:%B %Y} · torch {ran["torch"]} · '
-        f"triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · Python {ran['python']}</p>"
+        f'<div class="hb-provenance">{name} <details><summary>ran on {ran["gpu"]}, {day.day} {day:%B %Y}</summary>'
+        f"<p>torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · "
+        f"Python {ran['python']}</p></details></div>"
     )
 
 

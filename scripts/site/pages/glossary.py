@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+HEADING = re.compile(r"<(h[1-6])\b.*?</\1>", re.DOTALL)
 TERM = re.compile(r"^(\S.*)\n:   (.+)$", re.MULTILINE)
 
 
@@ -32,3 +33,8 @@ def abbreviations(docs: Path) -> str:
         for form in [*plurals, *(form[0].upper() + form[1:] for form in plurals if form[0].islower())]:
             lines.append(f"*[{form}]: {said}")
     return "\n\n".join(lines)  # a block each: of a block of many, the rest is gone through again for each
+
+
+def quiet_headings(html: str) -> str:
+    """``html`` without explanations inside headings, which say where one is and are no place to stop at a word."""
+    return HEADING.sub(lambda heading: re.sub("</?abbr[^>]*>", "", heading[0]), html)

@@ -20,8 +20,8 @@ WEIGHTS = {
 }
 OTHERS = 2  # the glossary, the corrections
 LEFT_OUT = re.compile(
-    r'<p class="hb-(?:provenance|notice|stale)".*?</p>|<pre class="hb-output".*?</pre>'
-    r'|<div class="arithmatex">.*?</div>|<p class="hb-alternative">.*?</p>|<span class="filename">.*?</span>',
+    r'<div class="hb-provenance">.*?</div>|<pre class="hb-output".*?</pre>|<div class="arithmatex">.*?</div>'
+    r'|<p class="hb-(?:notice|stale|alternative)".*?</p>|<span class="filename">.*?</span>',
     re.DOTALL,
 )
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)

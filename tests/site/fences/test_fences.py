@@ -99,6 +99,21 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran(house):
     assert ran.a["href"] == "../../snippets/first/"
 
 
+def test_a_figure_has_its_note_below_the_plot_and_above_where_it_ran(house):
+    page = house.fence("figure", "bars", '{caption="c" note="One head & FP16."}')
+    kinds = [child["class"][0] for child in page.figure.find_all(recursive=False) if child.get("class")]
+    assert kinds == ["hb-plot", "hb-note", "hb-provenance"]
+    assert page.find(class_="hb-note").get_text() == "One head & FP16."
+
+
+def test_where_a_run_was_made_is_one_line_that_opens(house):
+    told = house.fence("run", "first:show").find(class_="hb-provenance")
+    assert not told.details.has_attr("open") and not told.summary.find("a")  # a control within a control
+    assert told.find("a", recursive=False).get_text() == "first"
+    assert "NVIDIA H100" in told.summary.get_text() and "torch" not in told.summary.get_text()
+    assert "torch" in told.p.get_text() and "driver" in told.p.get_text()
+
+
 def test_figure_has_caption_alternative_and_provenance(house):
     page = house.fence("figure", "bars", '{caption="Bars & more"}')
     assert page.figcaption.get_text() == "Bars & more"
@@ -134,7 +149,7 @@ def test_a_figure_without_its_record_shows_its_alternative(house):
 
 def test_record_shows_every_table_folded_and_its_command(house):
     page = house.fence("record", "first")
-    assert page.summary.get_text() == "times: 2 rows n, time, note"
+    assert page.find(class_="hb-folded").summary.get_text() == "times: 2 rows n, time, note"
     assert page.find("code").get_text() == ".venv/bin/python -m scripts.record first"
 
 
