@@ -7,7 +7,7 @@ const text = (element) => element.textContent.toLowerCase();
 
 const sections = [...document.querySelectorAll(".hb-record")].map((record) => {
   const heading = record.previousElementSibling;
-  const tables = [...record.querySelectorAll("details")].map((details) => {
+  const tables = [...record.querySelectorAll("details.hb-folded")].map((details) => {
     const title = text(details.querySelector("summary"));
     const rows = [...details.querySelectorAll("tbody tr")].map((row) => ({ row, words: text(row) }));
     return { details, title, rows };

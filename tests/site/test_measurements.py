@@ -89,13 +89,13 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     )
     assert len(rows) == int(output.split()[0]) and all("cudnn" in row and "16384" in row for row in rows)
     assert shown(page, "article h2") == 1 < runs
-    assert shown(page, "article .hb-record details") == int(output.split()[3])
+    assert shown(page, "article .hb-record details.hb-folded") == int(output.split()[3])
     assert not (found := axe(page)), found
     page.keyboard.press("Enter")  # sends nothing, goes nowhere
     assert page.url.endswith(PAGE)
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
-    assert shown(page, "article h2") == runs and not page.query_selector("article .hb-record details[open]")
+    assert shown(page, "article h2") == runs and not page.query_selector("article .hb-record details.hb-folded[open]")
     page.keyboard.type("no such word")
     assert page.inner_text(".hb-find output") == "0 rows in 0 tables of 0 runs" and shown(page, "article h2") == 0
 
