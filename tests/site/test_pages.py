@@ -251,7 +251,7 @@ def test_every_page_can_be_come_to_from_the_first(site, pages):
 
 def test_every_snippet_is_listed_under_its_chapter(articles):
     listed = {}
-    for heading in articles["run/"].find_all("h3"):
+    for heading in articles["run/"].find_all("h2"):
         listed[heading.get_text()] = [item.code.get_text() for item in heading.find_next("ul").find_all("li")]
     assert sorted(name for names in listed.values() for name in names) == records.names()
     assert "online_softmax" in next(names for title, names in listed.items() if title.startswith("7 · "))
