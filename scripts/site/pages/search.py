@@ -14,6 +14,7 @@ WEIGHTS = {
     "notes/": 1,
     "api/": 0.2,
     "snippets/": 0.2,
+    "run/": 0.2,
     "measurements/": 0.2,
     "tested/": 0.2,
     "contributing/": 0.2,
