@@ -55,7 +55,7 @@ class Build(BasePlugin):
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
-        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces)
+        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces, self.fences.library)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")

@@ -450,7 +450,7 @@ def nvfp4_needs_no_luck():
 
 
 def over_size_the_error_is_the_same():
-    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %. In words: -."""
+    """At 16 NVFP4's error over size with loud channels is that on Gaussian numbers, to 1 %. In words: -; same."""
     assert close(_error("outliers", "NVFP4", 16), _error("gaussian", "NVFP4", 16), 0.01)
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
+from kernels.bench import cost, hardware
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.records import Missing, Reader
@@ -68,7 +69,7 @@ def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
         return (None, Missing(name)) if name == "hopper_speed" else look(self, name)
 
     monkeypatch.setattr(Reader, "look", without)
-    made = peers.html(Reader(stale_too=True))
+    made = peers.html(Reader(stale_too=True), {"cost": cost, "hardware": hardware})
     assert made.count("hb-bars") == 2 and "hopper_speed awaits its run" in made
 
 

@@ -7,6 +7,7 @@ words take to read.
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 from mkdocs.exceptions import PluginError
 
@@ -22,14 +23,18 @@ CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
 
 
 class Lists:
-    """nav: the navigation, which has the order of sheets and of the pages of the API"""
+    """nav: the navigation, which has the order of sheets and of the pages of the API
+    library: the modules that a list asks besides records, as in ``fences.Fences``
+    """
 
-    def __init__(self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces):
+    def __init__(
+        self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces, library: dict[str, ModuleType]
+    ):
         docs = reader.root / "docs"
         self.chapters, self.reader, self.pieces = chapters, reader, pieces
         self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
-            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader),
+            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,

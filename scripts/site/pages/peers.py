@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from html import escape
 from math import exp, log
+from types import ModuleType
 from typing import NamedTuple
 
-from kernels.bench.cost import attainable, attention_flops, backward_bytes, backward_flops, qkvo_bytes
-from kernels.bench.hardware import H100
 from scripts.records import Reader
 from scripts.site.fences import outputs
 
@@ -45,15 +44,18 @@ PANELS = [
     Panel("Forward, made for Hopper", "hopper_speed", "forward", 16384, "hopper_attention"),
 ]
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
-COUNTS = {"forward": (attention_flops, qkvo_bytes), "backward": (backward_flops, backward_bytes)}
+COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
 PEERS = {"sdpa_cudnn": "as cuDNN", "sdpa_flash": "as FlashAttention-2"}
 
 
-def html(reader: Reader) -> str:
-    """The figure; where a run is awaited, what the page says of that in its place."""
+def html(reader: Reader, library: dict[str, ModuleType]) -> str:
+    """The figure; where a run is awaited, what the page says of that in its place.
+
+    library: the modules that count and that know the chip, *cost* and *hardware*
+    """
     found = {panel.snippet: reader.look(panel.snippet) for panel in PANELS}
     shown = [panel for panel in PANELS if found[panel.snippet][0]]
-    tables = "".join(bars(panel, rows(reader, panel, HEAD_DIM)) for panel in shown)
+    tables = "".join(bars(panel, rows(reader, panel, HEAD_DIM), limit(panel, library)) for panel in shown)
     summary = overall([(panel, [row for d in HEAD_DIMS for row in rows(reader, panel, d)]) for panel in shown])
     ran = "".join(
         outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
@@ -71,22 +73,20 @@ def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
     return tables[f"{panel.direction}_{head_dim}"]
 
 
-def limit(panel: Panel) -> float:
+def limit(panel: Panel, library: dict[str, ModuleType]) -> float:
     """What no form can beat in a panel's setting, in FLOP/s."""
     batch = TOKENS // panel.n
-    work, bytes_moved = COUNTS[panel.direction]
+    cost, chip = library["cost"], library["hardware"].H100
+    work, bytes_moved = (getattr(cost, name) for name in COUNTS[panel.direction])
     flops = work(panel.n, HEAD_DIM, HEADS, batch)
-    return attainable(
-        flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch), H100["bf16 peak"].value, H100["hbm bandwidth"].value
-    )
+    intensity = flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch)
+    return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)
 
 
-def bars(panel: Panel, found: list[dict]) -> str:
-    """One setting of a run, slowest first, each with its part of the limit."""
+def bars(panel: Panel, found: list[dict], limit: float) -> str:
+    """One setting of a run, slowest first, each with its part of the limit, in FLOP/s."""
     setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in FORMS]
-    lines = "".join(
-        bar(row, 1e12 * row["speed"] / limit(panel)) for row in sorted(setting, key=lambda row: row["speed"])
-    )
+    lines = "".join(bar(row, 1e12 * row["speed"] / limit) for row in sorted(setting, key=lambda row: row["speed"]))
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
     return (
