@@ -9,6 +9,9 @@ COMPILE = .venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --pyt
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
+# Whoever waits for a browser leaves a processor idle, so the tests have one process more than there are processors.
+PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
+
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
@@ -26,10 +29,10 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
 test: lint  ## lint, then test everything that this machine can run
-	@$(RUN) pytest
+	@$(PYTEST)
 
 test-all: lint  ## the same, and every page in a browser at every width
-	@$(RUN) pytest -m "not mutant"
+	@$(PYTEST) -m "not mutant"
 
 mutants:  ## put small mistakes into the kernels, one at a time: each must make the test fail that tests/mutants/ names
 	$(SETUP) test

@@ -18,13 +18,12 @@ SLOW_FILES += ["test_flash.py", "test_branches.py", "test_serve.py", "test_pages
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """Everything runs a file a process, in one more than there are processors, since whoever waits for a browser
-    leaves one idle; but on a GPU processes would time each other's kernels."""
+    """Everything runs a file a process, on every processor; but on a GPU processes would time each other's kernels."""
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_worker = hasattr(config, "workerinput")  # xdist calls this hook in its workers, too
     if everything and not is_worker and not torch.cuda.is_available() and config.pluginmanager.has_plugin("xdist"):
         if config.option.numprocesses is None:
-            config.option.numprocesses = len(os.sched_getaffinity(0)) + 1
+            config.option.numprocesses = "logical"
         config.option.dist = "loadfile"
         config.option.loadscopereorder = False  # files in our order, not those with the most tests first
 
