@@ -20,7 +20,7 @@ BLOCK = 1024
 def add(x: Tensor, y: Tensor) -> Tensor:
     """``x + y`` of two vectors: [N], contiguous.
 
-    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
+    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device.
     Reads 2·N numbers and writes N.
 
     Raises a ValueError or TypeError that names the argument, also for a vector that requires a

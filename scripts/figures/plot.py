@@ -197,6 +197,11 @@ def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False) -
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 
+def fused(median: dict[str, float]) -> Rung:
+    """The fastest of SDPA's fused backends, from the medians of all forms in one setting; its math backend is none."""
+    return Rung("PyTorch, fused", min(median[form] for form in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient")))
+
+
 def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -> go.Figure:
     """Rungs from the slowest down to the limit, which is the last, each with its part of that or of its own limit.
 

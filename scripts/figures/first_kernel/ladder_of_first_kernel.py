@@ -23,13 +23,11 @@ def figure() -> go.Figure:
 
 
 def rungs(head_dim: int) -> list[plot.Rung]:
-    """The fused kernel is the fastest of SDPA, whose math backend is none."""
     rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
-    fused = min(median[form] for form in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient"))
     return [
         plot.Rung("one key", median["one_key_attention"]),
         plot.Rung("three lines", median["attention"]),
-        plot.Rung("PyTorch, fused", fused),
+        plot.fused(median),
         plot.limit(N, head_dim, WIDTH // head_dim, WORDS // N),
     ]

@@ -22,10 +22,9 @@ def figure() -> go.Figure:
 
 
 def rungs(n: int, median: dict[str, float]) -> list[plot.Rung]:
-    """From the medians of all forms at N words; the fused kernel is the fastest of SDPA, whose math backend is none."""
-    fused = min(median[form] for form in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient"))
+    """From the medians of all forms at N words."""
     return [
         plot.Rung("three lines", median["attention"]),
-        plot.Rung("PyTorch, fused", fused),
+        plot.fused(median),
         plot.limit(n, HEAD_DIM, HEADS, TOKENS // n),
     ]

@@ -1,4 +1,4 @@
-"""The ladder with its first rung: the three lines, what their trips alone would take, and the limit."""
+"""The rung of chapter 1 again: the three lines, what their trips alone would take, and the limit."""
 
 import plotly.graph_objects as go
 

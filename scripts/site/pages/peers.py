@@ -83,10 +83,10 @@ def limit(panel: Panel, library: dict[str, ModuleType]) -> float:
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)
 
 
-def bars(panel: Panel, found: list[dict], limit: float) -> str:
-    """One setting of a run, slowest first, each with its part of the limit, in FLOP/s."""
+def bars(panel: Panel, found: list[dict], most: float) -> str:
+    """One setting of a run, slowest first, each with its part of the limit, ``most`` FLOP/s."""
     setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in FORMS]
-    lines = "".join(bar(row, 1e12 * row["speed"] / limit) for row in sorted(setting, key=lambda row: row["speed"]))
+    lines = "".join(bar(row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"]))
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
     return (
