@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { angle as between, measured, turn, turned } from "./dot.model.js";
-import { button, numbers, shown, slider, table, textField } from "./parts.js";
+import { button, numbers, shown, slider, stay, table, textField } from "./parts.js";
 
 const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
 
@@ -49,7 +49,7 @@ function plane({ q, k, along, lengths, sum }, set) {
     return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
       <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${slant}) scale(${head})" />
       <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
-      <circle class="hold" cx=${x} cy=${y} r="24" @pointerdown=${hold} @pointermove=${drag} />`;
+      <circle class="hold" cx=${x} cy=${y} r="24" @touchstart=${stay} @pointerdown=${hold} @pointermove=${drag} />`;
   };
   const most = Math.floor(reach / square);
   const marks = Array.from({ length: 2 * most + 1 }, (_, i) => (i - most) * square);

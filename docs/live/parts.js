@@ -118,6 +118,10 @@ export const table = (label, head, rows) => html`
     <tbody>${rows.map(([name, ...cells]) => html`<tr><th scope="row">${name}</th>${cells.map((each) => html`<td>${each}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 
+/** Of a part of a drawing that a finger drags: else the page would scroll with it, and the drag end. (In a drawing, Chromium does not heed `touch-action`.)
+ * @param {Event} event */
+export const stay = (event) => event.preventDefault();
+
 /** @param {string} label @param {() => void} press */
 export const button = (label, press) => html`<button type="button" @click=${press}>${label}</button>`;
 

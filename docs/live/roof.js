@@ -1,7 +1,7 @@
 // A kernel under the roof of a chip: its FLOP and bytes say how fast it could be, its time how fast it is.
 import { html, nothing, svg } from "lit-html";
 import { CHIPS } from "./cost.model.js";
-import { among, menu, number, slider, table, textField } from "./parts.js";
+import { among, menu, number, slider, stay, table, textField } from "./parts.js";
 import { examples, place } from "./roof.model.js";
 import { brief, metric, time } from "./units.model.js";
 
@@ -70,7 +70,7 @@ function drawing(state, set) {
     ${inside ? nothing : svg`<text class="small accent end" x=${RIGHT} y=${BOTTOM - 30}>outside the picture</text>`}
     ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
     <circle class="accent fill" cx=${x} cy=${y} r="8" />
-    <circle class="hb-live__grip" fill="transparent" cx=${x} cy=${y} r="22" @pointerdown=${drag} @pointermove=${drag} />
+    <circle class="hb-live__grip" fill="transparent" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />
   </svg>`;
 }
 
