@@ -1,0 +1,106 @@
+"""Every GPU gathers all keys and values first, and then computes as if it were alone.
+
+One exchange, few and large pieces of work, and nothing that must be hidden behind something
+else; but the exchange is over before the first score, and every GPU holds K and V of the whole
+sequence, which is what a ring avoids.
+
+A chunk of queries sees its own keys down to the diagonal, and all keys before them: two calls a
+chunk, merged.  In zigzag order the two chunks of a GPU see as much as those of any other.
+
+Source: A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section
+3.3.2, which gathers so because few key heads make K and V small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.distributed import ProcessGroup
+
+from kernels.parallel.local import attend, gradients
+from kernels.parallel.merge_rows import merge_rows
+from kernels.parallel.order import Order, chunks_of, shard, unshard
+
+
+class AllGather(torch.autograd.Function):
+    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+
+    @staticmethod
+    def forward(
+        ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, is_causal: bool,
+        scale: float, order: Order,
+    ) -> Tensor:  # fmt: skip
+        keys, values = gathered(k, v, group, order)
+        out = q.new_empty(q.shape)
+        lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
+        for rows, seen, at_diagonal in calls(q.shape[2], group, is_causal, order):
+            queries, seen = q[:, :, rows], (keys[:, :, seen], values[:, :, seen])
+            found = attend(queries, *seen, is_causal=at_diagonal, scale=scale)
+            if at_diagonal or not is_causal:
+                out[:, :, rows], lse[:, :, rows] = found
+            else:
+                merge_rows(out, lse, *found, first=rows.start)
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.group, ctx.is_causal, ctx.scale, ctx.order = group, is_causal, scale, order
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dout: Tensor):
+        q, k, v, out, lse = ctx.saved_tensors
+        keys, values = gathered(k, v, ctx.group, ctx.order)
+        inside = torch.promote_types(q.dtype, torch.float32)
+        dq, dk, dv = (torch.zeros_like(x, dtype=inside) for x in (q, keys, values))
+        for rows, seen, at_diagonal in calls(q.shape[2], ctx.group, ctx.is_causal, ctx.order):
+            found = gradients(
+                q[:, :, rows], keys[:, :, seen], values[:, :, seen],
+                out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
+                is_causal=at_diagonal, scale=ctx.scale,
+            )  # fmt: skip
+            dq[:, :, rows] += found[0]
+            dk[:, :, seen] += found[1]
+            dv[:, :, seen] += found[2]
+        dk, dv = scattered(dk, dv, ctx.group, ctx.order)
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None
+
+
+def calls(
+    tokens: int, group: ProcessGroup, is_causal: bool, order: Order
+) -> Iterator[tuple[slice, slice, bool]]:
+    """Which of my queries meet which keys of the sequence, and whether at the diagonal."""
+    rank, ranks = dist.get_rank(group), group.size()
+    if not is_causal:
+        yield slice(0, tokens), slice(0, ranks * tokens), False
+        return
+    chunks = chunks_of(rank, ranks, order)
+    size = tokens // len(chunks)
+    for place, chunk in enumerate(chunks):
+        rows, start = slice(place * size, (place + 1) * size), chunk * size
+        yield rows, slice(start, start + size), True
+        if start:
+            yield rows, slice(0, start), False
+
+
+def gathered(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[Tensor, Tensor]:
+    """Keys and values of the whole sequence, in its order."""
+    mine = torch.stack([k, v])
+    parts = mine.new_empty(group.size(), *mine.shape)
+    dist.all_gather(list(parts), mine, group)
+    keys, values = unshard(list(parts), order=order)
+    return keys, values
+
+
+def scattered(
+    dk: Tensor, dv: Tensor, group: ProcessGroup, order: Order
+) -> tuple[Tensor, Tensor]:
+    """What all GPUs together have found for my keys and values."""
+    found = torch.stack([dk, dv])
+    ranks = group.size()
+    parts = torch.stack([shard(found, rank, ranks, order=order) for rank in range(ranks)])
+    mine = parts.new_empty(parts.shape[1:])
+    dist.reduce_scatter(mine, list(parts), group=group)
+    return mine[0], mine[1]

@@ -1,0 +1,95 @@
+"""Tokens are swapped for heads: each GPU gets all tokens of some heads, and is then alone.
+
+Before attention a GPU holds some tokens of all heads, afterwards it does again.  In between one
+all-to-all for each of Q, K and V, and one for the output, turn that round, so that attention
+itself is the ordinary one, over a whole sequence, and knows nothing of other GPUs.  What a GPU
+sends does not grow with their number.  But there can be no more of them than key heads.
+
+Source: S. A. Jacobs et al., "DeepSpeed Ulysses: System Optimizations for Enabling Training of
+Extreme Long Sequence Transformer Models", 2023, arXiv:2309.14509.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.distributed import ProcessGroup
+
+from kernels.parallel.local import attend, gradients
+from kernels.parallel.order import Order, shard, unshard
+
+
+def all_to_all_attention(
+    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, is_causal: bool, scale: float,
+    order: Order,
+) -> Tensor:  # fmt: skip
+    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+    of_my_heads = (TokensForHeads.apply(x, group, order) for x in (q, k, v))
+    return HeadsForTokens.apply(Alone.apply(*of_my_heads, is_causal, scale), group, order)
+
+
+class Alone(torch.autograd.Function):
+    """Attention over whole sequences, by the fastest kernels for forward and for backward."""
+
+    @staticmethod
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float) -> Tensor:
+        out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.is_causal, ctx.scale = is_causal, scale
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dout: Tensor):
+        found = gradients(*ctx.saved_tensors, dout, is_causal=ctx.is_causal, scale=ctx.scale)
+        return *found, None, None
+
+
+class TokensForHeads(torch.autograd.Function):
+    """[batch, heads, N / GPUs, head_dim] becomes [batch, heads / GPUs, N, head_dim]."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
+        ctx.where = group, order
+        return to_heads(x, group, order)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        return to_tokens(gradient, *ctx.where), None, None
+
+
+class HeadsForTokens(torch.autograd.Function):
+    """[batch, heads / GPUs, N, head_dim] becomes [batch, heads, N / GPUs, head_dim]."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
+        ctx.where = group, order
+        return to_tokens(x, group, order)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor):
+        return to_heads(gradient, *ctx.where), None, None
+
+
+def to_heads(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
+    """To each GPU its heads, of my tokens; from each its tokens, of my heads."""
+    for_each = x.unflatten(1, (group.size(), -1)).movedim(1, 0).contiguous()
+    return unshard(list(swapped(for_each, group)), order=order)
+
+
+def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
+    """To each GPU its tokens, of my heads; from each its heads, of my tokens."""
+    ranks = group.size()
+    for_each = torch.stack([shard(x, rank, ranks, order=order) for rank in range(ranks)])
+    return swapped(for_each, group).movedim(0, 1).flatten(1, 2)
+
+
+def swapped(for_each: Tensor, group: ProcessGroup) -> Tensor:
+    """[GPUs, ...]: what each of them had for me."""
+    of_each = torch.empty_like(for_each)
+    dist.all_to_all_single(of_each, for_each, group=group)
+    return of_each

@@ -1,0 +1,163 @@
+"""Attention over one sequence that lies on many GPUs: context parallelism.
+
+Every GPU holds the queries, keys and values of some tokens of every head, and gets the output
+of its own queries over all keys.  What must travel is K and V, or Q and the output as well:
+
+    ring          K and V go round, part by part, while the parts that are there are used
+    all_gather    K and V of all are gathered first
+    all_to_all    tokens are swapped for heads, and swapped back afterwards (Ulysses)
+
+All three are the same attention, with the kernels of this library on each GPU, and merge what
+they find in FP32.  They differ in what travels, when, and how much each GPU must hold.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import DeviceMesh, ProcessGroup
+
+from kernels.checks import check_shapes, transformed, unreadable
+from kernels.parallel.all_gather import AllGather
+from kernels.parallel.all_to_all import all_to_all_attention
+from kernels.parallel.exchange import KINDS, exchange_of
+from kernels.parallel.order import Order, check_order, chunks_of
+from kernels.parallel.ring import Ring
+
+SCHEMES = ("ring", "all_gather", "all_to_all")
+_agreed: set[tuple] = set()  # what all processes of a group were found to have called alike
+
+
+def context_parallel_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    group: ProcessGroup | DeviceMesh | None = None,
+    scheme: str = "ring",
+    order: Order = "zigzag",
+    exchange: str | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Output of my queries over the keys of all GPUs: [batch, heads, N / GPUs, head_dim].
+
+    Differentiable, once, by torch.autograd: each process gets the gradients of its own tokens.
+    q: [batch, heads, N / GPUs, head_dim]
+    k, v: [batch, heads or a divisor of it, N / GPUs, head_dim], as many tokens on every GPU
+    group: the processes that hold the sequence, or a mesh of one dimension; all if None.  NCCL
+    on GPUs, gloo on CPUs.
+    scheme: "ring", "all_gather" or "all_to_all", which wants heads, of k too, a multiple of the
+    GPUs
+    order: which tokens a process holds: as ``kernels.parallel.order.shard`` deals them out
+    exchange: how a ring fetches: "peer memory", which is by copy engines, or "messages"; None
+    for the former where all GPUs are of one host that lets them read each other
+    is_causal: query i of the whole sequence sees keys 0 to i
+    scale: 1/√head_dim if None, any sign   enable_gqa: fewer heads in k and v than in q
+    All processes must call with the same shapes, dtypes and options, in the same order.  The
+    first call of its kind compares them, and waits for the others for the group's timeout.
+    What a process sends stays in memory that later calls use again, and grows with them.
+    Two runs agree bit for bit.
+
+    Raises a ValueError or TypeError that names the argument, where processes differ on all of
+    them, and torch.distributed's error where another process has failed.
+    """
+    scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    group = check_group(group)
+    check_order(order)
+    check_call(q, k, v, group, scheme, order, exchange)
+    agree(group, q, k, v, scheme, order, exchange, is_causal, scale)
+    # The kernels take the maximum before they scale, so their scale must be above 0.
+    if scale < 0:
+        q, scale = -q, -scale
+    if scale < torch.finfo(torch.float32).tiny:
+        q, scale = 0 * q, 1.0
+    if scheme == "ring":
+        return Ring.apply(q, k, v, exchange_of(group, exchange), is_causal, scale, order)
+    if scheme == "all_gather":
+        return AllGather.apply(q, k, v, group, is_causal, scale, order)
+    return all_to_all_attention(q, k, v, group, is_causal, scale, order)
+
+
+def check_group(group: ProcessGroup | DeviceMesh | None) -> ProcessGroup:
+    """The process group, once it is known that there is one and that this process is in it."""
+    if not dist.is_initialized():
+        raise RuntimeError(
+            "torch.distributed is not initialized: start with torchrun and call "
+            "torch.distributed.init_process_group first"
+        )
+    if isinstance(group, DeviceMesh):
+        if group.ndim != 1:
+            raise ValueError(
+                f"group is a mesh of {group.ndim} dimensions, one of 1 is wanted: mesh['name']"
+            )
+        return group.get_group()
+    if group is None:
+        return dist.group.WORLD
+    if not isinstance(group, ProcessGroup):
+        raise TypeError(
+            f"group is {type(group).__name__}, a ProcessGroup or a DeviceMesh is wanted; "
+            "a process that is not in the group must not call"
+        )
+    return group
+
+
+def check_call(
+    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, scheme: str, order: Order,
+    exchange: str | None,
+) -> None:  # fmt: skip
+    """What one process can see of its own arguments."""
+    ranks = group.size()
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme is {scheme!r}, one of {', '.join(SCHEMES)} is wanted")
+    if exchange is not None and exchange not in KINDS:
+        raise ValueError(f"exchange is {exchange!r}, one of {', '.join(KINDS)} is wanted")
+    if exchange is not None and scheme != "ring":
+        raise ValueError(f"exchange is {exchange!r}, which only a ring has: leave it out")
+    if exchange == "peer memory" and not q.is_cuda:
+        raise ValueError(
+            f"exchange is {exchange!r}, and query is on {q.device}: use 'messages'"
+        )
+    if k.shape[2] != q.shape[2]:
+        raise ValueError(
+            f"key has {k.shape[2]} tokens, query has {q.shape[2]}: they must match, for a "
+            "process holds queries and keys of the same tokens"
+        )
+    held = len(chunks_of(0, ranks, order))
+    if q.shape[2] == 0 or q.shape[2] % held:
+        raise ValueError(
+            f"query has {q.shape[2]} tokens on this process, a multiple of {held} is wanted in "
+            f"{order} order, and at least {held}"
+        )
+    if scheme == "all_to_all" and k.shape[1] % ranks:
+        raise ValueError(
+            f"key has {k.shape[1]} heads, a multiple of the {ranks} processes is wanted: "
+            "use another scheme"
+        )
+    for name, tensor in {"query": q, "key": k, "value": v}.items():
+        if unreadable(tensor):
+            raise TypeError(f"{name} is {unreadable(tensor)}")
+    if name := transformed(query=q, key=k, value=v):
+        raise TypeError(
+            f"{name} is differentiated in forward mode or by torch.func, for which this has no "
+            "rule: use torch.autograd.grad"
+        )
+
+
+def agree(group: ProcessGroup, q: Tensor, k: Tensor, *others) -> None:
+    """Compares calls of all processes, the first time that this one calls so."""
+    mine = (tuple(q.shape), tuple(k.shape), q.dtype, q.device.type, *others[1:])
+    if (group, mine) in _agreed:
+        return
+    of_all: list = [None] * group.size()
+    dist.all_gather_object(of_all, mine, group)
+    for rank, theirs in enumerate(of_all):
+        if theirs != mine:
+            a, b = next((a, b) for a, b in zip(mine, theirs, strict=True) if a != b)
+            raise ValueError(
+                f"process {dist.get_rank(group)} calls with {a}, process {rank} with {b}: all "
+                "must call alike, with as many tokens on each"
+            )
+    _agreed.add((group, mine))

@@ -1,0 +1,83 @@
+"""The share of one GPU: attention of some queries over some keys, forward and backward.
+
+Both passes know one thing more than attention on its own: these keys may be a part of all.
+Forward returns ``lse`` beside the output, so that parts can be merged.  Backward takes the
+output and ``lse`` of *all* keys, for then the weights that it computes again are those of the
+whole row, and the gradients of parts simply add up.
+
+On a GPU this is the fastest kernel that takes the tensors, everywhere else the plain formulas.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kernels.checks import repeat_heads
+from kernels.dispatch import flash_takes, hopper_takes, leaves_sms_idle
+from kernels.flash.call import flash_attention, flash_backward
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """Output [batch, heads, N_q, head_dim] and lse [batch, heads, N_q], FP32 (FP64 for FP64).
+
+    k, v: [batch, heads or a divisor of it, N_k, head_dim]   scale: above 0
+    """
+    options = dict(is_causal=is_causal, scale=scale, enable_gqa=True, return_lse=True)
+    if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
+        from kernels.hopper.call import hopper_attention  # there is Gluon, where it takes them
+
+        return hopper_attention(q, k, v, **options)
+    if flash_takes(q, k, v):
+        return flash_attention(q, k, v, **options)
+    scores, _, values = squared(q, k, v, is_causal, scale)
+    lse = scores.logsumexp(-1)
+    return ((scores - finite(lse)).exp() @ values).to(q.dtype), lse
+
+
+def gradients(
+    q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, dout: Tensor,
+    *, is_causal: bool, scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """What these queries and keys add to the gradients of q, k and v, in their dtype.
+
+    out, lse, dout: of these queries, over all keys that they see anywhere
+    """
+    if flash_takes(q, k, v):
+        return flash_backward(
+            q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None
+        )
+    scores, keys, values = squared(q, k, v, is_causal, scale)
+    out, dout = out.to(scores.dtype), dout.to(scores.dtype)
+    weights = (scores - finite(lse)).exp()
+    delta = (dout * out).sum(-1, keepdim=True)
+    dscores = weights * (dout @ values.mT - delta)
+    dq = dscores @ keys * scale
+    dk = dscores.mT @ q.to(scores.dtype) * scale
+    dv = weights.mT @ dout
+    return dq.to(q.dtype), shared(dk, k).to(k.dtype), shared(dv, v).to(v.dtype)
+
+
+def squared(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The square of scores, and keys and values for each query head, in FP32 or FP64."""
+    inside = torch.promote_types(q.dtype, torch.float32)
+    keys, values = (x.to(inside) for x in repeat_heads(q, k, v))
+    scores = q.to(inside) @ keys.mT * scale
+    if is_causal:
+        unseen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+        scores = scores.masked_fill(unseen, -torch.inf)
+    return scores, keys, values
+
+
+def finite(lse: Tensor) -> Tensor:
+    """What to subtract from scores: +inf where a row saw nothing, so that its weights are 0."""
+    return lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]
+
+
+def shared(gradient: Tensor, x: Tensor) -> Tensor:
+    """The gradient of a key head: the sum over the query heads that share it."""
+    return gradient.unflatten(1, (x.shape[1], -1)).sum(2)

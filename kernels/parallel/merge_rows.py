@@ -1,0 +1,72 @@
+"""``kernels.flash.partial.merge`` in place: rows of a result take in a part from other keys.
+
+On a GPU it is one kernel that reads both and writes one, because ten small ones would cost more
+than the copy between GPUs that they wait for.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.flash.partial import merge
+
+ROWS = 16  # a program
+
+
+def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, first: int) -> None:
+    """Rows ``first`` and on of ``out`` and ``lse`` take in those of a part from other keys.
+
+    out: [batch, heads, N, head_dim], contiguous, of any floating-point dtype
+    lse: [batch, heads, N], contiguous, FP32 or FP64
+    part: [batch, heads, rows, head_dim]   part_lse: [batch, heads, rows]
+    Summed in FP32 at least; rounded to ``out``'s dtype.
+    """
+    if not out.is_cuda:
+        there = slice(first, first + part.shape[2])
+        rows, row_lse = out[:, :, there], lse[:, :, there]
+        merged = merge(rows.to(lse.dtype), row_lse, part.to(lse.dtype), part_lse)
+        rows.copy_(merged[0])
+        row_lse.copy_(merged[1])
+        return
+    batch, heads, count, head_dim = part.shape
+    grid = (triton.cdiv(count, ROWS), batch * heads)
+    with torch.cuda.device_of(out):
+        merge_rows_kernel[grid](
+            out, lse, part.contiguous(), part_lse.contiguous(), first, out.shape[2], count,
+            HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=ROWS,
+        )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["first", "tokens", "count"])
+def merge_rows_kernel(
+    out, lse, part, part_lse, first, tokens, count,
+    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """ROWS rows of one head: a weighted mean, the weights from the two log-sum-exps."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    pair = tl.cast(tl.program_id(1), tl.int64)
+    there = row < count
+    mine, other = pair * tokens + first + row, pair * count + row
+    lse_a = tl.load(lse + mine, there, -float("inf"))
+    lse_b = tl.load(part_lse + other, there, -float("inf"))
+    maximum = tl.maximum(lse_a, lse_b)
+    # Where both are -inf, take 0 for the maximum: (-inf) - (-inf) would be NaN.
+    maximum = tl.where(maximum == -float("inf"), 0.0, maximum)
+    weight_a, weight_b = tl.exp(lse_a - maximum), tl.exp(lse_b - maximum)
+    total = weight_a + weight_b
+    tl.store(lse + mine, maximum + tl.log(total), there)  # log(0) is -inf
+    share_a = tl.where(total > 0, weight_a / total, 0.0)
+    share_b = tl.where(total > 0, weight_b / total, 0.0)
+
+    column = tl.arange(0, PADDED_DIM)
+    inside = there[:, None] & (column < HEAD_DIM)[None, :]
+    at_a = out + mine[:, None] * HEAD_DIM + column[None, :]
+    at_b = part + other[:, None] * HEAD_DIM + column[None, :]
+    # What a part without any key holds does not matter.
+    of_a = tl.load(at_a, inside & (share_a > 0)[:, None], 0.0).to(tl.float32)
+    of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(tl.float32)
+    merged = share_a[:, None] * of_a + share_b[:, None] * of_b
+    tl.store(at_a, merged.to(out.dtype.element_ty), inside)

@@ -1,0 +1,106 @@
+"""Which tokens of a sequence each GPU holds, and which of them see which.
+
+Cut one sequence into as many pieces as there are GPUs, one after the other, and causal work is
+shared out badly: the tokens of the last GPU see all others, those of the first see none.  In
+zigzag order the sequence is cut into twice as many chunks, and a GPU holds one from the front
+and its mirror image from the back:
+
+    chunk        0  1  2  3  4  5  6  7        of 4 GPUs
+    GPU          0  1  2  3  3  2  1  0
+
+What a GPU's tokens see of another GPU's is then half of the square, whichever two they are, and
+that half is a whole rectangle without a diagonal:
+
+    the other GPU has the lower number     all my queries see its first chunk
+    it has the higher number               my second chunk sees both of its chunks
+
+Source: A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section
+3.3.2, which cuts a sequence into twice as many chunks for the same reason.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+Order = Literal["zigzag", "contiguous"]
+ORDERS = ("zigzag", "contiguous")
+
+
+class Work(NamedTuple):
+    """Rows of one GPU that see rows of another: every one of ``queries`` each of ``keys``."""
+
+    queries: slice
+    keys: slice
+
+    @property
+    def keys_seen(self) -> int:
+        return self.keys.stop - self.keys.start
+
+
+NOTHING = Work(slice(0, 0), slice(0, 0))
+
+
+def chunks_of(rank: int, ranks: int, order: Order) -> tuple[int, ...]:
+    """Which chunks of the sequence a GPU holds, in their order there."""
+    return (rank,) if order == "contiguous" else (rank, 2 * ranks - 1 - rank)
+
+
+def chunks_in_all(ranks: int, order: Order) -> int:
+    return ranks if order == "contiguous" else 2 * ranks
+
+
+def work(
+    rank: int, owner: int, ranks: int, tokens: int, *, is_causal: bool, order: Order
+) -> Work:
+    """What the queries of GPU ``rank`` see of the keys of another, ``owner``.
+
+    tokens: how many each GPU holds
+    """
+    everything = slice(0, tokens)
+    if not is_causal:
+        return Work(everything, everything)
+    if order == "contiguous":
+        return Work(everything, everything) if owner < rank else NOTHING
+    half = tokens // 2
+    if owner < rank:
+        return Work(everything, slice(0, half))
+    return Work(slice(half, tokens), everything)
+
+
+def shard(
+    x: Tensor, rank: int, ranks: int, *, order: Order = "zigzag", dim: int = -2
+) -> Tensor:
+    """The part of a whole sequence that a GPU holds, contiguous.
+
+    x: the sequence along ``dim``, as long as a multiple of ``ranks``; in zigzag order of twice
+    as many
+    Raises a ValueError that names what does not fit.
+    """
+    check_order(order)
+    count = chunks_in_all(ranks, order)
+    if x.shape[dim] % count:
+        raise ValueError(
+            f"the sequence has {x.shape[dim]} tokens, a multiple of {count} is wanted for "
+            f"{ranks} GPUs in {order} order: pad it"
+        )
+    chunks = x.chunk(count, dim) if x.shape[dim] else [x] * count
+    return torch.cat([chunks[i] for i in chunks_of(rank, ranks, order)], dim)
+
+
+def unshard(parts: list[Tensor], *, order: Order = "zigzag", dim: int = -2) -> Tensor:
+    """The whole sequence again, from the parts of all GPUs in the order of their ranks."""
+    check_order(order)
+    ranks = len(parts)
+    held = 1 if order == "contiguous" else 2
+    chunks: dict[int, Tensor] = {}
+    for rank, part in enumerate(parts):
+        chunks |= zip(chunks_of(rank, ranks, order), part.chunk(held, dim), strict=True)
+    return torch.cat([chunks[i] for i in sorted(chunks)], dim)
+
+
+def check_order(order: str) -> None:
+    if order not in ORDERS:
+        raise ValueError(f"order is {order!r}, one of {', '.join(ORDERS)} is wanted")

@@ -1,0 +1,111 @@
+"""Keys and values go round: in each step a GPU meets those of one more GPU.
+
+    step        0        1        2        3
+    GPU 0     K0 V0    K3 V3    K2 V2    K1 V1
+    GPU 1     K1 V1    K0 V0    K3 V3    K2 V2
+    ...
+
+Queries and outputs stay.  What arrives is used once and forgotten, so that no GPU ever holds
+more than two parts of K and V, and while one part is computed with, the next is on its way.
+The parts of a row are merged by their log-sum-exps.
+
+Backward goes round once more.  The gradients of a part of K and V are a sum over the GPUs whose
+queries met it: in each step a GPU sends what it has found for another straight home, where it
+is added in FP32.
+
+Source: H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context",
+2023, arXiv:2310.01889.  There a part is handed on from neighbour to neighbour; here each is
+taken from the GPU that owns it, which on a switch costs the same and needs no forwarding.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, Taken
+from kernels.parallel.local import attend, gradients
+from kernels.parallel.merge_rows import merge_rows
+from kernels.parallel.order import Order, work
+
+
+class Ring(torch.autograd.Function):
+    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+
+    @staticmethod
+    def forward(
+        ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, is_causal: bool,
+        scale: float, order: Order,
+    ) -> Tensor:  # fmt: skip
+        rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
+        exchange.reserve(k.nbytes + v.nbytes)
+        take = exchange.offer(k, v, room=KEYS)
+        coming = take(1, k.shape) if ranks > 1 else None
+        out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
+        out = sum_of(out, parts=ranks)
+        for step in range(1, ranks):
+            keys, values = coming.arrived()
+            coming = take(step + 1, k.shape) if step + 1 < ranks else None
+            owner = (rank - step) % ranks
+            part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
+            if part.keys_seen:
+                seen = keys[:, :, part.keys], values[:, :, part.keys]
+                found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
+                merge_rows(out, lse, *found, first=part.queries.start)
+        out = out.to(q.dtype)
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.exchange, ctx.is_causal, ctx.scale, ctx.order = exchange, is_causal, scale, order
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dout: Tensor):
+        q, k, v, out, lse = ctx.saved_tensors
+        exchange, scale = ctx.exchange, ctx.scale
+        rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
+        which = dict(ranks=ranks, tokens=tokens, is_causal=ctx.is_causal, order=ctx.order)
+        exchange.reserve(k.nbytes + v.nbytes)
+        take = exchange.offer(k, v, room=KEYS)
+        coming = take(1, k.shape) if ranks > 1 else None
+        first = gradients(q, k, v, out, lse, dout, is_causal=ctx.is_causal, scale=scale)
+        dq, dk, dv = (sum_of(x, parts=ranks) for x in first)
+        home = None
+        for step in range(1, ranks):
+            keys, values = coming.arrived()
+            coming = take(step + 1, k.shape) if step + 1 < ranks else None
+            part = work(rank, (rank - step) % ranks, **which)
+            rows, seen = part
+            found = gradients(
+                q[:, :, rows], keys[:, :, seen], values[:, :, seen],
+                out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
+                is_causal=False, scale=scale,
+            )  # fmt: skip
+            dq[:, :, rows] += found[0]
+            if home is not None:
+                add(home, dk, dv)
+            # What I have found belongs to the GPU ``step`` places before me; for me there is
+            # something at the one so many places behind.
+            mine = work((rank + step) % ranks, rank, **which).keys
+            take_home = exchange.offer(*found[1:], room=GRADIENTS)
+            home = mine, take_home(-step, k[:, :, mine].shape)
+        if home is not None:
+            add(home, dk, dv)
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None
+
+
+def add(home: tuple[slice, Taken], dk: Tensor, dv: Tensor) -> None:
+    """Gradients of some of my keys that another GPU has found."""
+    rows, taken = home
+    of_keys, of_values = taken.arrived()
+    dk[:, :, rows] += of_keys
+    dv[:, :, rows] += of_values
+
+
+def sum_of(x: Tensor, parts: int) -> Tensor:
+    """Where further parts are added to this one: FP32, unless only one more comes.
+
+    Two 16-bit numbers are added in FP32 and rounded once, whatever they lie in; a third would
+    meet a sum that was rounded.
+    """
+    return x if parts <= 2 else x.to(torch.promote_types(x.dtype, torch.float32))
