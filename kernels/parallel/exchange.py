@@ -96,21 +96,23 @@ class PeerMemory:
         self.turns[room] = turn = 1 - self.turns[room]
         place = (2 * room + turn) * self.size // a.element_size()
         mine = self.memory[2 * room + turn].view(a.dtype)[: 2 * a.numel()].view(2, *a.shape)
+        if torch.cuda.is_current_stream_capturing():  # a graph has the same place every time
+            self.handle.barrier(timeout_ms=self.TIMEOUT)
         mine[0].copy_(a)
         mine[1].copy_(b)
         self.handle.barrier(timeout_ms=self.TIMEOUT)
 
         def take(places: int, shape: Sequence[int]) -> Taken:
-            buffer, now = a.new_empty(2, *shape), torch.cuda.current_stream()
+            buffer = a.new_empty(2, *shape)
             if not buffer.numel():
                 return Taken(buffer, lambda: None)
             owner = (self.rank - places) % self.ranks
             theirs = self.handle.get_buffer(owner, buffer.shape, a.dtype, place)
-            self.stream.wait_stream(now)
+            self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
                 buffer.copy_(theirs)
                 there = self.stream.record_event()
-            return Taken(buffer, lambda: now.wait_event(there))
+            return Taken(buffer, lambda: torch.cuda.current_stream().wait_event(there))
 
         return take
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernels.checks import repeat_heads
 from kernels.dispatch import flash_takes, hopper_takes, leaves_sms_idle
-from kernels.flash.call import flash_attention, flash_backward
+from kernels.flash.call import flash_backward, flash_forward
 
 
 def attend(
@@ -25,13 +25,20 @@ def attend(
 
     k, v: [batch, heads or a divisor of it, N_k, head_dim]   scale: above 0
     """
-    options = dict(is_causal=is_causal, scale=scale, enable_gqa=True, return_lse=True)
     if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
-        from kernels.hopper.call import hopper_attention  # there is Gluon, where it takes them
+        from kernels.hopper.call import (
+            empty,
+            launch,
+            plan_for,
+        )  # there is Gluon if it takes them
 
-        return hopper_attention(q, k, v, **options)
+        out, lse = empty(q, with_lse=True)
+        launch(
+            q, k, v, out, lse, is_causal, scale, plan_for(q.shape[-1], is_causal, q.shape[2])
+        )
+        return out, lse
     if flash_takes(q, k, v):
-        return flash_attention(q, k, v, **options)
+        return flash_forward(q, k, v, None, is_causal, scale)
     scores, _, values = squared(q, k, v, is_causal, scale)
     lse = scores.logsumexp(-1)
     return ((scores - finite(lse)).exp() @ values).to(q.dtype), lse

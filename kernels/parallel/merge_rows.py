@@ -57,7 +57,6 @@ def merge_rows_kernel(
     maximum = tl.where(maximum == -float("inf"), 0.0, maximum)
     weight_a, weight_b = tl.exp(lse_a - maximum), tl.exp(lse_b - maximum)
     total = weight_a + weight_b
-    tl.store(lse + mine, maximum + tl.log(total), there)  # log(0) is -inf
     share_a = tl.where(total > 0, weight_a / total, 0.0)
     share_b = tl.where(total > 0, weight_b / total, 0.0)
 
@@ -70,3 +69,6 @@ def merge_rows_kernel(
     of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(tl.float32)
     merged = share_a[:, None] * of_a + share_b[:, None] * of_b
     tl.store(at_a, merged.to(out.dtype.element_ty), inside)
+    # Several warps have loaded the same lse; none may find it changed.
+    tl.debug_barrier()
+    tl.store(lse + mine, maximum + tl.log(total), there)  # log(0) is -inf

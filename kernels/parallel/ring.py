@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from kernels.parallel.beside import Beside
 from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, Taken
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
@@ -42,17 +43,20 @@ class Ring(torch.autograd.Function):
         exchange.reserve(k.nbytes + v.nbytes)
         take = exchange.offer(k, v, room=KEYS)
         coming = take(1, k.shape) if ranks > 1 else None
+        beside = Beside(q)
         out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
         out = sum_of(out, parts=ranks)
-        for step in range(1, ranks):
-            keys, values = coming.arrived()
-            coming = take(step + 1, k.shape) if step + 1 < ranks else None
-            owner = (rank - step) % ranks
-            part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
-            if part.keys_seen:
-                seen = keys[:, :, part.keys], values[:, :, part.keys]
-                found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
-                merge_rows(out, lse, *found, first=part.queries.start)
+        with beside:
+            for step in range(1, ranks):
+                keys, values = coming.arrived()
+                coming = take(step + 1, k.shape) if step + 1 < ranks else None
+                owner = (rank - step) % ranks
+                part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
+                if part.keys_seen:
+                    seen = keys[:, :, part.keys], values[:, :, part.keys]
+                    found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
+                    beside.wait_for_first()
+                    merge_rows(out, lse, *found, first=part.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.exchange, ctx.is_causal, ctx.scale, ctx.order = exchange, is_causal, scale, order
@@ -68,29 +72,31 @@ class Ring(torch.autograd.Function):
         exchange.reserve(k.nbytes + v.nbytes)
         take = exchange.offer(k, v, room=KEYS)
         coming = take(1, k.shape) if ranks > 1 else None
-        first = gradients(q, k, v, out, lse, dout, is_causal=ctx.is_causal, scale=scale)
-        dq, dk, dv = (sum_of(x, parts=ranks) for x in first)
+        beside = Beside(q)
+        own = gradients(q, k, v, out, lse, dout, is_causal=ctx.is_causal, scale=scale)
+        dq, dk, dv = (sum_of(x, parts=ranks) for x in own)
         home = None
-        for step in range(1, ranks):
-            keys, values = coming.arrived()
-            coming = take(step + 1, k.shape) if step + 1 < ranks else None
-            part = work(rank, (rank - step) % ranks, **which)
-            rows, seen = part
-            found = gradients(
-                q[:, :, rows], keys[:, :, seen], values[:, :, seen],
-                out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
-                is_causal=False, scale=scale,
-            )  # fmt: skip
-            dq[:, :, rows] += found[0]
+        with beside:
+            for step in range(1, ranks):
+                keys, values = coming.arrived()
+                coming = take(step + 1, k.shape) if step + 1 < ranks else None
+                rows, seen = work(rank, (rank - step) % ranks, **which)
+                found = gradients(
+                    q[:, :, rows], keys[:, :, seen], values[:, :, seen],
+                    out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
+                    is_causal=False, scale=scale,
+                )  # fmt: skip
+                # What I have found belongs to the GPU ``step`` places before me; for me there
+                # is something at the one so many places behind.
+                mine = work((rank + step) % ranks, rank, **which).keys
+                if home is not None:
+                    add(home, dk, dv)
+                take_home = exchange.offer(*found[1:], room=GRADIENTS)
+                home = mine, take_home(-step, k[:, :, mine].shape)
+                beside.wait_for_first()
+                dq[:, :, rows] += found[0]
             if home is not None:
                 add(home, dk, dv)
-            # What I have found belongs to the GPU ``step`` places before me; for me there is
-            # something at the one so many places behind.
-            mine = work((rank + step) % ranks, rank, **which).keys
-            take_home = exchange.offer(*found[1:], room=GRADIENTS)
-            home = mine, take_home(-step, k[:, :, mine].shape)
-        if home is not None:
-            add(home, dk, dv)
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None
 
 
