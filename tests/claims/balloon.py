@@ -192,7 +192,9 @@ def training_holds_four_squares():
 
 
 def flash_training_holds_four_tables():
-    """In training FlashAttention's peak is four tables and three FP32 numbers a query, at every length; a table of 131,072 words is 32 MiB.
+    """In training FlashAttention's peak is four tables and three FP32 numbers a query, at every length.
+
+    A table of 131,072 words is 32 MiB.
 
     In words: fp32, each; every, fp32, each.
     """
