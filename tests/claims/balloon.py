@@ -117,9 +117,11 @@ def little_is_missing_to_the_limit():
     assert 0.95 < rows("balloon", "limit")[-1]["longest"] / _fits() < 1
 
 
-def the_limit_is_a_little_below(words):
-    """The longest that fits is between 95 and 100 % of this many words. In words: below."""
-    assert 0.95 < rows("balloon", "limit")[-1]["longest"] / float(words) < 1
+def ran_and_ran_out(longest, shortest):
+    """The most words that were tried and fitted, and the fewest that were tried and did not. In words: not."""
+    tried = rows("balloon", "limit")
+    fits, fails = [[found["n"] for found in tried if bool(found["peak"]) is fitted] for fitted in (True, False)]
+    assert [max(fits), min(fails)] == [longest, shortest]
 
 
 def cards_of_the_demo(*sizes):
@@ -187,6 +189,20 @@ def training_holds_four_squares():
     """In training the three lines' peak is four squares and two tables, at every length that fits."""
     for n, peak in _peaks("training", form="attention").items():
         assert peak == 4 * square_bytes(n, 2) + 2 * n * 128 * 2
+
+
+def flash_training_holds_four_tables():
+    """In training FlashAttention's peak is four tables and three FP32 numbers a query, at every length.
+
+    A table of 131,072 words is 32 MiB.
+
+    In words: fp32, each; every, fp32, each.
+    """
+    peaks = _peaks("training", form="flash_attention")
+    assert 131_072 in peaks
+    for n, peak in peaks.items():
+        assert peak == 4 * n * 128 * 2 + 3 * n * 4
+    assert mib(131_072 * 128 * 2) == 32
 
 
 def the_forward_pass_still_fits():
