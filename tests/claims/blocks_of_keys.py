@@ -178,6 +178,61 @@ def instructions_of_a_block(narrow, middle, wide):
     assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
 
 
+def fewer_instructions_a_key():
+    """In blocks a key takes 1/11 and 1/7 as many instructions at d = 64 and 128, to 10 %, and at 256 1/5 to 1/4.
+
+    In words: less, quarter, many.
+    """
+    one_key, blocks = (
+        {d: sum(rungs()["instructions"][rung, N, d]) for d in HEADS} for rung in ("one_key", "key_blocks")
+    )
+    times = {d: one_key[d] / (blocks[d] / BLOCK_K) for d in HEADS}
+    assert close(times[64], 11, 0.1) and close(times[128], 7, 0.1) and 4 < times[256] < 5
+
+
+def _by_length():
+    """n -> instructions that one key takes in both loops, heads of 64."""
+    return {n: sum(rungs()["instructions"]["one_key", n, 64]) for n in (256, 512, 1024)}
+
+
+def fewer_instructions_no_less_time():
+    """With heads of 64 a key takes 1/6 fewer instructions, to 0.02, at 256 words than at 512, and at least the time.
+
+    In words: sixth, fewer, no, less.
+    """
+    count, costs = _by_length(), _meeting("one_key")
+    assert abs(1 - count[256] / count[512] - 1 / 6) < 0.02 and costs[256] >= costs[512]
+
+
+def a_fifth_more_instructions():
+    """With heads of 64 a key takes 1/5 more instructions, to 0.03, at 512 words than at 256, and at most the time.
+
+    In words: fifth, more, no, more.
+    """
+    count, costs = _by_length(), _meeting("one_key")
+    assert abs(count[512] / count[256] - 6 / 5) < 0.03 and costs[512] <= costs[256]
+
+
+def instructions_at_three_lengths(*typed):
+    """With heads of 64 one key takes so many instructions, to 7 %, at three lengths: so many % of the time, to 7 %."""
+    counts, lengths, parts = typed[:3], typed[3:6], typed[6:]
+    assert list(lengths) == list(_by_length())
+    a_second = 4 / (THREADS // 32) * chip("sms") * chip("tensor core clock")  # an SM has four schedulers
+    for n, count, part in zip(lengths, counts, parts, strict=True):
+        found = _by_length()[n]
+        assert close(found, float(count), 0.07)
+        assert close(1e12 * found / a_second / _meeting("one_key")[n], float(part) / 100, 0.07)
+
+
+def the_walk_is_a_third():
+    """Of what one key takes at 512 words, its four places take 0.3 to 0.36, if four take twice what 256 to 512 adds.
+
+    In words: third.
+    """
+    count = _by_length()
+    assert 0.3 < 2 * (count[512] - count[256]) / count[512] < 0.36
+
+
 def a_seventh_of_the_instructions():
     """At d = 128 a key takes a seventh as many instructions in blocks as one key at a time, to 10 %. In words: many."""
     one_key, blocks = (sum(rungs()["instructions"][rung, N, 128]) for rung in ("one_key", "key_blocks"))
@@ -264,6 +319,11 @@ def both_took(one_key, blocks):
     """At d = 128 one key at a time and blocks of keys took so many milliseconds."""
     for form, typed in (("one_key_attention", one_key), ("key_blocks_attention", blocks)):
         assert close(_median(form, 128), float(typed), 0.003)
+
+
+def three_lines_took(ms):
+    """At d = 128 the three lines took so many milliseconds."""
+    assert ms == rounded(_median("attention", 128), ms)
 
 
 def three_lines_beat_both_floors():

@@ -103,6 +103,7 @@ def first_rungs():
     rows = [("one_key", length, 64) for length in (512, 2048, 4096, 8192)] + [("one_key", 16384, 128)]
     rows += [("key_blocks", length, 64) for length in (4096, 8192, 16384)] + [("key_blocks", 16384, 128)]
     turns = [(rung, 512, head_dim) for rung in ("one_key", "key_blocks") for head_dim in (64, 128, 256)]
+    turns += [("one_key", length, 64) for length in (256, 1024)]
     return {
         "registers": {row: registers(*row) for row in rows},
         "widths": {rung: widths_of_loads(rung, 512, 128) for rung in ("one_key", "key_blocks")},

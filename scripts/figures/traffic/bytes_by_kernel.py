@@ -10,8 +10,8 @@ ALT = (
     "Two bar charts, one above the other: megabytes read and megabytes written by each kernel, predicted, counted with "
     "caches flushed, and counted with caches kept. For the three lines of PyTorch, scale, softmax and the last matmul "
     "read one square each, and the counts agree with the prediction. The first matmul, scale and softmax write one "
-    "square each; flushed, the counts of what is written fall short of it, kept they do not. A menu shows the three "
-    "Triton kernels instead, whose square is twice as large."
+    "square each; flushed, the counts of what is written fall short of it; kept, only that of the first matmul does, "
+    "and later kernels make up for it. A menu shows the three Triton kernels instead, whose square is twice as large."
 )
 FORMS = {"attention": "the three lines of PyTorch", "three_kernel_attention": "three Triton kernels"}
 BARS = {

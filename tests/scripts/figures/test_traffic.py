@@ -28,6 +28,18 @@ def test_bytes_are_those_of_the_record_for_both_forms(form, label):
     assert all(list(trace.x) == [row["step"] for row in predicted] for trace in figure.data)
 
 
+def test_what_falls_short_when_caches_are_kept_is_made_up_for_as_the_text_alternative_says():
+    predicted = where(records.table("hbm_traffic", "predicted"), form="attention")
+    missing = {
+        caches: [
+            want["written"] - row["written"] for want, row in zip(predicted, counted("attention", caches), strict=True)
+        ]
+        for caches in ("flushed", "kept")
+    }
+    assert min(missing["flushed"][:3]) > 15 and missing["kept"][0] > 15 and max(missing["kept"][1:]) < 0
+    assert abs(sum(missing["kept"])) < 5
+
+
 def test_times_are_those_of_the_record_and_the_text_alternative_is_true():
     taken, copied, computed = (list(trace.y) for trace in time_by_kernel.figure().data)
     rows = counted("attention", "flushed")
