@@ -228,14 +228,20 @@ def cudnns_fixed_part(microseconds):
 def one_more_byte_costs_the_same():
     """The slopes of all four lines are within 3 % of what a sum reads.
 
-    In words: every, more, same, few, reads; every, same, few, reads.
+    In words: every, more, same, few, reads; every, few, reads.
     """
     assert all(close(_slope_and_start(line)[0], _sum_reaches(), 0.03) for line in LINES)
 
 
-def nvfp4_reads_at_a_lower_rate(percent):
-    """The slope of NVFP4's line, in TB/s, is 4 % below that of BF16. In words: nvfp4, below, bf16; below, bf16."""
-    assert rounded(100 * (1 - _slope_and_start("nvfp4")[0] / _slope_and_start("bf16")[0]), percent) == percent
+def nvfp4_reads_at_a_lower_rate(*typed):
+    """The slope of NVFP4's line, 2.98 TB/s, is 4 % below that of BF16, 3.10.
+
+    In words: nvfp4, below, bf16; below, bf16.
+    """
+    slopes = [_slope_and_start(line)[0] for line in ("nvfp4", "bf16")]
+    percent = 100 * (1 - slopes[0] / slopes[1])
+    found = [slopes[0], percent, slopes[1]] if len(typed) > 1 else [percent]
+    assert all(rounded(number, like) == like for number, like in zip(found, typed, strict=True))
 
 
 def a_third_setting_keeps_to_the_lines():

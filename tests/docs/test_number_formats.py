@@ -75,7 +75,7 @@ def test_the_table_of_the_block(place):
 
 @pytest.mark.parametrize("place", range(16))
 def test_the_key_on_the_sheet(place):
-    quotients, taken, codes = (row[str(place + 1)] for row in table(SHEET, "16"))
+    quotients, taken, codes = (row[str(place)] for row in table(SHEET, "15"))
     assert numbers(quotients) == [round(BOARD[place] / UNIT, 2)] and numbers(taken) == [TAKEN[place]]
     assert codes == f"{CODES[place]:X}" and taken.startswith("\N{MINUS SIGN}") == (CODES[place] >= 8)
 
