@@ -10,7 +10,7 @@ import pytest
 from scripts.records import ROOT
 
 # Each room of kernels/ imports only from those further down; all import reference, multihead, softmax and checks.
-LADDER = ("bench", "dispatch", "serving", "hopper", "formats", "flash", "first")
+LADDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
 STANDARD = {"__future__", *sys.stdlib_module_names}
 # Grimp does not see what is run by its path: these files, and the modules of our rooms that they may import.
 MEASURES = {"kernels.bench.cost", "kernels.bench.hardware"}

@@ -24,13 +24,18 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
     part: [batch, heads, rows, head_dim]   part_lse: [batch, heads, rows]
     Summed in FP32 at least; rounded to ``out``'s dtype.
     """
-    if not out.is_cuda:
-        there = slice(first, first + part.shape[2])
-        rows, row_lse = out[:, :, there], lse[:, :, there]
-        merged = merge(rows.to(lse.dtype), row_lse, part.to(lse.dtype), part_lse)
-        rows.copy_(merged[0])
-        row_lse.copy_(merged[1])
+    if out.is_cuda:
+        launch(out, lse, part, part_lse, first)
         return
+    there = slice(first, first + part.shape[2])
+    rows, row_lse = out[:, :, there], lse[:, :, there]
+    merged = merge(rows.to(lse.dtype), row_lse, part.to(lse.dtype), part_lse)
+    rows.copy_(merged[0])
+    row_lse.copy_(merged[1])
+
+
+def launch(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, first: int) -> None:
+    """Starts the kernel on tensors that fit each other; in Triton's interpreter on a CPU, too."""
     batch, heads, count, head_dim = part.shape
     grid = (triton.cdiv(count, ROWS), batch * heads)
     with torch.cuda.device_of(out):

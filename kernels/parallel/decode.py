@@ -1,0 +1,54 @@
+"""One query against keys that lie on many GPUs: only outputs and log-sum-exps travel.
+
+While a model generates, a step brings one query a head, and the cache of a long sequence may
+not fit one GPU.  Here each GPU keeps the keys and values of some tokens, in a cache of its own,
+and answers the query from those.  What it found is a row and a number a head, far less than any
+key; all GPUs gather these of all, and merge them in the same order to the same result.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import DeviceMesh, ProcessGroup
+
+from kernels.flash.partial import merge
+from kernels.parallel.call import check_group
+from kernels.serving.cache import KVCache
+from kernels.serving.decode import check_query, decode_attention
+
+
+def context_parallel_decode(
+    q: Tensor,
+    cache: KVCache,
+    *,
+    group: ProcessGroup | DeviceMesh | None = None,
+    scale: float | None = None,
+) -> Tensor:
+    """Attention of the newest token over the caches of all GPUs: [batch, heads, 1, head_dim].
+
+    q: [batch, heads, 1, head_dim], the same on every GPU
+    cache: the keys and values of this GPU's tokens; it does not matter which, nor how many: a
+    sequence that has none here adds nothing
+    group: the processes that hold the sequences, or a mesh of one dimension; all if None
+    scale: 1/√head_dim if None, any sign
+    Merged in FP32.  Every GPU gets the same numbers, to the last bit.
+
+    Raises a ValueError or TypeError that names the argument, as ``decode_attention`` does.
+    """
+    group = check_group(group)
+    scale = check_query(q, cache, scale)
+    if q.shape[2] != 1:
+        raise ValueError(
+            f"query has {q.shape[2]} tokens, 1 is wanted: which keys came after the first of "
+            "several, no GPU knows of the others'"
+        )
+    out, lse = decode_attention(q, cache, scale=scale, return_lse=True)
+    mine = torch.cat([out.float(), lse[..., None]], -1)
+    parts = mine.new_empty(group.size(), *mine.shape)
+    dist.all_gather(list(parts), mine, group)
+    whole = parts[0, ..., :-1], parts[0, ..., -1]
+    for part in parts[1:]:
+        whole = merge(*whole, part[..., :-1], part[..., -1])
+    return whole[0].to(q.dtype)

@@ -1,0 +1,81 @@
+"""Processes that work on one sequence, one a GPU or a few on a CPU, which wait for what a test has them do."""
+
+import os
+import socket
+import traceback
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+GPUS = torch.cuda.device_count()
+COUNTS = [count for count in (2, 4, 8) if count <= (GPUS or 4)]
+LARGEST = max(COUNTS, default=0)
+
+
+class Processes:
+    """``run`` has each process call a function with its rank, how many there are, and their group.
+
+    patience: seconds after which one gives up that waits for another
+    """
+
+    def __init__(self, count: int, patience: float = 120):
+        self.count = count
+        # A CPU's children are copies of this process, which has imported all; CUDA does not survive a copy.
+        start = mp.get_context("spawn" if GPUS else "fork")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.pipes, self.processes = [], []
+        for rank in range(count):
+            mine, theirs = start.Pipe()
+            process = start.Process(target=_serve, args=(theirs, rank, count, port, patience), daemon=True)
+            process.start()
+            self.pipes.append(mine)
+            self.processes.append(process)
+
+    def run(self, function: Callable, *arguments, count: int | None = None) -> list:
+        """What each of the first ``count`` processes returns; RuntimeError with the first one's error if any fails."""
+        found = self.outcomes(function, *arguments, count=count)
+        if errors := [error for _, error in found if error]:
+            raise RuntimeError(errors[0])
+        return [result for result, _ in found]
+
+    def outcomes(self, function: Callable, *arguments, count: int | None = None) -> list[tuple[object, str | None]]:
+        """What each returns and None, or None and the traceback of its error."""
+        count = count or self.count
+        for pipe in self.pipes:
+            pipe.send((function, arguments, count))
+        return [pipe.recv() for pipe in self.pipes][:count]
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.terminate()
+            process.join()
+
+
+def _serve(pipe, rank: int, count: int, port: int, patience: float) -> None:
+    os.environ |= {"GLOO_SOCKET_IFNAME": "lo"} if not GPUS else {}
+    torch.set_num_threads(1)
+    if GPUS:
+        torch.cuda.set_device(rank)
+    dist.init_process_group(
+        "nccl" if GPUS else "gloo",
+        init_method=f"tcp://127.0.0.1:{port}",
+        rank=rank,
+        world_size=count,
+        timeout=timedelta(seconds=patience),
+        device_id=torch.device("cuda", rank) if GPUS else None,
+    )
+    groups = {size: dist.new_group(range(size)) for size in COUNTS if size < count} | {count: dist.group.WORLD}
+    while True:
+        function, arguments, size = pipe.recv()
+        if rank >= size:
+            pipe.send((None, None))
+            continue
+        try:
+            pipe.send((function(rank, size, groups[size], *arguments), None))
+        except Exception:
+            pipe.send((None, traceback.format_exc()))
