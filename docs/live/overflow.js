@@ -71,7 +71,7 @@ function lost(state, { stored, shares }, gained = "nothing overflows") {
   const gone = shares.filter((share, i) => share === 0 && stored[i] > -Infinity).length;
   const small = Math.min(...shares.filter((share) => share > 0));
   if (gone) return `With the maximum subtracted ${gained}; ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type} and stored as 0.`;
-  return `With the maximum subtracted ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ", and the shares are right"}.`;
+  return `With the maximum subtracted ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : `, and the shares are right as far as ${state.type} rounds`}.`;
 }
 
 /** @param {S} state */

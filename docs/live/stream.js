@@ -79,7 +79,7 @@ function kept(state) {
   const now = states(state, state.step);
   const row = (/** @type {string} */ name, /** @type {import("./stream.model.js").State} */ each, factor = "") =>
     [name, shown(each.max), factor, shown(each.sum), shown(each.blend[0]), shown(output(each)[0])];
-  const rows = now.map((each, reader) => row(now.length > 1 ? `reader ${reader + 1}` : "kept", each, shown(each.factor)));
+  const rows = now.map((each, reader) => row(now.length > 1 ? `reader ${reader + 1}` : "now", each, shown(each.factor)));
   if (now.length > 1) rows.push(row("merged", mergeAll(now)));
   if (state.forget) rows.push(row("true", mergeAll(states(state, state.step, false))));
   return table("What is kept", ["", "max", "factor", "sum", "accumulator", "output"], rows);

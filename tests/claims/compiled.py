@@ -167,14 +167,10 @@ def hopper_step(head_dim, causal, queries=16384):
     return counts
 
 
-def portable(kernel, head_dim, architecture):
-    """What a kernel of ``kernels.flash``, *forward* or *dkdv*, is compiled to in BF16 for an architecture, such as 80.
-
-    Bytes that a thread spills and of shared memory that a program wants, and which instructions multiply.
-    """
+def portable_code(kernel, head_dim, architecture):
+    """What a kernel of ``kernels.flash``, *forward* or *dkdv*, becomes in BF16 for an architecture, such as 80."""
     import torch
     import triton
-    from triton import knobs
     from triton.backends.compiler import GPUTarget
 
     from kernels.flash.backward import flash_dkdv_kernel
@@ -198,7 +194,17 @@ def portable(kernel, head_dim, architecture):
         },
     )
     options = {name: value for name, value in tile.launch.items() if value is not None}
-    made = triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
+    return triton.compile(source, target=GPUTarget("cuda", architecture, 32), options=options)
+
+
+def portable(kernel, head_dim, architecture):
+    """What a kernel of ``kernels.flash`` is compiled to: see portable_code.
+
+    Bytes that a thread spills and of shared memory that a program wants, and which instructions multiply.
+    """
+    from triton import knobs
+
+    made = portable_code(kernel, head_dim, architecture)
     ptxas = knobs.nvidia.ptxas if architecture < 100 else knobs.nvidia.ptxas_blackwell
     (target,) = re.findall(r"^\.target (\w+)", made.asm["ptx"], re.MULTILINE)
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
@@ -211,6 +217,22 @@ def portable(kernel, head_dim, architecture):
         "shared": made.metadata.shared,
         "multiply": {name for name in ("mma.sync", "wgmma", "tcgen05.mma") if name in made.asm["ptx"]},
     }
+
+
+def exponents(head_dim):
+    """Which instructions of ``flash_forward_kernel``, for Hopper, make what exp2 is taken of, and how many of each."""
+    ptx = portable_code("forward", head_dim, 90).asm["ptx"]
+    made_by = {name: instruction for instruction, name in re.findall(r"^\s*(\S+)\s+(%\w+),", ptx, re.MULTILINE)}
+    found = [made_by[name] for name in re.findall(r"ex2\.approx\S*\s+%\w+, (%\w+)", ptx)]
+    return {instruction: found.count(instruction) for instruction in set(found)}
+
+
+def widths_on_an_a100():
+    """Bits of each load of global memory in ``flash_forward_kernel`` for an A100, d = 128, without repetition."""
+    ptx = portable_code("forward", 128, 80).asm["ptx"]
+    loads = re.findall(r"(ld\.global|cp\.async)(?:\.\w+)*?(?:\.v(\d))?\.b(\d+)", ptx)
+    assert len(loads) == len(re.findall(r"ld\.global|cp\.async", ptx)), "a load was not understood"
+    return {int(times or 1) * int(bits) for _, times, bits in loads}
 
 
 def decode_instructions(format):

@@ -255,6 +255,11 @@ def portable_on_an_a100(bytes_a_thread):
     assert old["spilled"] > bytes_a_thread and old["multiply"] == {"mma.sync"}
 
 
+def single_numbers_on_an_a100(bits):
+    """At d = 128 every load of global memory in the portable kernel for sm_80 is one of 16 bits a thread."""
+    assert ast.literal_eval(elsewhere("widths_on_an_a100()")) == {bits}
+
+
 def portable_on_large_blackwell():
     """At d = 128 the portable kernel for sm_100 spills nothing and multiplies with tcgen05. In words: nothing."""
     assert _portable("forward", 128, 100) | {"shared": 0} == {"spilled": 0, "shared": 0, "multiply": {"tcgen05.mma"}}
