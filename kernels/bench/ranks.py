@@ -2,9 +2,10 @@
 
     start    joins them; says which of them this is, how many there are, and where it computes
 
-A snippet that imports this module runs in one process a GPU.  Each of them runs the whole script,
-and they part ways where they ask for their rank; only rank 0 prints.  ``torchrun
---nproc-per-node 2`` starts two; a script or a notebook that is started by itself is a group of one.
+A snippet that imports this module runs in one process a GPU.  Each of them runs the whole
+script, and they part ways where they ask for their rank; only rank 0 prints.  ``torchrun
+--nproc-per-node 2`` starts two; a script or a notebook that is started by itself is a group of
+one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Ranks(NamedTuple):
 def start() -> Ranks:
     """Joins the processes that run this script: ``rank, ranks, device = start()``.
 
-    Where each can have a GPU of its own, that becomes the current device, and NCCL connects them;
-    otherwise they compute on the CPU, with one thread each, and gloo does.  They find each other by
-    what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT.  A process
-    leaves the group when it ends.  Whoever waits for another for 60 seconds gives up: gloo raises,
-    and NCCL ends the process.
+    Where each can have a GPU of its own, that becomes the current device, and NCCL connects
+    them; otherwise they compute on the CPU, with one thread each, and gloo does.  They find each
+    other by what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT.
+    A process leaves the group when it ends.  Whoever waits for another for 60 seconds gives up:
+    gloo raises, and NCCL ends the process.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     here = int(os.environ.get("LOCAL_WORLD_SIZE", ranks))  # those on this machine
