@@ -34,8 +34,8 @@ def start() -> Ranks:
 
     Where each can have a GPU of its own, that becomes the current device, and NCCL connects
     them; otherwise they compute on the CPU, with one thread each, and gloo does.  They find
-    each other by what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,
-    MASTER_PORT.  A process leaves the group when it ends.  Whoever waits for another for 60
+    each other by what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR
+    and MASTER_PORT.  A process leaves the group when it ends.  Whoever waits for another for 60
     seconds gives up: gloo raises, and NCCL ends the process.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
