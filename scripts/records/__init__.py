@@ -24,11 +24,12 @@ from scripts.records.kernel_tests import Outcome, RandomCases
 from scripts.records.reader import RANDOM_CASES, TESTS, Reader, in_charge
 from scripts.records.recorded import METADATA, TABLE, Record
 from scripts.records.root import ROOT, Missing, RecordError, Stale
+from scripts.records.store import machine
 
 __all__ = [
     "METADATA", "RANDOM_CASES", "ROOT", "TABLE", "TESTS", "Missing", "Outcome", "RandomCases", "Reader", "Record",
-    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests", "names",
-    "path", "read", "snippet", "table", "tests",
+    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests",
+    "machine", "names", "path", "read", "snippet", "table", "tests",
 ]  # fmt: skip
 
 

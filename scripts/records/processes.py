@@ -151,7 +151,7 @@ async def together(coroutines: Iterable[Coroutine]) -> list:
     try:
         _, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         failed = [task.exception() for task in tasks if task.done() and task.exception()]
-        if waiting:
+        if waiting and not any(isinstance(error, Died) for error in failed):
             await asyncio.wait(waiting, timeout=NOTICED)
             failed += [each for task in waiting if task.done() and (each := task.exception())]
         if failed:
