@@ -22,7 +22,8 @@ import pytest
 from scripts import records
 from scripts.records import ROOT, Outcome, RecordError, kernel_tests
 from scripts.records.executed import in_interpreter, provenance
-from scripts.records.run import absolute_paths, refuse_interpreter, refuse_without_gpu
+from scripts.records.processes import refuse_without_gpu
+from scripts.records.run import absolute_paths, refuse_interpreter
 
 THEY = "the kernels' tests"
 TESTS = "tests/kernels"

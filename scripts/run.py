@@ -1,9 +1,16 @@
-"""Runs one snippet: `make run SNIPPET=three_matmuls`."""
+"""Runs one snippet: `make run SNIPPET=three_matmuls`.
+
+One that imports ``kernels.bench.ranks`` is started as torchrun would, in one process a GPU; where there are not two
+GPUs, in two processes on the CPU.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import runpy
 import sys
+import tempfile
 from pathlib import Path
 
 import torch
@@ -15,17 +22,59 @@ def main(name: str) -> None:
     if name not in SNIPPETS:
         sys.exit(f"There is no snippet {name!r}; there are: {', '.join(sorted(SNIPPETS))}")
     script = SNIPPETS[name]
+    source = script.read_text(encoding="utf-8")
+    if "kernels.bench.ranks" in source:
+        sys.exit(run_in_ranks(script, torch.cuda.device_count()))
     if not torch.cuda.is_available():
-        print(without_gpu(script.read_text(encoding="utf-8")), flush=True)
+        print(without_gpu(source), flush=True)
     sys.path[0] = str(script.parent)  # as if it had been called by its path
     runpy.run_path(str(script), run_name="__main__")
 
 
-def without_gpu(source: str) -> str:
+def without_gpu(source: str, why: str = "torch finds no GPU") -> str:
     """What to expect of a snippet on a machine without a GPU."""
     if "TRITON_INTERPRET" in source:
-        return "torch finds no GPU: Triton's interpreter runs the kernels on the CPU, which can take a minute.\n"
-    return "torch finds no GPU: what only a GPU can measure is left out.\n"
+        return f"{why}: Triton's interpreter runs the kernels on the CPU, which can take a minute.\n"
+    return f"{why}: what only a GPU can measure is left out.\n"
+
+
+def run_in_ranks(script: Path, gpus: int) -> int:
+    """Run a script in several processes; 0, or the exit status of the one that failed, which alone says why."""
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import parse_args, run
+
+    if gpus < 2:
+        ranks = 2
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        print(without_gpu(script.read_text(encoding="utf-8"), "Two processes, and not two GPUs for them"), flush=True)
+    else:
+        ranks = 1 << (gpus.bit_length() - 1)  # a power of two, as when it is recorded
+        print(f"{ranks} processes, each with a GPU of its own.\n", flush=True)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torchrun would do so, and say so
+    logging.disable(logging.CRITICAL)  # what torchrun says of a failure besides what the process says
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--standalone", f"--nproc-per-node={ranks}", "--redirects=2", f"--log-dir={folder}"]
+        try:
+            run(parse_args([*options, str(script)]))
+        except ChildFailedError as error:
+            logs = {rank: stderr_of(rank, folder) for rank in error.failures}
+            first = min(logs, key=lambda rank: logs[rank].stat().st_mtime_ns)  # others failed for want of it, later
+            print(logs[first].read_text(), end="", file=sys.stderr)
+            print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
+            status = error.failures[first].exitcode
+            return status if status > 0 else 128 - status  # of one that a signal ended, as a shell has it
+        except SignalException as error:
+            return 128 + error.sigval
+        for rank in range(ranks):
+            print(stderr_of(rank, folder).read_text(), end="", file=sys.stderr)
+    return 0
+
+
+def stderr_of(rank: int, folder: str) -> Path:
+    """Where torchrun has put it."""
+    (path,) = Path(folder).glob(f"*/attempt_0/{rank}/stderr.log")
+    return path
 
 
 if __name__ == "__main__":

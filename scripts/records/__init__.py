@@ -9,7 +9,8 @@
     recorded      the record of a snippet;   kernel_tests   those of tests/kernels;   store   all, on disk
     reader        the one door: look, read, table, compose, faults
     executed      runs beside a snippet: where it runs, and which of our functions and kernels ran
-    run           one snippet in a Jupyter kernel
+    processes     the Jupyter kernels of a snippet: one, or one a GPU
+    run           one snippet, recorded
 
 Reading runs nothing and imports no room.  ``python -m scripts.record``, ``python -m scripts.record_tests`` and
 ``python -m tests.kernels.random_cases`` make the records; figures, pages and tests read them, by the functions below.
@@ -23,11 +24,12 @@ from scripts.records.kernel_tests import Outcome, RandomCases
 from scripts.records.reader import RANDOM_CASES, TESTS, Reader, in_charge
 from scripts.records.recorded import METADATA, TABLE, Record
 from scripts.records.root import ROOT, Missing, RecordError, Stale
+from scripts.records.store import machine
 
 __all__ = [
     "METADATA", "RANDOM_CASES", "ROOT", "TABLE", "TESTS", "Missing", "Outcome", "RandomCases", "Reader", "Record",
-    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests", "names",
-    "path", "read", "snippet", "table", "tests",
+    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests",
+    "machine", "names", "path", "read", "snippet", "table", "tests",
 ]  # fmt: skip
 
 

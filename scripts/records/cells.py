@@ -15,6 +15,7 @@ from scripts.records.library import refuse_roundabout_imports
 from scripts.records.root import RecordError, is_hidden
 from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped
 
+RANKS = "kernels.bench.ranks"  # a snippet that imports it runs in one process a GPU
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 PYTHON = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -28,6 +29,7 @@ class Cells:
     digest: of its code cells, with their tags and in their order; comments do not count
     imports: what they import from kernels/: name, module, name there
     caught: the names of the exceptions that they catch
+    in_ranks: whether they run in one process a GPU
 
     Raises:
         RecordError: if a code cell has not exactly one tag of its own, or is not plain Python.
@@ -40,6 +42,7 @@ class Cells:
         self.digest = digest_of([part for tag, tree in trees for part in (tag, tree.body)])
         self.imports = [each for _, tree in trees for each in from_kernels(tree)]
         self.caught = caught([tree for _, tree in trees])
+        self.in_ranks = any(module == RANKS for _, module, _ in self.imports)
 
     def notebook(self) -> NotebookNode:
         """Without outputs; the id of a code cell is its tag."""

@@ -43,9 +43,10 @@ executed.start_in_child({folder!r})
 """
 
 
-def start() -> None:
+def start(ranks: int = 1) -> None:
+    """ranks: how many processes run the snippet, each on a GPU of its own"""
     os.dup2(stderr.fileno(), 2)
-    print(json.dumps(provenance()))
+    print(json.dumps(provenance() | (connection(ranks) if ranks > 1 else {})))
     watch_launches(sys.modules.get(TRITON))
     watch_calls()
     start_up = WATCH_FROM_THE_START.format(file=__file__, folder=children.name)
@@ -92,6 +93,27 @@ def provenance() -> dict[str, str | None]:
     except ImportError:
         return found
     return found | {"triton": triton.__version__}
+
+
+def connection(gpus: int) -> dict[str, str | int | None]:
+    """What is added where several GPUs work together: how many, what links the first two, and NCCL.
+
+    link: as ``nvidia-smi topo -m`` has it, ``NV18`` for 18 NVLinks; None if it says nothing of them
+    """
+    import torch
+
+    table = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
+    rows = (line.split() for line in table.splitlines())
+    link = next((row[2] for row in rows if row[:2] == ["GPU0", "X"] and len(row) > 2), None)
+    return {"gpus": gpus, "link": link, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
+
+
+def count_gpus() -> int:
+    try:
+        import torch
+    except ImportError:
+        return 0
+    return torch.cuda.device_count()
 
 
 def watch_calls() -> None:

@@ -14,6 +14,15 @@ STATED = frozenset(  # what every record states of itself
 )
 
 
+def machine(provenance: dict) -> str:
+    """The GPU that a record was made on; of several how many, what links them, and the NCCL that they speak by."""
+    if "gpus" not in provenance:
+        return provenance["gpu"]
+    link = f", {provenance['link']}" if provenance["link"] else ""
+    several = f"{provenance['gpus']} \N{MULTIPLICATION SIGN} {provenance['gpu']}"
+    return f"{several}{link}, NCCL {provenance['nccl']}"
+
+
 def checksum(provenance: dict, contents: object) -> str:
     """A hash of what a record holds, but for the checksum itself.
 

@@ -1,11 +1,15 @@
 """`make run` runs a snippet by its name, and says before it starts what to expect without a GPU."""
 
+import os
 import runpy
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from scripts import run
+from scripts.records import ROOT
 
 
 def test_every_snippet_is_found_and_another_name_lists_them():
@@ -30,3 +34,56 @@ def test_a_snippet_is_run_and_its_reader_warned(monkeypatch, capsys, gpu, said):
 
 def test_what_only_a_gpu_measures_is_left_out():
     assert "is left out" in run.without_gpu(run.SNIPPETS["prefill_speed"].read_text())
+
+
+TOY = """
+import os
+import torch
+from kernels.bench.ranks import start
+
+rank, ranks, device = start()
+{cell}
+total = torch.ones(1)
+torch.distributed.all_reduce(total)
+if rank == 0:
+    print(ranks, device, int(total), torch.get_num_threads(), rank, start().rank)
+"""
+CELLS = {"well": "", "raises": "if rank: raise ValueError('not so')", "dies": "if rank: os.kill(os.getpid(), 9)"}
+RUN = """
+import sys
+from pathlib import Path
+
+from scripts.run import run_in_ranks
+
+print([run_in_ranks(Path(path), gpus=1) for path in sys.argv[1:]])
+"""
+SAID = "Two processes, and not two GPUs for them: what only a GPU can measure is left out.\n\n"
+
+
+def test_several_processes_work_together_and_the_one_that_fails_says_why(tmp_path):
+    """All in one run, because torch takes its time to be imported."""
+    for name, cell in CELLS.items():
+        (tmp_path / f"{name}.py").write_text(TOY.format(cell=cell))
+    command = [sys.executable, "-c", RUN, *(tmp_path / f"{name}.py" for name in CELLS)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.stdout == f"{SAID}2 cpu 2 1 0 0\n{SAID}{SAID}[0, 1, 137]\n"
+    why, raises, dies = ran.stderr.rsplit("\n", 3)[:3]
+    assert why.endswith("ValueError: not so") and why.count("Traceback") == 1
+    assert raises == "raises failed in the process of rank 1; the others were ended"
+    assert dies == "dies failed in the process of rank 1; the others were ended"
+
+
+def test_a_snippet_in_ranks_has_a_process_for_each_gpu_up_to_a_power_of_two(monkeypatch, tmp_path):
+    (tmp_path / "toy.py").write_text(TOY)
+    asked = []
+    monkeypatch.setattr(run, "SNIPPETS", {"toy": tmp_path / "toy.py"})
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 6)
+    monkeypatch.setattr("torch.distributed.run.run", lambda options: asked.append(options.nproc_per_node))
+    monkeypatch.setattr(run, "stderr_of", lambda rank, folder: tmp_path / "stderr.log")
+    monkeypatch.setattr(run.logging, "disable", lambda level: None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    (tmp_path / "stderr.log").touch()
+    with pytest.raises(SystemExit, match="0"):
+        run.main("toy")
+    assert asked == ["4"]

@@ -64,7 +64,7 @@ def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
     ran = ran or records.read(name).provenance
     day = date.fromisoformat(ran["date"])
     facts = [
-        f"{name} ran on {ran['gpu']}",
+        f"{name} ran on {records.machine(ran)}",
         f"{day.day} {day:%B %Y}",
         f"torch {ran['torch']}",
         f"triton {ran['triton']}",

@@ -114,7 +114,8 @@ class Fences:
         """What the page of a snippet says of it: what to download, where it ran, how to run it."""
         record, fault = self.look(name)
         ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
-        return outputs.downloads_html(name) + ran + outputs.from_nothing_html(name, self.repository)
+        how = outputs.from_nothing_html(name, self.repository, self.reader.cells(name).in_ranks)
+        return outputs.downloads_html(name) + ran + how
 
     @fence("caption", "note")
     def figure(self, name: str, options: dict, md) -> str:
@@ -213,7 +214,7 @@ class Fences:
             short = "[awaits its run]" if isinstance(fault, records.Missing) else "[stale]"
             return f'<span class="hb-value" title="{escape(str(fault))}">{short}</span>'
         number = question.printed(values.of_record(question, record))
-        where = f"{record.name}, {record.provenance['gpu']}, {record.provenance['date']}"
+        where = f"{record.name}, {records.machine(record.provenance)}, {record.provenance['date']}"
         return outputs.value_html(text, number, where, fault)
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:

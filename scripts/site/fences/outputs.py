@@ -8,13 +8,15 @@ from datetime import date
 from html import escape
 from pathlib import Path
 
-from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError
+from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError, machine
 from scripts.records.printed import plain
 from scripts.site.fences import symbols
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
 TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
+AS_MANY = ", and starts one process a GPU, or two on the CPU where there are not two GPUs"
+IN_TWO = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
 TO_RUN_RANDOM_CASES = "To run it: .venv/bin/python -m tests.kernels.random_cases; make record does so, too."
 
 
@@ -180,16 +182,25 @@ def downloads_html(snippet: str) -> str:
     return f'<p class="hb-downloads">{" ".join(links)}</p>'
 
 
-def from_nothing_html(snippet: str, repository: str) -> str:
-    """How to run a snippet on a machine that has nothing of the handbook yet."""
+def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> str:
+    """How to run a snippet on a machine that has nothing of the handbook yet.
+
+    in_ranks: it runs in one process a GPU
+    """
     clone = f"git clone {escape(repository)} handbook &amp;&amp; cd handbook &amp;&amp; " if repository else ""
     return (
         '<p class="hb-how">Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer'
         f"{'' if repository else ', at the root of a clone of the repository'}: "
-        f"<code>{clone}make run SNIPPET={snippet}</code>. That sets up torch and triton, once. Or unpack "
+        f"<code>{clone}make run SNIPPET={snippet}</code>. That sets up torch and triton, once"
+        f"{AS_MANY if in_ranks else ''}. Or unpack "
         f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "
-        f"installed, <code>python {snippet}/{snippet}.py</code> runs it.</p>"
+        f"installed, <code>{by_hand(snippet, in_ranks)}</code> runs it{IN_TWO if in_ranks else ''}.</p>"
     )
+
+
+def by_hand(snippet: str, in_ranks: bool) -> str:
+    """The command that runs what its archive holds."""
+    return f"{'torchrun --nproc-per-node 2' if in_ranks else 'python'} {snippet}/{snippet}.py"
 
 
 def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None) -> str:
@@ -198,10 +209,10 @@ def provenance_html(record: Record | Outcome | RandomCases, url: str | None = No
     url: where the snippet's page is, if that is not the page itself
     """
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
-    day = date.fromisoformat(ran["date"])
+    where, day = escape(machine(record.provenance)), date.fromisoformat(ran["date"])
     name = f'<a href="{url}">{record.name}</a>' if url else record.name
     return (
-        f'<div class="hb-provenance">{name} <details><summary>ran on {ran["gpu"]}, {day.day} {day:%B %Y}</summary>'
+        f'<div class="hb-provenance">{name} <details><summary>ran on {where}, {day.day} {day:%B %Y}</summary>'
         f"<p>torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · "
         f"Python {ran['python']}</p></details></div>"
     )

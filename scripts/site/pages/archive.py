@@ -8,25 +8,36 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from scripts.records import Reader
+from scripts.site.fences import outputs
 
+README = """Run it, with torch, triton and numpy installed, in two processes:
+
+    {command}
+
+Each has a GPU of its own if there are two; otherwise they compute on the CPU. For four GPUs write 4.
+"""
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
 
 
 def write(archive: Path, name: str, reader: Reader) -> None:
     """Write ``archive``, which unpacks to the folder NAME; the notebook stands beside the archive.
 
-    `python NAME/NAME.py` finds kernels/, because it lies beside the script.
+    `python NAME/NAME.py` finds kernels/, because it lies beside the script.  A snippet that runs in one process a GPU
+    comes with a file that says how to start it.
     """
     script = reader.path(name)
     files = {f"{name}.py": script, f"{name}.ipynb": archive.with_suffix(".ipynb"), "LICENSE": reader.root / "LICENSE"}
     for path in imported(script, reader.root):
         files[path.relative_to(reader.root).as_posix()] = path
+    contents = {inside: path.read_bytes() for inside, path in files.items()}
+    if reader.cells(name).in_ranks:
+        contents["README.txt"] = README.format(command=outputs.by_hand(name, in_ranks=True)).encode()
     with ZipFile(archive, "w") as packed:
-        for inside, path in sorted(files.items()):
+        for inside, content in sorted(contents.items()):
             entry = ZipInfo(f"{name}/{inside}", LONG_AGO)
             entry.compress_type = ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            packed.writestr(entry, path.read_bytes())
+            packed.writestr(entry, content)
 
 
 def imported(script: Path, root: Path) -> set[Path]:

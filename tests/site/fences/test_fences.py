@@ -1,5 +1,8 @@
 """What each fence puts on a page, and that it stops the build rather than guess."""
 
+from dataclasses import replace
+from zipfile import ZipFile
+
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
@@ -7,6 +10,7 @@ from bs4 import BeautifulSoup
 from scripts import records
 from scripts.records import Missing, Stale
 from scripts.site.fences import outputs
+from scripts.site.pages import archive
 from tests.site.fences.conftest import RAN, SUITE, record_of
 
 CAPTION = '{caption="c"}'
@@ -255,6 +259,34 @@ def test_a_snippets_page_leads_from_nothing_to_its_output(house, repository, com
     ]
     commands = [code.get_text() for code in page.find_all("code")]
     assert commands == [command, "first.zip", "python first/first.py"]
+
+
+@pytest.fixture
+def in_ranks(house):
+    """A house whose snippet runs in one process a GPU, and was recorded on two."""
+    script = house.root / "snippets/chapter/first.py"
+    script.write_text(f'{script.read_text()}\n# %% tags=["late"]\nfrom kernels.bench.ranks import start\n')
+    ran = RAN | {"gpus": 2, "link": "NV18", "nccl": "2.28.9"}
+    house.shelf.record = replace(house.shelf.record, provenance=ran)
+    return house
+
+
+def test_of_several_gpus_is_said_how_many_and_what_links_them(in_ranks):
+    (ran,) = in_ranks.render(RUN).find_all(class_="hb-provenance")
+    assert "ran on 2 × NVIDIA H100, NV18, NCCL 2.28.9, 1 November 2026" in ran.get_text()  # noqa: RUF001
+    value = in_ranks.render("`#!value first.times.time n=1 .2f`").find(class_="hb-value")
+    assert value["title"] == "first, 2 × NVIDIA H100, NV18, NCCL 2.28.9, 2026-11-01"  # noqa: RUF001
+
+
+def test_a_page_and_an_archive_say_how_to_start_several_processes(in_ranks):
+    page = BeautifulSoup(in_ranks.fences.about("first"), "html.parser")
+    by_hand = "torchrun --nproc-per-node 2 first/first.py"
+    assert [code.get_text() for code in page.find_all("code")] == ["make run SNIPPET=first", "first.zip", by_hand]
+    assert "starts one process a GPU, or two on the CPU" in page.get_text()
+    for name in ("first.ipynb", "LICENSE"):
+        (in_ranks.root / name).touch()
+    archive.write(in_ranks.root / "first.zip", "first", in_ranks.shelf)
+    assert by_hand in ZipFile(in_ranks.root / "first.zip").read("first/README.txt").decode()
 
 
 @pytest.mark.parametrize(

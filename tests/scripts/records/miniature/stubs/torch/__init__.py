@@ -17,3 +17,12 @@ class cuda:
     @staticmethod
     def get_device_name():
         return "A stand-in for a GPU"
+
+    @staticmethod
+    def device_count():
+        return int(os.environ.get("GPUS", "1")) if cuda.is_available() else 0
+
+    class nccl:
+        @staticmethod
+        def version():
+            return (2, 28, 9)
