@@ -36,6 +36,7 @@ class Alone(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float) -> Tensor:
         out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
+        out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.is_causal, ctx.scale = is_causal, scale
         return out
@@ -43,8 +44,9 @@ class Alone(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, dout: Tensor):
-        found = gradients(*ctx.saved_tensors, dout, is_causal=ctx.is_causal, scale=ctx.scale)
-        return *found, None, None
+        q, *_ = saved = ctx.saved_tensors
+        found = gradients(*saved, dout, is_causal=ctx.is_causal, scale=ctx.scale)
+        return *(x.to(q.dtype) for x in found), None, None
 
 
 class TokensForHeads(torch.autograd.Function):

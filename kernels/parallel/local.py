@@ -24,6 +24,7 @@ def attend(
     """Output [batch, heads, N_q, head_dim] and lse [batch, heads, N_q], FP32 (FP64 for FP64).
 
     k, v: [batch, heads or a divisor of it, N_k, head_dim]   scale: above 0
+    Kernels give the output in the dtype of q, the formulas as they have it inside.
     """
     if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
         from kernels.hopper.call import (
@@ -41,16 +42,17 @@ def attend(
         return flash_forward(q, k, v, None, is_causal, scale)
     scores, _, values = squared(q, k, v, is_causal, scale)
     lse = scores.logsumexp(-1)
-    return ((scores - finite(lse)).exp() @ values).to(q.dtype), lse
+    return (scores - finite(lse)).exp() @ values, lse
 
 
 def gradients(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, dout: Tensor,
     *, is_causal: bool, scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """What these queries and keys add to the gradients of q, k and v, in their dtype.
+    """What these queries and keys add to the gradients of q, k and v.
 
     out, lse, dout: of these queries, over all keys that they see anywhere
+    Kernels give it in the dtype of q, the formulas as they have it inside.
     """
     if flash_takes(q, k, v):
         return flash_backward(
@@ -61,10 +63,8 @@ def gradients(
     weights = (scores - finite(lse)).exp()
     delta = (dout * out).sum(-1, keepdim=True)
     dscores = weights * (dout @ values.mT - delta)
-    dq = dscores @ keys * scale
     dk = dscores.mT @ q.to(scores.dtype) * scale
-    dv = weights.mT @ dout
-    return dq.to(q.dtype), shared(dk, k).to(k.dtype), shared(dv, v).to(v.dtype)
+    return dscores @ keys * scale, shared(dk, k), shared(weights.mT @ dout, v)
 
 
 def squared(

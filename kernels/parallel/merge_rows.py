@@ -35,7 +35,7 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
 
 
 def launch(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, first: int) -> None:
-    """Starts the kernel on tensors that fit each other; in Triton's interpreter on a CPU, too."""
+    """Starts the kernel on tensors that fit; in Triton's interpreter on a CPU, too."""
     batch, heads, count, head_dim = part.shape
     grid = (triton.cdiv(count, ROWS), batch * heads)
     with torch.cuda.device_of(out):
