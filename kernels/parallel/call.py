@@ -13,6 +13,8 @@ they find in FP32.  They differ in what travels, when, and how much each GPU mus
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -26,7 +28,8 @@ from kernels.parallel.order import Order, check_order, chunks_of
 from kernels.parallel.ring import Ring
 
 SCHEMES = ("ring", "all_gather", "all_to_all")
-_agreed: set[tuple] = set()  # what all processes of a group were found to have called alike
+# What all processes of a group were found to have called alike.
+_agreed: WeakKeyDictionary[ProcessGroup, set[tuple]] = WeakKeyDictionary()
 
 
 def context_parallel_attention(
@@ -149,7 +152,8 @@ def check_call(
 def agree(group: ProcessGroup, q: Tensor, k: Tensor, *others) -> None:
     """Compares calls of all processes, the first time that this one calls so."""
     mine = (tuple(q.shape), tuple(k.shape), q.dtype, q.device.type, *others[1:])
-    if (group, mine) in _agreed:
+    agreed = _agreed.setdefault(group, set())
+    if mine in agreed:
         return
     of_all: list = [None] * group.size()
     dist.all_gather_object(of_all, mine, group)
@@ -160,4 +164,4 @@ def agree(group: ProcessGroup, q: Tensor, k: Tensor, *others) -> None:
                 f"process {dist.get_rank(group)} calls with {a}, process {rank} with {b}: all "
                 "must call alike, with as many tokens on each"
             )
-    _agreed.add((group, mine))
+    agreed.add(mine)

@@ -13,8 +13,10 @@ makes the stream wait for it (with gloo the host), and comes before the next off
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -76,7 +78,8 @@ class PeerMemory:
     TIMEOUT = 60_000  # ms, after which a GPU that waits for another gives up with an error
 
     def __init__(self, group: ProcessGroup):
-        self.group, self.rank, self.ranks = group, dist.get_rank(group), group.size()
+        self.rank, self.ranks = dist.get_rank(group), group.size()
+        self.group = weakref.ref(group)  # which must not outlive its destruction
         self.stream = torch.cuda.Stream()
         self.size, self.turns = 0, [0] * ROOMS
 
@@ -87,10 +90,10 @@ class PeerMemory:
         import torch.distributed._symmetric_memory as symmetric
 
         torch.cuda.synchronize()  # nobody may still read the old one
-        dist.barrier(self.group)
+        dist.barrier(self.group())
         self.size = -(-size // 512) * 512
         self.memory = symmetric.empty(2 * ROOMS, self.size, dtype=torch.uint8, device="cuda")
-        self.handle = symmetric.rendezvous(self.memory, self.group)
+        self.handle = symmetric.rendezvous(self.memory, self.group())
 
     def offer(self, a: Tensor, b: Tensor, *, room: int) -> Take:
         self.turns[room] = turn = 1 - self.turns[room]
@@ -118,23 +121,21 @@ class PeerMemory:
 
 
 Exchange = Messages | PeerMemory
-KINDS = {"messages": Messages, "peer memory": PeerMemory}
-_exchanges: dict[tuple[ProcessGroup, str], Exchange] = {}
+KINDS = ("messages", "peer memory")
+_peer_memory: WeakKeyDictionary[ProcessGroup, PeerMemory] = WeakKeyDictionary()
+_one_host: WeakKeyDictionary[ProcessGroup, bool] = WeakKeyDictionary()
 
 
 def exchange_of(group: ProcessGroup, kind: str | None = None) -> Exchange:
-    """The exchange of a group, made when it is first asked for, by all of its processes.
+    """The exchange of a group, the same for all of its processes.
 
     kind: "messages" or "peer memory"; None for the latter where all GPUs can read each other
     """
-    if kind is None:
-        kind = "peer memory" if one_host(group) else "messages"
-    if (group, kind) not in _exchanges:
-        _exchanges[group, kind] = KINDS[kind](group)
-    return _exchanges[group, kind]
-
-
-_one_host: dict[ProcessGroup, bool] = {}
+    if kind == "messages" or (kind is None and not one_host(group)):
+        return Messages(group)
+    if group not in _peer_memory:
+        _peer_memory[group] = PeerMemory(group)
+    return _peer_memory[group]
 
 
 def one_host(group: ProcessGroup) -> bool:

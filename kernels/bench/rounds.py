@@ -1,0 +1,89 @@
+"""Forms beside one another: in rounds, each in an order drawn anew, on one GPU or on many.
+
+A GPU's clock follows its load and its warmth, so that a form measured after another is not
+measured under the same conditions.  Two times are therefore compared within a round, and what
+is told is the median of those ratios with an interval that says how far to trust it.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+DRAWS = 1000  # of the rounds, with replacement: the bootstrap
+
+
+class Interval(NamedTuple):
+    """A median, and where it lies in 95 of 100 draws of as many rounds."""
+
+    median: float
+    low: float
+    high: float
+
+
+def rounds(
+    forms: dict[str, Callable[[], object]], *, count: int = 30, calls: int = 1, seed: int = 0
+) -> dict[str, list[float]]:
+    """Milliseconds of one call of each form, in each of ``count`` rounds, by CUDA events.
+
+    Each form is called twice before.  In a group of processes all must call alike: they begin
+    each form together, and what counts is the slowest of them.
+    calls: how many make one measurement, one after the other
+    """
+    together = dist.is_initialized() and dist.get_world_size() > 1
+    for form in forms.values():
+        form()
+        form()
+    torch.cuda.synchronize()
+    order, drawn = list(forms), random.Random(seed)
+    times = torch.empty(len(forms), count)
+    signal = torch.zeros(1, device="cuda")
+    for number in range(count):
+        drawn.shuffle(order)
+        for name in order:
+            if together:
+                dist.all_reduce(signal)  # no GPU begins before all have come so far
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(calls):
+                forms[name]()
+            end.record()
+            end.synchronize()
+            times[list(forms).index(name), number] = begin.elapsed_time(end) / calls
+    return dict(zip(forms, slowest(times).tolist(), strict=True))
+
+
+def slowest(times: Tensor) -> Tensor:
+    """Each number's largest value over all processes."""
+    if not (dist.is_initialized() and dist.get_world_size() > 1):
+        return times
+    on_gpu = times.cuda()
+    dist.all_reduce(on_gpu, dist.ReduceOp.MAX)
+    return on_gpu.cpu()
+
+
+def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
+    """``of`` by ``by``, round by round."""
+    ratios = [a / b for a, b in zip(of, by, strict=True)]
+    drawn = random.Random(seed)
+    medians = sorted(
+        statistics.median(drawn.choices(ratios, k=len(ratios))) for _ in range(DRAWS)
+    )
+    low, high = medians[int(0.025 * DRAWS)], medians[int(0.975 * DRAWS) - 1]
+    return Interval(statistics.median(ratios), low, high)
+
+
+def captured(function: Callable[[], object]) -> Callable[[], None]:
+    """``timing.replayed`` in a process whose other threads use the GPU, as those of NCCL do."""
+    function()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
+        function()
+    return graph.replay
