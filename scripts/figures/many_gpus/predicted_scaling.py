@@ -16,8 +16,8 @@ GPUS = [2**doubled for doubled in range(11)]
 PARTS = {
     2048: plot.Look("2048 tokens a GPU", "soft", "dot", "circle-open"),
     8192: plot.Look("8192", "accent", None, "circle"),
-    32768: plot.Look("32,768", "key", "dash", "square"),
-    131072: plot.Look("131,072", "query", "dashdot", "diamond"),
+    16384: plot.Look("16,384", "key", "dash", "square"),
+    32768: plot.Look("32,768", "query", "dashdot", "diamond"),
 }
 CHOICES = {
     "forward, 16 heads of keys": (False, 16),

@@ -39,6 +39,7 @@ def figure() -> go.Figure:
         fig,
         plot.Frame(height=300, top=60),
         plot.menu("Order", choices, "zigzag"),
+        legend=plot.LEGEND | {"traceorder": "normal"},
         barmode="stack",
         bargap=0.3,
         xaxis={"title": "squares of pairs that a GPU computes", "range": [0, GPUS], "tickvals": list(range(GPUS + 1))},
