@@ -7,8 +7,8 @@ sequence, which is what a ring avoids.
 A chunk of queries sees its own keys down to the diagonal, and all keys before them: two calls a
 chunk, merged.  In zigzag order the two chunks of a GPU see as much as those of any other.
 
-Source: A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section
-3.3.2, which gathers so because few key heads make K and V small.
+Source: Llama Team, "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section 3.3.2, which
+gathers so because few key heads make K and V small.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ that half is a whole rectangle without a diagonal:
     the other GPU has the lower number     all my queries see its first chunk
     it has the higher number               my second chunk sees both of its chunks
 
-Source: A. Grattafiori et al., "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section
-3.3.2, which cuts a sequence into twice as many chunks for the same reason.
+Source: Llama Team, "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section 3.3.2, which
+cuts a sequence into twice as many chunks for the same reason.
 """
 
 from __future__ import annotations

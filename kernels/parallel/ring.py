@@ -13,9 +13,10 @@ Backward goes round once more.  The gradients of a part of K and V are a sum ove
 queries met it: in each step a GPU sends what it has found for another straight home, where it
 is added in FP32.
 
-Source: H. Liu et al., "Ring Attention with Blockwise Transformers for Near-Infinite Context",
-2023, arXiv:2310.01889.  There a part is handed on from neighbour to neighbour; here each is
-taken from the GPU that owns it, which on a switch costs the same and needs no forwarding.
+Source: H. Liu, M. Zaharia and P. Abbeel, "Ring Attention with Blockwise Transformers for
+Near-Infinite Context", 2023, arXiv:2310.01889.  There a part is handed on from neighbour to
+neighbour; here each is taken from the GPU that owns it, which on a switch costs the same and
+needs no forwarding.
 """
 
 from __future__ import annotations
