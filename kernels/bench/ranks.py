@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -48,6 +49,8 @@ def start() -> Ranks:
         device = torch.device("cpu")
         if ranks > 1:
             torch.set_num_threads(1)
+    # Autograd's thread has no context yet when it first multiplies, and torch says so.
+    warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
     if not dist.is_initialized():
         nobody_else = {"store": dist.HashStore(), "rank": 0, "world_size": 1}
         dist.init_process_group(

@@ -32,14 +32,15 @@ def rounds(
 ) -> dict[str, list[float]]:
     """Milliseconds of one call of each form, in each of ``count`` rounds, by CUDA events.
 
-    Each form is called twice before.  In a group of processes all must call alike: they begin
-    each form together, and what counts is the slowest of them.
+    Each form is called twice before, or once for fewer than 10 rounds.  In a group of processes
+    all must call alike: they begin each form together, and what counts is the slowest of them.
     calls: how many make one measurement, one after the other
     """
     together = dist.is_initialized() and dist.get_world_size() > 1
     for form in forms.values():
         form()
-        form()
+        if count >= 10:
+            form()
     torch.cuda.synchronize()
     order, drawn = list(forms), random.Random(seed)
     times = torch.empty(len(forms), count)

@@ -8,6 +8,9 @@
 # a laptop has nothing to time.
 
 # %% tags=["overlap"]
+import os
+import warnings
+
 import torch
 import torch.distributed as dist
 from torch.autograd import DeviceType
@@ -85,6 +88,7 @@ WHAT = {
     "elementwise": "offer",
     "CatArray": "offer",
 }
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # some builds print a start-up line to stderr
 timeline = Table("timeline", how="", what="", begin="µs", end="µs")
 for how in ("messages", "peer memory") if on_gpus else ():
     q, k, v = torch.randn(3, 1, 16, 8192, 128, device=device, dtype=torch.bfloat16)
@@ -92,7 +96,10 @@ for how in ("messages", "peer memory") if on_gpus else ():
     for _ in range(3):
         context_parallel_attention(q, k, v, **options)
     signal = torch.zeros(1, device=device)
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+    with (
+        warnings.catch_warnings(action="ignore"),  # it warns that it drops earlier cycles
+        profile(activities=[ProfilerActivity.CUDA]) as profiler,
+    ):
         for _ in range(3):  # the last, for which the host has come ahead
             dist.all_reduce(signal)
             torch.cuda._sleep(2_000_000)
