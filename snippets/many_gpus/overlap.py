@@ -111,10 +111,9 @@ for how in ("messages", "peer memory") if on_gpus else ():
     events = events[waits[-1] + 1 :]
     first = events[0].time_range.start
     for event in events:
-        what = next(
-            (short for name, short in WHAT.items() if name in event.name), event.name[:40]
-        )
+        known = [short for name, short in WHAT.items() if name in event.name]
         span = (event.time_range.start - first, event.time_range.end - first)
-        timeline.add(how=how, what=what[0], begin=round(span[0], 1), end=round(span[1], 1))
+        cells = {"how": how, "what": known[0] if known else event.name[:40]}
+        timeline.add(**cells, begin=round(span[0], 1), end=round(span[1], 1))
 if rank == 0:
     timeline.show() if on_gpus else print("No GPUs here, so nothing to see.")

@@ -6,16 +6,17 @@
 # `make run SNIPPET=parallel_speed`.
 #
 # First whether they are right: the error of output and gradients against FP64, as many times
-# that of one GPU with the whole sequence.
+# that of one GPU with the whole sequence. `pytorch` is PyTorch's own context parallelism.
 
 # %% tags=["errors"]
+from contextlib import contextmanager
 from functools import partial
 
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor.experimental import context_parallel
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.peers import SDPA
 from kernels.bench.ranks import start
 from kernels.bench.rounds import captured, ratio, rounds
 from kernels.bench.table import Table
@@ -40,6 +41,30 @@ on_many = {
 }
 
 
+mesh = dist.init_device_mesh(device.type, (gpus,))
+
+
+def pytorch(q, k, v):
+    """PyTorch's context parallelism over cuDNN's kernels, inside of ``surroundings``."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+@contextmanager
+def surroundings(attention):
+    """What PyTorch's form wants about it, forward and backward; its parts are dealt out."""
+    if attention is not pytorch:
+        yield
+        return
+    buffers = [torch.zeros(1, 1, 2 * gpus, 1, device=device)]  # something to deal out
+    parallel = context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2])
+    with parallel, sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        yield
+
+
+if on_gpus:
+    on_many["pytorch"] = pytorch
+
+
 def on_one(q, k, v):
     """The whole sequence on one GPU, by the same kernels."""
     return Alone.apply(q, k, v, True, scale)
@@ -48,15 +73,15 @@ def on_one(q, k, v):
 def passes(attention, q, k, v, dout):
     """Output and gradients."""
     inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    out = attention(*inputs)
-    return [out.detach(), *torch.autograd.grad(out, inputs, dout)]
+    with surroundings(attention):
+        out = attention(*inputs)
+        return [out.detach(), *torch.autograd.grad(out, inputs, dout)]
 
 
 torch.manual_seed(0)
 tokens = 1024 if on_gpus else 64
-q, dout = torch.randn(2, 1, 8, gpus * tokens, head_dim).bfloat16().to(device)
-k, v = torch.randn(2, 1, 4, gpus * tokens, head_dim).bfloat16().to(device)
-exact = partial(oracle, is_causal=True, enable_gqa=True)
+q, k, v, dout = torch.randn(4, 1, 8, gpus * tokens, head_dim).bfloat16().to(device)
+exact = partial(oracle, is_causal=True)
 truth = passes(exact, *(x.double() for x in (q, k, v, dout)))
 mine = partial(shard, rank=rank, ranks=gpus)
 
@@ -83,31 +108,23 @@ if rank == 0:
 # Then the times, in 30 rounds, all forms in each, in an order drawn anew; the slowest GPU
 # counts. Ideal is the time of one GPU with the whole sequence, by as many as there are,
 # measured in the same rounds; percent is ideal by the form's own time, with a 95 % interval.
-# `pytorch` is its own context parallelism over cuDNN's kernels, which for the backward pass are
-# faster than ours: beside our ideal it may come out above 100 %. It takes as many heads in K
-# and V as in Q alone. Forward, heads of 128.
+# `pytorch` uses cuDNN's kernels, whose backward pass is faster than ours: beside our ideal it
+# may come out above 100 %. It takes only as many heads in K and V as in Q. Forward, heads of
+# 128.
 
 # %% tags=["forward"]
 COLUMNS = dict.fromkeys(["gpus", "tokens", "heads", "kv_heads", "form"], "")
 COLUMNS |= {"median": "ms", "ideal": "ms", "percent": "%", "low": "%", "high": "%"}
-
-mesh = dist.init_device_mesh(device.type, (gpus,))
-
-
-def pytorch(q, k, v):
-    """PyTorch's context parallelism, on parts that are dealt out already."""
-    buffers = [torch.zeros(1, 1, 2 * gpus, 1, device=device)]  # it wants something to deal out
-    with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2]):
-        return SDPA["sdpa_cudnn"](q, k, v, is_causal=True)
 
 
 def calls_of(forms, q, k, v, dout, backward):
     """What to time: each form on these tensors."""
 
     def call(attention):
-        out = attention(q, k, v)
-        if backward:
-            torch.autograd.grad(out, (q, k, v), dout)
+        with surroundings(attention):
+            out = attention(q, k, v)
+            if backward:
+                torch.autograd.grad(out, (q, k, v), dout)
 
     for x in (q, k, v):
         x.requires_grad_(backward)
@@ -120,8 +137,8 @@ def measured(table, tokens, heads, kv_heads, backward, count=30, only=None):
     q, dout = torch.randn(2, 1, heads, tokens, head_dim, device=device, dtype=torch.bfloat16)
     k, v = torch.randn(2, 1, kv_heads, tokens, head_dim, device=device, dtype=torch.bfloat16)
     of_many = {only: on_many[only]} if only else dict(on_many)
-    if heads == kv_heads and not only:
-        of_many["pytorch"] = pytorch
+    if heads != kv_heads:
+        del of_many["pytorch"]
     calls = calls_of(of_many, q, k, v, dout, backward)
     if tokens <= 8192:  # so short that the host counts
         calls["ring, peer memory, as a graph"] = captured(calls["ring, peer memory"])
@@ -182,9 +199,9 @@ if rank == 0:
 # %% tags=["memory"]
 GIB = 2**30
 memory = Table("memory", gpus="", tokens="", form="", peak="GiB")
-for form in [*on_many, "pytorch"] if on_gpus else []:
+for form in on_many if on_gpus else []:
     q, k, v, dout = torch.randn(4, 1, 16, 65536, head_dim, device=device, dtype=torch.bfloat16)
-    call = calls_of({form: on_many.get(form, pytorch)}, q, k, v, dout, backward=True)[form]
+    call = calls_of({form: on_many[form]}, q, k, v, dout, backward=True)[form]
     call()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()

@@ -14,6 +14,7 @@ from kernels.reference import oracle
 from tests.kernels.parallel import cases
 from tests.kernels.parallel.harness import COUNTS, GPUS, LARGEST, Processes
 
+pytestmark = pytest.mark.xdist_group("processes")  # one process of the tests' has them all
 FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
 RING = {"scheme": "ring", "exchange": "messages"}
 SCHEMES = {
