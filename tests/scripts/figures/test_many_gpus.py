@@ -31,52 +31,55 @@ def test_the_curves_are_the_model():
     assert round(points(by_tokens[8192])[1024]) == 32 and round(points(by_tokens[32768])[1024]) == 100
 
 
-def table(rows):
+def tables(**rows):
     """``records.table`` of made-up rows, until there are recorded ones."""
-
-    def found(snippet, name):
-        return rows
-
-    return found
+    return lambda _, name: rows[name]
 
 
 def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
-    row = {"gpus": 2, "heads": 16, "kv_heads": 16, "backward": "no", "ms": 1.0, "low": 88.0, "high": 92.0}
+    row = {"gpus": 2, "heads": 16, "kv_heads": 16, "median": 1.0, "percent": 90.0, "low": 88.0, "high": 92.0}
     rows = [
-        row | {"tokens": tokens, "form": form, "percent": 90.0, "ideal_ms": 0.859 * (tokens / 8192) ** 2}
+        row | {"tokens": tokens, "form": form, "ideal": 0.859 * (tokens / 8192) ** 2}
         for tokens in (1024, 8192)
         for form in percent_of_ideal.FORMS
     ]
-    monkeypatch.setattr(records, "table", table(rows))
+    monkeypatch.setattr(records, "table", tables(forward=rows, both=rows))
     *measured, line = visible(percent_of_ideal.figure())
     assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
     assert all(points(trace) == {1024: 90.0, 8192: 90.0} for trace in measured)
     assert all(list(trace.error_y.array) == [2.0, 2.0] for trace in measured)
     fetch = 1e3 * 2 * 16 * 1024 * 128 * 2 / 360e9
-    assert points(line) == {1024: pytest.approx(100 * 0.859 / 64 / (fetch + 0.859 / 128), rel=1e-2), 8192: 100}
+    short = 100 * 0.859 / 64 / (fetch + 0.859 / 128)
+    assert points(line) == {1024: pytest.approx(short, rel=1e-2), 8192: pytest.approx(100)}
+
+
+def test_with_backward_the_model_has_the_last_gradients_on_top():
+    row = {"gpus": 2, "heads": 16, "kv_heads": 16, "tokens": 8192, "ideal": 3.5 * 0.859}
+    fetch = 1e3 * 0.75 * 2 * 16 * 8192 * 128 * 2 / 360e9
+    assert percent_of_ideal.model(row, (False, True)) == pytest.approx(100 * 3.5 * 0.859 / (3.5 * 0.859 + fetch), 1e-3)
 
 
 def test_a_kernel_is_drawn_with_what_it_takes_beside_each_exchange(monkeypatch):
     rows = [
         {"tokens": tokens, "how": how, "cost": cost, "low": cost - 1, "high": cost + 1}
-        for how, cost in (("messages", 30.0), ("messages, few SMs", 10.0), ("peer memory", 1.0))
+        for how, cost in zip(exchange_cost.WAYS, (30.0, 10.0, 1.0), strict=True)
         for tokens in (4096, 2048)
     ]
-    monkeypatch.setattr(records, "table", table(rows))
+    monkeypatch.setattr(records, "table", tables(overlap=rows))
     found = {trace.name: points(trace) for trace in exchange_cost.figure().data}
     assert found["messages"] == {2048: 30.0, 4096: 30.0} and found["peer memory"] == {2048: 1.0, 4096: 1.0}
 
 
 def test_a_bar_of_the_step_begins_and_ends_as_recorded(monkeypatch):
     rows = [
-        {"gpu": gpu, "stream": stream, "what": stream, "begin_us": begin, "end_us": end, "how": how}
-        for how in ("messages", "peer memory")
-        for gpu in (0, 1)
-        for stream, begin, end in (("compute", 100.0, 900.0), ("copy", 110.0, 300.0))
+        {"how": how, "what": what, "begin": begin, "end": end}
+        for how, travels in (("messages", "send and receive"), ("peer memory", "fetch"))
+        for what, begin, end in (("barrier", 0.0, 20.0), ("attention", 30.0, 900.0), (travels, 40.0, 230.0))
     ]
-    monkeypatch.setattr(records, "table", table(rows))
+    monkeypatch.setattr(records, "table", tables(timeline=rows))
     figure = one_step.figure()
     for how in ("messages", "peer memory"):
         choose(figure, "Copied by", how)
         bars = {trace.name: (trace.base, trace.x) for trace in visible(figure)}
-        assert bars == {"compute": ((0.0,), (800.0,)), "copy": ((10.0,), (190.0,))}
+        wanted = {"attention": ((30.0,), (870.0,)), "small kernels": ((0.0,), (20.0,)), "travels": ((40.0,), (190.0,))}
+        assert bars == wanted
