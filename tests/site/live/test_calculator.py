@@ -156,7 +156,7 @@ def test_the_reader_makes_it_fit(open_piece):
     assert "does not fit" in told.inner_text()
     piece.get_by_role("slider", name="GPUs").press("ArrowRight")
     assert "2 H100s: 160 GB" in piece.inner_text() and "does not fit" not in told.inner_text()
-    assert "Each of 2 GPUs holds" in piece.inner_text() and "the fetching is hidden" in piece.inner_text()
+    assert "each of 2 GPUs holds" in piece.inner_text() and "the fetching is hidden" in piece.inner_text()
     piece.get_by_role("combobox", name="Model").select_option("your own")
     own = piece.get_by_label("Layers, heads")
     assert own.input_value() == "32 32 8 128 8"
