@@ -1,7 +1,7 @@
 // A model, a context, a batch and a GPU: what must be held, and how long a prefill and a decode step take at the least.
 import { html, svg } from "lit-html";
-import { BITS, MODELS, decode, leastTime, limits, memory, prefill, tokenBytes } from "./calculator.model.js";
-import { CHIPS } from "./cost.model.js";
+import { BITS, MODELS, decode, leastTime, limits, memory, prefill, ring, tokenBytes } from "./calculator.model.js";
+import { CHIPS, chip } from "./cost.model.js";
 import { Refused } from "./frame.js";
 import { among, menu, numbers, slider, table, textField, whole } from "./parts.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
@@ -86,6 +86,8 @@ function formulas(state) {
   const token = tokenBytes(model, state.format);
   const [first, , next] = worked(state).work;
   const many = batch > 1 ? ` · ${batch}` : "";
+  const { gpu, gpus } = state;
+  const shared = ring(model, context, batch, gpu, gpus);
   return html`<ul>
     <li>A token in the cache: 2 · ${layers} layers · ${kvHeads} heads · ${dim} · ${BITS[state.format]} bits = <b>${binary(token)}</b></li>
     <li>Cache: ${binary(token)} · ${n} tokens${many} = <b>${binary(held.cache)}</b> = ${metric(held.cache, "B")}</li>
@@ -93,6 +95,7 @@ function formulas(state) {
     <li>Its Q, K, V and outputs: 2 · ${layers} layers · (${heads} + ${kvHeads}) heads · ${n} · ${dim} · 2 bytes${many} = <b>${metric(first.bytes, "B")}</b></li>
     <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
     <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
+    ${gpus > 1 ? html`<li>If they split each text, each of ${gpus} GPUs holds ${binary(held.cache / gpus)} of the cache, and in a ring sends ${gpus - 1} · 2 · ${layers} layers · ${kvHeads} heads · ${n} / ${gpus} tokens · ${dim} · 2 bytes${many} = <b>${metric(shared.sent, "B")}</b>. A step computes for ${time(shared.computing)} and fetches for ${time(shared.fetching)}, at NVLink's ${metric(chip(gpu).link, "B")}/s: the fetching is <b>${shared.hidden ? "hidden" : "not hidden"}</b></li>` : ""}
     <li>In a prefill one layer's attention holds, beside Q, K and V, <b>${binary(held.fused)}</b>; with scores and shares written down, ${binary(held.unfused)}</li>
   </ul>`;
 }

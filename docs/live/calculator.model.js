@@ -51,6 +51,15 @@ export function limits({ flops, bytes }, name, chips) {
 /** The least time of several parts: one may compute while another reads, but neither kind of work shrinks. @param {Work[]} parts */
 export const leastTime = (parts) => Math.max(parts.reduce((sum, each) => sum + each.arithmetic, 0), parts.reduce((sum, each) => sum + each.memory, 0));
 
+/** What a ring of GPUs sends in a causal prefill: bytes of K and V, all layers, and whether a step's computing hides a step's fetching. @param {Model} model @param {number} context @param {number} batch @param {string} name @param {number} chips */
+export function ring({ layers, heads, kvHeads, dim }, context, batch, name, chips) {
+  const { peak, link } = chip(name);
+  const part = { n: context / chips, dim, bytes: BYTES, batch };
+  const bytes = 2 * layers * rowBytes({ ...part, heads: kvHeads });
+  const [fetching, computing] = [bytes / link, (layers * attentionFlops({ ...part, heads }, true)) / peak];
+  return { sent: (chips - 1) * bytes, fetching, computing, hidden: fetching <= computing };
+}
+
 /** What has to be held, and what would fit. @param {Model} model @param {number} context @param {number} batch @param {string} format @param {string} name @param {number} chips */
 export function memory(model, context, batch, format, name, chips) {
   const [all, weights, token] = [chip(name).memory * chips, weightBytes(model), tokenBytes(model, format)];

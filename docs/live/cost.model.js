@@ -1,14 +1,14 @@
 // What attention costs before anything runs, as kernels.bench.cost counts it, and the chips of kernels.bench.hardware.
 
 /** @typedef {{n: number, dim: number, bytes: number, heads?: number, batch?: number}} Shape bytes: of one number */
-/** @typedef {{memory: number, bandwidth: number, peak: number}} Chip B, B/s, and FLOP/s of the tensor cores in 16 bits */
+/** @typedef {{memory: number, bandwidth: number, peak: number, link: number}} Chip B, B/s, FLOP/s of the tensor cores in 16 bits, and B/s of NVLink each way */
 
 /** @type {Record<string, Chip>} */
 export const CHIPS = {
-  H100: { memory: 80e9, bandwidth: 3.35e12, peak: 132 * 4096 * 1.83e9 },
-  H200: { memory: 141e9, bandwidth: 4.8e12, peak: 989e12 },
-  A100: { memory: 80e9, bandwidth: 2.039e12, peak: 312e12 },
-  V100: { memory: 32e9, bandwidth: 900e9, peak: 125e12 },
+  H100: { memory: 80e9, bandwidth: 3.35e12, peak: 132 * 4096 * 1.83e9, link: 450e9 },
+  H200: { memory: 141e9, bandwidth: 4.8e12, peak: 989e12, link: 450e9 },
+  A100: { memory: 80e9, bandwidth: 2.039e12, peak: 312e12, link: 300e9 },
+  V100: { memory: 32e9, bandwidth: 900e9, peak: 125e12, link: 150e9 },
 };
 
 /** Of one number. @type {Record<string, number>} */

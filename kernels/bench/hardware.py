@@ -115,3 +115,11 @@ V100 = {
         900e9, "B/s", f"NVIDIA's figure for V100, {_QUOTED}", "secondary"
     ),
 }
+
+
+NVLINK = {  # to and from the other GPUs of its host, each way
+    chip: Constant(
+        total / 2, "B/s", f"half of NVIDIA's figure for both ways, {_QUOTED}", "secondary"
+    )
+    for chip, total in {"H100": 900e9, "H200": 900e9, "A100": 600e9, "V100": 300e9}.items()
+}

@@ -7,12 +7,12 @@ from scripts.figures import plot
 
 ALT = (
     "Percent by which a kernel takes longer while an exchange runs beside it, against the tokens of a GPU on a "
-    "logarithmic axis, with the interval of the repetitions: a curve for messages, one for messages with few SMs and "
-    "one for copies of peer memory. The last lies close to nought, the others above it."
+    "logarithmic axis, with the interval of the repetitions: a curve for messages, one for messages with few thread "
+    "blocks and one for copies of peer memory. The last lies close to nought, the others above it."
 )
 WAYS = {
     "messages": plot.Look("messages", "query", None, "circle-open"),
-    "messages, few SMs": plot.Look("messages, few SMs", "key", "dash", "square-open"),
+    "messages, 4 thread blocks": plot.Look("messages, 4 thread blocks", "key", "dash", "square-open"),
     "peer memory": plot.Look("peer memory", "accent", None, "circle"),
 }
 

@@ -4,7 +4,7 @@ import pytest
 
 from kernels.bench import hardware
 
-REGISTRY = [(chip, what) for chip in ("H100", "H200", "A100", "V100") for what in getattr(hardware, chip)]
+REGISTRY = [(chip, what) for chip in ("H100", "H200", "A100", "V100", "NVLINK") for what in getattr(hardware, chip)]
 
 
 @pytest.mark.parametrize("chip, what", REGISTRY)

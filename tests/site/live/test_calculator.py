@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from kernels.bench import cost
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, NVLINK
+from kernels.bench.parallel_cost import Part, hidden_from, sent_bytes
 from kernels.serving.cache import KVCache
 from scripts.site.live import PieceError
 
@@ -88,6 +89,25 @@ def test_the_two_limits_are_the_roof(pieces):
     assert wrong == 0
 
 
+def test_what_a_ring_sends_and_hides_is_what_the_library_counts(pieces):
+    """A model that forgot that heads share keys, or that a causal text has half the pairs, would not agree."""
+    peak, link = H100["bf16 peak"].value, NVLINK["H100"].value
+    drawn = random.Random(0)
+    rows = []
+    for model, _, batch, _ in models():
+        tokens, gpus = drawn.randint(1, 2**13), 2 ** drawn.randint(0, 4)  # of one GPU, and how many
+        rows.append([model, tokens * gpus, batch, "H100", gpus])
+    hidden = 0
+    for (model, n, batch, _, gpus), found in zip(rows, pieces.calls(MODEL, "ring", rows), strict=True):
+        part = Part(n // gpus, model["heads"], model["kvHeads"], model["dim"])
+        assert found["sent"] == pytest.approx(model["layers"] * batch * sent_bytes("ring", gpus, part), rel=1e-12)
+        least = hidden_from(part, peak, link, causal=True)
+        assert found["hidden"] == (part.tokens >= least) or part.tokens == pytest.approx(least, rel=1e-9)
+        assert found["computing"] / found["fetching"] == pytest.approx(part.tokens / least, rel=1e-9)
+        hidden += found["hidden"]
+    assert 1000 < hidden < 9000
+
+
 def test_a_step_takes_no_less_than_either_kind_of_work(pieces):
     """One part may compute while another reads; adding up each part's longer time would call too much the least."""
     parts = [{"arithmetic": 3.0, "memory": 1.0}, {"arithmetic": 1.0, "memory": 2.5}]
@@ -136,6 +156,7 @@ def test_the_reader_makes_it_fit(open_piece):
     assert "does not fit" in told.inner_text()
     piece.get_by_role("slider", name="GPUs").press("ArrowRight")
     assert "2 H100s: 160 GB" in piece.inner_text() and "does not fit" not in told.inner_text()
+    assert "each of 2 GPUs holds" in piece.inner_text() and "the fetching is hidden" in piece.inner_text()
     piece.get_by_role("combobox", name="Model").select_option("your own")
     own = piece.get_by_label("Layers, heads")
     assert own.input_value() == "32 32 8 128 8"

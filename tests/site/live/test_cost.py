@@ -71,7 +71,8 @@ def test_every_number_of_a_chip_is_the_registrys(pieces, name):
     registry = getattr(hardware, name)
     (found,) = pieces.calls(MODEL, "chip", [[name]])
     wanted = {"memory": "hbm", "bandwidth": "hbm bandwidth", "peak": PEAK[name]}
-    assert found == {key: registry[what].value for key, what in wanted.items()}
+    numbers = {key: registry[what].value for key, what in wanted.items()}
+    assert found == numbers | {"link": hardware.NVLINK[name].value}
 
 
 @pytest.mark.parametrize(

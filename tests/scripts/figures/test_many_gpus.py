@@ -1,0 +1,85 @@
+"""The figures of *Many GPUs* draw counted pairs, the model, and what the tables hold."""
+
+import pytest
+
+from kernels.bench.parallel_cost import Link, Part, ideal, predicted
+from scripts import records
+from scripts.figures.many_gpus import exchange_cost, one_step, percent_of_ideal, predicted_scaling, who_sees_whom
+from tests.scripts.figures.controls import choose, points, visible
+
+
+def test_in_zigzag_order_all_bars_are_two_squares_and_contiguous_the_last_is_the_longest():
+    figure = who_sees_whom.figure()
+    assert [sum(bar) for bar in zip(*(trace.x for trace in figure.data), strict=True)] == pytest.approx([2] * 4)
+    assert all(x == pytest.approx(0.5) for trace in figure.data for x in trace.x)
+    choose(figure, "Order", "contiguous")
+    assert [sum(bar) for bar in zip(*(trace.x for trace in figure.data), strict=True)] == pytest.approx(
+        [0.5, 1.5, 2.5, 3.5]
+    )
+
+
+def test_the_curves_are_the_model():
+    figure = predicted_scaling.figure()
+    choose(figure, "Pass and heads", "forward, 16 heads of keys")
+    by_tokens = dict(zip(predicted_scaling.PARTS, figure.data, strict=True))
+    how = {"speed": 640e12, "causal": True}
+    for tokens, trace in by_tokens.items():
+        part = Part(tokens, 16, 16, 128)
+        for gpus, y in points(trace).items():
+            time = predicted(gpus, part, link=Link(360e9), a_host=8, beyond=Link(50e9), **how)
+            assert y == pytest.approx(100 * ideal(gpus, part, **how) / time)
+    assert round(points(by_tokens[8192])[1024]) == 32 and round(points(by_tokens[32768])[1024]) == 100
+
+
+def tables(**rows):
+    """``records.table`` of made-up rows, until there are recorded ones."""
+    return lambda _, name: rows[name]
+
+
+def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
+    row = {"gpus": 2, "heads": 16, "kv_heads": 16, "median": 1.0, "percent": 90.0, "low": 88.0, "high": 92.0}
+    rows = [
+        row | {"tokens": tokens, "form": form, "ideal": 0.859 * (tokens / 8192) ** 2}
+        for tokens in (1024, 8192)
+        for form in percent_of_ideal.FORMS
+    ]
+    monkeypatch.setattr(records, "table", tables(forward=rows, both=rows))
+    *measured, line = visible(percent_of_ideal.figure())
+    assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
+    assert all(points(trace) == {1024: 90.0, 8192: 90.0} for trace in measured)
+    assert all(list(trace.error_y.array) == [2.0, 2.0] for trace in measured)
+    fetch = 1e3 * 2 * 16 * 1024 * 128 * 2 / 360e9
+    short = 100 * 0.859 / 64 / (fetch + 0.859 / 128)
+    assert points(line) == {1024: pytest.approx(short, rel=1e-2), 8192: pytest.approx(100)}
+
+
+def test_with_backward_the_model_has_the_last_gradients_on_top():
+    row = {"gpus": 2, "heads": 16, "kv_heads": 16, "tokens": 8192, "ideal": 3.5 * 0.859}
+    fetch = 1e3 * 0.75 * 2 * 16 * 8192 * 128 * 2 / 360e9
+    assert percent_of_ideal.model(row, (False, True)) == pytest.approx(100 * 3.5 * 0.859 / (3.5 * 0.859 + fetch), 1e-3)
+
+
+def test_a_kernel_is_drawn_with_what_it_takes_beside_each_exchange(monkeypatch):
+    rows = [
+        {"tokens": tokens, "how": how, "cost": cost, "low": cost - 1, "high": cost + 1}
+        for how, cost in zip(exchange_cost.WAYS, (30.0, 10.0, 1.0), strict=True)
+        for tokens in (4096, 2048)
+    ]
+    monkeypatch.setattr(records, "table", tables(overlap=rows))
+    found = {trace.name: points(trace) for trace in exchange_cost.figure().data}
+    assert found["messages"] == {2048: 30.0, 4096: 30.0} and found["peer memory"] == {2048: 1.0, 4096: 1.0}
+
+
+def test_a_bar_of_the_step_begins_and_ends_as_recorded(monkeypatch):
+    rows = [
+        {"how": how, "what": what, "begin": begin, "end": end}
+        for how, travels in (("messages", "send and receive"), ("peer memory", "fetch"))
+        for what, begin, end in (("barrier", 0.0, 20.0), ("attention", 30.0, 900.0), (travels, 40.0, 230.0))
+    ]
+    monkeypatch.setattr(records, "table", tables(timeline=rows))
+    figure = one_step.figure()
+    for how in ("messages", "peer memory"):
+        choose(figure, "Copied by", how)
+        bars = {trace.name: (trace.base, trace.x) for trace in visible(figure)}
+        wanted = {"attention": ((30.0,), (870.0,)), "small kernels": ((0.0,), (20.0,)), "travels": ((40.0,), (190.0,))}
+        assert bars == wanted
