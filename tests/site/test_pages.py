@@ -11,13 +11,13 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts import records
 from scripts.records import ROOT
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
-from tests.site.conftest import awaits
+from tests.site.conftest import Copy, awaits
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
@@ -327,13 +327,39 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
-@pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
-def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_end(copy):
+@pytest.fixture(scope="module")
+def preview(tmp_path_factory):
+    """The site with a record that is missing, one that is stale, and the address of a repository."""
+    copy = Copy(tmp_path_factory.mktemp("preview") / "copy")
     (copy.root / "snippets/three_matmuls/scaling.record.ipynb").unlink(missing_ok=True)  # it may be missing as it is
     (copy.root / "tests/kernels/gpu.record.json").unlink(missing_ok=True)
     copy.edit("kernels/reference.py", lambda text: text.replace("return shares @ v", "return shares @ v * 1"))
-    built = copy.build(PREVIEW="1")
-    assert built.returncode == 0, built.stderr
+    copy.built = copy.build(PREVIEW="1", REPO_URL="https://github.com/a/b.git")
+    assert copy.built.returncode == 0, copy.built.stderr
+    return copy
+
+
+@pytest.mark.timeout(600)
+def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(preview):
+    built = preview.root / "site"
+    for file in (built / "404.html", *built.rglob("index.html")):
+        text = file.read_text()
+        html = BeautifulSoup(text, "html.parser", parse_only=SoupStrainer("a"))
+        links = html.select("a.md-source")
+        assert {link["href"] for link in links} == {"https://github.com/a/b"}
+        assert not re.search(r"data-md-component=\W?source\b", text), "Material would ask the host for its stars"
+        assert all(link.get_text(strip=True) == "a/b" for link in links)
+        if file.name == "404.html":
+            continue
+        (edit,) = html.select("a[rel=edit]")
+        path = urlsplit(edit["href"]).path.removeprefix("/a/b/edit/main/")
+        assert (ROOT / path).is_file(), path
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
+def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_end(preview):
+    copy, built = preview, preview.built
     end = built.stderr.rpartition("written in")[2]  # what is said once all pages are made
     assert "snippet scaling has not been run" in end and "make record" in end and "three_matmuls is stale" in end
     tested = BeautifulSoup((copy.root / "site/tested/index.html").read_text(), "html.parser")

@@ -1,13 +1,14 @@
 """A link to the repository and to each page's file in it, where its address is known; nothing where it is not."""
 
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.records import ROOT
 from scripts.site.pages import repository
+
+LINKS = SoupStrainer(["a", "link"])
 
 
 @pytest.mark.parametrize(
@@ -33,26 +34,9 @@ def test_a_snippets_page_is_edited_in_its_script():
     assert repository.edited(script, ROOT, "https://example.org/b") is None
 
 
+# With it: tests/site/test_pages.py.
 def test_without_the_address_a_page_has_no_such_link(site, pages):
     for page in pages:
-        html = BeautifulSoup((site / page / "index.html").read_text(), "html.parser")
+        html = BeautifulSoup((site / page / "index.html").read_text(), "html.parser", parse_only=LINKS)
         assert not html.select(".md-source, [rel=edit]"), page
-
-
-@pytest.mark.timeout(600)
-def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(copy):
-    built = copy.build(PREVIEW="1", REPO_URL="https://github.com/a/b.git")
-    assert built.returncode == 0, built.stderr
-    site = copy.root / "site"
-    files = [site / "404.html", *site.rglob("index.html")]
-    for file in files:
-        html = BeautifulSoup(file.read_text(), "html.parser")
-        links = html.select("a.md-source")
-        assert {link["href"] for link in links} == {"https://github.com/a/b"}
-        assert not html.select("[data-md-component=source]"), "Material would ask the host for its stars"
-        assert all(link.get_text(strip=True) == "a/b" for link in links)
-        if file.name == "404.html":
-            continue
-        (edit,) = html.select("a[rel=edit]")
-        path = urlsplit(edit["href"]).path.removeprefix("/a/b/edit/main/")
-        assert (ROOT / path).is_file(), path
+        assert html.select("a[href]"), page

@@ -4,6 +4,7 @@ It answers each with the exit status; what the snippet printed lies in the files
 that it was called with. Triton is not imported before, because a snippet says whether it interprets, and it asks once.
 """
 
+import gc
 import os
 import runpy
 import sys
@@ -19,6 +20,7 @@ def redirect(descriptor: int, name: str) -> None:
 
 folder = sys.argv[1]
 assert "triton" not in sys.modules
+gc.freeze()  # what torch holds is not looked through again at the end of each fork: half a second each
 while path := sys.stdin.readline().rstrip("\n"):
     if (child := os.fork()) == 0:
         redirect(1, "stdout")
