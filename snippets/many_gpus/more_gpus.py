@@ -86,8 +86,8 @@ columns |= {"median": "ms", "ideal": "ms"} | dict.fromkeys(["percent", "low", "h
 measured = Table("measured", **columns, predicted="ms", off="%")
 for tokens, backward, names, count in (
     (65536, False, [*FORMS], 30),
-    (65536, True, [*FORMS], 10),
-    (262144, False, [RING], 3),
+    (65536, True, [*FORMS], 6),
+    (262144, False, [RING], 2),
     (262144, True, [RING], 2),
 ):
     if not on_gpus:

@@ -17,9 +17,11 @@ from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.call import flash_attention
+from kernels.flash.partial import merge
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
 from kernels.hopper.call import hopper_attention
+from kernels.parallel.merge_rows import launch as merge_in_place
 from kernels.reference import oracle
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
@@ -134,6 +136,19 @@ def test_blocks(columns, scheme, memory, device):
     assert quantized.codes.cpu().equal(expected.codes)
     assert scheme.block is None or quantized.scales.cpu().equal(expected.scales)
     assert values.cpu().equal(dequantize(expected))
+
+
+@MEMORY
+def test_merging_in_place(memory, device):
+    parts = torch.randn(2, 1, 3, 21, 24)
+    lses = torch.randn(2, 1, 3, 21)
+    out, lse = parts[0].to(device), lses[0].to(device)
+    with memory():
+        merge_in_place(out, lse, parts[1, :, :, 4:].to(device), lses[1, :, :, 4:].to(device), first=4)
+    merged = merge(parts[0, :, :, 4:], lses[0, :, :, 4:], parts[1, :, :, 4:], lses[1, :, :, 4:])
+    close(out[:, :, 4:].cpu(), merged[0])
+    close(lse[:, :, 4:].cpu(), merged[1])
+    assert out[:, :, :4].cpu().equal(parts[0, :, :, :4])
 
 
 @MEMORY

@@ -48,12 +48,19 @@ class Processes:
         count = count or self.count
         for pipe in self.pipes:
             pipe.send((function, arguments, count))
-        return [pipe.recv() for pipe in self.pipes][:count]
+        return [_answer(pipe) for pipe in self.pipes][:count]
 
     def end(self) -> None:
         for process in self.processes:
             process.terminate()
             process.join()
+
+
+def _answer(pipe) -> tuple[object, str | None]:
+    try:
+        return pipe.recv()
+    except (EOFError, ConnectionResetError):
+        return None, "the process has ended"  # as NCCL ends one that has waited for too long
 
 
 def _serve(pipe, rank: int, count: int, port: int, patience: float) -> None:
