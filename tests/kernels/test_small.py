@@ -142,7 +142,7 @@ def test_blocks(columns, scheme, memory, device):
 def test_merging_in_place(memory, device):
     parts = torch.randn(2, 1, 3, 21, 24)
     lses = torch.randn(2, 1, 3, 21)
-    out, lse = parts[0].to(device), lses[0].to(device)
+    out, lse = parts[0].clone().to(device), lses[0].clone().to(device)
     with memory():
         merge_in_place(out, lse, parts[1, :, :, 4:].to(device), lses[1, :, :, 4:].to(device), first=4)
     merged = merge(parts[0, :, :, 4:], lses[0, :, :, 4:], parts[1, :, :, 4:], lses[1, :, :, 4:])

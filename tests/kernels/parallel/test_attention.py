@@ -87,6 +87,25 @@ def test_it_is_attention(processes, scheme, ranks, order, is_causal, dtype):
     assert max(used.values()) <= 1.5, used
 
 
+@each_scheme
+def test_two_give_what_is_true(processes, scheme):
+    whole = inputs(2, 12, FP32)
+    parts = processes.run(cases.attention, *whole, "zigzag", SCHEMES[scheme] | {"is_causal": True}, count=2)
+    truths = passes(partial(oracle, is_causal=True, enable_gqa=True), *(x.double() for x in whole))
+    assert max(errors(whole_of(parts, "zigzag"), truths)) < 1e-5
+
+
+def test_scores_of_minus_infinity_are_zeros(processes):
+    """What no key is worth anything to gets 0, whichever GPU the keys are on, and so does its gradient."""
+    q, k, v, dout = inputs(LARGEST, 8, FP32, size=1.0)
+    q[:, :, 3], k[..., 0] = 0, -torch.inf
+    q[..., 0] = 1.0
+    parts = processes.run(cases.attention, q, k, v, dout, "zigzag", RING | {"is_causal": True})
+    out, dq, dk, dv = whole_of(parts, "zigzag")
+    assert not out.any() and not dv.any()
+    assert out.isfinite().all() and dv.isfinite().all()
+
+
 @pytest.mark.parametrize("scale", [-0.3, 0.0])
 @each_scheme
 def test_a_scale_of_any_sign(processes, scheme, scale):
