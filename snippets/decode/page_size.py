@@ -5,7 +5,8 @@
 # random order: 16 sequences of 8192 tokens, 32 heads on 8 of keys, heads of 128. As in
 # `decode_speed` a step goes through 8 layers, each with a cache of its own, launched as one
 # CUDA graph, and a time is that of one layer. In 30 rounds, all sizes in each, in an order
-# drawn anew; more is by how much a size takes longer than pages of 128, with a 95 % interval.
+# drawn anew; more is by how much a size takes longer than pages of 128, low and high its
+# interval.
 
 # %% tags=["page_size"]
 from functools import partial

@@ -8,16 +8,13 @@
 # 128, 16 of them, causal, BF16, in zigzag order. Runs in one process a GPU.
 
 # %% tags=["predicted"]
-from functools import partial
-
 import torch
 
+from kernels.bench.many_gpus import beside_one, call, forms_on, middle, on_one
 from kernels.bench.parallel_cost import Link, Part, predicted
 from kernels.bench.ranks import start
-from kernels.bench.rounds import ratio, rounds
+from kernels.bench.rounds import rounds
 from kernels.bench.table import Table
-from kernels.parallel.all_to_all import Alone
-from kernels.parallel.call import context_parallel_attention
 
 rank, gpus, device = start()
 on_gpus = device.type == "cuda"
@@ -50,77 +47,42 @@ if rank == 0:
 # %% [markdown]
 # Measured, in rounds, all forms in each, in an order drawn anew; the slowest GPU counts. Ideal
 # is one GPU's time for the whole sequence by the number of GPUs, percent is ideal by the form's
-# own time, with a 95 % interval. Off is how much longer the ring took than predicted. Of the
-# longest backward pass one GPU's time was not taken: it is half a minute.
+# own time, low and high its interval. Off is how much longer the ring took than predicted. Of
+# the longest backward pass one GPU's time was not taken: it is half a minute.
 
 # %% tags=["measured"]
-FORMS = {
-    "ring, peer memory": {"scheme": "ring", "exchange": "peer memory"},
-    "ring, messages": {"scheme": "ring", "exchange": "messages"},
-    "all-gather": {"scheme": "all_gather"},
-    "all-to-all": {"scheme": "all_to_all"},
-}
 RING = "ring, peer memory"
-
-
-def calls_of(forms, q, k, v, dout, backward):
-    """What to time: each form on these tensors."""
-
-    def call(attention):
-        out = attention(q, k, v)
-        if backward:
-            torch.autograd.grad(out, (q, k, v), dout)
-
-    for x in (q, k, v):
-        x.requires_grad_(backward)
-    return {form: partial(call, attention) for form, attention in forms.items()}
-
-
-def on_one(q, k, v):
-    """The whole sequence on one GPU, by the same kernels."""
-    return Alone.apply(q, k, v, True, 128**-0.5)
-
-
+names = [name for name in forms_on(device) if name != "pytorch"]
 columns = dict.fromkeys(["gpus", "tokens", "backward", "form", "rounds"], "")
 columns |= {"median": "ms", "ideal": "ms"} | dict.fromkeys(["percent", "low", "high"], "%")
 measured = Table("measured", **columns, predicted="ms", off="%")
-for tokens, backward, names, count in (
-    (65536, False, [*FORMS], 30),
-    (65536, True, [*FORMS], 6),
+for tokens, backward, which, count in (
+    (65536, False, names, 30),
+    (65536, True, names, 6),
     (262144, False, [RING], 2),
     (262144, True, [RING], 2),
 ):
     if not on_gpus:
         break
     torch.manual_seed(rank)
-    q, k, v, dout = torch.randn(4, 1, 16, tokens, 128, device=device, dtype=torch.bfloat16)
-    forms = {
-        name: partial(context_parallel_attention, is_causal=True, **FORMS[name])
-        for name in names
-    }
-    calls = calls_of(forms, q, k, v, dout, backward)
-    if not (backward and tokens == 262144):
-        whole = [x.repeat(1, 1, gpus, 1) for x in (q, k, v, dout)]
-        calls |= calls_of({"one GPU": on_one}, *whole, backward)
-    times = rounds(calls, count=count)
-    one = times.pop("one GPU", None)
-    for form, found in times.items():
-        middle = sorted(found)[len(found) // 2]
-        row = {"gpus": gpus, "tokens": tokens, "backward": "yes" if backward else "no"}
-        row |= {"form": form, "rounds": count, "median": float(f"{middle:.4g}")}
-        row |= dict.fromkeys(["ideal", "percent", "low", "high", "predicted", "off"])
-        if one:
-            ideal = [x / gpus for x in one]
-            row["ideal"] = float(f"{sorted(ideal)[len(ideal) // 2]:.4g}")
-            share = [round(100 * x, 1) for x in ratio(ideal, found)]
-            row |= dict(zip(("percent", "low", "high"), share, strict=True))
-        if form == RING:
+    tensors = torch.randn(4, 1, 16, tokens, 128, device=device, dtype=torch.bfloat16)
+    tensors = tensors[: 4 if backward else 3]
+    calls = {name: call(forms_on(device)[name], *tensors) for name in which}
+    if backward and tokens == 262144:
+        found = {RING: {"median": middle(rounds(calls, count=count)[RING])}}
+    else:
+        one = call(on_one, *tensors.repeat(1, 1, 1, gpus, 1))
+        found = beside_one(calls, one, count=count, repeat=1)
+        del one
+    for name, row in found.items():
+        same = {"gpus": gpus, "tokens": tokens, "backward": "yes" if backward else "no"}
+        row = dict.fromkeys(measured.columns) | same | {"form": name, "rounds": count} | row
+        if name == RING:
             time = foretold(gpus, tokens, backward)
             row["predicted"] = float(f"{time:.4g}")
-            row["off"] = round(100 * (middle / time - 1), 1)
+            row["off"] = round(100 * (row["median"] / time - 1), 1)
         measured.add(**row)
-    del q, k, v, dout, forms, calls, times
-    whole = None
+    del tensors, calls
     torch.cuda.empty_cache()
 if rank == 0:
     measured.show() if on_gpus else print("No GPUs here, so nothing to time.")

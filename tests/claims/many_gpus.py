@@ -33,7 +33,7 @@ def messages_wait_for_attention():
 
     In words: only, first.
     """
-    own = rows("overlap", "timeline", how="messages")
+    own = rows("parallel_timeline", "timeline", how="messages")
     first, second = (row for row in own if "attention".startswith(row["what"]))
     (sent,) = (row for row in own if "send and receive".startswith(row["what"]))
     assert first["begin"] + 0.7 * (first["end"] - first["begin"]) <= sent["begin"] and second["begin"] >= sent["end"]

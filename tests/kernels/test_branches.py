@@ -24,6 +24,14 @@ def drive_softmax():
     yield softmax(torch.randn(2, 10), block=4)
 
 
+def drive_merge_rows():
+    from kernels.parallel.merge_rows import launch
+
+    (out, part), (lse, part_lse) = torch.randn(2, 1, 2, 20, 8), torch.randn(2, 1, 2, 20)
+    launch(out, lse, part, part_lse, 0)
+    yield from (out, lse)
+
+
 def drive_strided_read():
     from kernels.bench.strided_read import strided_read
 
@@ -158,6 +166,7 @@ DRIVERS = {
     drive_block_scaling: ["formats/block_triton.py"],
     drive_kv_cache: ["serving/append.py"],
     drive_decode: ["serving/decode_kernel.py"],
+    drive_merge_rows: ["parallel/merge_rows.py"],
     drive_strided_read: ["bench/strided_read.py"],
     drive_repeated_read: ["bench/repeated_read.py"],
 }

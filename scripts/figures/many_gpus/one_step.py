@@ -16,7 +16,7 @@ ROLES = {"attention": "accent", "small kernels": "soft", "travels": "key"}
 
 
 def figure() -> go.Figure:
-    rows = records.table("overlap", "timeline")
+    rows = records.table("parallel_timeline", "timeline")
     fig, of_traces = go.Figure(), []
     ways = list(dict.fromkeys(row["how"] for row in rows))
     for how in ways:

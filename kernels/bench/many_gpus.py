@@ -1,0 +1,125 @@
+"""Attention over one sequence on many GPUs, form by form, beside one GPU with all of it.
+
+    FORMS       the forms of this library by name, and PyTorch's own context parallelism
+    passes      output and gradients of a form
+    call        a pass of a form as something to be timed
+    beside_one  the times of forms, by that of one GPU by as many as there are
+
+All compute what is causal, on parts in zigzag order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.tensor.experimental import context_parallel
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kernels.bench.rounds import ratio, rounds
+from kernels.parallel.all_to_all import Alone
+from kernels.parallel.call import context_parallel_attention
+
+Form = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def on_one(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The whole sequence on one GPU, by the same kernels."""
+    return Alone.apply(q, k, v, True, q.shape[-1] ** -0.5)
+
+
+def pytorch(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """PyTorch's context parallelism by cuDNN's kernels, as many heads in k and v as in q."""
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+_ours = partial(context_parallel_attention, is_causal=True, enable_gqa=True)
+FORMS: dict[str, Form] = {
+    "ring, peer memory": partial(_ours, scheme="ring", exchange="peer memory"),
+    "ring, messages": partial(_ours, scheme="ring", exchange="messages"),
+    "all-gather": partial(_ours, scheme="all_gather"),
+    "all-to-all": partial(_ours, scheme="all_to_all"),
+    "pytorch": pytorch,
+}
+
+
+def forms_on(device: torch.device) -> dict[str, Form]:
+    """Those that run here: all on GPUs, on a CPU what needs none."""
+    only_on_gpus = () if device.type == "cuda" else ("ring, peer memory", "pytorch")
+    return {name: form for name, form in FORMS.items() if name not in only_on_gpus}
+
+
+@contextmanager
+def surroundings(form: Form) -> Iterator[None]:
+    """What PyTorch's form wants about it, forward and backward; nothing about any other.
+
+    While it lasts, scaled_dot_product_attention takes its arguments for parts.
+    """
+    if form is not pytorch:
+        yield
+        return
+    mesh = _mesh()
+    buffers = [torch.zeros(1, 1, 2 * mesh.size(), 1, device="cuda")]  # something to deal out
+    parallel = context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2])
+    with parallel, sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        yield
+
+
+@cache
+def _mesh():
+    return dist.init_device_mesh("cuda", (dist.get_world_size(),))
+
+
+def passes(form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> list[Tensor]:
+    """The output, and the gradients of q, k and v."""
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    with surroundings(form):
+        out = form(*inputs)
+        return [out.detach(), *torch.autograd.grad(out, inputs, dout)]
+
+
+def call(
+    form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor | None = None
+) -> Callable[[], None]:
+    """A forward pass, and if dout is given a backward pass, too."""
+    q, k, v = (x.detach().requires_grad_(dout is not None) for x in (q, k, v))
+
+    def run():
+        with surroundings(form):
+            out = form(q, k, v)
+            if dout is not None:
+                torch.autograd.grad(out, (q, k, v), dout)
+
+    return run
+
+
+def beside_one(
+    calls: dict[str, Callable[[], object]],
+    one: Callable[[], object],
+    *,
+    count: int,
+    repeat: int,
+) -> dict[str, dict[str, float]]:
+    """Of each form the median and the ideal in ms, and how near it comes to that, in percent.
+
+    Ideal is the time of ``one``, with the whole sequence on one GPU, by the number of GPUs, in
+    the same rounds.  Low and high are the 95 % interval of the percentage.
+    count: rounds   repeat: calls that make one measurement
+    """
+    times = rounds(calls | {"one": one}, count=count, calls=repeat)
+    ideal = [x / dist.get_world_size() for x in times.pop("one")]
+    found = {}
+    for name, spent in times.items():
+        share = [round(100 * x, 1) for x in ratio(ideal, spent)]
+        found[name] = {"median": middle(spent), "ideal": middle(ideal)}
+        found[name] |= dict(zip(("percent", "low", "high"), share, strict=True))
+    return found
+
+
+def middle(times: list[float]) -> float:
+    """The median, to four digits."""
+    return float(f"{sorted(times)[len(times) // 2]:.4g}")
