@@ -37,7 +37,7 @@ def test_a_call_goes_back_only_where_a_gradient_comes_from_above(monkeypatch):
 
 def test_beside_one_tells_medians_and_the_share_of_the_ideal(monkeypatch):
     times = {"slow": [4.0, 5.0, 6.0], "fast": [2.0, 2.5, 3.0], "one": [4.0, 5.0, 6.0]}
-    monkeypatch.setattr(many_gpus, "rounds", lambda calls, **_: {name: list(times[name]) for name in calls})
+    monkeypatch.setattr(many_gpus, "rounds", lambda forms, **_: {name: list(times[name]) for name in forms})
     monkeypatch.setattr(many_gpus.dist, "get_world_size", lambda: 2)
     found = many_gpus.beside_one({"slow": None, "fast": None}, None, count=3, repeat=1)
     assert found["slow"] == {"median": 5.0, "ideal": 2.5, "percent": 50.0, "low": 50.0, "high": 50.0}
