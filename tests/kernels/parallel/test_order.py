@@ -65,7 +65,7 @@ def test_four_gpus_in_zigzag_order():
 @pytest.mark.parametrize(
     "tokens, ranks, order, wanted",
     [
-        (12, 8, "zigzag", "the sequence has 12 tokens, a multiple of 16 is wanted for 8 GPUs in zigzag order"),
+        (24, 8, "zigzag", "the sequence has 24 tokens, a multiple of 16 is wanted for 8 GPUs in zigzag order"),
         (12, 8, "contiguous", "the sequence has 12 tokens, a multiple of 8 is wanted for 8 GPUs"),
         (16, 8, "striped", "order is 'striped', one of zigzag, contiguous is wanted"),
     ],
