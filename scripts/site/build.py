@@ -17,6 +17,7 @@ from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.pages import api, glossary, head, order, repository, search
+from scripts.site.pages.cards import Cards
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
 
@@ -52,6 +53,7 @@ class Build(BasePlugin):
         repository.link(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
+        self.cards = Cards(self.chapters, self.docs)
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
@@ -125,7 +127,7 @@ class Build(BasePlugin):
 
     @event_priority(100)  # before the search keeps what it finds
     def on_page_context(self, context, page, config, nav):
-        head.describe(page)
+        head.describe(page, self.cards.of(page.file.src_uri))
         return context
 
     def on_post_page(self, output, page, config):

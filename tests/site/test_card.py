@@ -1,19 +1,30 @@
-"""What other sites show beside a link: drawn here when it is missing, so `rm docs/assets/card.png` draws it anew.
+"""What other sites show beside a link, a card for each chapter and one for the site: drawn here when it is missing, so
+`rm docs/assets/cards/NAME.png` draws it anew.
 
-It says within itself what it was drawn from, since the same drawing is not the same pixels on every machine.
+A card says within itself what it was drawn from, since the same drawing is not the same pixels on every machine.
 """
 
 import hashlib
+import re
 import struct
 import zlib
+from html import escape
+
+import pytest
+from mkdocs.config import load_config
+from mkdocs.exceptions import PluginError
 
 from scripts.records import ROOT
+from scripts.site.pages import head, order
+from scripts.site.pages.cards import Card, Cards
 from tests.site.test_colours import scheme
 
-CARD = ROOT / "docs" / "assets" / "card.png"
-DRAWING = ROOT / "docs" / "assets" / "drawings" / "streaming.svg"
+DOCS = ROOT / "docs"
 LOGO = ROOT / "scripts" / "site" / "theme" / ".icons" / "handbook" / "logo.svg"
+CONFIG = load_config(str(ROOT / "mkdocs.yml"))
+CARDS = Cards(order.chapters(CONFIG.extra["chapters"], DOCS), DOCS)
 SIZE = {"width": 1200, "height": 630}
+PROMISE = "From three lines of PyTorch to kernels that keep a GPU busy."
 FACE = """
 body { margin: 0; display: grid; grid-template-columns: 620px 580px; height: 630px;
   font-family: Liberation Sans, Arial, sans-serif; background: var(--hb-header); color: #fff; }
@@ -24,39 +35,96 @@ p { font-size: 30px; line-height: 1.4; margin: 0; opacity: 0.85; }
 .drawing { background: var(--hb-paper); color: var(--hb-ink); display: grid; place-items: center; }
 .drawing svg { width: 510px; max-width: none !important; height: auto; }
 """
+# The drawings of chapters are more than twice as wide as high: they lie below the words, not beside them.
+WIDE = """
+body { grid-template: auto minmax(0, 1fr) / 1200px; }
+h1 { font-size: 64px; margin: 14px 0 12px; white-space: nowrap; }
+p { font-size: 32px; line-height: 1.3; text-wrap: balance; }
+.words { padding: 34px 60px 30px; }
+.words svg { width: 44px; vertical-align: middle; margin-right: 16px; }
+.name { font-size: 26px; opacity: 0.85; vertical-align: middle; }
+.drawing { padding: 14px; }
+.drawing svg { width: 100%; height: 100%; }
+"""
+CUT = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => {
+  const [inner, outer] = [part, part.parentElement].map((each) => each.getBoundingClientRect());
+  return part.scrollWidth > part.clientWidth || inner.bottom > outer.bottom || inner.right > outer.right;
+}).map((part) => part.textContent)"""
 
 
-def document() -> str:
-    """The card as a page, of a drawing and the colours of today."""
+def document(card: Card) -> str:
+    """A card as a page, of its drawing and the colours of today; a chapter's has its number, title and question."""
     colours = "".join(f"--hb-{name}: {colour};" for name, colour in scheme("light").items())
-    logo, drawing = (path.read_text(encoding="utf-8") for path in (LOGO, DRAWING))
+    logo, drawing = (path.read_text(encoding="utf-8") for path in (LOGO, card.drawing))
+    face, name, title, words = FACE, "", CONFIG.site_name, PROMISE
+    if card.chapter:
+        face, name = FACE + WIDE, f'<span class="name">{title}</span>'
+        title, words = card.chapter.numbered, question(card.chapter.name)
     return (
-        f"<!doctype html><style>:root {{{colours}}}{FACE}</style>"
-        f'<div class="words">{logo}<h1>The Attention Kernel Handbook</h1>'
-        "<p>From three lines of PyTorch to kernels that keep a GPU busy.</p></div>"
+        f"<!doctype html><style>:root {{{colours}}}{face}</style>"
+        f'<div class="words">{logo}{name}<h1>{escape(title)}</h1>'
+        f"<p>{escape(words)}</p></div>"
         f'<div class="drawing">{drawing[drawing.index("<svg") :]}</div>'
     )
 
 
-def source() -> bytes:
-    return hashlib.sha256(document().encode()).hexdigest().encode()
+def question(chapter: str) -> str:
+    """What the home page asks below a chapter's title."""
+    home = (DOCS / "index.md").read_text(encoding="utf-8")
+    asked = re.search(rf"<!-- chapter {chapter} -->\s+(.+?)\n\n", home, re.DOTALL)
+    assert asked, f"docs/index.md has no card with a question for {chapter}"
+    return head.plain(asked[1])
+
+
+def source(card: Card) -> bytes:
+    return hashlib.sha256(document(card).encode()).hexdigest().encode()
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def test_the_card_is_of_todays_drawing(chromium):
-    if not CARD.exists():
+@pytest.mark.parametrize("card", CARDS.every(), ids=lambda card: card.address)
+def test_a_card_is_of_todays_drawing(chromium, card):
+    assert card.drawing.is_file(), f"{card.address} wants a drawing, docs/assets/drawings/{card.drawing.name}"
+    file = DOCS / card.address
+    if not file.exists():
         page = chromium.running.new_page(viewport=SIZE)
-        page.set_content(document())
-        shot = page.screenshot()
+        page.set_content(document(card))
+        cut, shot = page.evaluate(CUT), page.screenshot()
         page.close()
+        assert not cut, "it is too long for its card"
         begins = 33  # a PNG's signature and its header
-        CARD.write_bytes(shot[:begins] + chunk(b"tEXt", b"Source\0" + source()) + shot[begins:])
-    kept = CARD.read_bytes()
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(shot[:begins] + chunk(b"tEXt", b"Source\0" + source(card)) + shot[begins:])
+    kept = file.read_bytes()
     assert struct.unpack(">II", kept[16:24]) == (SIZE["width"], SIZE["height"])
-    assert b"Source\0" + source() in kept, (
-        "the drawing or a colour has changed: rm docs/assets/card.png, and test again"
+    assert b"Source\0" + source(card) in kept, (
+        f"its drawing, its words or a colour has changed: rm docs/{card.address}, and test again"
     )
-    assert len(kept) < 200_000
+    assert len(kept) < 100_000
+
+
+def test_no_card_is_left_of_a_chapter_that_is_gone():
+    named = {f"{name}.png" for name in CARDS.of_chapters}
+    assert {file.name for file in (DOCS / "assets" / "cards").glob("*")} <= named
+
+
+def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
+    said = [card.shows for card in CARDS.every()]
+    assert len(set(said)) == len(said)
+    for sentence in said:
+        assert len(sentence) > 40 and re.fullmatch(r"[A-Z][^.]+\.", sentence)
+
+
+def test_a_chapter_without_its_drawing_is_named(tmp_path):
+    chapter = order.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
+    with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
+        _ = Cards([chapter], tmp_path).of("notes/nowhere.md").shows
+
+
+def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():
+    for folder in ("chapters", "notes", "whiteboard"):
+        assert CARDS.of(f"{folder}/primer.md") == CARDS.of_chapters["primer"]
+    for page in ("index.md", "notes/index.md", "whiteboard/talk.md", "api/primer.md", "snippets/primer.ipynb"):
+        assert CARDS.of(page) == CARDS.of_site

@@ -1,14 +1,16 @@
-"""What others are told of a page: a title of its own, a description, and the card, by an address that is whole."""
+"""What others are told of a page: a title of its own, a description, and a card, by an address that is whole."""
 
 from bs4 import BeautifulSoup
 
+from scripts.records import ROOT
 from scripts.site.pages import head
 
 BASE = "http://127.0.0.1/handbook/"
+CHAPTERS = {path.stem for path in (ROOT / "docs" / "chapters").glob("*.md")}
 
 
 def test_every_page_says_what_it_is(site, pages):
-    titles = {}
+    titles, alternatives = {}, {}
     for page in pages:
         head_alone = (site / page / "index.html").read_text().partition("</head>")[0]
         html = BeautifulSoup(head_alone, "html.parser").head
@@ -21,9 +23,15 @@ def test_every_page_says_what_it_is(site, pages):
         assert 25 < len(said["description"]) <= head.LENGTH, page
         assert not set("<>\\") & set(said["description"]), page
         assert said["og:url"] == BASE + page
-        assert said["og:image"] == said["twitter:image"] == f"{BASE}assets/card.png"
+        folder, _, name = page.rstrip("/").partition("/")
+        own = folder in ("chapters", "notes", "whiteboard") and name in CHAPTERS
+        card = f"assets/cards/{name}.png" if own else "assets/card.png"
+        assert said["og:image"] == said["twitter:image"] == BASE + card and (site / card).is_file()
+        assert said["og:image:alt"] == said["twitter:image:alt"]
         assert said["twitter:card"] == "summary_large_image" and len(said["og:image:alt"]) > 40
-    assert (site / "assets" / "card.png").is_file()
+        alternatives.setdefault(card, set()).add(said["og:image:alt"])
+    assert alternatives.keys() == {"assets/card.png"} | {f"assets/cards/{name}.png" for name in CHAPTERS}
+    assert len(set.union(*alternatives.values())) == len(alternatives), "two cards are said to show the same"
     assert [found for found in titles.values() if len(found) > 1] == [], "two pages have one title"
 
 

@@ -1,4 +1,4 @@
-"""What other programs say of a page when somebody searches for it or sends it: its title, and how it begins."""
+"""What other programs say of a page when somebody searches for it or sends it: its title, how it begins, its card."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from html import unescape
 from mkdocs.structure.pages import Page
 
 from scripts.site.pages import search
+from scripts.site.pages.cards import Card
 
 LENGTH = 200  # characters, of which more are cut off elsewhere
 HEADING = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL)
@@ -16,12 +17,13 @@ WAY = re.compile(r"\s*<em>Before: ")  # where a chapter stands between two other
 ASIDE = re.compile(r'<a class="headerlink".*?</a>|<span class="hb-stale".*?</span>', re.DOTALL)
 
 
-def describe(page: Page) -> None:
-    """Sets what front matter could: a description; and a heading, which the title in the navigation may differ from."""
+def describe(page: Page, card: Card) -> None:
+    """Sets what front matter could: a card; a description; a heading, from which the navigation's title may differ."""
     found = HEADING.search(page.content)
     heading = plain(found[1]) if found else page.title
     page.meta["heading"] = f"Snippet: {heading}" if page.url.startswith("snippets/") else heading
     page.meta.setdefault("description", description(page.content))
+    page.meta["card"] = {"address": card.address, "shows": card.shows}
 
 
 def description(html: str) -> str:

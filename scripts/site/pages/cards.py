@@ -1,0 +1,62 @@
+"""The picture that other sites show beside a link: pages of a chapter have the chapter's card, all others the site's.
+
+tests/site/test_card.py draws the cards.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path, PurePosixPath
+
+from mkdocs.exceptions import PluginError
+
+from scripts.site.pages.order import Chapter
+
+FOLDERS = ("chapters", "notes", "whiteboard")  # a chapter, its lab notes and its sheet have one name
+SHOWN = re.compile(r"<desc>(.+?)</desc>", re.DOTALL)
+OF_SITE = "Queries stay on the chip, keys and values stream past, and the square of scores is never written to memory."
+
+
+@dataclass(frozen=True)
+class Card:
+    """
+    address: below the site's root   drawing: what it is drawn from   chapter: None for that of the site
+    """
+
+    address: str
+    drawing: Path
+    chapter: Chapter | None = None
+
+    @property
+    def shows(self) -> str:
+        """A sentence for who does not see it; of a chapter, what the drawing says of itself.
+
+        Raises:
+            PluginError: if there is no such drawing, or it does not say what it shows.
+        """
+        if not self.chapter:
+            return OF_SITE
+        found = SHOWN.search(self.drawing.read_text(encoding="utf-8")) if self.drawing.is_file() else None
+        if not found:
+            raise PluginError(f"{self.address} wants docs/assets/drawings/{self.drawing.name}, a drawing with a <desc>")
+        return " ".join(unescape(found[1]).split())
+
+
+class Cards:
+    def __init__(self, chapters: list[Chapter], docs: Path):
+        drawings = docs / "assets" / "drawings"
+        self.of_site = Card("assets/card.png", drawings / "streaming.svg")
+        self.of_chapters = {
+            each.name: Card(f"assets/cards/{each.name}.png", drawings / f"path-{each.name}.svg", each)
+            for each in chapters
+        }
+
+    def every(self) -> list[Card]:
+        return [self.of_site, *self.of_chapters.values()]
+
+    def of(self, source: str) -> Card:
+        """That of a page, by its file in docs/."""
+        page = PurePosixPath(source)
+        return self.of_chapters.get(page.stem, self.of_site) if page.parent.name in FOLDERS else self.of_site
