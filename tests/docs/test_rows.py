@@ -30,6 +30,8 @@ NAMES = {
     "True": "[Cc]ausal|ran out",
     "False": "in full|without a mask|full",
     "training": "backward|training",
+    "yes": "with backward",
+    "no": "forward",
     "persistent": "[Pp]ersisten",
     "paired": "[Pp]airs",
     "consumers=3 registers=160": "[Tt]hree consumers",
