@@ -32,6 +32,7 @@ NAMES = {
     "training": "backward|training",
     "yes": "with backward",
     "no": "forward",
+    "messages, 4 thread blocks": "messages(?:,| of) 4 thread blocks",
     "persistent": "[Pp]ersisten",
     "paired": "[Pp]airs",
     "consumers=3 registers=160": "[Tt]hree consumers",

@@ -34,7 +34,7 @@ def figure() -> go.Figure:
             of_traces.append(how)
     return plot.page(
         fig,
-        plot.Frame(height=260, left=95),
+        plot.Frame(height=230, left=95),
         plot.switch(fig, "Copied by", of_traces, ways[0]),
         legend=None,
         showlegend=False,

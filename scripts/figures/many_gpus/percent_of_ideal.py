@@ -17,7 +17,7 @@ ALT = (
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
-    "ring, peer memory, as a graph": plot.Look("the same as a graph", "accent", None, "star-diamond-open"),
+    "ring, peer memory, as a graph": plot.Look("ring as a graph", "accent", None, "star-diamond-open"),
     "ring, messages": plot.Look("ring, messages", "query", None, "circle-open"),
     "all-gather": plot.Look("all-gather", "key", None, "square-open"),
     "all-to-all": plot.Look("all-to-all", "value", None, "diamond-open"),
@@ -59,7 +59,7 @@ def figure() -> go.Figure:
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
     return plot.page(
         fig,
-        plot.Frame(height=400, top=90),
+        plot.Frame(height=380, top=60),
         plot.switch(fig, "Setting", of_traces, of_traces[0]),
         xaxis=plot.log("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
         yaxis={"title": "% of the ideal", "range": [0, 125]},

@@ -85,7 +85,8 @@ def test_a_kernel_is_drawn_with_what_it_takes_beside_each_exchange(monkeypatch):
     ]
     monkeypatch.setattr(records, "table", tables(overlap=rows))
     found = {trace.name: points(trace) for trace in exchange_cost.figure().data}
-    assert found["messages"] == {2048: 30.0, 4096: 30.0} and found["peer memory"] == {2048: 1.0, 4096: 1.0}
+    assert found["messages"] == {"2,048": 30.0, "4,096": 30.0}
+    assert found["peer memory"] == {"2,048": 1.0, "4,096": 1.0}
 
 
 def test_a_bar_of_the_step_begins_and_ends_as_recorded(monkeypatch):
