@@ -6,14 +6,15 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Percent by which a kernel takes longer while an exchange runs beside it, against the tokens of a GPU on a "
-    "logarithmic axis, with the interval of the repetitions: a curve for messages, one for messages with few thread "
-    "blocks and one for copies of peer memory. The last lies close to nought, the others above it."
+    "Percent by which a kernel takes longer while an exchange runs beside it, in bars with the interval of the "
+    "repetitions, for short parts and for long ones: a bar for messages, one for messages with few thread blocks and "
+    "one for copies of peer memory. The last is close to nought, the others stand above it. With long parts the "
+    "intervals of messages are wide."
 )
 WAYS = {
-    "messages": plot.Look("messages", "query", None, "circle-open"),
-    "messages, 4 thread blocks": plot.Look("messages, 4 thread blocks", "key", "dash", "square-open"),
-    "peer memory": plot.Look("peer memory", "accent", None, "circle"),
+    "messages": plot.Look("messages", "query"),
+    "messages, 4 thread blocks": plot.Look("messages, 4 thread blocks", "key"),
+    "peer memory": plot.Look("peer memory", "accent"),
 }
 
 
@@ -22,20 +23,22 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for how, look in WAYS.items():
         own = plot.where(rows, how=how)
-        fig.add_scatter(
-            x=[row["tokens"] for row in own],
+        fig.add_bar(
+            x=[f"{row['tokens']:,}" for row in own],
             y=[row["cost"] for row in own],
             error_y={
                 "array": [row["high"] - row["cost"] for row in own],
                 "arrayminus": [row["cost"] - row["low"] for row in own],
                 "thickness": 1,
             },
-            **look.scatter("%{name}, %{x} tokens: %{y:.3g} % longer", size=9),
+            marker={"opacity": 0.6, "line": {"width": 1}},
+            **look.trace("%{name}, %{x} tokens: %{y:.3g} % longer"),
         )
-    tokens = sorted({row["tokens"] for row in rows})
     return plot.page(
         fig,
-        plot.Frame(height=360, top=60),
-        xaxis=plot.log("tokens a GPU", tokens, [f"{n:,}" for n in tokens]),
-        yaxis={"title": "% longer than alone", "rangemode": "tozero"},
+        plot.Frame(height=290, top=40),
+        barmode="group",
+        bargap=0.4,
+        xaxis={"title": "tokens a GPU", "type": "category"},
+        yaxis={"title": "% longer than alone"},
     )

@@ -7,9 +7,9 @@ from scripts.figures import plot
 
 ALT = (
     "Bars along a line of time, a row for attention, one for the small kernels around it and one for what travels "
-    "between the GPUs. By peer memory the fetch lies under the first attention, and the second begins where the first "
-    "ends. By messages what travels is a kernel itself, and the attention beside it takes longer. A menu chooses how "
-    "is copied."
+    "between the GPUs. By peer memory the fetch lies under the first attention, and the second begins before the first "
+    "ends. By messages what travels is a kernel itself, one of the two waits for the other, and the whole takes "
+    "longer. A menu chooses how is copied."
 )
 LINES = {"attention": "attention", "fetch": "travels", "send and receive": "travels"}  # of all else: small kernels
 ROLES = {"attention": "accent", "small kernels": "soft", "travels": "key"}
@@ -34,7 +34,7 @@ def figure() -> go.Figure:
             of_traces.append(how)
     return plot.page(
         fig,
-        plot.Frame(height=260, left=95),
+        plot.Frame(height=230, left=95),
         plot.switch(fig, "Copied by", of_traces, ways[0]),
         legend=None,
         showlegend=False,

@@ -37,7 +37,7 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        plot.Frame(height=300, top=60),
+        plot.Frame(height=270, top=40),
         plot.menu("Order", choices, "zigzag"),
         legend=plot.LEGEND | {"traceorder": "normal"},
         barmode="stack",

@@ -43,14 +43,32 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
         for tokens in (1024, 8192)
         for form in percent_of_ideal.FORMS
     ]
-    monkeypatch.setattr(records, "table", tables(forward=rows, both=rows))
-    *measured, line = visible(percent_of_ideal.figure())
+    longest = [row | {"tokens": 1 << 18, "form": "ring, peer memory", "ideal": 880.0, "percent": 101.0, "high": 103.0}]
+    more = [
+        row | {"gpus": 4, "tokens": tokens, "backward": backward, "form": form} | times
+        for form in ("ring, peer memory", "all-gather")
+        for tokens, backward, times in (
+            (65536, "no", {"ideal": 120.0, "predicted": 100.0 if form.startswith("ring") else None}),
+            (65536, "yes", {"ideal": None, "percent": None, "predicted": 500.0}),
+        )
+    ]
+    both = {"forward": rows, "both": rows, "longest": longest, "longest_both": longest}
+    monkeypatch.setattr(records, "table", tables(**both, measured=more))
+    figure = percent_of_ideal.figure()
+    *measured, line = visible(figure)
     assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
-    assert all(points(trace) == {1024: 90.0, 8192: 90.0} for trace in measured)
-    assert all(list(trace.error_y.array) == [2.0, 2.0] for trace in measured)
+    short = {1024: 90.0, 8192: 90.0}
+    assert points(measured[0]) == short | {1 << 18: 101.0} and all(points(trace) == short for trace in measured[1:])
+    assert all(set(trace.error_y.array) == {2.0} for trace in measured)
     fetch = 1e3 * 2 * 16 * 1024 * 128 * 2 / 360e9
-    short = 100 * 0.859 / 64 / (fetch + 0.859 / 128)
-    assert points(line) == {1024: pytest.approx(short, rel=1e-2), 8192: pytest.approx(100)}
+    waits = 100 * 0.859 / 64 / (fetch + 0.859 / 128)
+    wanted = {1024: pytest.approx(waits, rel=1e-2), 8192: pytest.approx(100), 1 << 18: pytest.approx(100)}
+    assert points(line) == wanted
+    choose(figure, "Setting", "4 GPUs, heads 16/16, forward")
+    ring, gathered, line = visible(figure)
+    assert points(ring) == points(gathered) == {65536: 90.0} and points(line) == {65536: 120.0}
+    choose(figure, "Setting", "4 GPUs, heads 16/16, with backward")
+    assert [points(trace) for trace in visible(figure)] == [{}]
 
 
 def test_with_backward_the_model_has_the_last_gradients_on_top():
@@ -67,7 +85,8 @@ def test_a_kernel_is_drawn_with_what_it_takes_beside_each_exchange(monkeypatch):
     ]
     monkeypatch.setattr(records, "table", tables(overlap=rows))
     found = {trace.name: points(trace) for trace in exchange_cost.figure().data}
-    assert found["messages"] == {2048: 30.0, 4096: 30.0} and found["peer memory"] == {2048: 1.0, 4096: 1.0}
+    assert found["messages"] == {"2,048": 30.0, "4,096": 30.0}
+    assert found["peer memory"] == {"2,048": 1.0, "4,096": 1.0}
 
 
 def test_a_bar_of_the_step_begins_and_ends_as_recorded(monkeypatch):
