@@ -8,13 +8,12 @@ messages count, but every check does: it may be what a test looks at.
 
 from __future__ import annotations
 
-import ast
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from scripts.records.imports import Imports
 from scripts.records.library import files, without_docstring
 from scripts.records.root import Missing, RecordError, Stale, naming, text_of
 from scripts.records.store import check, checksum, listed, store
@@ -93,10 +92,10 @@ class RandomCases(Kept):
 
     @staticmethod
     def modules(root: Path) -> Modules:
-        kernels = [each for each in files(root, "kernels") if not each[0].startswith("kernels.bench")]
-        there = dict(files(root, "tests"))
+        imports = Imports(root)
+        there = imports.there
         drawn = [name for name in there if name.startswith(DRAWN) and not is_test(there[name])]
-        return [*kernels, *((name, there[name]) for name in sorted(with_imported(there, drawn)))]
+        return [(name, there[name]) for name in sorted(imports.reached(drawn) & there.keys())]
 
 
 DRAWN = "tests.kernels.random_cases."
@@ -104,22 +103,6 @@ DRAWN = "tests.kernels.random_cases."
 
 def is_test(path: Path) -> bool:
     return path.name.startswith("test_") or path.name == "__main__.py"
-
-
-def with_imported(there: dict[str, Path], names: Iterable[str]) -> set[str]:
-    """These modules of tests/, and those of tests/ that they import, and so on."""
-    found: set[str] = set()
-    waiting = [*names]
-    while waiting:
-        name = waiting.pop()
-        if name in there and name not in found:
-            found.add(name)
-            with naming(there[name]):
-                tree = ast.parse(text_of(there[name]))
-            froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-            waiting += [node.module for node in froms]
-            waiting += [f"{node.module}.{each.name}" for node in froms for each in node.names]
-    return found
 
 
 def digest(root: Path, of: type[Kept] = Outcome) -> dict[str, str]:
