@@ -74,11 +74,12 @@ def imported(source: str, package: str) -> frozenset[str]:
 
 @remembered
 def texts_of(source: str) -> frozenset[str]:
-    return frozenset(texts(ast.parse(source)))
+    return frozenset(texts([*ast.walk(ast.parse(source))]))
 
 
 def named(tree: ast.AST, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    for node in nodes:
         if isinstance(node, ast.Import):
             for each in node.names:
                 yield each.name
@@ -88,7 +89,7 @@ def named(tree: ast.AST, package: str) -> Iterator[str]:
             module = ".".join([*above, *filter(None, [node.module])])
             yield module
             yield from (f"{module}.{each.name}" for each in node.names)
-    for text in texts(tree):
+    for text in texts(nodes):
         yield from NAMED.findall(text)
         if "import" in text:
             try:
@@ -98,9 +99,9 @@ def named(tree: ast.AST, package: str) -> Iterator[str]:
             yield from named(inner, package)
 
 
-def texts(tree: ast.AST) -> Iterator[str]:
-    """The texts of a tree but for docstrings."""
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+def texts(nodes: list[ast.AST]) -> Iterator[str]:
+    """The texts among the nodes of a tree but for docstrings."""
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
             yield node.value
