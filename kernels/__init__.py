@@ -21,8 +21,6 @@ MODULE_OF = {
     "quantize": "formats.block",
     "dequantize": "formats.block",
     "merge": "flash.partial",
-    "context_parallel_attention": "parallel.call",
-    "context_parallel_decode": "parallel.decode",
 }
 
 

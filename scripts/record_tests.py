@@ -1,7 +1,8 @@
 """Run the kernels' tests on this machine's GPU, keep what became of them: ``python -m scripts.record_tests [--all]``.
 
-Runs the whole of tests/kernels, not only what is marked ``gpu``, unless its record is up to date.  The record is
-replaced whole, after the last test: tests of which one fails, a part is left out or none passes change nothing.
+Runs the files of tests/kernels that await their run, or all; of a file everything, not only what is marked ``gpu``.
+The record is replaced whole, after the last test, and keeps the outcome of the other files, with where and when they
+ran: tests of which one fails, a part is left out or none passes change nothing.
 Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
 are to share the GPU (``--processes 8``).
 """
@@ -15,40 +16,43 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from scripts import records
-from scripts.records import ROOT, Outcome, RecordError, kernel_tests
+from scripts.records import ROOT, Outcome, RecordError, Waiting, kernel_tests
 from scripts.records.executed import in_interpreter, provenance
 from scripts.records.processes import refuse_without_gpu
 from scripts.records.run import absolute_paths, refuse_interpreter
 
 THEY = "the kernels' tests"
-TESTS = "tests/kernels"
 OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib"]  # all, whatever settings say
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record_tests", description=__doc__.partition("\n")[0])
-    parser.add_argument("--all", action="store_true", help="also if the record is up to date")
+    parser.add_argument("--all", action="store_true", help="also the files whose outcome is of today's source")
     parser.add_argument(
         "--processes", type=int, default=1, help="so many share the GPU; large tests run in one of them"
     )
     options = parser.parse_args(arguments)
     try:
-        if not options.all and not records.look_at_tests()[1]:
+        kept, fault = records.look_at_tests()
+        if not options.all and not fault:
             print("the record of the kernels' tests is up to date")
             return 0
-        return record(options.processes)
+        if not options.all and isinstance(fault, Waiting):
+            return record(fault.files, kept, options.processes)
+        return record(kernel_tests.files_there(ROOT), None, options.processes)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
 
 
-def record(processes: int = 1) -> int:
-    """Run the tests, write their record if they pass; pytest's exit status.
+def record(chosen: list[str], kept: Outcome | None, processes: int = 1) -> int:
+    """Run these test files, write the record if they pass, with what is kept of other runs; pytest's exit status.
 
     Raises:
         RecordError: without a GPU, in Triton's interpreter, if nothing passed or not all of the tests ran, or if they
@@ -58,29 +62,36 @@ def record(processes: int = 1) -> int:
     ran = provenance()
     refuse_without_gpu(THEY, ran)
     before = kernel_tests.digest(ROOT)
-    print(f"{THEY} on {ran['gpu']}", flush=True)
+    files = f", {len(chosen)} files that await their run" if kept else ""
+    print(f"{THEY} on {ran['gpu']}{files}", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
     shared = [f"--numprocesses={processes}", "--dist=loadgroup"] if processes > 1 else []
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "outcome.xml")
-        if status := pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", str(ROOT / TESTS)]):
+        paths = [str(ROOT / file) for file in chosen]
+        status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", *paths])
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):  # a file may skip itself
             print(f"\n{THEY} did not pass; their record is as it was", file=sys.stderr)
             return int(status)
         files = outcome_of(ElementTree.parse(told).getroot())
     if in_interpreter():
         raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
-    refuse_outcome(files, {path.relative_to(ROOT).as_posix() for path in (ROOT / TESTS).rglob("test_*.py")})
+    runs = kept.runs if kept else []
+    refuse_outcome(files, {*chosen}, runs)
     if kernel_tests.digest(ROOT) != before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
-    kernel_tests.write(ROOT, Outcome({**ran, "interpreter": False, "digest": before}, files))
+    stated = {**ran, "interpreter": False, "digest": kernel_tests.digest_of_files(ROOT, files)}
+    kernel_tests.write(ROOT, kernel_tests.together([Outcome(stated, files), *runs]))
     return 0
 
 
-def refuse_outcome(files: dict[str, dict], there: set[str]) -> None:
-    """Refuses an outcome without one of the files that are there, in which nothing passed, or that shows a path."""
+def refuse_outcome(files: dict[str, dict], there: set[str], kept: Iterable[Outcome] = ()) -> None:
+    """Refuses an outcome without one of the files that are there, or that shows a path; and if nothing passed, nor in
+    what is kept.
+    """
     if left_out := sorted(there - files.keys()):
         raise RecordError(f"{THEY} ran without {', '.join(left_out)}; their record is as it was")
-    if not any(file["passed"] for file in files.values()):
+    if not any(file["passed"] for run in (files, *(each.files for each in kept)) for file in run.values()):
         raise RecordError(f"of {THEY} every one was skipped; their record is as it was")
     if path := next(absolute_paths([[*file["skipped"]] for file in files.values()]), None):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, which is true of one machine only")

@@ -11,36 +11,9 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
     torch.set_num_threads(1)  # tensors are small here: threads would wait for one another, a third of the time
 
-
-def language_patched_once_a_launch() -> None:
-    """Triton's interpreter patches ``triton.language`` at each call of a helper and looks through all of it, which is a
-    third of the time of kernels with helpers. Of each function once a launch does the same: nothing undoes it before.
-    """
-    from triton.runtime import interpreter
-
-    patch_lang, restore = interpreter._patch_lang, interpreter._LangPatchScope.restore
-    patched = set()
-
-    def patch_once(function):
-        if function in patched:
-            return None  # no helper asks what was patched for it; a launch does, and is the first
-        patched.add(function)
-        return patch_lang(function)
-
-    def restore_all(scope) -> None:
-        patched.clear()
-        restore(scope)
-
-    interpreter._patch_lang, interpreter._LangPatchScope.restore = patch_once, restore_all
-
-
-if not torch.cuda.is_available():
-    language_patched_once_a_launch()
-
 # Begun first, in this order, so that none of them is left alone at the end.
-SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_snippets.py", "test_record_command.py", "test_serve.py"]
-SLOW_FILES += ["test_pages.py", "test_falsified.py", "test_flash.py", "test_rungs.py", "test_archive.py"]
-SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_program.py", "test_claims.py", "test_stalled.py"]
+SLOW_FILES = ["test_browser.py", "test_record_command.py", "test_keyboard.py", "test_rungs.py", "test_snippets.py"]
+SLOW_FILES += ["test_flash.py", "test_branches.py", "test_serve.py", "test_pages.py"]
 
 
 @pytest.hookimpl(tryfirst=True)

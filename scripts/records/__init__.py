@@ -4,6 +4,7 @@
     trees         syntax trees without what no run depends on, as bytes
     cells         snippets: scripts in percent cells
     library       what kernels/ defines, and what names stand for
+    imports       which modules a file reaches by imports
     digest        what a run depends on, and what of it has changed since
     printed       what an output may hold
     recorded      the record of a snippet;   kernel_tests   those of tests/kernels;   store   all, on disk
@@ -23,13 +24,13 @@ from nbformat import NotebookNode
 from scripts.records.kernel_tests import Outcome, RandomCases
 from scripts.records.reader import RANDOM_CASES, TESTS, Reader, in_charge
 from scripts.records.recorded import METADATA, TABLE, Record
-from scripts.records.root import ROOT, Missing, RecordError, Stale
+from scripts.records.root import ROOT, Missing, RecordError, Stale, Waiting
 from scripts.records.store import machine
 
 __all__ = [
     "METADATA", "RANDOM_CASES", "ROOT", "TABLE", "TESTS", "Missing", "Outcome", "RandomCases", "Reader", "Record",
-    "RecordError", "Stale", "compose", "faults", "in_charge", "look", "look_at_random_cases", "look_at_tests",
-    "machine", "names", "path", "read", "snippet", "table", "tests",
+    "RecordError", "Stale", "Waiting", "compose", "faults", "in_charge", "look", "look_at_random_cases",
+    "look_at_tests", "machine", "names", "path", "read", "snippet", "table", "tests",
 ]  # fmt: skip
 
 

@@ -1,22 +1,24 @@
 """The two records that runs of tests/kernels leave on a GPU: what became of each test, and how many random cases
 passed.
 
-The first depends on every module of kernels/ and tests/kernels/, and on what tests/ shares with them.  The second,
-which takes minutes, depends on the kernels, and on what draws and judges the cases.  Of these neither docstrings nor
-messages count, but every check does: it may be what a test looks at.
+What became of a test file depends on that file, on each conftest.py above it, and on all modules of tests/ and kernels/
+that these reach by imports; another file does not matter to it.  So after a change those files await their run that
+reach it, and the others keep the outcome of the run that they were in.  Random cases depend on what draws and judges
+them, and on what that reaches.  Of a module neither docstrings nor messages count, but every check does: it may be
+what a test looks at.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from scripts.records.library import files, without_docstring
-from scripts.records.root import Missing, RecordError, Stale, naming, text_of
+from scripts.records.imports import Imports
+from scripts.records.library import without_docstring
+from scripts.records.root import Missing, RecordError, Stale, Waiting, naming, text_of
 from scripts.records.store import check, checksum, listed, store
 from scripts.records.trees import digest_of, remembered, stripped
 
@@ -41,20 +43,35 @@ class Kept:
     def contents(self) -> dict:
         return {name: value for name, value in asdict(self).items() if name != "provenance"}
 
+    @property
+    def runs(self) -> list[Kept]:
+        """Each run of which something was kept, newest first."""
+        return [self]
+
     @staticmethod
     def modules(root: Path) -> Modules:
         """What it depends on."""
         raise NotImplementedError
 
+    def held_to(self, root: Path) -> tuple[Kept | None, RecordError | None]:
+        """What of it is of today's source, and what of it is not."""
+        today, then = digest(root, type(self)), self.provenance["digest"]
+        if changed := changes(today, then, today.keys() | then.keys()):
+            what = f"{listed(changed)} changed since it was made"
+            return self, Stale(f"{self.they} is stale: {what}; {self.again}")
+        return self, None
+
 
 @dataclass(frozen=True)
 class Outcome(Kept):
-    """What became of the kernels' tests.
+    """What became of the kernels' tests, when they last ran.
 
     files: test file -> {"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds": float}
+    earlier: the runs before, newest first, each with the files that have not run since: provenance and files
     """
 
     files: dict[str, dict]
+    earlier: list[dict] = field(default_factory=list)
     record = "tests/kernels/gpu.record.json"
     name = "The GPU suite"
     they = "the record of the kernels' tests"
@@ -63,12 +80,59 @@ class Outcome(Kept):
 
     @staticmethod
     def modules(root: Path) -> Modules:
-        shared = [(name, path) for name, path in files(root, "tests") if path.parent == root / "tests"]
-        return [
-            *files(root, "kernels"),
-            *files(root, "tests/kernels"),
-            *(each for each in shared if not is_test(each[1])),
-        ]
+        imports = Imports(root)
+        names = set().union(*reached(imports).values()) & imports.there.keys()
+        return [(name, imports.there[name]) for name in sorted(names)]
+
+    @property
+    def runs(self) -> list[Outcome]:
+        return [Outcome(self.provenance, self.files), *(Outcome(**run) for run in self.earlier)]
+
+    @property
+    def all_files(self) -> dict[str, dict]:
+        """The files of all runs, as ``files`` has them."""
+        return dict(sorted(item for run in self.runs for item in run.files.items()))
+
+    def held_to(self, root: Path) -> tuple[Outcome | None, Waiting | None]:
+        today, needed = digest(root), reached(Imports(root))
+        runs, waiting = [], {*needed}
+        for run in self.runs:
+            then = run.provenance["digest"]
+            of_today = {file for file in run.files.keys() & waiting if not changes(today, then, needed[file])}
+            runs.append(Outcome(run.provenance, {file: run.files[file] for file in sorted(of_today)}))
+            waiting -= of_today
+        if not waiting:
+            return together(runs), None
+        they = "1 file of the kernels' tests awaits its run"
+        if len(waiting) > 1:
+            they = f"{len(waiting)} files of the kernels' tests await their run"
+        return together(runs), Waiting(f"{they}: {', '.join(sorted(waiting))}; {self.again}", sorted(waiting))
+
+
+def summed(provenance: dict, contents: dict) -> dict:
+    return {"provenance": provenance | {"checksum": checksum(provenance, contents)}, **contents}
+
+
+def together(runs: list[Outcome]) -> Outcome | None:
+    """Runs, newest first, as one record; a run of which no file is left is none of them."""
+    newest, *earlier = [run for run in runs if run.files] or [None]
+    return newest and Outcome(
+        newest.provenance, newest.files, [summed(run.provenance, run.contents) for run in earlier]
+    )
+
+
+def files_there(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in (root / "tests/kernels").rglob("test_*.py"))
+
+
+def reached(imports: Imports) -> dict[str, set[str]]:
+    """Test file -> the modules that it depends on, also those that are not there: one that comes changes it, too."""
+    found = {}
+    for file in files_there(imports.root):
+        *folders, _ = parts = file.removesuffix(".py").split("/")
+        above = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
+        found[file] = imports.reached([".".join(parts), *above])
+    return found
 
 
 @dataclass(frozen=True)
@@ -93,10 +157,10 @@ class RandomCases(Kept):
 
     @staticmethod
     def modules(root: Path) -> Modules:
-        kernels = [each for each in files(root, "kernels") if not each[0].startswith("kernels.bench")]
-        there = dict(files(root, "tests"))
+        imports = Imports(root)
+        there = imports.there
         drawn = [name for name in there if name.startswith(DRAWN) and not is_test(there[name])]
-        return [*kernels, *((name, there[name]) for name in sorted(with_imported(there, drawn)))]
+        return [(name, there[name]) for name in sorted(imports.reached(drawn) & there.keys())]
 
 
 DRAWN = "tests.kernels.random_cases."
@@ -106,23 +170,8 @@ def is_test(path: Path) -> bool:
     return path.name.startswith("test_") or path.name == "__main__.py"
 
 
-def with_imported(there: dict[str, Path], names: Iterable[str]) -> set[str]:
-    """These modules of tests/, and those of tests/ that they import, and so on."""
-    found: set[str] = set()
-    waiting = [*names]
-    while waiting:
-        name = waiting.pop()
-        if name in there and name not in found:
-            found.add(name)
-            with naming(there[name]):
-                tree = ast.parse(text_of(there[name]))
-            froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-            waiting += [node.module for node in froms]
-            waiting += [f"{node.module}.{each.name}" for node in froms for each in node.names]
-    return found
-
-
 def digest(root: Path, of: type[Kept] = Outcome) -> dict[str, str]:
+    """Module -> digest, of all that a record depends on."""
     found = {}
     for name, path in of.modules(root):
         with naming(path):
@@ -135,8 +184,18 @@ def _digest(source: str) -> str:
     return digest_of(without_docstring(stripped(source, "a module", checks_count=True)))
 
 
+def digest_of_files(root: Path, files: Iterable[str]) -> dict[str, str]:
+    """The part of the digest that these test files depend on."""
+    found = reached(Imports(root))
+    needed = set().union(*(found[file] for file in files))
+    return {name: value for name, value in digest(root).items() if name in needed}
+
+
 def look(root: Path, of: type[Kept] = Outcome) -> tuple[Kept | None, RecordError | None]:
-    """What was kept, and what is wrong with it, if anything is."""
+    """What was kept, and what is wrong with it, if anything is.
+
+    Of the kernels' tests only what is of today's source, unless the record is broken.
+    """
     try:
         text = (root / of.record).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -145,21 +204,24 @@ def look(root: Path, of: type[Kept] = Outcome) -> tuple[Kept | None, RecordError
         return None, Stale(f"{of.they} cannot be read ({type(error).__name__}); {of.again}")
     try:
         kept = of(**json.loads(text))
-        then = kept.provenance.get("digest", {})
+        for run in kept.runs:
+            run.provenance.get("digest", {}).get("kernels")
     except Exception as error:  # whatever a broken file makes the parser raise
         return None, Stale(f"{of.they} cannot be read ({type(error).__name__}); {of.again}")
     try:
         check(kept.provenance, kept.contents, of.they, of.again)
+        for run in kept.runs[1:]:
+            check(run.provenance, run.contents, of.they, of.again)
     except Stale as fault:
         return kept, fault
-    today = digest(root, of)
-    if changed := sorted(name for name in today.keys() | then.keys() if today.get(name) != then.get(name)):
-        return kept, Stale(f"{of.they} is stale: {listed(changed)} changed since it was made; {of.again}")
-    return kept, None
+    return kept.held_to(root)
+
+
+def changes(today: dict[str, str], then: dict[str, str], names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if today.get(name) != then.get(name))
 
 
 def write(root: Path, kept: Kept) -> None:
     """Store what a run left as its record, whole or not at all."""
-    provenance = kept.provenance | {"checksum": checksum(kept.provenance, kept.contents)}
-    whole = {"provenance": provenance, **kept.contents}
+    whole = summed(kept.provenance, kept.contents)
     store(root / kept.record, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))

@@ -140,15 +140,18 @@ class Reader:
         return notebook
 
     def look_at_tests(self) -> tuple[Outcome | None, RecordError | None]:
-        """What became of the kernels' tests, and what is wrong with their record, if anything is."""
+        """What became of the kernels' tests in the files that are as they were then, and what is wrong with the record.
+
+        ``Waiting`` names the other files.
+        """
         if not hasattr(self, "_tests"):
             self._tests = kernel_tests.look(self.root)
         return self._tests
 
     def tests(self) -> Outcome:
-        """What became of the kernels' tests.  Raises as ``read``."""
+        """What became of the kernels' tests that do not await their run.  Raises as ``read``."""
         outcome, fault = self.look_at_tests()
-        if fault and not (self.stale_too and outcome):
+        if fault and not (outcome and (self.stale_too or isinstance(fault, Missing))):
             raise fault
         return outcome
 

@@ -15,6 +15,17 @@ class Missing(RecordError):
     """The snippet has not been run yet."""
 
 
+class Waiting(Missing):
+    """A part has not been run yet, or not since its source changed; the rest of the record is up to date.
+
+    files: the files of that part
+    """
+
+    def __init__(self, message: str, files: list[str]):
+        super().__init__(message)
+        self.files = files
+
+
 class Stale(RecordError):
     """The record is not the outcome of running today's source on a GPU."""
 

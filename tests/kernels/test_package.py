@@ -23,8 +23,6 @@ PUBLIC = {
     "quantize": "formats.block",
     "dequantize": "formats.block",
     "merge": "flash.partial",
-    "context_parallel_attention": "parallel.call",
-    "context_parallel_decode": "parallel.decode",
 }
 
 

@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = sorted(Path(__file__).parent.glob("*.toml"))
-COPIED = ["kernels", "tests/kernels", "tests/mutants/forked.py", "tests/conftest.py", "pyproject.toml"]
+COPIED = ["kernels", "tests/kernels", "tests/mutants/forked.py", "tests/conftest.py", "tests/without_gpu.py"]
+COPIED += ["pyproject.toml"]
 
 # A mutant that cannot be compiled, or that names what is not there, says nothing of the test that stumbles over it.
 NO_VERDICT = ("SyntaxError", "NameError", "ImportError", "ModuleNotFoundError", "CompilationError")

@@ -192,8 +192,13 @@ class Fences:
             there = f"{records.TESTS}, {records.RANDOM_CASES}"
             raise self.page.fail("suite", name, f"there is no suite {name}; there are: {there}")
         suite, fault = self.allowed(*self.reader.look_at_tests())
-        ran = outputs.ran_html(suite, fault, records.Outcome.name, outputs.TO_RUN_THE_SUITE)
-        return f'<div class="hb-suite">{outputs.suite_html(suite, self.reader.root)}{ran}</div>' if suite else ran
+        if not suite:
+            return outputs.ran_html(suite, fault, records.Outcome.name, outputs.TO_RUN_THE_SUITE)
+        root = self.reader.root
+        before = outputs.waiting_html(fault, root) if isinstance(fault, records.Waiting) else ""
+        mark = outputs.stale_html(fault) if isinstance(fault, records.Stale) else ""
+        table = outputs.suite_html(suite, root)
+        return f'<div class="hb-suite">{before}{table}{mark}{outputs.suite_ran_html(suite)}</div>'
 
     def value(self, text: str, language: str, class_name: str, md) -> str:
         """One number; ``values`` has the grammar."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from datetime import date
 from html import escape
 from pathlib import Path
 
-from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError, machine
+from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError, Waiting, machine
 from scripts.records.printed import plain
 from scripts.site.fences import symbols
 
@@ -80,8 +81,8 @@ def folded_table_html(table: dict) -> str:
 def suite_html(suite: Outcome, root: Path) -> str:
     """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
     rows, reasons, totals = [], [], [0, 0, 0.0]
-    for path, file in suite.files.items():
-        name = path.removeprefix("tests/kernels/")  # two folders may each have a test_wrong.py
+    for path, file in suite.all_files.items():
+        name = short(path)
         skipped = [*file["skipped"].items()]
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
@@ -94,6 +95,34 @@ def suite_html(suite: Outcome, root: Path) -> str:
         f"<tfoot>{suite_row('Together', totals)}</tfoot></table>"
     )
     return table + (f"<p>Skipped, and why:</p><ul>{''.join(reasons)}</ul>" if reasons else "")
+
+
+def short(path: str) -> str:
+    return path.removeprefix("tests/kernels/")  # two folders may each have a test_wrong.py
+
+
+def suite_ran_html(suite: Outcome) -> str:
+    """Where and when the tests ran: the run with most of the files, then each other with its own."""
+    most, *others = sorted(suite.runs, key=lambda run: -len(run.files))
+    return provenance_html(most) + "".join(
+        provenance_html(run, name=f"Of it {', '.join(map(short, sorted(run.files)))}") for run in others
+    )
+
+
+def waiting_html(fault: Waiting, root: Path) -> str:
+    """How many tests are in no row of the table, whatever number of inputs they have, and of which files."""
+    count = sum(map(tests_in, ((root / file).read_text(encoding="utf-8") for file in fault.files)))
+    tests = "1 test function" if count == 1 else f"{count} test functions"
+    files = f"{len(fault.files)} files" if len(fault.files) > 1 else "1 file"
+    names = ", ".join(map(short, fault.files))
+    verb = "awaits its" if count == 1 else "await their"
+    return notice_html(f"{tests} of {files} {verb} run on a GPU: {names}. {TO_RUN_THE_SUITE}")
+
+
+def tests_in(source: str) -> int:
+    """How many tests a file defines, each once, however many inputs it has."""
+    functions = (each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.FunctionDef))
+    return sum(each.name.startswith("test_") for each in functions)
 
 
 def suite_row(first: str, counts: list[float]) -> str:
@@ -203,14 +232,14 @@ def by_hand(snippet: str, in_ranks: bool) -> str:
     return f"{'torchrun --nproc-per-node 2' if in_ranks else 'python'} {snippet}/{snippet}.py"
 
 
-def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None) -> str:
+def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None, name: str | None = None) -> str:
     """One line, the machine and the day, which opens to its software.
 
-    url: where the snippet's page is, if that is not the page itself
+    url: where the snippet's page is, if that is not the page itself   name: of what ran, if it is not the record's
     """
     ran = {key: escape(str(text)) for key, text in record.provenance.items()}
     where, day = escape(machine(record.provenance)), date.fromisoformat(ran["date"])
-    name = f'<a href="{url}">{record.name}</a>' if url else record.name
+    name = escape(name) if name else f'<a href="{url}">{record.name}</a>' if url else record.name
     return (
         f'<div class="hb-provenance">{name} <details><summary>ran on {where}, {day.day} {day:%B %Y}</summary>'
         f"<p>torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · "

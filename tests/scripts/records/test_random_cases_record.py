@@ -7,7 +7,8 @@ from scripts.records import RandomCases, kernel_tests
 
 FOLDER = "tests/kernels/random_cases"
 MODULES = {
-    f"{FOLDER}/rounds.py": "from tests.kernels.judge import allowed\n\nCASES = 16\n",
+    f"{FOLDER}/rounds.py": "from tests.kernels.judge import allowed\n\nCASES = 16\n\n\n"
+    "def draw():\n    from kernels.middle import quadruple\n\n    return quadruple(1)\n",
     f"{FOLDER}/run.py": "from tests.kernels.random_cases import rounds\n",
     f"{FOLDER}/__main__.py": "print('a table')\n",
     f"{FOLDER}/test_random_cases.py": "def test_nothing(): ...\n",
@@ -47,12 +48,18 @@ def test_what_is_written_is_read(recorded):
     assert (cases.seeds, cases.seconds, cases.failed) == ([7, 8], 540.0, 1)
 
 
-def test_it_depends_on_the_kernels_and_on_what_draws_and_judges(recorded):
+def test_it_depends_on_what_draws_and_judges_and_on_the_kernels_that_these_import(recorded):
     depends = set(kernel_tests.digest(recorded.root, RandomCases))
-    assert {each for each in depends if each.startswith("tests.")} == {
-        "tests.kernels.random_cases.rounds", "tests.kernels.random_cases.run", "tests.kernels.judge", "tests.budget"
+    assert depends == {
+        "tests.kernels.random_cases.rounds", "tests.kernels.random_cases.run", "tests.kernels.judge", "tests.budget",
+        "kernels", "kernels.middle", "kernels.base",
     }  # fmt: skip
-    assert "kernels.base" in depends and "kernels.bench.timing" not in depends
+
+
+def test_a_new_room_that_no_case_imports_outdates_nothing(recorded):
+    (recorded.root / "kernels/parallel").mkdir()
+    (recorded.root / "kernels/parallel/ring.py").write_text("from kernels.base import double\n")
+    assert fault(recorded) == "None"
 
 
 @pytest.mark.parametrize(

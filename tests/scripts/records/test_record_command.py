@@ -128,6 +128,9 @@ def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path
     house = House(tmp_path / "house")
     shutil.copytree(recorded.path("chain").parent, house.path("chain").parent, dirs_exist_ok=True)
     shutil.copy(recorded.outcome_path, house.outcome_path)
+    drawn = house.root / "tests/kernels/random_cases/run.py"
+    drawn.parent.mkdir()
+    drawn.write_text("from kernels.launch import launch\n")
     house.pretend_random_cases()
     check = check_without_jupyter(house)
     assert (check.returncode, check.stdout) == (0, "every record is up to date\n"), check.stderr
@@ -138,7 +141,7 @@ def test_check_says_what_is_stale_or_missing_and_runs_nothing(recorded, tmp_path
     assert check.returncode == 1
     assert "child is stale: kernels.launch:helper changed" in child
     assert "kernel is stale: kernels.launch:helper changed" in kernel and "table has not been run yet" in missing
-    assert "the kernels' tests is stale: kernels.launch changed" in tests
+    assert "1 file of the kernels' tests awaits its run: tests/kernels/test_launch.py" in tests
     assert "random cases" in cases and "is stale: kernels.launch changed" in cases
     assert check_without_jupyter(house, "chain").returncode == 0
     assert "there is no snippet chian" in check_without_jupyter(house, "chian").stderr

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scripts import records
-from scripts.records import Missing, Stale
+from scripts.records import Missing, Stale, Waiting
 from scripts.site.fences import outputs
 from scripts.site.pages import archive
 from tests.site.fences.conftest import RAN, SUITE, record_of
@@ -170,6 +170,23 @@ def test_suite_shows_what_became_of_each_file_and_why_tests_were_skipped_and_whe
         "test_late.py, test_a, test_b (2 times): needs <another> GPU"
     ]
     assert "The GPU suite ran on NVIDIA H100, 1 November 2026" in page.find(class_="hb-provenance").get_text()
+
+
+def test_files_that_await_their_run_are_counted_in_a_sentence_and_each_run_says_its_day(house):
+    (late, skipped), (state, passed) = SUITE.items()
+    ran = RAN | {"gpu": "NVIDIA H200", "date": "2026-11-03"}
+    house.shelf.suite = records.Outcome(ran, {state: passed}, [{"provenance": RAN, "files": {late: skipped}}])
+    (house.root / "tests/kernels/test_new.py").write_text('"""New."""\n\n\ndef test_a(): ...\n\n\ndef test_b(): ...\n')
+    house.shelf.fault = Waiting("", ["tests/kernels/test_new.py"])
+    page = house.render(SUITE_FENCE)
+    notice = page.find(class_="hb-notice").get_text()
+    assert notice.startswith("2 test functions of 1 file await their run on a GPU: test_new.py. To run it: ")
+    assert [row.td.get_text(" ") for row in page.find("tbody").find_all("tr")] == [
+        "Later. test_late.py", "1 < 2 <always>. test_state.py"
+    ]  # fmt: skip
+    said = [line.get_text() for line in page.find_all(class_="hb-provenance")]
+    assert said[0].startswith("The GPU suite ran on NVIDIA H200, 3 November 2026")
+    assert said[1].startswith("Of it test_late.py ran on NVIDIA H100, 1 November 2026")
 
 
 def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(house):
