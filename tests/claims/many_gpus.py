@@ -70,8 +70,8 @@ def _forms(table, form):
 
 
 def long_parts_reach(tokens, percent):
-    """From so many tokens a GPU on, on 2 GPUs and on 4, forward and with backward, a ring by peer memory reaches at least
-    so much, and not 10 points more everywhere.
+    """From so many tokens a GPU on, on 2 GPUs and on 4, forward and with backward, a ring by peer memory reaches at
+    least so much, and not 10 points more everywhere.
 
     In words: least.
     """

@@ -11,9 +11,9 @@ from scripts.figures import plot
 ALT = (
     "Percent of the ideal against the tokens of a GPU on a logarithmic axis: points for a ring by peer memory, a ring "
     "by messages, an all-gather, an all-to-all and PyTorch, with the interval of their repetitions, and a line for "
-    "what the model predicts of the ring by peer memory. With few tokens all are far below the ideal, but for the ring "
-    "when it is replayed as a graph; with many the ring comes near it. A menu chooses the number of GPUs, the heads and "
-    "whether the backward pass is in it."
+    "what the model predicts of the ring by peer memory. With few tokens the ring comes near the ideal only as a "
+    "graph, with many as it is. With the backward pass PyTorch comes out above the ideal. A menu chooses the number of "
+    "GPUs, the heads and whether the backward pass is in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
@@ -54,7 +54,9 @@ def figure() -> go.Figure:
         ring = sorted(plot.where(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
         line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
         look = plot.Look("predicted", "soft", "dash", "line-ew-open")
-        fig.add_scatter(x=list(line), y=list(line.values()), **look.scatter("predicted, %{x} tokens: %{y:.3g} %", size=9))
+        fig.add_scatter(
+            x=list(line), y=list(line.values()), **look.scatter("predicted, %{x} tokens: %{y:.3g} %", size=9)
+        )
         of_traces.append(label)
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
     return plot.page(
