@@ -1,7 +1,7 @@
 """Runs one snippet: `make run SNIPPET=three_matmuls`.
 
-One that imports ``kernels.bench.ranks`` is started as torchrun would, in one process a GPU; where there are not two
-GPUs, in two processes on the CPU.
+One that imports ``kernels.bench.parallel.ranks`` is started as torchrun would, in one process a GPU; where there are
+not two GPUs, in two processes on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(name: str) -> None:
         sys.exit(f"There is no snippet {name!r}; there are: {', '.join(sorted(SNIPPETS))}")
     script = SNIPPETS[name]
     source = script.read_text(encoding="utf-8")
-    if "kernels.bench.ranks" in source:
+    if "kernels.bench.parallel.ranks" in source:
         sys.exit(run_in_ranks(script, torch.cuda.device_count()))
     if not torch.cuda.is_available():
         print(without_gpu(source), flush=True)

@@ -13,7 +13,7 @@ from scripts.records import ROOT
 LADDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flash", "first")
 STANDARD = {"__future__", *sys.stdlib_module_names}
 # Grimp does not see what is run by its path: these files, and the modules of our rooms that they may import.
-MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel_cost"}
+MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel.cost"}
 RUN_BY_PATH = {
     "scripts/figures": {"scripts.records", "scripts.figures.plot", *MEASURES},
     "snippets": {"kernels"},

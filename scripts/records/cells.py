@@ -15,7 +15,7 @@ from scripts.records.library import refuse_roundabout_imports
 from scripts.records.root import RecordError, is_hidden
 from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped
 
-RANKS = "kernels.bench.ranks"  # a snippet that imports it runs in one process a GPU
+RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process a GPU
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 PYTHON = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

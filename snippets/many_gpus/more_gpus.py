@@ -1,7 +1,7 @@
 # %% [markdown]
 # # More GPUs than two, and what was predicted for them
 #
-# `predicted` in `kernels.bench.parallel_cost` is given what was measured on two H200 GPUs of
+# `predicted` in `kernels.bench.parallel.cost` is given what was measured on two H200 GPUs of
 # one host: the kernels' speed, forward and backward, on 131,072 tokens; what a fetch reaches
 # through the link; what a step costs besides, which with more than two GPUs is mostly adding
 # up in FP32, so that it grows with the tokens. That was written down before this ran. Heads of
@@ -10,9 +10,9 @@
 # %% tags=["predicted"]
 import torch
 
-from kernels.bench.many_gpus import beside_one, call, forms_on, middle, on_one
-from kernels.bench.parallel_cost import Link, Part, predicted
-from kernels.bench.ranks import start
+from kernels.bench.parallel.cost import Link, Part, predicted
+from kernels.bench.parallel.forms import beside_one, call, forms_on, middle, on_one
+from kernels.bench.parallel.ranks import start
 from kernels.bench.rounds import rounds
 from kernels.bench.table import Table
 

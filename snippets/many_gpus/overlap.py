@@ -11,7 +11,7 @@
 import torch
 import torch.distributed as dist
 
-from kernels.bench.ranks import start
+from kernels.bench.parallel.ranks import start
 from kernels.bench.rounds import ratio, rounds
 from kernels.bench.table import Table
 from kernels.parallel.exchange import KEYS, Messages, PeerMemory

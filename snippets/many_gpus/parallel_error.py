@@ -12,8 +12,8 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from kernels.bench.many_gpus import call, forms_on, on_one, passes
-from kernels.bench.ranks import start
+from kernels.bench.parallel.forms import call, forms_on, on_one, passes
+from kernels.bench.parallel.ranks import start
 from kernels.bench.table import Table
 from kernels.parallel.order import shard
 from kernels.reference import oracle

@@ -14,8 +14,8 @@
 # %% tags=["forward"]
 import torch
 
-from kernels.bench.many_gpus import beside_one, call, forms_on, on_one
-from kernels.bench.ranks import start
+from kernels.bench.parallel.forms import beside_one, call, forms_on, on_one
+from kernels.bench.parallel.ranks import start
 from kernels.bench.rounds import captured
 from kernels.bench.table import Table
 

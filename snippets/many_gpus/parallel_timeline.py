@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from kernels.bench.ranks import start
+from kernels.bench.parallel.ranks import start
 from kernels.bench.table import Table
 from kernels.parallel.call import context_parallel_attention
 

@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from kernels.bench.parallel_cost import pairs
+from kernels.bench.parallel.cost import pairs
 from kernels.bench.table import Table
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend, gradients

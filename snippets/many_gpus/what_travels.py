@@ -8,7 +8,7 @@
 # all-to-all with too few heads of keys has no number.
 
 # %% tags=["setting"]
-from kernels.bench.parallel_cost import Link, Part, hidden_from, ideal, predicted, sent_bytes
+from kernels.bench.parallel.cost import Link, Part, hidden_from, ideal, predicted, sent_bytes
 from kernels.bench.table import Table
 
 part = Part(tokens=8192, heads=16, kv_heads=16, head_dim=128)

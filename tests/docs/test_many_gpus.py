@@ -6,7 +6,7 @@ from math import log, log2
 import pytest
 import torch
 
-from kernels.bench.parallel_cost import Link, Part, hidden_from, pairs_of, predicted, sent_bytes
+from kernels.bench.parallel.cost import Link, Part, hidden_from, pairs_of, predicted, sent_bytes
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend
 from kernels.parallel.order import chunks_of

@@ -1,4 +1,4 @@
-"""``kernels.bench.ranks`` by itself; in two processes tests/scripts/test_run.py has it.
+"""``kernels.bench.parallel.ranks`` by itself; in two processes tests/scripts/test_run.py has it.
 
 Not in tests/kernels: the record of that suite is made on one GPU.
 """

@@ -39,7 +39,7 @@ def test_what_only_a_gpu_measures_is_left_out():
 TOY = """
 import os
 import torch
-from kernels.bench.ranks import start
+from kernels.bench.parallel.ranks import start
 
 rank, ranks, device = start()
 {cell}

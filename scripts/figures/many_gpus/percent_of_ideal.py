@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go
 
-from kernels.bench.parallel_cost import Link, Part, ideal, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts import records
 from scripts.figures import plot
 

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.parallel_cost import Link, Part, ideal, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts.figures import plot
 
 ALT = (

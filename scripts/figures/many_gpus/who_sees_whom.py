@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.parallel_cost import pairs
+from kernels.bench.parallel.cost import pairs
 from scripts.figures import plot
 
 ALT = (

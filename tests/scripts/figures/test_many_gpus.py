@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels.bench.parallel_cost import Link, Part, ideal, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts import records
 from scripts.figures.many_gpus import exchange_cost, one_step, percent_of_ideal, predicted_scaling, who_sees_whom
 from tests.scripts.figures.controls import choose, points, visible

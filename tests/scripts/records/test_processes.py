@@ -34,7 +34,9 @@ def first():
 def second():
     return 2
 """
-START = '# %% tags=["start"]\nfrom kernels.bench.ranks import first, second, start\n\nrank, ranks = start()\n\n'
+START = (
+    '# %% tags=["start"]\nfrom kernels.bench.parallel.ranks import first, second, start\n\nrank, ranks = start()\n\n'
+)
 TOGETHER = """# %% tags=["work"]
 if rank:
     second()
@@ -57,7 +59,7 @@ def ranks(house):
     """A house whose snippets can run in several processes."""
     (house.root / "kernels/bench").mkdir()
     (house.root / "kernels/bench/__init__.py").touch()
-    (house.root / "kernels/bench/ranks.py").write_text(RANKS)
+    (house.root / "kernels/bench/parallel/ranks.py").write_text(RANKS)
     return house
 
 
@@ -67,7 +69,7 @@ def test_rank_0_is_recorded_and_what_any_of_them_ran(ranks, tmp_path):
     assert (run.returncode, run.stderr) == (0, "")
     record = ranks.read("both")
     assert [output.text for output in record.outputs["work"]] == ["from rank 0\n2\n"]
-    assert record.executed == {f"kernels.bench.ranks:{name}" for name in ("start", "meet", "first", "second")}
+    assert record.executed == {f"kernels.bench.parallel.ranks:{name}" for name in ("start", "meet", "first", "second")}
     stated = record.provenance
     assert (stated["gpu"], stated["gpus"]) == ("A stand-in for a GPU", 2)
     assert (stated["link"], stated["nccl"]) == ("NV18", "2.28.9")

@@ -282,7 +282,7 @@ def test_a_snippets_page_leads_from_nothing_to_its_output(house, repository, com
 def in_ranks(house):
     """A house whose snippet runs in one process a GPU, and was recorded on two."""
     script = house.root / "snippets/chapter/first.py"
-    script.write_text(f'{script.read_text()}\n# %% tags=["late"]\nfrom kernels.bench.ranks import start\n')
+    script.write_text(f'{script.read_text()}\n# %% tags=["late"]\nfrom kernels.bench.parallel.ranks import start\n')
     ran = RAN | {"gpus": 2, "link": "NV18", "nccl": "2.28.9"}
     house.shelf.record = replace(house.shelf.record, provenance=ran)
     return house

@@ -8,7 +8,7 @@ import torch
 
 from kernels.bench import cost
 from kernels.bench.hardware import H100, NVLINK
-from kernels.bench.parallel_cost import Part, hidden_from, sent_bytes
+from kernels.bench.parallel.cost import Part, hidden_from, sent_bytes
 from kernels.serving.cache import KVCache
 from scripts.site.live import PieceError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels.bench.parallel_cost import (
+from kernels.bench.parallel.cost import (
     Link,
     Part,
     decode_bytes,

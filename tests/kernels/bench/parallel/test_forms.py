@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernels.bench import many_gpus
-from kernels.bench.many_gpus import FORMS, call, forms_on, middle, on_one, passes, surroundings
+from kernels.bench.parallel import forms as many_gpus
+from kernels.bench.parallel.forms import FORMS, call, forms_on, middle, on_one, passes, surroundings
 from kernels.reference import attention
 
 
