@@ -117,9 +117,12 @@ V100 = {
 }
 
 
+_ONE_WAY = f"half of NVIDIA's figure for both ways, {_QUOTED}"
+
+
 NVLINK = {  # to and from the other GPUs of its host, each way
-    chip: Constant(
-        total / 2, "B/s", f"half of NVIDIA's figure for both ways, {_QUOTED}", "secondary"
-    )
-    for chip, total in {"H100": 900e9, "H200": 900e9, "A100": 600e9, "V100": 300e9}.items()
+    "H100": Constant(450e9, "B/s", _ONE_WAY, "secondary"),
+    "H200": Constant(450e9, "B/s", _ONE_WAY, "secondary"),
+    "A100": Constant(300e9, "B/s", _ONE_WAY, "secondary"),
+    "V100": Constant(150e9, "B/s", _ONE_WAY, "secondary"),
 }

@@ -59,9 +59,13 @@ def context_parallel_attention(
     for the former where all GPUs are of one host that lets them read each other
     is_causal: query i of the whole sequence sees keys 0 to i
     scale: 1/√head_dim if None, any sign   enable_gqa: fewer heads in k and v than in q
-    All processes must call with the same shapes, dtypes and options, in the same order.  The
-    first call of its kind compares them, and waits for the others for the group's timeout.
-    What a process sends stays in memory that later calls use again, and grows with them.
+    All processes must call with the same shapes, dtypes and options, in the same order, and on
+    one stream.  The first call of its kind compares them, and waits for the others for the
+    group's timeout.  That they part ways later is not seen: the group's timeout ends it.
+    With peer memory a GPU waits 60 seconds for another, and then fails with a CUDA error.
+    What a process offers to others stays in memory that later calls use again, and grows with
+    them.  A CUDA graph of a call is replayed by itself: between calls that are no graph, or
+    after a larger call, its place in that memory may be another's.
     Two runs agree bit for bit.
 
     Raises a ValueError or TypeError that names the argument, where processes differ on all of

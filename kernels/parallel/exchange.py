@@ -13,6 +13,7 @@ makes the stream wait for it (with gloo the host), and comes before the next off
 
 from __future__ import annotations
 
+import socket
 import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -139,23 +140,39 @@ def exchange_of(group: ProcessGroup, kind: str | None = None) -> Exchange:
 
 
 def one_host(group: ProcessGroup) -> bool:
-    """Whether the group's processes have a GPU each, of one host, that can read the others'."""
-    if group not in _one_host:
-        import socket
+    """Whether every process has a GPU of its own that it sees beside all others' and can read.
 
+    All processes find the same, for each asks the others.
+    """
+    if group not in _one_host:
         mine = (
             socket.gethostname(),
-            torch.cuda.current_device() if torch.cuda.is_available() else None,
+            gpu_of(torch.cuda.current_device()) if torch.cuda.is_available() else None,
         )
-        all_of_them: list = [None] * group.size()
-        dist.all_gather_object(all_of_them, mine, group)
-        hosts, devices = zip(*all_of_them, strict=True)
-        _one_host[group] = (
-            None not in devices
-            and len(set(hosts)) == 1
-            and len(set(devices)) == len(devices)
-            and all(
-                torch.cuda.can_device_access_peer(mine[1], x) for x in devices if x != mine[1]
-            )
-        )
+        theirs = gathered(mine, group)
+        hosts, gpus = zip(*theirs, strict=True)
+        fits = None not in gpus and len(set(hosts)) == 1 and len(set(gpus)) == len(gpus)
+        _one_host[group] = all(gathered(fits and all(map(readable, gpus)), group))
     return _one_host[group]
+
+
+def gathered(mine: object, group: ProcessGroup) -> list:
+    """What each process has, in the order of their ranks."""
+    theirs: list = [None] * group.size()
+    dist.all_gather_object(theirs, mine, group)
+    return theirs
+
+
+def gpu_of(index: int) -> str:
+    """What a GPU is called by every process, whichever it sees."""
+    return str(torch.cuda.get_device_properties(index).uuid)
+
+
+def readable(gpu: str) -> bool:
+    """Whether the current GPU is this one, or sees it and can read its memory."""
+    here = torch.cuda.current_device()
+    seen = {gpu_of(index): index for index in range(torch.cuda.device_count())}
+    there = seen.get(gpu)
+    return there is not None and (
+        there == here or torch.cuda.can_device_access_peer(here, there)
+    )

@@ -5,13 +5,13 @@
     GPU 1     K1 V1    K0 V0    K3 V3    K2 V2
     ...
 
-Queries and outputs stay.  What arrives is used once and forgotten, so that no GPU ever holds
-more than two parts of K and V, and while one part is computed with, the next is on its way.
-The parts of a row are merged by their log-sum-exps.
+Queries and outputs stay.  What arrives is used once and forgotten, so that a GPU has at most
+three parts of K and V, however many GPUs there are: its own, one that it computes with and one
+that is on its way.  The parts of a row are merged by their log-sum-exps.
 
 Backward goes round once more.  The gradients of a part of K and V are a sum over the GPUs whose
 queries met it: in each step a GPU sends what it has found for another straight home, where it
-is added in FP32.
+is added, in FP32 as soon as more than two are added up.
 
 Source: H. Liu, M. Zaharia and P. Abbeel, "Ring Attention with Blockwise Transformers for
 Near-Infinite Context", 2023, arXiv:2310.01889.  There a part is handed on from neighbour to

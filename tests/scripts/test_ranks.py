@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import distributed
 
-from kernels.bench import ranks
+from kernels.bench.parallel import ranks
 
 
 @pytest.fixture

@@ -57,8 +57,9 @@ CANNOT_BE_KEPT = {  # by the tag of the cell: the cell, and what is said of it
 @pytest.fixture
 def ranks(house):
     """A house whose snippets can run in several processes."""
-    (house.root / "kernels/bench").mkdir()
+    (house.root / "kernels/bench/parallel").mkdir(parents=True)
     (house.root / "kernels/bench/__init__.py").touch()
+    (house.root / "kernels/bench/parallel/__init__.py").touch()
     (house.root / "kernels/bench/parallel/ranks.py").write_text(RANKS)
     return house
 
