@@ -14,7 +14,7 @@ def _part_of_alone(how):
 
 
 def messages_hide_little():
-    """At each length kernel and messages together take longer than the kernel, by at least 7 tenths of what they take alone.
+    """At each length kernel and messages take longer than the kernel, by at least 7 tenths of the messages alone.
 
     In words: tenths, more.
     """
@@ -228,7 +228,7 @@ def one_gpu_loses_within_four(percent):
     In words: -.
     """
     spent = _loses(("measured", "measured"), "more_gpus", 65536, 262144)
-    assert round(100 - 100 / (1 + spent / 100), 1) == percent
+    assert round(100 - 100 / (1 + spent / 100), 1) == float(percent)
 
 
 def one_gpu_takes(minutes):
@@ -237,4 +237,4 @@ def one_gpu_takes(minutes):
     In words: -.
     """
     (row,) = rows("more_gpus", "measured", form="ring, peer memory", backward="no", tokens=262144)
-    assert round(32 * 32 / 16 * row["gpus"] * row["ideal"] / 1e3 / 60, 1) == minutes
+    assert round(32 * 32 / 16 * row["gpus"] * row["ideal"] / 1e3 / 60, 1) == float(minutes)
