@@ -36,9 +36,9 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        plot.Frame(height=290, top=40),
+        plot.Frame(height=250, top=40),
         barmode="group",
         bargap=0.4,
         xaxis={"title": "tokens a GPU", "type": "category"},
-        yaxis={"title": "% longer, both, than the kernel"},
+        yaxis={"title": "% longer, both"},
     )
