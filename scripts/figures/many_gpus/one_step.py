@@ -35,7 +35,7 @@ def figure() -> go.Figure:
             of_traces.append(how)
     return plot.page(
         fig,
-        plot.Frame(height=200, left=100),
+        plot.Frame(height=190, left=100),
         plot.switch(fig, "Copied by", of_traces, "peer memory"),
         legend=None,
         showlegend=False,

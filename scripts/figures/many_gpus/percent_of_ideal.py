@@ -66,7 +66,7 @@ def figure() -> go.Figure:
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
     return plot.page(
         fig,
-        plot.Frame(height=320, top=60),
+        plot.Frame(height=305, top=60),
         plot.switch(fig, "Setting", of_traces, of_traces[0]),
         xaxis=plot.log("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
         yaxis={"title": "% of the measured ideal", "range": [20, 120]},

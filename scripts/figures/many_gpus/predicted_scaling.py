@@ -48,7 +48,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=GPUS, y=y, **look.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
     return plot.page(
         fig,
-        plot.Frame(height=275, top=50),
+        plot.Frame(height=260, top=50),
         plot.menu("Pass and heads", choices),
         xaxis=plot.log("GPUs", GPUS[::2]),
         yaxis={"title": "% of the ideal", "range": [0, 105]},
