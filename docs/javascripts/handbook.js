@@ -40,6 +40,7 @@
       if (own) {
         trace.marker = { ...trace.marker, color: own };
         trace.line = { ...trace.line, color: own };
+        if (trace.error_y) trace.error_y = { ...trace.error_y, color: trace.type === "bar" ? colour.ink : own };
         if (trace.mode === "text") trace.textfont = { ...trace.textfont, color: own }; // the name of a curve
       }
     }

@@ -6,22 +6,23 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Bars along a line of time, a row for attention, one for the small kernels around it and one for what travels "
-    "between the GPUs. By peer memory the fetch lies under the first attention, and the second begins before the first "
-    "ends. By messages what travels is a kernel itself, one of the two waits for the other, and the whole takes "
-    "longer. A menu chooses how is copied."
+    "Bars along a line of time, a row for attention with the own part, one for attention with the part of the other "
+    "GPU, one for the small kernels around them and one for what travels. By peer memory the fetch lies under the "
+    "first attention, and the second begins before the first ends. By messages what travels is a kernel itself, and "
+    "the first attention begins late; why, the profile does not say. The whole takes longer. A menu chooses who copies."
 )
-LINES = {"attention": "attention", "fetch": "travels", "send and receive": "travels"}  # of all else: small kernels
-ROLES = {"attention": "accent", "small kernels": "soft", "travels": "key"}
+LINES = {"fetch": "travels", "send and receive": "travels"}  # of all else but attention: small kernels
+ROLES = {"own part": "accent", "other's part": "accent", "small kernels": "soft", "travels": "key"}
+ATTENTION = ("own part", "other's part")  # in the order in which they begin
 
 
 def figure() -> go.Figure:
     rows = records.table("parallel_timeline", "timeline")
     fig, of_traces = go.Figure(), []
-    ways = list(dict.fromkeys(row["how"] for row in rows))
-    for how in ways:
+    for how in dict.fromkeys(row["how"] for row in rows):
+        taken = lines(plot.where(rows, how=how))
         for line, role in ROLES.items():
-            own = [row for row in plot.where(rows, how=how) if LINES.get(row["what"], "small kernels") == line]
+            own = [row for at, row in taken if at == line]
             fig.add_bar(
                 orientation="h",
                 base=[row["begin"] for row in own],
@@ -34,12 +35,21 @@ def figure() -> go.Figure:
             of_traces.append(how)
     return plot.page(
         fig,
-        plot.Frame(height=230, left=95),
-        plot.switch(fig, "Copied by", of_traces, ways[0]),
+        plot.Frame(height=190, left=100),
+        plot.switch(fig, "Copied by", of_traces, "peer memory"),
         legend=None,
         showlegend=False,
         barmode="overlay",
         bargap=0.3,
-        xaxis={"title": "µs since the first began", "rangemode": "tozero"},
+        xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},
         yaxis={"categoryorder": "array", "categoryarray": list(ROLES)[::-1]},
     )
+
+
+def lines(rows: list[dict]) -> list[tuple[str, dict]]:
+    """(the line on which it is drawn, row), in the order of the rows."""
+    attention = iter(ATTENTION)
+    return [
+        (next(attention) if row["what"] == "attention" else LINES.get(row["what"], "small kernels"), row)
+        for row in rows
+    ]

@@ -8,8 +8,8 @@ from scripts.figures import plot
 ALT = (
     "Percent of the ideal against the number of GPUs on a logarithmic axis, a curve for each length of a GPU's part. "
     "All curves begin at the top. With the longest parts the curve stays there up to the last point. The shorter the "
-    "parts, the deeper a curve falls where the GPUs no longer fit into one host and the network begins. With few heads "
-    "of keys, and in the backward pass, they fall less. A menu chooses the pass and the heads of keys."
+    "parts, the deeper a curve falls where the GPUs no longer fit into one machine and the network begins. With few "
+    "heads of keys, and in the backward pass, they fall less. A menu chooses the pass and the heads of keys."
 )
 SPEED, LINK, NETWORK, A_HOST = 640e12, Link(360e9), Link(50e9), 8
 GPUS = [2**doubled for doubled in range(11)]
@@ -48,7 +48,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=GPUS, y=y, **look.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
     return plot.page(
         fig,
-        plot.Frame(height=330, top=50),
+        plot.Frame(height=260, top=50),
         plot.menu("Pass and heads", choices),
         xaxis=plot.log("GPUs", GPUS[::2]),
         yaxis={"title": "% of the ideal", "range": [0, 105]},

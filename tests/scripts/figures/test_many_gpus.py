@@ -1,5 +1,7 @@
 """The figures of *Many GPUs* draw counted pairs, the model, and what the tables hold."""
 
+from math import log
+
 import pytest
 
 from kernels.bench.parallel.cost import Link, Part, ideal, predicted
@@ -58,6 +60,12 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
     *measured, line = visible(figure)
     assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
     short = {1024: 90.0, 8192: 90.0}
+
+    def points(trace):
+        """By the length itself, from which each form stands a little apart."""
+        lengths = [1024, 8192, 65536, 1 << 18]
+        return {min(lengths, key=lambda length: abs(log(length / x))): y for x, y in zip(trace.x, trace.y, strict=True)}
+
     assert points(measured[0]) == short | {1 << 18: 101.0} and all(points(trace) == short for trace in measured[1:])
     assert all(set(trace.error_y.array) == {2.0} for trace in measured)
     fetch = 1e3 * 2 * 16 * 1024 * 128 * 2 / 360e9
@@ -90,15 +98,17 @@ def test_a_kernel_is_drawn_with_what_it_takes_beside_each_exchange(monkeypatch):
 
 
 def test_a_bar_of_the_step_begins_and_ends_as_recorded(monkeypatch):
+    later = [("attention", 800.0, 1700.0)]
     rows = [
         {"how": how, "what": what, "begin": begin, "end": end}
         for how, travels in (("messages", "send and receive"), ("peer memory", "fetch"))
-        for what, begin, end in (("barrier", 0.0, 20.0), ("attention", 30.0, 900.0), (travels, 40.0, 230.0))
+        for what, begin, end in (("barrier", 0.0, 20.0), ("attention", 30.0, 900.0), (travels, 40.0, 230.0), *later)
     ]
     monkeypatch.setattr(records, "table", tables(timeline=rows))
     figure = one_step.figure()
     for how in ("messages", "peer memory"):
         choose(figure, "Copied by", how)
         bars = {trace.name: (trace.base, trace.x) for trace in visible(figure)}
-        wanted = {"attention": ((30.0,), (870.0,)), "small kernels": ((0.0,), (20.0,)), "travels": ((40.0,), (190.0,))}
+        wanted = {"own part": ((30.0,), (870.0,)), "other's part": ((800.0,), (900.0,))}
+        wanted |= {"small kernels": ((0.0,), (20.0,)), "travels": ((40.0,), (190.0,))}
         assert bars == wanted
