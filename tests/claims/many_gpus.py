@@ -36,10 +36,10 @@ def intervals_of_exchanges_overlap():
     In words: -.
     """
     (sent,), (copied,) = (rows("overlap", "overlap", how=how, tokens=65536) for how in ("messages", "peer memory"))
-    assert overlap(sent, copied)
+    assert _overlap(sent, copied)
 
 
-def overlap(one, other):
+def _overlap(one, other):
     """Whether the intervals of two rows have a number in common."""
     return one["low"] <= other["high"] and other["low"] <= one["high"]
 
@@ -111,7 +111,7 @@ def not_always_beyond():
 
     In words: not, always.
     """
-    assert {overlap(ring, other) for ring, other in _beside_the_ring()} == {True, False}
+    assert {_overlap(ring, other) for ring, other in _beside_the_ring()} == {True, False}
 
 
 def _beside_the_ring():
@@ -133,7 +133,7 @@ def level_on_four():
         rows("more_gpus", "measured", form=form, backward="yes", tokens=65536)[0]
         for form in ("ring, peer memory", "all-to-all")
     )
-    assert overlap(ring, other)
+    assert _overlap(ring, other)
 
 
 def as_a_graph_it_reaches():
