@@ -9,8 +9,8 @@ COMPILE = .venv/bin/uv pip compile --quiet --upgrade --python-version 3.11 --pyt
 NPM_LOCK = PATH="$$PATH:$(CURDIR)/.venv/bin" npm install --package-lock-only --ignore-scripts \
 	--omit-lockfile-registry-resolved --no-audit --no-fund
 
-# Whoever waits for a browser leaves a processor idle, so the tests have two processes more than there are processors.
-PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 2)) $(RUN) pytest
+# Whoever waits for a browser leaves a processor idle, so the tests have one process more than there are processors.
+PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import runpy
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -58,7 +59,9 @@ def run_in_ranks(script: Path, gpus: int) -> int:
         try:
             run(parse_args([*options, str(script)]))
         except ChildFailedError as error:
-            logs = {rank: stderr_of(rank, folder) for rank in error.failures}
+            # torchrun ends the others by SIGTERM; who was not ended so has failed of itself.
+            failed = [rank for rank, each in error.failures.items() if each.exitcode != -signal.SIGTERM]
+            logs = {rank: stderr_of(rank, folder) for rank in failed or error.failures}
             first = min(logs, key=lambda rank: logs[rank].stat().st_mtime_ns)  # others failed for want of it, later
             print(logs[first].read_text(), end="", file=sys.stderr)
             print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
