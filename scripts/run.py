@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import runpy
 import signal
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import torch
 
+LOST = re.compile(r"Dist\w*Error|Connection (closed|reset)|remote worker")  # what one says that lost another
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
 
@@ -59,9 +61,11 @@ def run_in_ranks(script: Path, gpus: int) -> int:
         try:
             run(parse_args([*options, str(script)]))
         except ChildFailedError as error:
-            # torchrun ends the others by SIGTERM; who was not ended so has failed of itself.
-            failed = [rank for rank, each in error.failures.items() if each.exitcode != -signal.SIGTERM]
-            logs = {rank: stderr_of(rank, folder) for rank in failed or error.failures}
+            logs = {rank: stderr_of(rank, folder) for rank in error.failures}
+            # torchrun ends the others by SIGTERM, or they fail for want of the one that has failed of itself.
+            ended = {rank for rank, each in error.failures.items() if each.exitcode == -signal.SIGTERM}
+            ended |= {rank for rank, log in logs.items() if LOST.search(log.read_text())}
+            logs = {rank: log for rank, log in logs.items() if rank not in ended} or logs
             first = min(logs, key=lambda rank: logs[rank].stat().st_mtime_ns)  # others failed for want of it, later
             print(logs[first].read_text(), end="", file=sys.stderr)
             print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
