@@ -62,11 +62,7 @@ def run_in_ranks(script: Path, gpus: int) -> int:
             run(parse_args([*options, str(script)]))
         except ChildFailedError as error:
             logs = {rank: stderr_of(rank, folder) for rank in error.failures}
-            # torchrun ends the others by SIGTERM, or they fail for want of the one that has failed of itself.
-            ended = {rank for rank, each in error.failures.items() if each.exitcode == -signal.SIGTERM}
-            ended |= {rank for rank, log in logs.items() if LOST.search(log.read_text())}
-            logs = {rank: log for rank, log in logs.items() if rank not in ended} or logs
-            first = min(logs, key=lambda rank: logs[rank].stat().st_mtime_ns)  # others failed for want of it, later
+            first = min(logs, key=lambda rank, failures=error.failures: for_want_of_another(failures[rank], logs[rank]))
             print(logs[first].read_text(), end="", file=sys.stderr)
             print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
             status = error.failures[first].exitcode
@@ -76,6 +72,11 @@ def run_in_ranks(script: Path, gpus: int) -> int:
         for rank in range(ranks):
             print(stderr_of(rank, folder).read_text(), end="", file=sys.stderr)
     return 0
+
+
+def for_want_of_another(failure, log: Path) -> tuple[bool, bool, int]:
+    """torchrun ends the others by SIGTERM, or they say that they have lost one; and they do so later."""
+    return failure.exitcode == -signal.SIGTERM, bool(LOST.search(log.read_text())), log.stat().st_mtime_ns
 
 
 def stderr_of(rank: int, folder: str) -> Path:
