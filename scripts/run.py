@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-LOST = re.compile(r"Dist\w*Error|Connection (closed|reset)|remote worker")  # what one says that lost another
+LOST = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")  # what one says that lost another
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
 
