@@ -17,7 +17,8 @@ from pathlib import Path
 
 import torch
 
-LOST = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")  # what one says that lost another
+# What a process says that has lost another.
+LOST = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remote worker")
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
 
@@ -66,6 +67,8 @@ def run_in_ranks(script: Path, gpus: int) -> int:
             print(logs[first].read_text(), end="", file=sys.stderr)
             print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
             status = error.failures[first].exitcode
+            if status == -signal.SIGTERM and logs[first].stat().st_size:  # it had failed already
+                status = 1
             return status if status > 0 else 128 - status  # of one that a signal ended, as a shell has it
         except SignalException as error:
             return 128 + error.sigval
@@ -74,9 +77,12 @@ def run_in_ranks(script: Path, gpus: int) -> int:
     return 0
 
 
-def for_want_of_another(failure, log: Path) -> tuple[bool, bool, int]:
-    """torchrun ends the others by SIGTERM, or they say that they have lost one; and they do so later."""
-    return failure.exitcode == -signal.SIGTERM, bool(LOST.search(log.read_text())), log.stat().st_mtime_ns
+def for_want_of_another(failure, log: Path) -> tuple[int, int]:
+    """The less, the likelier it failed of itself: torchrun ends others by SIGTERM, or they have lost it, and later."""
+    said, ended = log.read_text(), failure.exitcode == -signal.SIGTERM
+    lost = bool(LOST.search(said))
+    rank = 0 if "Traceback" in said and not lost else 1 + ended + (ended or lost)
+    return rank, log.stat().st_mtime_ns
 
 
 def stderr_of(rank: int, folder: str) -> Path:
