@@ -1,8 +1,8 @@
 """Run the kernels' tests on this machine's GPU, keep what became of them: ``python -m scripts.record_tests [--all]``.
 
-Runs the files of tests/kernels that await their run, or those of them that are named, or all; of a file everything, not only what is marked ``gpu``.
-The record is replaced whole, after the last test, and keeps the outcome of the other files, with where and when they
-ran: tests of which one fails, a part is left out or none passes change nothing.
+Runs the files of tests/kernels that await their run, or those of them that are named, or all; of a file everything,
+not only what is marked ``gpu``.  The record is replaced whole, after the last test, and keeps the outcome of the other
+files, with where and when they ran: tests of which one fails, a part is left out or none passes change nothing.
 Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
 are to share the GPU (``--processes 8``).
 """
