@@ -87,7 +87,7 @@ def portable_minds_no_page(percent):
 
 
 def _cost(tokens, typed):
-    found = [_pages("ours", cache, tokens)["more"] for cache in ("bf16", "nvfp4")]
+    found = [_pages("ours", format, tokens)["more"] for format in ("bf16", "nvfp4")]
     assert [rounded(number, like) for number, like in zip(found, typed, strict=True)] == list(typed)
 
 
@@ -116,8 +116,8 @@ def pages_of_16_add(*microseconds):
 
     In words: bf16, fp8, nvfp4.
     """
-    for cache, typed in zip(FORMATS, microseconds, strict=True):
-        few, many = (_pages("ours", cache, tokens)["median"] for tokens in (16, 128))
+    for format, typed in zip(FORMATS, microseconds, strict=True):
+        few, many = (_pages("ours", format, tokens)["median"] for tokens in (16, 128))
         assert rounded(1e3 * (few - many), typed) == typed
 
 

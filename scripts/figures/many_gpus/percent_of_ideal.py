@@ -13,7 +13,8 @@ ALT = (
     "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
     "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
     "the ring comes near the ideal only as a graph, with many tokens as it is. With the backward pass and many tokens "
-    "PyTorch comes out above the ideal. A menu chooses the number of GPUs, the heads and whether the backward pass is in it."
+    "PyTorch comes out above the ideal. A menu chooses the number of GPUs, the heads and whether the backward pass is "
+    "in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
