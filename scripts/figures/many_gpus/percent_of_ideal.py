@@ -46,11 +46,7 @@ def figure() -> go.Figure:
                 x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
                 customdata=[f"{row['tokens']:,}" for row in found],
                 y=[row["percent"] for row in found],
-                error_y={
-                    "array": [row["high"] - row["percent"] for row in found],
-                    "arrayminus": [row["percent"] - row["low"] for row in found],
-                    "thickness": 1,
-                },
+                error_y=plot.interval(found, "percent"),
                 **look.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
             of_traces.append(label)
