@@ -92,17 +92,17 @@ def _cost(tokens, typed):
 
 
 def pages_of_16_cost(*percents):
-    """Pages of 16 cost our kernel 13 % in BF16 and 73 % in NVFP4, against pages of 128. In words: bf16, nvfp4."""
+    """Pages of 16 cost the kernel for Hopper 13 % in BF16 and 73 % in NVFP4, against pages of 128. In words: bf16, nvfp4."""
     _cost(16, percents)
 
 
 def pages_of_64_cost(*percents):
-    """Pages of 64 cost our kernel 1 % in BF16 and 10 % in NVFP4, against pages of 128."""
+    """Pages of 64 cost the kernel for Hopper 1 % in BF16 and 10 % in NVFP4, against pages of 128."""
     _cost(64, percents)
 
 
 def pages_of_64_cost_little(percent):
-    """Pages of 64 cost our kernel at most 2 % in BF16 and in FP8. In words: most, bf16, fp8."""
+    """Pages of 64 cost the kernel for Hopper at most 2 % in BF16 and in FP8. In words: most, bf16, fp8."""
     assert all(_pages("ours", cache, 64)["high"] <= percent for cache in ("bf16", "fp8"))
 
 
