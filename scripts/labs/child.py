@@ -50,7 +50,9 @@ def died(code: int, trace: Path, file: Path) -> str:
     lines = [line for line in said.splitlines() if f'"{file}"' in line]
     where = f" It was at line {lines[0].split(' line ')[1].split(' ')[0]} of your file." if lines else ""
     if said.startswith("Timeout"):
-        return f"it did not end within {limit():g} s, so it was stopped. Is there a loop that never ends?{where}"
+        hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
+        taken = 3600 * hours + 60 * minutes + seconds
+        return f"it did not end within {taken:g} s, so it was stopped. Is there a loop that never ends?{where}"
     if code < 0:
         name = signal.Signals(-code).name
         return f"it crashed ({name}): most likely something far outside a table was read or written.{where}"

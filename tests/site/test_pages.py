@@ -101,7 +101,7 @@ def test_every_pre_is_a_quotation(articles):
 
 
 def todays(mark: str) -> str:
-    if mark.startswith("kernels."):
+    if mark.startswith("kernels.") or symbols.of_lab(mark.partition(" ")[0]):
         return symbols.quote(mark, ROOT).text
     name, _, tag = mark.partition(":")
     return next(cell.source for cell in records.snippet(name).cells if cell.id == tag)
