@@ -47,13 +47,14 @@ def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]
     truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
     moved = [results(form(**nudged(exact_inputs, seed))) for seed in (1, 2)] if not part.exact else []
     names = list(case.outputs) or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
-    size = part.size(**exact_inputs) if part.size and not part.exact else None
+    sizes = results(part.size(**exact_inputs)) if part.size and not part.exact else (None,)
+    sizes = sizes * len(truths) if len(sizes) == 1 else sizes
     found = []
     for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
         dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
         allowed = torch.zeros(())
         if not part.exact and truth.is_floating_point():
-            allowed = granted(truth, baseline, [each[i] for each in moved], size, dtype, part.steps)
+            allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, part.steps)
         truth = truth.double() if truth.is_floating_point() else truth
         found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype))
     return found

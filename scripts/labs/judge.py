@@ -3,62 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from scripts.labs import guarded
 from scripts.labs.budget import Wanted, results, wanted
-from scripts.labs.lab import Case, Lab, Mistake, Part
-from scripts.labs.watched import Outside, Watch, interpreted
+from scripts.labs.file import fault, functions_of
+from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.laid import laid
+from scripts.labs.resembles import behaves_like
+from scripts.labs.timed import timed
+from scripts.labs.verdict import Rejected, Rejection, Verdict
+from scripts.labs.watched import Watch, interpreted
 
-
-@dataclass(frozen=True)
-class Rejection:
-    """Why a function is not right yet.
-
-    says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
-    line: of the reader's file, if it is known
-    """
-
-    function: str
-    says: str
-    case: Case | None = None
-    wanted: Wanted | None = None
-    actual: Tensor | None = None
-    wrong: Tensor | None = None
-    unwritten: Tensor | None = None
-    resembles: Mistake | None = None
-    line: int | None = None
-
-
-@dataclass
-class Verdict:
-    """cases: how many were right   times: function -> milliseconds of the reader's and of the handbook's, on a GPU"""
-
-    rejection: Rejection | None = None
-    cases: int = 0
-    seconds: float = 0.0
-    times: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        return self.rejection is None
-
-
-class Rejected(Exception):
-    def __init__(self, rejection: Rejection):
-        super().__init__(rejection.says)
-        self.rejection = rejection
+__all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
 
 
 def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
@@ -144,21 +105,6 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
         reject(says)
 
 
-def laid(case: Case) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
-    """The case's tensors in guarded buffers, on the machine on which they are judged: inputs and outputs."""
-    device = "cpu" if interpreted() else "cuda"
-    tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
-    inputs = [
-        guarded.lay(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
-        for name, each in tensors.items()
-    ]
-    outputs = [
-        guarded.lay_output(name, each, case.layouts.get(name, "contiguous"), device)
-        for name, each in case.outputs.items()
-    ]
-    return inputs, outputs
-
-
 def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Tensor]:
     """What the function returned, once it is of the right kind, shape and dtype."""
     if returned is None:
@@ -175,94 +121,4 @@ def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Te
             reject(f"{want.name} has shape {list(each.shape)}, and {list(want.truth.shape)} is wanted")
         if each.dtype != want.dtype:
             reject(f"{want.name} is {each.dtype}, and {want.dtype} is wanted")
-    return found
-
-
-def behaves_like(
-    part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor], right: list[Case]
-) -> Mistake | None:
-    """The first of the part's mistakes whose results are these on this case, and right on those that were."""
-    for mistake in (*part.mistakes, *ANYWHERE):
-        try:
-            form = mistake.form or partial(zeros, part)
-            forms = wanted(part, case, form)
-        except Exception:  # a form that was not made for this case: no name is better than none of the message
-            continue
-        differs = any(want.wrong(form.truth).any() for want, form in zip(wants, forms, strict=True))
-        if not differs or not all(map(same, forms, actuals)):
-            continue
-        if all(shows_nothing(part, each, form) for each in right):
-            return mistake
-    return None
-
-
-def shows_nothing(part: Part, case: Case, form: Callable) -> bool:
-    """Whether a mistake makes no difference on a case."""
-    pairs = zip(wanted(part, case), wanted(part, case, form), strict=True)
-    return not any(want.wrong(wrong.truth).any() for want, wrong in pairs)
-
-
-def zeros(part: Part, **inputs) -> tuple[Tensor, ...]:
-    return tuple(map(torch.zeros_like, results(part.reference(**inputs))))
-
-
-ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
-
-
-def same(form: Wanted, actual: Tensor) -> bool:
-    """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
-    wrong = form.wrong(actual)
-    if form.truth.is_floating_point():
-        wrong &= ~(form.truth.isnan() & actual.isnan())
-    return not wrong.any()
-
-
-def fault(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:
-    """What an exception says, with the line of the reader's file on which it came."""
-    chain = [error]
-    while cause := chain[-1].__cause__ or chain[-1].__context__:
-        chain.append(cause)
-    frames = [frame for each in chain for frame in traceback.extract_tb(each.__traceback__)]
-    lines = [frame.lineno for frame in frames if file and frame.filename == file]
-    line = lines[-1] if lines else None
-    for each in chain:
-        if isinstance(each, NotImplementedError) or "NotImplementedError" in str(each):  # a compiler quotes it
-            return Rejection(function, "it is not written yet", line=line)
-        if isinstance(each, Outside):
-            return Rejection(function, str(each), case, line=line)
-    if isinstance(error, SystemExit):
-        return Rejection(function, "your file ends the program (SystemExit): take that out", case, line=line)
-    if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
-        return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
-    return Rejection(function, f"it raised {type(chain[-1]).__name__}: {chain[-1]}", case, line=line)
-
-
-def functions_of(file: Path) -> dict[str, Callable]:
-    """The functions of a file, once it is imported as a module of its own."""
-    name = f"lab_{file.stem}"
-    spec = spec_from_file_location(name, file)
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # Triton asks for the module of a kernel
-    spec.loader.exec_module(module)
-    return {name: each for name, each in vars(module).items() if callable(each)}
-
-
-def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
-    """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' large cases."""
-    from importlib import import_module
-
-    from kernels.bench.timing import time as time_of
-
-    found = {}
-    for part in lab.parts:
-        if not (part.large and part.rung):
-            continue
-        inputs, outputs = laid(part.large())
-        arguments = {each.name: each.tensor for each in inputs}
-        outs = {each.name: each.tensor for each in outputs}
-        module, _, name = part.rung.partition(":")
-        rung = getattr(import_module(module), name)
-        own = time_of(lambda part=part, all=arguments | outs: functions[part.function](**all)).median
-        theirs = time_of(lambda rung=rung, given=arguments: rung(*given.values())).median
-        found[part.function] = own, theirs
     return found

@@ -60,7 +60,7 @@ class Part:
     cases: made anew for each run; the order is that in which they are tried, so easy ones first
     exact: whether only the very same numbers pass
     size: of the inputs in FP64, what an error is measured by where terms cancel, to be broadcast to the result
-        (of a dot product √Σ(xᵢyᵢ)²); otherwise the largest number of the row
+        (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
     steps: how many roundings in FP32 of that size the budget grants besides
     look: at what the kernels read and stored, in the interpreter, once a case is right; "" or what is wrong
     large: a case for a GPU alone, which is timed   rung: what it is timed against, ``kernels.first.add:add``
@@ -71,7 +71,7 @@ class Part:
     cases: Callable[[], Iterable[Case]]
     mistakes: tuple[Mistake, ...] = ()
     exact: bool = False
-    size: Callable[..., Tensor] | None = None
+    size: Callable[..., Result] | None = None
     steps: float = 4.0
     look: Callable[[list[Access], Case], str] | None = None
     large: Callable[[], Case] | None = None

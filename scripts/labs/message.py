@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
-from scripts.labs.judge import Rejection, Verdict
 from scripts.labs.lab import Case, Lab
+from scripts.labs.verdict import Rejection, Verdict
 
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"

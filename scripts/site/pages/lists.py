@@ -1,6 +1,6 @@
 """What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it.
 
-``<!-- lab NAME -->`` is filled with what the head of a lab's page says, ``<!-- labs of NAME -->`` with a chapter's labs.
+``<!-- lab NAME -->`` is filled with the head of a lab's page, ``<!-- labs of NAME -->`` with the labs of a chapter.
 ``<!-- chapter NAME -->`` is filled with the chapter's number, its title, which leads to it, and the minutes that its
 words take to read.
 """
