@@ -103,3 +103,8 @@ def generator(seed: int) -> torch.Generator:
 def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """Random numbers, the same on every machine."""
     return torch.randn(shape, generator=generator(seed)).to(dtype)
+
+
+def widened(x: Tensor) -> Tensor:
+    """In FP32 what has 16 bits: a reference computes as a kernel does, which keeps its sums in FP32."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
