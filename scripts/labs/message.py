@@ -19,6 +19,7 @@ def told(lab: Lab, verdict: Verdict) -> str:
     name = f"Lab {lab.about.number}, {lab.about.title}"
     if verdict.passed:
         lines = [f"{name}: passed, {verdict.cases} cases in {verdict.seconds:.1f} s."]
+        lines += verdict.notes
         for function, (own, theirs) in verdict.times.items():
             lines.append(f"{function}: {own:.3g} ms, the handbook's {theirs:.3g} ms, {own / theirs:.2f} times as long.")
         lines.append(f"What to notice now: {lab.about.page}")
@@ -28,8 +29,8 @@ def told(lab: Lab, verdict: Verdict) -> str:
     were = "s that were right" if verdict.cases > 1 else " that was right"
     right = f", after {verdict.cases} case{were}" if verdict.cases else ""
     if rejection.says == "it is not written yet":
-        return f"{name}: {rejection.function} is not written yet{where}{right}."
-    lines = [f"{name}: not right yet{right}."]
+        return "\n".join([f"{name}: {rejection.function} is not written yet{where}{right}.", *verdict.notes])
+    lines = [f"{name}: not right yet{right}.", *verdict.notes]
     if rejection.case:
         lines.append(f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}")
     if rejection.says:
@@ -58,15 +59,24 @@ def given(case: Case) -> str:
 
 def numbers(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
+    lines, wrong = [first_wrong(rejection)], rejection.wrong
+    return lines + drawing(rejection, index_of_first(wrong)) if wrong.numel() > 1 else lines
+
+
+def index_of_first(wrong: Tensor) -> tuple[int, ...]:
+    return tuple(int(each) for each in wrong.nonzero()[0]) if wrong.ndim else ()
+
+
+def first_wrong(rejection: Rejection) -> str:
+    """A line: the first wrong number, what is wanted, and how many are wrong."""
     want, wrong = rejection.wanted, rejection.wrong
-    index = tuple(int(each) for each in wrong.nonzero()[0]) if wrong.ndim else ()
+    index = index_of_first(wrong)
     stood = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
     line = f"{want.name}[{', '.join(map(str, index))}]" if index else want.name
     line += f": {stood}, and {number(want.truth[index])} is wanted"
     if want.truth.is_floating_point() and want.allowed[index] > 0:
         line += f", to {want.allowed[index].item():.1e}"
-    lines = [f"{line}. {int(wrong.sum())} of {wrong.numel()} are wrong."]
-    return lines + drawing(rejection, index) if wrong.numel() > 1 else lines
+    return f"{line}. {int(wrong.sum())} of {wrong.numel()} are wrong."
 
 
 def number(value: Tensor) -> str:

@@ -31,11 +31,15 @@ class Rejection:
 
 @dataclass
 class Verdict:
-    """cases: how many were right   times: function -> milliseconds of the reader's and of the handbook's, on a GPU"""
+    """
+    cases: how many were right   notes: a line each on what was right, if there is something to tell
+    times: function -> milliseconds of the reader's and of the handbook's, on a GPU
+    """
 
     rejection: Rejection | None = None
     cases: int = 0
     seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
     times: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property

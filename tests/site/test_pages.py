@@ -235,7 +235,7 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
         assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
         assert len(html.select(".md-tabs__item--active")) == 1, page
         beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
-        assert len(set(beside)) < 45, page
+        assert len(set(beside)) < 60, page  # fourteen labs stand one below the other
         if page in chapters:
             assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
         if page.startswith("snippets/"):
