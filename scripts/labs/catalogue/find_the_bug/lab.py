@@ -121,9 +121,8 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
         Rejected: if nothing shows, or if the input would make a right kernel wrong as well.
     """
     layouts = {each: layout(x) for each, x in inputs.items()} if bug.strided else {}
-    case = Case(
-        "your input", {each: x.contiguous() for each, x in inputs.items()}, {"out": bug.output(inputs)}, layouts
-    )
+    copies = {each: x.contiguous() for each, x in inputs.items()}
+    case = Case("your input", copies, {"out": bug.output(inputs)}, layouts)
     part = Part(bug.kernel, bug.reference, tuple, steps=16)
     (want,) = wanted(part, case)
     if want.wrong(bug.reference(**case.inputs)).any():
@@ -134,14 +133,11 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     except Rejected as rejected:
         return rejected.rejection.says or first_wrong(rejected.rejection).rstrip(".")
     place = (0,) * want.truth.ndim
-    raise Rejected(
-        Rejection(
-            name,
-            f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be, and "
-            f"all {want.truth.numel()} numbers are right. Look for an input on which the wrong line makes a difference",
-            case,
-        )
+    says = (
+        f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be, and "
+        f"none of its {want.truth.numel()} numbers is wrong. Look for an input on which the wrong line matters"
     )
+    raise Rejected(Rejection(name, says, case))
 
 
 def layout(x: Tensor) -> str:
