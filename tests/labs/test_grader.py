@@ -9,7 +9,7 @@ import pytest
 
 from scripts.labs import __main__ as command
 from scripts.labs import about, child, fit, guarded, progress
-from scripts.records import ROOT
+from scripts.labs.about import ROOT
 
 ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"

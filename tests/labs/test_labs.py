@@ -5,9 +5,9 @@ import ast
 import pytest
 
 from scripts.labs import about, fit, judge
+from scripts.labs.about import ROOT
 from scripts.labs.lab import load
 from scripts.labs.message import told
-from scripts.records import ROOT
 
 LABS = {each.slug: each for each in about.every()}
 FILES = {each.slug: sorted((ROOT / "tests" / "labs" / each.folder).glob("*.py")) for each in LABS.values()}

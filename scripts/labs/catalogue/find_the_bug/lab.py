@@ -134,8 +134,8 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
         return rejected.rejection.says or first_wrong(rejected.rejection).rstrip(".")
     place = (0,) * want.truth.ndim
     says = (
-        f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be, and "
-        f"none of its {want.truth.numel()} numbers is wrong. Look for an input on which the wrong line matters"
+        f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be, "
+        f"and none of its {want.truth.numel()} numbers is wrong. Look for an input on which the wrong line matters"
     )
     raise Rejected(Rejection(name, says, case))
 
