@@ -9,7 +9,7 @@ from scripts.labs.lab import Case, Part, load, normal
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
-    "sums": ("first + BLOCK <= length, other", "place < length, other"),
+    "sums": ("place < length // BLOCK * BLOCK, other", "place < length, other"),
     "dots": (
         "tl.load(x + first + place, real, other=0.0) * tl.load(",
         "tl.load(x + first + place, real, other=0.0).to(tl.float32) * tl.load(",

@@ -45,7 +45,7 @@ def sums_kernel(x, out, length, BLOCK: tl.constexpr):
     total = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, length, BLOCK):
         place = first + tl.arange(0, BLOCK)
-        numbers = tl.load(x + tl.program_id(0) * length + place, first + BLOCK <= length, other=0.0)
+        numbers = tl.load(x + tl.program_id(0) * length + place, place < length // BLOCK * BLOCK, other=0.0)
         total += numbers
     tl.store(out + tl.program_id(0), tl.sum(total, 0))
 
