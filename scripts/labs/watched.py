@@ -5,6 +5,7 @@ A GPU would often let it pass, and the interpreter would read whatever lies ther
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,13 @@ import torch
 from torch import Tensor
 
 from scripts.labs.guarded import Guarded
+
+# What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
+OPERATIONS = {
+    "create_masked_load": ("reads", 0, 1),
+    "create_masked_store": ("writes", 0, 2),
+    "create_atomic_rmw": ("writes", 1, 3),
+}
 
 
 class Outside(Exception):
@@ -49,28 +57,31 @@ class Watch:
     def __enter__(self) -> Watch:
         from triton.runtime import interpreter
 
-        self.builder, self.executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
-        self.were = self.builder.create_masked_load, self.builder.create_masked_store, self.executor.__call__
-        load, store, call = self.were
-
-        def watched_load(builder, ptrs, mask, *rest, **named):
-            self.follow("reads", builder.grid_idx, ptrs, mask)
-            return load(builder, ptrs, mask, *rest, **named)
-
-        def watched_store(builder, ptrs, value, mask, *rest, **named):
-            self.follow("writes", builder.grid_idx, ptrs, mask)
-            return store(builder, ptrs, value, mask, *rest, **named)
+        builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
+        self.were = {(builder, name): getattr(builder, name) for name in OPERATIONS}
+        self.were[executor, "__call__"] = call = executor.__call__
+        for name, operation in OPERATIONS.items():
+            setattr(builder, name, self.followed(self.were[builder, name], *operation))
 
         def watched_call(executor, *arguments, **named):
             self.others += [span(each) for each in (*arguments, *named.values()) if isinstance(each, Tensor)]
             return call(executor, *arguments, **named)
 
-        self.builder.create_masked_load, self.builder.create_masked_store = watched_load, watched_store
-        self.executor.__call__ = watched_call
+        executor.__call__ = watched_call
         return self
 
+    def followed(self, operation: Callable, kind: str, pointers: int, mask: int) -> Callable:
+        """The operation of the interpreter, once its addresses have been looked at."""
+
+        def watched(builder, *arguments, **named):
+            self.follow(kind, builder.grid_idx, arguments[pointers], arguments[mask])
+            return operation(builder, *arguments, **named)
+
+        return watched
+
     def __exit__(self, *error) -> None:
-        self.builder.create_masked_load, self.builder.create_masked_store, self.executor.__call__ = self.were
+        for (owner, name), was in self.were.items():
+            setattr(owner, name, was)
 
     def follow(self, kind: str, program: tuple, pointers, mask) -> None:
         """Notes what is touched.

@@ -131,6 +131,10 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     try:
         judge_case(lab, part, case, kernels(lab.about.start)[bug.kernel], "", [])
     except Rejected as rejected:
+        if rejected.rejection.says.startswith("it raised"):  # the interpreter's trouble, and not the bug
+            raise Rejected(
+                Rejection(name, f"on your input {bug.kernel} ends with an error, which is not the bug")
+            ) from None
         return rejected.rejection.says or first_wrong(rejected.rejection).rstrip(".")
     place = (0,) * want.truth.ndim
     says = (
