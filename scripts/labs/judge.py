@@ -71,10 +71,11 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
         Rejected: if anything about it is wrong.
     """
     wants = wanted(part, case)
-    inputs, outputs = laid(case)
+    on_gpu = lab.about.triton and not interpreted()
+    inputs, outputs = laid(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
-    watch = Watch([*inputs, *outputs]) if interpreted() else None
+    watch = None if on_gpu else Watch([*inputs, *outputs])
 
     def reject(says: str, **more) -> None:
         raise Rejected(Rejection(part.function, says, case, **more))
@@ -82,7 +83,7 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
     try:
         with np.errstate(all="ignore"), watch or nullcontext():  # the interpreter computes with numpy
             returned = function(**arguments)
-            if not interpreted():
+            if on_gpu:
                 torch.cuda.synchronize()
     except Exception as error:
         raise Rejected(fault(part.function, case, error, file)) from error

@@ -6,12 +6,10 @@ from torch import Tensor
 
 from scripts.labs import guarded
 from scripts.labs.lab import Case
-from scripts.labs.watched import interpreted
 
 
-def laid(case: Case) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
-    """The case's tensors in guarded buffers, on the machine on which they are judged: inputs and outputs."""
-    device = "cpu" if interpreted() else "cuda"
+def laid(case: Case, device: str) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
+    """The case's tensors in guarded buffers, on that device: inputs and outputs."""
     tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
     inputs = [
         guarded.lay(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
