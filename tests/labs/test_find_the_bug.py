@@ -55,3 +55,13 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
             given["out_a"][0] = given["out_b"][0] = 0
         case = Case(f"seed {seed}", given, {"out": bug.output(given)}, layouts)
         judge_case(lab, Part(bug.kernel, bug.reference, tuple, steps=16), case, kernels[bug.kernel], "", [])
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
+def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
+    kernel = functions_of(load("find-the-bug").about.start)[bug.kernel]
+    named = zip(bug.names, bug.shapes, strict=True)
+    given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
+    out = bug.output(given)
+    kernel(*given.values(), out)
+    assert torch.allclose(out, bug.reference(**given), atol=1e-2)
