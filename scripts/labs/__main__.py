@@ -20,7 +20,11 @@ def main(asked: str, root: Path = about.ROOT) -> int:
     except about.LabError as error:
         print(error)
         return 2
-    passed, told = child.grade_file(found, folder / found.file)
+    try:
+        passed, told = child.grade_file(found, folder / found.file)
+    except KeyboardInterrupt:
+        print("Stopped, and not judged.")
+        return 130
     print(told)
     if (folder / found.file).is_file():
         progress.note(folder, found, passed)

@@ -52,7 +52,8 @@ def died(code: int, trace: Path, file: Path) -> str:
     if said.startswith("Timeout"):
         hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
         taken = 3600 * hours + 60 * minutes + seconds
-        return f"it did not end within {taken:g} s, so it was stopped. Is there a loop that never ends?{where}"
+        slow = f" If the machine is only slow, begin the command with LAB_SECONDS={6 * taken:g}."
+        return f"it did not end within {taken:g} s, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if code < 0:
         name = signal.Signals(-code).name
         return f"it crashed ({name}): most likely something far outside a table was read or written.{where}"
@@ -87,6 +88,8 @@ def main(slug: str, file: str, verdict: str, trace: str) -> None:
         faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
         try:
             found = judge(lab, functions_of(Path(file)), file)
+        except KeyboardInterrupt:
+            os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:
             found = Verdict(fault(lab.about.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()

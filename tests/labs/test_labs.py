@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from scripts.labs import about, fit, judge
+from scripts.labs import about, child, fit, judge
 from scripts.labs.about import ROOT
 from scripts.labs.lab import load
 from scripts.labs.message import told
@@ -39,6 +39,7 @@ def test_a_right_one_passes(slug, file):
     lab, found = verdict(slug, file)
     assert found.passed, told(lab, found)
     assert "passed" in told(lab, found)
+    assert found.seconds < child.SECONDS, "a solution would be stopped before it is judged"
 
 
 @pytest.mark.parametrize("slug, file", WRONG, ids=ids)
