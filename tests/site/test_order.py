@@ -114,7 +114,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
     lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {})
     rows = lists.filled("<!-- a row for every lab -->")
-    assert rows.splitlines()[0] == "| [1 · second](second.md) | [2](../chapters/three.md) | 9 |"
+    assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (
         "Build it yourself: [second](../labs/second.md), [first_one](../labs/first-one.md)."
     )

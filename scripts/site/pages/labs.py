@@ -39,7 +39,7 @@ class Lab:
 
     def chapter_linked(self, chapters: dict) -> str:
         chapter = chapters[self.chapter]
-        return f"[{chapter.number or 'primer'}](../chapters/{chapter.name}.md)"
+        return f"[{chapter.number or 'primer'}](chapters/{chapter.name}.md)"
 
     def head(self, chapters: dict) -> str:
         """The line below the title of its page."""

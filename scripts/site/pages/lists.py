@@ -129,7 +129,7 @@ class Lists:
     def lab_rows(self) -> str:
         titles = {chapter.name: chapter for chapter in self.chapters}
         return "\n".join(
-            f"| [{lab.numbered}]({lab.name}.md) | {lab.chapter_linked(titles)} | {lab.minutes} |" for lab in self.labs
+            f"| [{lab.numbered}]({lab.page}) | {lab.chapter_linked(titles)} | {lab.minutes} |" for lab in self.labs
         )
 
     def labs_of(self, chapter: str) -> str:
