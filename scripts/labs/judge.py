@@ -16,6 +16,7 @@ from scripts.labs.file import fault, functions_of
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.laid import laid
 from scripts.labs.resembles import behaves_like
+from scripts.labs.story import told as story_of
 from scripts.labs.timed import timed
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 from scripts.labs.watched import Watch, interpreted
@@ -102,7 +103,9 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
-            reject("", wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
+            place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
+            story = story_of(watch, want.name, place) if watch and outputs else ""
+            reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
     if watch and lab.about.triton and outputs and not watch.stored():
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
     if watch and part.look and (says := part.look(watch.accesses, case)):

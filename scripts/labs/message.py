@@ -60,6 +60,7 @@ def given(case: Case) -> str:
 def numbers(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
     lines, wrong = [first_wrong(rejection)], rejection.wrong
+    lines += [rejection.story] if rejection.story else []
     return lines + drawing(rejection, index_of_first(wrong)) if wrong.numel() > 1 else lines
 
 

@@ -15,7 +15,7 @@ class Rejection:
     """Why a function is not right yet.
 
     says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
-    line: of the reader's file, if it is known
+    story: which program wrote the first wrong number   line: of the reader's file, if it is known
     """
 
     function: str
@@ -26,6 +26,7 @@ class Rejection:
     wrong: Tensor | None = None
     unwritten: Tensor | None = None
     resembles: Mistake | None = None
+    story: str = ""
     line: int | None = None
 
 

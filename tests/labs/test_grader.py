@@ -91,6 +91,36 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
     assert said in message
 
 
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ("same_block_of_y", "Program 1 wrote it, after it had read x[256], y[0]."),
+        ("copies_x", "Program 0 wrote it, after it had read x[0…255]."),
+        ("zeros", "Program 0 wrote it, and had read nothing."),
+    ],
+)
+def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said):
+    from scripts.labs import judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    lab = load("vector-add")
+    functions = judge.functions_of(ADD.with_name(f"wrong_{wrong}.py"))
+    assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
+
+
+def test_a_box_of_a_table_is_told_by_its_indices():
+    import numpy as np
+    import torch
+
+    from scripts.labs.story import box
+
+    places = np.array([5, 6, 10, 11])
+    assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
+    assert box(places[:1], torch.empty(4, 5)) == "[1, 0]"
+    assert box(np.array([1, 6]), torch.empty(4, 5).T) == "[1, 0…1]"
+
+
 def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
     told = command.begin(tmp_path / "labs")
     assert "Made in labs/: 01_dot_and_softmax.py" in told and "not begun" in told
