@@ -45,7 +45,7 @@ def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
         if lab.whole:
             lab.whole(lab, functions, file, verdict)
         if lab.check and (says := lab.check(functions)):
-            verdict.rejection = Rejection(lab.about.functions[-1], says)
+            verdict.rejection = says if isinstance(says, Rejection) else Rejection(lab.about.functions[-1], says)
     except Rejected as rejected:
         verdict.rejection = rejected.rejection
     verdict.seconds = time.perf_counter() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,6 +13,9 @@ from torch import Tensor
 from scripts.labs import about
 from scripts.labs.about import About
 from scripts.labs.watched import Access
+
+if TYPE_CHECKING:
+    from scripts.labs.verdict import Rejection
 
 SEEDS = (1, 2, 3)
 Result = Tensor | tuple[Tensor, ...]
@@ -83,14 +87,15 @@ class Part:
 @dataclass(frozen=True)
 class Lab:
     """parts: in the order in which they are graded
-    check: what is asked besides, of the reader's functions; it returns "" or a sentence that says what is wrong
+    check: what is asked besides, of the reader's functions; it returns "", or a sentence that says what is wrong with
+        the last of them, or a rejection that names another
     whole: grades a lab that has no parts, given the lab, the functions, the reader's file and the verdict, to which it
         adds what is right; it raises Rejected
     """
 
     about: About
     parts: tuple[Part, ...]
-    check: Callable[[dict[str, Callable]], str] | None = None
+    check: Callable[[dict[str, Callable]], str | Rejection] | None = None
     whole: Callable[..., None] | None = None
 
 
