@@ -34,16 +34,15 @@ def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
         for name, names in lab.about.signatures.items():
             check_signature(name, names, functions)
         for part in lab.parts:
-            right: list[Case] = []
+            right: list[tuple[Case, list[Wanted]]] = []
             for case in part.cases():
                 judge_case(lab, part, case, functions[part.function], file, right)
-                right.append(case)
                 verdict.cases += 1
             if part.large and not interpreted():
                 judge_case(lab, part, part.large(), functions[part.function], file, right)
                 verdict.cases += 1
-        if lab.whole:
-            lab.whole(lab, functions, file, verdict)
+        if lab.judge_whole:
+            lab.judge_whole(lab, functions, file, verdict)
         if lab.check and (says := lab.check(functions)):
             verdict.rejection = says if isinstance(says, Rejection) else Rejection(lab.about.functions[-1], says)
     except Rejected as rejected:
@@ -63,10 +62,10 @@ def check_signature(name: str, names: tuple[str, ...], functions: dict[str, Call
         raise Rejected(Rejection(name, f"{says}: put its first line back as it was"))
 
 
-def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list[Case]) -> None:
+def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list) -> None:
     """Calls the function on one case.
 
-    right: the cases of this part that were right before
+    right: the cases of this part that were right before, each with what was wanted; this one is added
 
     Raises:
         Rejected: if anything about it is wrong.
@@ -110,6 +109,7 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
     if watch and part.look and (says := part.look(watch.accesses, case)):
         reject(says)
+    right.append((case, wants))
 
 
 def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Tensor]:

@@ -8,32 +8,30 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.budget import Wanted, results, wanted
+from scripts.labs.budget import Wanted, as_double, results, wanted
 from scripts.labs.lab import Case, Mistake, Part
 
 
 def behaves_like(
-    part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor], right: list[Case]
+    part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor], right: list[tuple[Case, list[Wanted]]]
 ) -> Mistake | None:
     """The first of the part's mistakes whose results are these on this case, and right on those that were."""
     for mistake in (*part.mistakes, *ANYWHERE):
         try:
             form = mistake.form or partial(zeros, part)
-            forms = wanted(part, case, form)
+            if not shows(form, case, wants) or not all(map(same, wanted(part, case, form), actuals)):
+                continue
+            if not any(shows(form, *each) for each in right):
+                return mistake
         except Exception:  # a form that was not made for this case: no name is better than none of the message
             continue
-        differs = any(want.wrong(form.truth).any() for want, form in zip(wants, forms, strict=True))
-        if not differs or not all(map(same, forms, actuals)):
-            continue
-        if all(shows_nothing(part, each, form) for each in right):
-            return mistake
     return None
 
 
-def shows_nothing(part: Part, case: Case, form: Callable) -> bool:
-    """Whether a mistake makes no difference on a case."""
-    pairs = zip(wanted(part, case), wanted(part, case, form), strict=True)
-    return not any(want.wrong(wrong.truth).any() for want, wrong in pairs)
+def shows(form: Callable, case: Case, wants: list[Wanted]) -> bool:
+    """Whether a mistake makes a difference on a case."""
+    wrong = results(form(**{name: as_double(each) for name, each in case.inputs.items()}))
+    return any(want.wrong(each).any() for want, each in zip(wants, wrong, strict=True))
 
 
 def zeros(part: Part, **inputs) -> tuple[Tensor, ...]:

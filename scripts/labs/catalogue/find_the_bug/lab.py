@@ -93,7 +93,7 @@ def kernels(file) -> dict[str, Callable]:
     return functions_of(file)
 
 
-def whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Verdict) -> None:
+def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Verdict) -> None:
     """Asks each of the reader's functions for its input, and says what it shows.
 
     Raises:
