@@ -89,8 +89,8 @@ class Lab:
     """parts: in the order in which they are graded
     check: what is asked besides, of the reader's functions; it returns "", or a sentence that says what is wrong with
         the last of them, or a rejection that names another
-    judge_whole: grades a lab that has no parts, given the lab, the functions, the reader's file and the verdict, to which it
-        adds what is right; it raises Rejected
+    judge_whole: grades a lab that has no parts, given the lab, the functions, the reader's file and the verdict, to
+        which it adds what is right; it raises Rejected
     """
 
     about: About
@@ -100,7 +100,7 @@ class Lab:
 
 
 def load(asked: str) -> Lab:
-    """The lab of that number or name: ``PARTS``, and ``check`` and ``judge_whole`` if there are any, of its ``lab.py``."""
+    """The lab of that number or name: of its ``lab.py`` PARTS, and ``check`` and ``judge_whole`` if there are any."""
     found = about.find(asked)
     module = import_module(f"scripts.labs.catalogue.{found.folder}.lab")
     return Lab(found, module.PARTS, getattr(module, "check", None), getattr(module, "judge_whole", None))
