@@ -36,6 +36,11 @@ def rounded(tile: Tensor) -> Tensor:
     return tile.half().to(tile.dtype)
 
 
+def rounded_as(tile: Tensor, table: Tensor) -> Tensor:
+    """``tile`` in FP16 if every number of the table is one of FP16, as those of an FP16 table are."""
+    return rounded(tile) if (table.half() == table).all() else tile
+
+
 def dv_from(form):
     """A mistake of the weights: ``form`` makes them of q, k, lse, scale and causal."""
     return lambda q, k, lse, dout, scale, causal: form(q, k, lse, scale, causal).T @ widened(dout)
@@ -70,6 +75,10 @@ LAST_QUERIES = "The last queries, which do not fill a block, are left out: round
 ADDED_UP = "Only the last block of queries counts: each turn of the loop must add to what the earlier ones left."
 NO_LSE = "The weights are exp(score), not divided by anything: take lse off the score first."
 ROUNDED = "The tile between the two products was rounded to FP16: let it stay in FP32, and widen what you load."
+ROUNDED_AS_INPUTS = (
+    "The tile between the two products was rounded to the FP16 of the inputs: widen what you load, and let the tile "
+    "stay in FP32."
+)
 NO_DELTA = "delta is never taken off: dscores = weights ∘ (dweights - delta)."
 BRACKETS = "delta is taken off after the weights were multiplied in: subtract it first, then multiply."
 
@@ -129,6 +138,12 @@ DV = (
         ROUNDED,
         BY_HAND,
         dv_from(lambda q, k, lse, scale, causal: rounded(weights_of(q, k, lse, scale, causal))),
+    ),
+    Mistake(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        BY_HAND,
+        dv_from(lambda q, k, lse, scale, causal: rounded_as(weights_of(q, k, lse, scale, causal), q)),
     ),
 )
 
@@ -215,6 +230,12 @@ DQ = (
         lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
     ),
     Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[0]),
+    Mistake(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        BY_HAND,
+        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
+    ),
 )
 
 DK = (
@@ -266,4 +287,10 @@ DK = (
         lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
     ),
     Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[1]),
+    Mistake(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        BY_HAND,
+        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
+    ),
 )
