@@ -4,6 +4,31 @@ import triton
 import triton.language as tl
 
 
+def merge_parts(part_out, part_lse, out, lse) -> None:
+    batch, splits, d = part_out.shape
+    merge_kernel[(batch,)](
+        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
+    )
+
+
+@triton.jit
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+    sequence = tl.program_id(0)
+    column = tl.arange(0, HEAD_DIM)
+    blend = tl.zeros([HEAD_DIM], tl.float32)
+    sofar = -float("inf")
+    for piece in range(splits):  # one merge of two after the other
+        place = sequence * splits + piece
+        other = tl.load(part_lse + place)
+        if other > -float("inf"):
+            larger = tl.maximum(sofar, other)
+            both = larger + tl.log(tl.exp(sofar - larger) + tl.exp(other - larger))
+            blend = blend * tl.exp(sofar - both) + tl.load(part_out + place * HEAD_DIM + column) * tl.exp(other - both)
+            sofar = both
+    tl.store(out + sequence * out_row + column, blend)
+    tl.store(lse + sequence, sofar)
+
+
 def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale: float, splits: int) -> None:
     batch, d = q.shape
     decode_kernel[(batch, splits)](
@@ -45,28 +70,3 @@ def decode_kernel(
     else:
         tl.store(part_out + (sequence * splits + piece) * HEAD_DIM + column, blend)
         tl.store(part_lse + sequence * splits + piece, -float("inf"))
-
-
-def merge_parts(part_out, part_lse, out, lse) -> None:
-    batch, splits, d = part_out.shape
-    merge_kernel[(batch,)](
-        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
-    )
-
-
-@triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
-    sequence = tl.program_id(0)
-    column = tl.arange(0, HEAD_DIM)
-    blend = tl.zeros([HEAD_DIM], tl.float32)
-    sofar = -float("inf")
-    for piece in range(splits):  # one merge of two after the other
-        place = sequence * splits + piece
-        other = tl.load(part_lse + place)
-        if other > -float("inf"):
-            larger = tl.maximum(sofar, other)
-            both = larger + tl.log(tl.exp(sofar - larger) + tl.exp(other - larger))
-            blend = blend * tl.exp(sofar - both) + tl.load(part_out + place * HEAD_DIM + column) * tl.exp(other - both)
-            sofar = both
-    tl.store(out + sequence * out_row + column, blend)
-    tl.store(lse + sequence, sofar)

@@ -4,6 +4,31 @@ import triton
 import triton.language as tl
 
 
+def merge_parts(part_out, part_lse, out, lse) -> None:
+    batch, splits, d = part_out.shape
+    merge_kernel[(batch,)](
+        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
+    )
+
+
+@triton.jit
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+    sequence = tl.program_id(0)
+    largest = -float("inf")
+    for piece in range(splits):
+        largest = tl.maximum(largest, tl.load(part_lse + sequence * splits + piece))
+    column = tl.arange(0, HEAD_DIM)
+    total = 0.0
+    blend = tl.zeros([HEAD_DIM], tl.float32)
+    for piece in range(splits):
+        one = tl.load(part_lse + sequence * splits + piece)
+        weight = tl.where(one == -float("inf"), 0.0, tl.exp(one - largest))
+        total += weight
+        blend += weight * tl.load(part_out + (sequence * splits + piece) * HEAD_DIM + column)
+    tl.store(out + sequence * out_row + column, blend / tl.where(total > 0.0, total, 1.0))
+    tl.store(lse + sequence, tl.where(total > 0.0, largest + tl.log(total), -float("inf")))
+
+
 def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale: float, splits: int) -> None:
     batch, d = q.shape
     decode_kernel[(batch, splits)](
@@ -47,28 +72,3 @@ def decode_kernel(
     tl.store(part_out + place * HEAD_DIM + tl.arange(0, HEAD_DIM), blend / tl.maximum(total, 1e-30))
     logarithm = (largest + tl.log2(total)) * 0.6931471805599453
     tl.store(part_lse + place + tl.arange(0, 1), tl.where(total > 0.0, logarithm, -float("inf")))
-
-
-def merge_parts(part_out, part_lse, out, lse) -> None:
-    batch, splits, d = part_out.shape
-    merge_kernel[(batch,)](
-        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
-    )
-
-
-@triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
-    sequence = tl.program_id(0)
-    largest = -float("inf")
-    for piece in range(splits):
-        largest = tl.maximum(largest, tl.load(part_lse + sequence * splits + piece))
-    column = tl.arange(0, HEAD_DIM)
-    total = 0.0
-    blend = tl.zeros([HEAD_DIM], tl.float32)
-    for piece in range(splits):
-        one = tl.load(part_lse + sequence * splits + piece)
-        weight = tl.where(one == -float("inf"), 0.0, tl.exp(one - largest))
-        total += weight
-        blend += weight * tl.load(part_out + (sequence * splits + piece) * HEAD_DIM + column)
-    tl.store(out + sequence * out_row + column, blend / tl.where(total > 0.0, total, 1.0))
-    tl.store(lse + sequence, tl.where(total > 0.0, largest + tl.log(total), -float("inf")))

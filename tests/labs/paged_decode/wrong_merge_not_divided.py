@@ -6,6 +6,31 @@ import triton.language as tl
 names = "not-divided"
 
 
+def merge_parts(part_out, part_lse, out, lse) -> None:
+    batch, splits, d = part_out.shape
+    merge_kernel[(batch,)](
+        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
+    )
+
+
+@triton.jit
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+    sequence = tl.program_id(0)
+    piece = tl.arange(0, SPLITS)
+    column = tl.arange(0, HEAD_DIM)
+    real = piece < splits
+    lses = tl.load(part_lse + sequence * splits + piece, real, -float("inf"))
+    place = (sequence * splits + piece[:, None]) * HEAD_DIM + column[None, :]
+    outs = tl.load(part_out + place, real[:, None], 0.0)
+    largest = tl.max(lses, 0)
+    safe = tl.where(largest == -float("inf"), 0.0, largest)
+    weights = tl.exp(lses - safe)
+    total = tl.sum(weights, 0)
+    output = tl.sum(weights[:, None] * outs, 0)
+    tl.store(out + sequence * out_row + column, output.to(out.dtype.element_ty))
+    tl.store(lse + sequence, safe + tl.log(total))
+
+
 def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale: float, splits: int) -> None:
     batch, d = q.shape
     decode_kernel[(batch, splits)](
@@ -49,28 +74,3 @@ def decode_kernel(
     output = accumulator / tl.where(running_sum == 0.0, 1.0, running_sum)
     tl.store(part_out + place * HEAD_DIM + column, output)
     tl.store(part_lse + place, running_max + tl.log(tl.where(running_sum == 0.0, 1.0, running_sum)))
-
-
-def merge_parts(part_out, part_lse, out, lse) -> None:
-    batch, splits, d = part_out.shape
-    merge_kernel[(batch,)](
-        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
-    )
-
-
-@triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
-    sequence = tl.program_id(0)
-    piece = tl.arange(0, SPLITS)
-    column = tl.arange(0, HEAD_DIM)
-    real = piece < splits
-    lses = tl.load(part_lse + sequence * splits + piece, real, -float("inf"))
-    place = (sequence * splits + piece[:, None]) * HEAD_DIM + column[None, :]
-    outs = tl.load(part_out + place, real[:, None], 0.0)
-    largest = tl.max(lses, 0)
-    safe = tl.where(largest == -float("inf"), 0.0, largest)
-    weights = tl.exp(lses - safe)
-    total = tl.sum(weights, 0)
-    output = tl.sum(weights[:, None] * outs, 0)
-    tl.store(out + sequence * out_row + column, output.to(out.dtype.element_ty))
-    tl.store(lse + sequence, safe + tl.log(total))

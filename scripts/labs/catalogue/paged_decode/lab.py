@@ -91,6 +91,6 @@ def size_of_merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
 
 
 PARTS = (
-    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts),
     Part("merge_parts", truth.merged, merges, MERGE, size=size_of_merged),
+    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts),
 )

@@ -4,6 +4,30 @@ import triton
 import triton.language as tl
 
 
+def merge_parts(part_out, part_lse, out, lse) -> None:
+    """Merges what the pieces of each sequence have left: the output and the lse of all its tokens.
+
+    part_out: [batch, splits, d], FP32, contiguous   part_lse: [batch, splits], FP32, contiguous: the output of each
+        piece, divided as if it were alone, and the natural logarithm of its sum of exp(score); without tokens 0, -inf
+    out: [batch, d], FP32 or FP16   lse: [batch], FP32
+
+    A sequence without any token gets 0 and -inf.  This launches a program for each sequence.  It is right as it stands.
+    """
+    batch, splits, d = part_out.shape
+    merge_kernel[(batch,)](
+        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
+    )
+
+
+@triton.jit
+def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
+    """One sequence.
+
+    SPLITS: the first power of two that is no less than ``splits``, for tl.arange
+    """
+    raise NotImplementedError("write me")
+
+
 def decode_parts(q, keys, values, page_table, lengths, part_out, part_lse, scale: float, splits: int) -> None:
     """Attention of each query over each piece of its cache, and how much that piece weighs.
 
@@ -38,28 +62,5 @@ def decode_kernel(
 
     q_row, key_row, …: how many numbers from one row of a table to its next
     key_page, value_page: how many from one page to the next
-    """
-    raise NotImplementedError("write me")
-
-
-def merge_parts(part_out, part_lse, out, lse) -> None:
-    """Merges the pieces of each sequence.
-
-    part_out: [batch, splits, d], FP32, contiguous   part_lse: [batch, splits], FP32, contiguous
-    out: [batch, d], FP32 or FP16   lse: [batch], FP32
-
-    A sequence without any token gets 0 and -inf.  This launches a program for each sequence.  It is right as it stands.
-    """
-    batch, splits, d = part_out.shape
-    merge_kernel[(batch,)](
-        part_out, part_lse, out, lse, splits, out.stride(0), HEAD_DIM=d, SPLITS=triton.next_power_of_2(splits)
-    )
-
-
-@triton.jit
-def merge_kernel(part_out, part_lse, out, lse, splits, out_row, HEAD_DIM: tl.constexpr, SPLITS: tl.constexpr):
-    """One sequence.
-
-    SPLITS: the first power of two that is no less than ``splits``, for tl.arange
     """
     raise NotImplementedError("write me")
