@@ -46,7 +46,8 @@ def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
     moved = [results(form(**nudged(exact_inputs, seed))) for seed in (1, 2)] if not part.exact else []
-    names = list(case.outputs) or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
+    names = list(case.outputs) or list(part.results)
+    names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
     sizes = results(part.size(**exact_inputs)) if part.size and not part.exact else (None,)
     sizes = sizes * len(truths) if len(sizes) == 1 else sizes
     found = []

@@ -63,6 +63,7 @@ class Part:
         (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
     steps: how many roundings in FP32 of that size the budget grants besides
     look: at what the kernels read and stored, in the interpreter, once a case is right; "" or what is wrong
+    results: what the results are called that a function returns, if there are several
     large: a case for a GPU alone, which is timed   rung: what it is timed against, ``kernels.first.add:add``
     """
 
@@ -74,6 +75,7 @@ class Part:
     size: Callable[..., Result] | None = None
     steps: float = 4.0
     look: Callable[[list[Access], Case], str] | None = None
+    results: tuple[str, ...] = ()
     large: Callable[[], Case] | None = None
     rung: str = ""
 
