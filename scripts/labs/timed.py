@@ -17,8 +17,9 @@ def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, fl
     for part in lab.parts:
         if not (part.large and part.rung):
             continue
-        inputs, outputs = laid(part.large())
-        arguments = {each.name: each.tensor for each in inputs}
+        case = part.large()
+        inputs, outputs = laid(case)
+        arguments = case.inputs | {each.name: each.tensor for each in inputs}
         outs = {each.name: each.tensor for each in outputs}
         module, _, name = part.rung.partition(":")
         rung = getattr(import_module(module), name)
