@@ -1,4 +1,4 @@
-"""Blocks of keys: attention with one program for each query, which meets a block of keys at a time."""
+"""Attention with one program for each query, which meets a block of keys at a time."""
 
 import torch
 import triton
@@ -10,7 +10,8 @@ BLOCK_K = 16
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor) -> None:
     """Writes softmax(q kᵀ / √d) v to out.
 
-    q, out: [N_q, d]   k, v: [N_k, d]   FP32 or FP16, of any strides; N_k at least 1, d a power of 2
+    q, out: [N_q, d]   k, v: [N_k, d]   FP32 or FP16, of any strides
+    N_k is at least 1, d a power of 2
 
     This launches one program for each query.  It is right as it stands.
     """
@@ -18,8 +19,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
     seq_k = len(k)
     lines = triton.next_power_of_2(triton.cdiv(seq_k, BLOCK_K))
     attention_kernel[(seq_q,)](
-        q, k, v, out, *q.stride(), *k.stride(), *v.stride(), *out.stride(), head_dim**-0.5, seq_k,
-        HEAD_DIM=head_dim, BLOCK_K=BLOCK_K, LINES=lines,
+        q, k, v, out, *q.stride(), *k.stride(), *v.stride(), *out.stride(),
+        head_dim**-0.5, seq_k, HEAD_DIM=head_dim, BLOCK_K=BLOCK_K, LINES=lines,
     )  # fmt: skip
 
 
@@ -31,7 +32,9 @@ def attention_kernel(
 ):  # fmt: skip
     """The output of one query, with all arithmetic in FP32.
 
-    q, k, v, out: pointers   *_row, *_column: how many numbers to step over for the next row and the next column
-    scale: 1/√d   LINES: so many blocks of BLOCK_K keys hold all keys, rounded up to a power of 2
+    q, k, v, out: pointers
+    *_row, *_column: how many numbers to step over for the next row and the next column
+    scale: 1/√d
+    LINES: how many blocks of BLOCK_K keys hold all keys, rounded up to a power of 2
     """
     raise NotImplementedError("write me")

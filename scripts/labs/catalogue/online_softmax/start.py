@@ -1,8 +1,8 @@
-"""Online softmax: what is kept of rows of scores that are read a block at a time, each row by itself.
+"""Online softmax: what is kept of rows of scores that are read a block at a time.
 
-A state is three tensors, all of them FP32:
+Each row is by itself.  A state is three tensors, all of them FP32:
     running_max  [rows]     the largest score that was read
-    running_sum  [rows]     the sum of e^(score - running_max) over the scores that were read
+    running_sum  [rows]     the sum of e^(score - running_max) over these scores
     accumulator  [rows, d]  the sum of e^(score - running_max) times the value of that score
 
 A score of -inf is hidden and adds nothing.  No function changes what it is given.
@@ -41,7 +41,10 @@ def merge(
     sum_b: torch.Tensor,
     accumulator_b: torch.Tensor,
 ) -> State:
-    """The state of rows of which one reader has read a part and another reader the rest; both may have read nothing."""
+    """The state of rows of which one reader has read a part, and another reader the rest.
+
+    Either of them may have read nothing, and so may both.
+    """
     raise NotImplementedError("write me")
 
 
