@@ -19,7 +19,7 @@ def flash_forward(
 
     q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   FP32 or FP16, of any strides
     lse: [heads, N_q], FP32, the logarithm of the sum of e^score over the row's scores
-    N_q and N_k: multiples of 16, at least 16, so no mask is needed   d: 16, 32, 64 or 128
+    N_q and N_k: multiples of 16, at least 16, so blocks of 16 need no mask   d: 16, 32, 64 or 128
 
     This launches one program for each block of queries of each head.  It is right as it
     stands.
