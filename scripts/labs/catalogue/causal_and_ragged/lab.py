@@ -26,14 +26,14 @@ def cases():
     yield case("full blocks, no mask", 1, False, 1, 16, 32)
     yield case("keys that end in a block", 1, False, 1, 16, 21)
     yield case("queries that end in a block", 2, False, 2, 19, 16)
-    for seed in SEEDS:
-        yield case(f"causal, three blocks of each, seed {seed}", seed, True, 1, 48, 48)
-    yield case("causal, lengths that end in a block", 2, True, 2, 37, 37)
-    yield case("causal, fewer queries than keys", 3, True, 1, 20, 41)
-    yield case("causal, more queries than keys", 1, True, 1, 41, 20)
+    yield case("causal, three blocks of each", 1, True, 1, 48, 48)
+    for seed in SEEDS[1:]:
+        yield case(f"causal, two blocks that end early, seed {seed}", seed, True, seed - 1, 27, 27)
+    yield case("causal, fewer queries than keys", 3, True, 1, 20, 36)
+    yield case("causal, more queries than keys", 1, True, 1, 36, 20)
     yield case("a single query and a single key", 1, True, 1, 1, 1)
     yield case("a single query, causal, and many keys", 2, True, 1, 1, 33)
-    yield case("causal, large scores", 3, True, 1, 33, 33, times=60.0)
+    yield case("causal, large scores", 3, True, 1, 18, 18, times=60.0)
     yield case("ragged, and all scores far below 0", 2, False, 1, 5, 19, below=True)
     yield case("causal, FP16", 1, True, 1, 21, 21, 32, times=3.0, dtype=torch.float16)
     apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "transposed", "lse": "every second"}
