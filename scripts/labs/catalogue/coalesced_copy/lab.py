@@ -55,6 +55,8 @@ def few_segments(accesses: list[Access], case: Case) -> str:
         mine = [each for each in accesses if each.table == name and each.kind == kind]
         if not mine:
             return f"no kernel {kind} {name}: the numbers were moved before the launch, or after it"
+        if any(not each.table for each in accesses):
+            return "a kernel reads or writes a table that your function made: x and out are enough"
         touched = [segments(each) for each in mine]
         if sum(touched) <= MOST * table.numel() * size / SEGMENT:
             continue
