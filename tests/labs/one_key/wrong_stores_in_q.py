@@ -9,14 +9,19 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
     heads, seq_q, head_dim = q.shape
     seq_k = k.shape[1]
     strides = *q.stride(), *k.stride(), *v.stride(), *out.stride()
-    sizes = {"PADDED_DIM": triton.next_power_of_2(head_dim), "ROW": triton.next_power_of_2(max(1, seq_k))}
-    attention_kernel[(heads * seq_q,)](q, k, v, out, *strides, head_dim**-0.5, seq_q, seq_k, head_dim, **sizes)
+    padded, row = triton.next_power_of_2(head_dim), triton.next_power_of_2(max(1, seq_k))
+    attention_kernel[(heads * seq_q,)](
+        q, k, v, out, *strides, head_dim**-0.5, seq_q, seq_k, head_dim,
+        PADDED_DIM=padded, ROW=row,
+    )  # fmt: skip
 
 
 @triton.jit
 def attention_kernel(
-    q, k, v, out, q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
-    out_head, out_row, out_column, scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
+    q, k, v, out,
+    q_head, q_row, q_column, k_head, k_row, k_column,
+    v_head, v_row, v_column, out_head, out_row, out_column,
+    scale, seq_q, seq_k, head_dim, PADDED_DIM: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(0) // seq_q
     query_number = tl.program_id(0) % seq_q

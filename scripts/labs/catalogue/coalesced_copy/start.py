@@ -1,4 +1,4 @@
-"""Copy and transpose: two kernels that do no arithmetic, and in which only the addresses count."""
+"""Copy and transpose: two kernels without arithmetic, in which only the addresses count."""
 
 import torch
 import triton
@@ -17,14 +17,18 @@ def copy(x: torch.Tensor, out: torch.Tensor) -> None:
     """
     rows, columns = x.shape
     programs = triton.cdiv(rows * columns, BLOCK)
-    copy_kernel[(programs,)](x, out, rows, columns, *x.stride(), *out.stride(), BLOCK=BLOCK)
+    strides = *x.stride(), *out.stride()
+    copy_kernel[(programs,)](x, out, rows, columns, *strides, BLOCK=BLOCK)
 
 
 @triton.jit
-def copy_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, BLOCK: tl.constexpr):
+def copy_kernel(
+    x, out, rows, columns, x_row, x_column, out_row, out_column, BLOCK: tl.constexpr
+):  # fmt: skip
     """BLOCK numbers of the copy.
 
-    x_row, x_column, out_row, out_column: strides, how many numbers to step over for the next row or column
+    x_row, x_column, out_row, out_column: strides, how many numbers to step over for the next
+        row or column
     """
     raise NotImplementedError("write me")
 
@@ -38,10 +42,13 @@ def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
     """
     rows, columns = x.shape
     programs = triton.cdiv(rows, TILE), triton.cdiv(columns, TILE)
-    transpose_kernel[programs](x, out, rows, columns, *x.stride(), *out.stride(), TILE=TILE)
+    strides = *x.stride(), *out.stride()
+    transpose_kernel[programs](x, out, rows, columns, *strides, TILE=TILE)
 
 
 @triton.jit
-def transpose_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, TILE: tl.constexpr):
-    """One tile: tl.program_id(0) counts tiles along the rows of x, tl.program_id(1) along its columns."""
+def transpose_kernel(
+    x, out, rows, columns, x_row, x_column, out_row, out_column, TILE: tl.constexpr
+):  # fmt: skip
+    """One tile: tl.program_id(0) counts tiles down the rows of x, tl.program_id(1) along its columns."""
     raise NotImplementedError("write me")

@@ -1,4 +1,4 @@
-"""Attention in three lines of PyTorch, and two masks: one hides the words to come, one the filling of a batch."""
+"""Attention in three lines of PyTorch, with two masks: for the words to come, and for filling."""
 
 import torch
 
@@ -10,7 +10,8 @@ def attention(
 
     q: [batch, heads, N_q, d]   k, v: [batch, heads, N_k, d], FP32 or FP16, not to be changed
     causal: if True, query i sees keys 0 to i only, however many queries and keys there are
-    key_lengths: [batch], int64: in sequence b only its first key_lengths[b] keys are words, the others are filling
+    key_lengths: [batch], int64: in sequence b only the first key_lengths[b] keys are words, and
+        the others are filling
 
     The scores are divided by √d.  A query that sees no key at all gets 0.
     ``@``, torch.softmax and masked_fill are allowed, torch's own attention is not.
