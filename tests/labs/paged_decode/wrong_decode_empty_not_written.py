@@ -72,5 +72,5 @@ def decode_kernel(
         running_max = new_max
     place = sequence * splits + piece
     output = accumulator / tl.where(running_sum == 0.0, 1.0, running_sum)
-    tl.store(part_out + place * HEAD_DIM + column, output, (column >= 0) & (running_sum > 0.0))
+    tl.store(part_out + place * HEAD_DIM + column, output, tl.zeros([HEAD_DIM], tl.float32) + running_sum > 0.0)
     tl.store(part_lse + place, running_max + tl.log(tl.where(running_sum == 0.0, 1.0, running_sum)))
