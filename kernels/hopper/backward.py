@@ -14,6 +14,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.hopper.backward_kernel import hopper_backward_kernel
 from kernels.hopper.backward_rows import after_backward_kernel, before_backward_kernel
+from kernels.hopper.backward_wide import hopper_backward_wide_kernel
 from kernels.hopper.call import described
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
@@ -28,7 +29,7 @@ class BackwardPlan(NamedTuple):
     ds_stages: int = 2
 
 
-BACKWARD_PLANS = {64: BackwardPlan(128), 128: BackwardPlan(64)}
+BACKWARD_PLANS = {64: BackwardPlan(128), 128: BackwardPlan(64), 256: BackwardPlan(64)}
 
 
 def hopper_gradients(
@@ -45,15 +46,16 @@ def hopper_gradients(
     shift, delta = torch.empty(2, pairs * padded_q, device=q.device)
     sums = torch.empty(pairs * padded_q * columns, device=q.device)
     dlse = None if dlse is None else dlse.contiguous()
-    dout = dout if dout.stride(-1) == 1 else dout.contiguous()
+    if dout.stride(-1) != 1 or any(stride % 8 for stride in dout.stride()[:3]) or dout.data_ptr() % 16:
+        dout = dout.clone(memory_format=torch.contiguous_format)
     with torch.cuda.device_of(q):
         block = min(plan.block_q, 64)
         before_backward_kernel[(pairs * padded_q // block,)](
             out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q,
-            *dout.stride()[:3], HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4,
+            *(stride // 8 for stride in dout.stride()[:3]), HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4,
         )  # fmt: skip
         launch_backward(q, k, v, dout, shift, delta, sums, dk, dv, is_causal, scale, plan, padded_q)
-        width = 64
+        width = max(64, columns // 2)  # of what a consumer added up
         after_backward_kernel[(sums.numel() // (64 * width),)](
             sums, dq, scale, seq_q, padded_q,
             HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=plan.block_q, WIDTH=width, num_warps=4,
@@ -68,8 +70,10 @@ def launch_backward(
     """Starts the kernel with the five products."""
     batch, heads, seq_q, head_dim = q.shape
     columns, rows = padded(head_dim), ROWS.value
-    key_blocks = triton.cdiv(k.shape[2], 2 * rows)
-    return hopper_backward_kernel[(batch * k.shape[1] * key_blocks,)](
+    wide = columns == 256
+    kernel = hopper_backward_wide_kernel if wide else hopper_backward_kernel
+    key_blocks = triton.cdiv(k.shape[2], rows if wide else 2 * rows)
+    return kernel[(batch * k.shape[1] * key_blocks,)](
         described(q, plan.block_q, columns),
         *(described(x, rows, columns) for x in (k, v)),
         described(dout, plan.block_q, columns),

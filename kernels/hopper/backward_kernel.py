@@ -99,18 +99,18 @@ def work_of(seq_q, seq_k, heads, group, BLOCK_Q: gl.constexpr, BLOCK_K: gl.const
 
 
 @gluon.jit
-def produce(tensors, sizes, CAUSAL: gl.constexpr):
+def produce(tensors, sizes, KEY_TILES: gl.constexpr, CAUSAL: gl.constexpr):
     """The producer: keys, values, then queries and dout block by block."""
     q, k, v, dout, shift, delta, _, _, _, queries, q_shift, douts, do_delta, keys, values, _ = tensors
     _, heads, group, seq_q, seq_k, padded_q = sizes
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    BLOCK_K: gl.constexpr = 2 * k.block_type.shape[2]
+    BLOCK_K: gl.constexpr = KEY_TILES * ROWS
     batch, key_head, first_key, start, blocks = work_of(
         seq_q, seq_k, heads, group, BLOCK_Q, BLOCK_K, CAUSAL
     )
-    mbarrier.expect(keys.full.index(0), 2 * k.block_type.nbytes)
-    mbarrier.expect(values.full.index(0), 2 * v.block_type.nbytes)
-    for i in gl.static_range(2):
+    mbarrier.expect(keys.full.index(0), KEY_TILES * k.block_type.nbytes)
+    mbarrier.expect(values.full.index(0), KEY_TILES * v.block_type.nbytes)
+    for i in gl.static_range(KEY_TILES):
         row = first_key + i * ROWS
         tma.async_copy_global_to_shared(k, [batch, key_head, row, 0], keys.full.index(0), keys.tiles.index(i))
     use = gl.to_tensor(0)
@@ -120,7 +120,7 @@ def produce(tensors, sizes, CAUSAL: gl.constexpr):
             row = block * BLOCK_Q
             fetch_rows(q, queries, shift, q_shift, use, batch, head, pair, row, padded_q)
             if use == 0:
-                for i in gl.static_range(2):
+                for i in gl.static_range(KEY_TILES):
                     tma.async_copy_global_to_shared(
                         v, [batch, key_head, first_key + i * ROWS, 0], values.full.index(0), values.tiles.index(i)
                     )
@@ -333,7 +333,7 @@ def hopper_backward_kernel(
         [
             (consume, (tensors, sizes, 0, CAUSAL)),
             (consume, (tensors, sizes, 1, CAUSAL)),
-            (produce, (tensors, sizes, CAUSAL)),
+            (produce, (tensors, sizes, 2, CAUSAL)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],
