@@ -53,10 +53,14 @@ def before_backward_kernel(
 @triton.jit(do_not_specialize=["seq_q", "padded_q"])
 def after_backward_kernel(
     sums, dq, scale, seq_q, padded_q,
-    HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+    HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """dq of [64, WIDTH], which a consumer added up in the order of its registers."""
+    """A tile of dq, [64, 64], whose sums are in the order of a consumer's registers.
+
+    A block of so many queries has its tiles from left to right, then from top to bottom.
+    """
     ROWS: tl.constexpr = 64
+    WIDTH: tl.constexpr = 64
     parts_across: tl.constexpr = COLUMNS // WIDTH
     parts: tl.constexpr = BLOCK * COLUMNS // (ROWS * WIDTH)
     program = tl.program_id(0)

@@ -19,16 +19,21 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from kernels.flash.work import LOG2_E
 from kernels.hopper.backward_kernel import (
     COUNTS,
     PRODUCER_REGISTERS,
+    add_all,
     add_to,
     full_tile,
     masked,
     numbers_of,
+    pass_on,
     pinned,
     produce,
+    rank_in,
     ring_of,
+    wait_for_rank,
     work_of,
 )
 from kernels.hopper.ring import ROWS, barriers, release
@@ -46,13 +51,16 @@ class Squares(NamedTuple):
 
 
 @gluon.jit
-def consume_wide(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
+def consume_wide(
+    tensors, sizes, CONSUMER: gl.constexpr,
+    CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
+):  # fmt: skip
     """A consumer: half of the queries of each block, then half of the columns of all sums."""
     (
-        q, _, _, _, _, _, dq, dk, dv,
-        queries, q_shift, douts, do_delta, keys, values, squares,
+        q, _, _, _, _, _, dq, dk, dv, turns,
+        queries, q_shift, douts, do_delta, keys, values, squares, staging,
     ) = tensors  # fmt: skip
-    scale, heads, group, seq_q, seq_k, padded_q = sizes
+    scale, heads, group, _, _, _, _, seq_k, _ = sizes
     DTYPE: gl.constexpr = q.dtype
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     COLUMNS: gl.constexpr = q.block_type.shape[3]
@@ -64,11 +72,11 @@ def consume_wide(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     Q_STAGES: gl.constexpr = queries.tiles.shape[0]
     DO_STAGES: gl.constexpr = douts.tiles.shape[0]
     STAGES: gl.constexpr = squares.weights.shape[0]
-    scale_log2 = scale * 1.4426950408889634
-    batch, key_head, first_key, start, blocks = work_of(
-        seq_q, seq_k, heads, group, BLOCK_Q, ROWS, CAUSAL
-    )
-    steps = (blocks - start) * group
+    scale_log2 = scale * LOG2_E
+    work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, ORDERED)
+    first_key = work.first_key
+    key_blocks = gl.cdiv(seq_k, ROWS)
+    steps = (work.blocks - work.start) * (work.end_head - work.first_head)
     zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
     sum_zeros = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     dkeys = gl.zeros([ROWS, OWN], gl.float32, SUMS)
@@ -78,9 +86,10 @@ def consume_wide(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     own_keys = all_keys.slice(CONSUMER * OWN, OWN, dim=1)
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    head_sums = dq + ((batch * heads + key_head * group).to(gl.int64) * padded_q) * COLUMNS
-    head_sums += CONSUMER * ROWS * OWN
-    block = start
+    own_staging = staging.index(CONSUMER)
+    head_place = (work.batch * heads + work.first_head) * work.blocks
+    block = work.start
+    earlier = gl.to_tensor(0)
     for i in range(steps):
         query = full_tile(queries, i)
         scores = warpgroup_mma(
@@ -127,38 +136,59 @@ def consume_wide(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
         )
         dvalues, dqueries = warpgroup_mma_wait(1, deps=(dvalues, dqueries))
         release(douts, i)
-        add_to(head_sums + block * (BLOCK_Q * COLUMNS), dqueries, CONSUMER)
+        place = head_place + block
+        row = place * (BLOCK_Q * COLUMNS // 256) + CONSUMER * 32
+        if ORDERED:
+            if i > 0:
+                pass_on(turns + (2 * earlier + CONSUMER))
+            rank = rank_in(work, block, BLOCK_Q, ROWS, CAUSAL, key_blocks)
+            wait_for_rank(turns + (2 * place + CONSUMER), rank)
+            earlier = place
+        low, high = gl.split(dqueries.reshape([ROWS, 2, 64]).permute((0, 2, 1)))
+        add_to(dq, row, own_staging, low)
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         mbarrier.arrive(squares.free.index(stage), count=1)
+        add_to(dq, row + 16, own_staging, high)
         block += 1
-        if block == blocks:
-            block = start
-            head_sums += padded_q * COLUMNS
+        if block == work.blocks:
+            block = work.start
+            head_place += work.blocks
+    if ORDERED:
+        pass_on(turns + (2 * earlier + CONSUMER))
 
-    # Out through the tiles of keys and values, once both consumers have read them.
-    mbarrier.arrive(squares.done.index(0), count=1)
-    mbarrier.wait(squares.done.index(0), 0)
-    all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
-    own_keys.store((dkeys * scale).to(DTYPE))
-    fence_async_shared()
-    mbarrier.arrive(squares.done.index(0), count=1)
-    mbarrier.wait(squares.done.index(0), 1)
-    if CONSUMER == 0:
-        tma.async_copy_shared_to_global(dv, [batch, key_head, first_key, 0], values.tiles.index(0))
+    if SPLIT:
+        pair = work.batch * (heads // group) + work.key_head
+        row = (pair * key_blocks + first_key // ROWS) * (ROWS * COLUMNS // 256) + CONSUMER * 32
+        add_all(dv, row, own_staging, dvalues)
+        add_all(dk, row, own_staging, dkeys)
     else:
-        tma.async_copy_shared_to_global(dk, [batch, key_head, first_key, 0], keys.tiles.index(0))
+        # Out through the tiles of keys and values, once both consumers have read them.
+        mbarrier.arrive(squares.done.index(0), count=1)
+        mbarrier.wait(squares.done.index(0), 0)
+        all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
+        own_keys.store((dkeys * scale).to(DTYPE))
+        fence_async_shared()
+        mbarrier.arrive(squares.done.index(0), count=1)
+        mbarrier.wait(squares.done.index(0), 1)
+        if CONSUMER == 0:
+            tile, out = values.tiles.index(0), dv
+        else:
+            tile, out = keys.tiles.index(0), dk
+        tma.async_copy_shared_to_global(out, [work.batch, work.key_head, first_key, 0], tile)
     tma.store_wait(0)
 
 
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_backward_wide_kernel(
-    q, k, v, dout, shift, delta, dq, dk, dv, scale, heads, group, seq_q, seq_k, padded_q,
+    q, k, v, dout, shift, delta, dq, dk, dv, turns,
+    scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
     Q_STAGES: gl.constexpr, DO_STAGES: gl.constexpr, DS_STAGES: gl.constexpr,
-    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr,
+    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
     """One block of 64 keys: dk and dv of it, and its part of dq; see the other kernel."""
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
+    ORDERED: gl.constexpr = turns is not None
     queries = ring_of(q, Q_STAGES, 2)
     q_shift = numbers_of(shift, Q_STAGES)
     douts = ring_of(dout, DO_STAGES, 2)
@@ -174,17 +204,18 @@ def hopper_backward_wide_kernel(
         barriers(DS_STAGES, 2),
         barriers(1, 2),
     )
+    staging = gl.allocate_shared_memory(gl.float32, [2, 16, 256], dq.layout)
     fence_async_shared()
     tensors = (
-        q, k, v, dout, shift, delta, dq, dk, dv,
-        queries, q_shift, douts, do_delta, keys, values, squares,
+        q, k, v, dout, shift, delta, dq, dk, dv, turns,
+        queries, q_shift, douts, do_delta, keys, values, squares, staging,
     )  # fmt: skip
-    sizes = (scale, heads, group, seq_q, seq_k, padded_q)
+    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q)
     gl.warp_specialize(
         [
-            (consume_wide, (tensors, sizes, 0, CAUSAL)),
-            (consume_wide, (tensors, sizes, 1, CAUSAL)),
-            (produce, (tensors, sizes, 1, CAUSAL)),
+            (consume_wide, (tensors, sizes, 0, CAUSAL, ORDERED, SPLIT)),
+            (consume_wide, (tensors, sizes, 1, CAUSAL, ORDERED, SPLIT)),
+            (produce, (tensors, sizes, 1, CAUSAL, ORDERED)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],
