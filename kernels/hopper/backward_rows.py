@@ -1,4 +1,4 @@
-"""Before and after ``hopper_backward_kernel``: two numbers of each row, and sums made gradients.
+"""Before and after the products: two numbers of each row, and sums made gradients.
 
 Both kernels are plain Triton: they read and write, and multiply nothing.
 """
@@ -22,7 +22,8 @@ def before_backward_kernel(
     """Shift and delta of a block of rows, also of rows that only fill a block up; sums of 0.
 
     out: contiguous   dout: rows contiguous, all else by its strides, in eights
-    shift, delta: [pairs, padded_q]   sums: as many rows of COLUMNS numbers
+    shift, delta: [pairs, padded_q]   sums: None, or as many rows of COLUMNS
+    numbers
     """
     blocks = padded_q // BLOCK
     pair = tl.program_id(0) // blocks
@@ -44,10 +45,9 @@ def before_backward_kernel(
     padded_row = tl.cast(pair, tl.int64) * padded_q + row
     tl.store(delta + padded_row, row_delta)
     tl.store(shift + padded_row, row_shift)
-    tl.store(
-        sums + padded_row[:, None] * COLUMNS + column[None, :],
-        tl.zeros([BLOCK, COLUMNS], tl.float32),
-    )
+    if sums is not None:
+        place = padded_row[:, None] * COLUMNS + column[None, :]
+        tl.store(sums + place, tl.zeros([BLOCK, COLUMNS], tl.float32))
 
 
 @triton.jit(do_not_specialize=["seq_q", "padded_q"])

@@ -1,8 +1,15 @@
-"""The backward pass on Hopper for heads of 256: sums of 64 keys fill both consumers' registers.
+"""The backward pass on Hopper for heads of 256, in two kernels.
 
-As ``kernels.hopper.backward_kernel``, but a program owns 64 keys, and each consumer sums 128
-columns of their dkeys and dvalues.  Of a block of 64 queries a consumer computes the scores of
-32 with all keys; weights and dscores of both meet in shared memory.
+The sums of 64 keys alone, dkeys and dvalues, fill the registers of both consumers.  With so few
+keys a program, dqueries would have to be added to global memory twice as often as at 128, and
+that took a third of the time.  So dqueries have a kernel of their own, in which a program owns
+queries and keys stream past.  It computes scores and dweights once more: seven products instead
+of five, and nothing is added up in global memory.
+
+    hopper_dkdv_kernel   64 keys a program.  A consumer computes scores and dweights of half of
+                         the queries of a block; weights and dscores of both meet in shared
+                         memory; then each has half of the columns of dkeys and dvalues.
+    hopper_dq_kernel     128 queries a program, 64 a consumer: as in the forward pass.
 """
 
 from __future__ import annotations
@@ -20,27 +27,33 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.work import LOG2_E
-from kernels.hopper.backward_kernel import (
-    COUNTS,
-    PRODUCER_REGISTERS,
-    add_all,
-    add_to,
-    full_tile,
+from kernels.hopper.backward_kernel import COUNTS
+from kernels.hopper.backward_sums import add_all
+from kernels.hopper.backward_work import (
+    block_at,
+    fetch_once,
     masked,
     numbers_of,
-    pass_on,
-    pinned,
     produce,
-    rank_in,
-    ring_of,
-    wait_for_rank,
+    share_of,
     work_of,
 )
-from kernels.hopper.ring import ROWS, barriers, release
+from kernels.hopper.consumer import pinned
+from kernels.hopper.kernel import PRODUCER_REGISTERS
+from kernels.hopper.ring import (
+    ROWS,
+    barriers,
+    fetch,
+    make_ring,
+    release,
+    wait_for_tile,
+)
+
+STAGES = gl.constexpr(2)
 
 
 class Squares(NamedTuple):
-    """Weights and dscores, [keys, queries], and barriers: each is there, both are free."""
+    """Tiles of [keys, queries]; barriers: both halves are there, both consumers have read it."""
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
@@ -51,16 +64,13 @@ class Squares(NamedTuple):
 
 
 @gluon.jit
-def consume_wide(
-    tensors, sizes, CONSUMER: gl.constexpr,
-    CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
-):  # fmt: skip
-    """A consumer: half of the queries of each block, then half of the columns of all sums."""
-    (
-        q, _, _, _, _, _, dq, dk, dv, turns,
-        queries, q_shift, douts, do_delta, keys, values, squares, staging,
-    ) = tensors  # fmt: skip
-    scale, heads, group, _, _, _, _, seq_k, _ = sizes
+def consume_queries(
+    tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr
+):
+    """A consumer of ``hopper_dkdv_kernel``: half of the queries, then half of the columns."""
+    q = tensors[0]
+    keys, values, queries, q_shift, douts, do_delta, dk, dv, squares, staging = tensors[6:]
+    scale, heads, group, seq_k = sizes[0], sizes[1], sizes[2], sizes[7]
     DTYPE: gl.constexpr = q.dtype
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     COLUMNS: gl.constexpr = q.block_type.shape[3]
@@ -69,153 +79,222 @@ def consume_wide(
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN_Q, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN, 16])
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
-    Q_STAGES: gl.constexpr = queries.tiles.shape[0]
-    DO_STAGES: gl.constexpr = douts.tiles.shape[0]
-    STAGES: gl.constexpr = squares.weights.shape[0]
     scale_log2 = scale * LOG2_E
-    work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, ORDERED)
+    work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, False)
     first_key = work.first_key
-    key_blocks = gl.cdiv(seq_k, ROWS)
-    steps = (work.blocks - work.start) * (work.end_head - work.first_head)
+    a_head = work.blocks - work.start
     zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
-    sum_zeros = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     dkeys = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     dvalues = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     all_keys = keys.tiles.index(0).reshape([ROWS, COLUMNS])
     all_values = values.tiles.index(0).reshape([ROWS, COLUMNS])
-    own_keys = all_keys.slice(CONSUMER * OWN, OWN, dim=1)
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    own_staging = staging.index(CONSUMER)
-    head_place = (work.batch * heads + work.first_head) * work.blocks
-    block = work.start
-    earlier = gl.to_tensor(0)
-    for i in range(steps):
-        query = full_tile(queries, i)
-        scores = warpgroup_mma(
-            all_keys, query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0)), zeros,
-            use_acc=False, is_async=True,
-        )  # fmt: skip
-        dout = full_tile(douts, i)
-        dweights = warpgroup_mma(
-            all_values, dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0)), zeros,
-            use_acc=False, is_async=True,
-        )  # fmt: skip
-        row_shift = q_shift.index(i % Q_STAGES).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        row_delta = do_delta.index(i % DO_STAGES).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        stage = i % STAGES
-        mbarrier.wait(squares.free.index(stage), (i // STAGES & 1) ^ 1)
+    index = gl.to_tensor(0)
+    for i in range(a_head * (work.end_head - work.first_head)):
+        stage, bit = i % STAGES, i // STAGES & 1
+        query = wait_for_tile(queries, i)
+        own = query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
+        scores = warpgroup_mma(all_keys, own, zeros, use_acc=False, is_async=True)
+        dout = wait_for_tile(douts, i)
+        own = dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
+        dweights = warpgroup_mma(all_values, own, zeros, use_acc=False, is_async=True)
+        row_shift = q_shift.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        row_delta = do_delta.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        mbarrier.wait(squares.free.index(stage), bit ^ 1)
 
         scores = warpgroup_mma_wait(1, deps=(scores,))
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
-        first_query = block * BLOCK_Q + CONSUMER * OWN_Q
+        first_query = block_at(work, index) * BLOCK_Q + CONSUMER * OWN_Q
         if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
-            weights = masked(weights, first_key, pinned(first_query), seq_k, CAUSAL)
+            weights = masked(weights, first_key, pinned(first_query), seq_k, 0, CAUSAL)
         weights_tile = squares.weights.index(stage)
         weights_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(weights.to(DTYPE))
         fence_async_shared()
         mbarrier.arrive(squares.weights_full.index(stage), count=1)
 
         dweights = warpgroup_mma_wait(0, deps=(dweights,))
-        dscores = weights * (dweights - row_delta[None, :])
+        dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
         dscores_tile = squares.dscores.index(stage)
-        dscores_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(dscores.to(DTYPE))
+        dscores_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(dscores)
         fence_async_shared()
         mbarrier.arrive(squares.dscores_full.index(stage), count=1)
 
-        mbarrier.wait(squares.weights_full.index(stage), i // STAGES & 1)
-        dvalues = warpgroup_mma(
-            weights_tile, dout.slice(CONSUMER * OWN, OWN, dim=1), dvalues, is_async=True
-        )
-        mbarrier.wait(squares.dscores_full.index(stage), i // STAGES & 1)
-        dqueries = warpgroup_mma(
-            dscores_tile.permute((1, 0)), own_keys, sum_zeros, use_acc=False, is_async=True
-        )
-        dkeys = warpgroup_mma(
-            dscores_tile, query.slice(CONSUMER * OWN, OWN, dim=1), dkeys, is_async=True
-        )
-        dvalues, dqueries = warpgroup_mma_wait(1, deps=(dvalues, dqueries))
+        mbarrier.wait(squares.weights_full.index(stage), bit)
+        own = dout.slice(CONSUMER * OWN, OWN, dim=1)
+        dvalues = warpgroup_mma(weights_tile, own, dvalues, is_async=True)
+        mbarrier.wait(squares.dscores_full.index(stage), bit)
+        own = query.slice(CONSUMER * OWN, OWN, dim=1)
+        dkeys = warpgroup_mma(dscores_tile, own, dkeys, is_async=True)
+        dvalues = warpgroup_mma_wait(1, deps=(dvalues,))
         release(douts, i)
-        place = head_place + block
-        row = place * (BLOCK_Q * COLUMNS // 256) + CONSUMER * 32
-        if ORDERED:
-            if i > 0:
-                pass_on(turns + (2 * earlier + CONSUMER))
-            rank = rank_in(work, block, BLOCK_Q, ROWS, CAUSAL, key_blocks)
-            wait_for_rank(turns + (2 * place + CONSUMER), rank)
-            earlier = place
-        low, high = gl.split(dqueries.reshape([ROWS, 2, 64]).permute((0, 2, 1)))
-        add_to(dq, row, own_staging, low)
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         mbarrier.arrive(squares.free.index(stage), count=1)
-        add_to(dq, row + 16, own_staging, high)
-        block += 1
-        if block == work.blocks:
-            block = work.start
-            head_place += work.blocks
-    if ORDERED:
-        pass_on(turns + (2 * earlier + CONSUMER))
+        index += 1
+        if index == a_head:
+            index = 0
 
+    # Out through the tiles of keys and values, once both consumers have read them.
+    mbarrier.arrive(squares.done.index(0), count=1)
+    mbarrier.wait(squares.done.index(0), 0)
     if SPLIT:
-        pair = work.batch * (heads // group) + work.key_head
-        row = (pair * key_blocks + first_key // ROWS) * (ROWS * COLUMNS // 256) + CONSUMER * 32
-        add_all(dv, row, own_staging, dvalues)
-        add_all(dk, row, own_staging, dkeys)
+        tile = work.batch * (heads // group) + work.key_head
+        tile = tile * gl.cdiv(seq_k, ROWS) + first_key // ROWS
+        row = tile * (ROWS * COLUMNS // 256) + CONSUMER * (ROWS * OWN // 256)
+        add_all(dv, row, staging.index(CONSUMER), dvalues)
+        add_all(dk, row, staging.index(CONSUMER), dkeys)
     else:
-        # Out through the tiles of keys and values, once both consumers have read them.
-        mbarrier.arrive(squares.done.index(0), count=1)
-        mbarrier.wait(squares.done.index(0), 0)
         all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
-        own_keys.store((dkeys * scale).to(DTYPE))
+        all_keys.slice(CONSUMER * OWN, OWN, dim=1).store((dkeys * scale).to(DTYPE))
         fence_async_shared()
         mbarrier.arrive(squares.done.index(0), count=1)
         mbarrier.wait(squares.done.index(0), 1)
+        place = [work.batch, work.key_head, first_key, 0]
         if CONSUMER == 0:
-            tile, out = values.tiles.index(0), dv
+            tma.async_copy_shared_to_global(dv, place, values.tiles.index(0))
         else:
-            tile, out = keys.tiles.index(0), dk
-        tma.async_copy_shared_to_global(out, [work.batch, work.key_head, first_key, 0], tile)
-    tma.store_wait(0)
+            tma.async_copy_shared_to_global(dk, place, keys.tiles.index(0))
+        tma.store_wait(0)
 
 
 @gluon.jit(do_not_specialize=COUNTS)
-def hopper_backward_wide_kernel(
-    q, k, v, dout, shift, delta, dq, dk, dv, turns,
+def hopper_dkdv_kernel(
+    q, k, v, dout, shift, delta, dk, dv,
     scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
-    Q_STAGES: gl.constexpr, DO_STAGES: gl.constexpr, DS_STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """One block of 64 keys: dk and dv of it, and its part of dq; see the other kernel."""
+    """One block of 64 keys: dk and dv of it.  The arguments of ``hopper_backward_kernel``."""
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    ORDERED: gl.constexpr = turns is not None
-    queries = ring_of(q, Q_STAGES, 2)
-    q_shift = numbers_of(shift, Q_STAGES)
-    douts = ring_of(dout, DO_STAGES, 2)
-    do_delta = numbers_of(delta, DO_STAGES)
-    keys = ring_of(k, 1, 1)
-    values = ring_of(v, 1, 1)
+    queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
+    q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    keys, values = make_ring(k, 1, 1), make_ring(v, 1, 1)
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = Squares(
-        gl.allocate_shared_memory(q.dtype, [DS_STAGES, ROWS, BLOCK_Q], SQUARE),
-        gl.allocate_shared_memory(q.dtype, [DS_STAGES, ROWS, BLOCK_Q], SQUARE),
-        barriers(DS_STAGES, 2),
-        barriers(DS_STAGES, 2),
-        barriers(DS_STAGES, 2),
+        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SQUARE),
+        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SQUARE),
+        barriers(STAGES, 2),
+        barriers(STAGES, 2),
+        barriers(STAGES, 2),
         barriers(1, 2),
     )
-    staging = gl.allocate_shared_memory(gl.float32, [2, 16, 256], dq.layout)
+    staging = keys.tiles
+    if SPLIT:  # sums go out through the tile of keys, a half for each consumer
+        staging = keys.tiles._reinterpret(gl.float32, [2, 16, 256], dk.layout)
     fence_async_shared()
     tensors = (
-        q, k, v, dout, shift, delta, dq, dk, dv, turns,
-        queries, q_shift, douts, do_delta, keys, values, squares, staging,
+        q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
+        dk, dv, squares, staging,
     )  # fmt: skip
     sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q)
     gl.warp_specialize(
         [
-            (consume_wide, (tensors, sizes, 0, CAUSAL, ORDERED, SPLIT)),
-            (consume_wide, (tensors, sizes, 1, CAUSAL, ORDERED, SPLIT)),
-            (produce, (tensors, sizes, 1, CAUSAL, ORDERED)),
+            (consume_queries, (tensors, sizes, 0, CAUSAL, SPLIT)),
+            (consume_queries, (tensors, sizes, 1, CAUSAL, SPLIT)),
+            (produce, (tensors, sizes, CAUSAL, False)),
+        ],
+        [4, 1],
+        [REGISTERS, PRODUCER_REGISTERS],
+    )
+
+
+@gluon.jit
+def queries_of(sizes, CAUSAL: gl.constexpr):
+    """Which pair and which 128 queries are this program's, and how many blocks of keys they see."""
+    _, heads, pairs, interleave, seq_q, seq_k = sizes[:6]
+    blocks = gl.cdiv(seq_q, 2 * ROWS)
+    pair, rank = share_of(blocks, pairs, interleave)
+    first_query = (blocks - 1 - rank) * 2 * ROWS
+    seen = gl.minimum(seq_k, first_query + 2 * ROWS) if CAUSAL else seq_k
+    return pair // heads, pair % heads, first_query, gl.cdiv(seen, ROWS)
+
+
+@gluon.jit
+def produce_keys(tensors, sizes, CAUSAL: gl.constexpr):
+    """The producer of ``hopper_dq_kernel``."""
+    q, k, v, dout, queries, douts, keys, values = tensors[:8]
+    group = sizes[6]
+    batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
+    fetch_once(q, queries, batch, head, first_query)
+    for i in range(blocks):
+        fetch(k, keys, i, batch, head // group, i * ROWS)
+        if i == 0:
+            fetch_once(dout, douts, batch, head, first_query)
+        fetch(v, values, i, batch, head // group, i * ROWS)
+
+
+@gluon.jit
+def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
+    """A consumer of ``hopper_dq_kernel``: 64 queries, through all keys that they see."""
+    q = tensors[0]
+    queries, douts, keys, values, shift, delta, dq = tensors[4:]
+    scale, heads, seq_k, padded_q = sizes[0], sizes[1], sizes[5], sizes[7]
+    DTYPE: gl.constexpr = q.dtype
+    COLUMNS: gl.constexpr = q.block_type.shape[3]
+    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
+    SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
+    scale_log2 = scale * LOG2_E
+    batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
+    first_query += CONSUMER * ROWS
+    row = (batch * heads + head).to(gl.int64) * padded_q + first_query
+    row += gl.arange(0, ROWS, gl.SliceLayout(1, SCORES))
+    row_shift, row_delta = gl.load(shift + row), gl.load(delta + row)
+    own_queries = queries.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
+    own_dout = douts.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
+    zeros = gl.zeros([ROWS, ROWS], gl.float32, SCORES)
+    dqueries = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
+    mbarrier.wait(queries.full.index(0), 0)
+    mbarrier.wait(douts.full.index(0), 0)
+    for i in range(blocks):
+        key = wait_for_tile(keys, i)
+        scores = warpgroup_mma(
+            own_queries, key.permute((1, 0)), zeros, use_acc=False, is_async=True
+        )
+        value = wait_for_tile(values, i).permute((1, 0))
+        dweights = warpgroup_mma(own_dout, value, zeros, use_acc=False, is_async=True)
+        scores = warpgroup_mma_wait(1, deps=(scores,))
+        weights = gl.exp2(scores * scale_log2 - row_shift[:, None])
+        first_key = i * ROWS
+        if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
+            weights = masked(weights, pinned(first_key), first_query, seq_k, 1, CAUSAL)
+        dweights = warpgroup_mma_wait(0, deps=(dweights,))
+        release(values, i)
+        dscores = (weights * (dweights - row_delta[:, None])).to(DTYPE)
+        left = gl.convert_layout(dscores, LEFT)
+        dqueries = warpgroup_mma(left, key, dqueries, is_async=True)
+        dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
+        release(keys, i)
+
+    # Out through the tile of its queries.
+    own_queries.store((dqueries * scale).to(DTYPE))
+    fence_async_shared()
+    place = [batch, head, first_query, 0]
+    tma.async_copy_shared_to_global(dq, place, queries.tiles.index(CONSUMER))
+    tma.store_wait(0)
+
+
+@gluon.jit(do_not_specialize=["heads", "pairs", "interleave", "seq_q", "seq_k", "group", "padded_q"])
+def hopper_dq_kernel(
+    q, k, v, dout, shift, delta, dq,
+    scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q,
+    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    """128 queries: dq of them.
+
+    q, k, v, dout, dq: tensor descriptors, tiles of 64 rows   shift, delta: pointers
+    pairs: of batch and head   interleave: see ``share_of``
+    """
+    queries, douts = make_ring(q, 2, 1), make_ring(dout, 2, 1)  # a tile for each consumer
+    keys, values = make_ring(k, 2, 2), make_ring(v, 1, 2)
+    fence_async_shared()
+    tensors = (q, k, v, dout, queries, douts, keys, values, shift, delta, dq)
+    sizes = (scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q)
+    gl.warp_specialize(
+        [
+            (consume_keys, (tensors, sizes, 0, CAUSAL)),
+            (consume_keys, (tensors, sizes, 1, CAUSAL)),
+            (produce_keys, (tensors, sizes, CAUSAL)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],
