@@ -1,8 +1,8 @@
 """Run the kernels' tests on this machine's GPU, keep what became of them: ``python -m scripts.record_tests [--all]``.
 
-Runs the files of tests/kernels that await their run, or all; of a file everything, not only what is marked ``gpu``.
-The record is replaced whole, after the last test, and keeps the outcome of the other files, with where and when they
-ran: tests of which one fails, a part is left out or none passes change nothing.
+Runs the files of tests/kernels that await their run, or those of them that are named, or all; of a file everything,
+not only what is marked ``gpu``.  The record is replaced whole, after the last test, and keeps the outcome of the other
+files, with where and when they ran: tests of which one fails, a part is left out or none passes change nothing.
 Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
 are to share the GPU (``--processes 8``).
 """
@@ -33,22 +33,34 @@ OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record_tests", description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", metavar="FILE", help="run these alone of the files that await their run")
     parser.add_argument("--all", action="store_true", help="also the files whose outcome is of today's source")
     parser.add_argument(
         "--processes", type=int, default=1, help="so many share the GPU; large tests run in one of them"
     )
     options = parser.parse_args(arguments)
+    if options.all and options.files:
+        parser.error("--all runs all files: name none")
     try:
         kept, fault = records.look_at_tests()
         if not options.all and not fault:
             print("the record of the kernels' tests is up to date")
             return 0
         if not options.all and isinstance(fault, Waiting):
-            return record(fault.files, kept, options.processes)
+            return record(named(options.files, fault.files), kept, options.processes)
+        if options.files:
+            raise RecordError(f"{THEY} have no record that files could be added to; leave {options.files[0]} out")
         return record(kernel_tests.files_there(ROOT), None, options.processes)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
+
+
+def named(files: list[str], waiting: list[str]) -> list[str]:
+    """The files that were asked for, or all that await their run."""
+    if others := sorted({*files} - {*waiting}):
+        raise RecordError(f"{others[0]} is no file of {THEY} that awaits its run; these do: {', '.join(waiting)}")
+    return files or waiting
 
 
 def record(chosen: list[str], kept: Outcome | None, processes: int = 1) -> int:

@@ -81,10 +81,17 @@ def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
 
 
 def captured(function: Callable[[], object]) -> Callable[[], None]:
-    """``timing.replayed`` in a process whose other threads use the GPU, as those of NCCL do."""
+    """``timing.replayed`` in a process whose other threads use the GPU, as those of NCCL do.
+
+    What the function reads stays for as long as what is returned does.
+    """
     function()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="relaxed"):
         function()
-    return graph.replay
+
+    def replay(reads: Callable = function) -> None:
+        graph.replay()
+
+    return replay

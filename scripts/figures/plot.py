@@ -23,6 +23,15 @@ def where(rows: list[dict], **wanted: object) -> list[dict]:
     return [row for row in rows if wanted.items() <= row.items()]
 
 
+def interval(rows: list[dict], value: str) -> dict:
+    """Error bars from ``low`` to ``high`` of each row."""
+    return {
+        "array": [row["high"] - row[value] for row in rows],
+        "arrayminus": [row[value] - row["low"] for row in rows],
+        "thickness": 1,
+    }
+
+
 class Look(NamedTuple):
     """What a trace is called, its role, and the dash and the symbol by which it is told apart without colour."""
 

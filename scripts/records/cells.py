@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from scripts.records.library import refuse_roundabout_imports
 from scripts.records.root import RecordError, is_hidden
-from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped
+from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped, walked
 
 RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process a GPU
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
@@ -100,7 +100,7 @@ def _tree(name: str, tag: str, source: str) -> ast.Module:
         tree = stripped(source, tag)
     except SyntaxError as error:  # a magic is one
         raise RecordError(f"snippet {name}: cell {tag} is not plain Python: {error}") from error
-    if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in ast.walk(tree)):
+    if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in walked(tree)):
         raise RecordError(f"snippet {name}: cell {tag} calls a magic, plain Python is wanted")
     refuse_roundabout_imports(f"snippet {name}", tree)
     return tree

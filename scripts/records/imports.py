@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scripts.records.library import files
 from scripts.records.root import naming, text_of
-from scripts.records.trees import remembered
+from scripts.records.trees import remembered, walked
 
 ROOMS = ("kernels", "tests")
 NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
@@ -74,11 +74,11 @@ def imported(source: str, package: str) -> frozenset[str]:
 
 @remembered
 def texts_of(source: str) -> frozenset[str]:
-    return frozenset(texts([*ast.walk(ast.parse(source))]))
+    return frozenset(texts(walked(ast.parse(source))))
 
 
 def named(tree: ast.AST, package: str) -> Iterator[str]:
-    nodes = [*ast.walk(tree)]
+    nodes = walked(tree)
     for node in nodes:
         if isinstance(node, ast.Import):
             for each in node.names:

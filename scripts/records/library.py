@@ -20,6 +20,7 @@ from scripts.records.trees import (
     raises,
     remembered,
     stripped,
+    walked,
 )
 
 COMPILED = {"jit", "constexpr_function"}  # decorators of what Triton compiles, or calls while it compiles
@@ -62,7 +63,7 @@ class Definition:
 
     @cached_property
     def is_compiled(self) -> bool:
-        functions = (each for tree in self.statements for each in ast.walk(tree) if isinstance(each, Function))
+        functions = (each for tree in self.statements for each in walked(tree) if isinstance(each, Function))
         return any(last_name(each) in COMPILED for function in functions for each in function.decorator_list)
 
     @cached_property
@@ -285,7 +286,7 @@ def without_docstring(tree: ast.Module) -> ast.Module:
 
 def refuse_roundabout_imports(where: str, tree: ast.AST) -> None:
     """A digest follows ``from kernels.X import name``, and nothing else."""
-    for node in ast.walk(tree):
+    for node in walked(tree):
         if isinstance(node, ast.Import):
             roundabout = any(each.name.split(".")[0] == "kernels" for each in node.names)
         elif isinstance(node, ast.ImportFrom):

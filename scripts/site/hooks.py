@@ -5,11 +5,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from pathlib import Path
 
 read = time.time()  # when the rooms of code were last looked at
+
+
+def on_startup(command, dirty):
+    """A build keeps nearly all that it makes until its process ends: to look for garbage is a tenth of its time."""
+    if command == "build":
+        gc.disable()
 
 
 def on_config(config):

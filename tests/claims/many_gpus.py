@@ -99,19 +99,11 @@ def long_parts_reach(tokens, percent):
 
 
 def the_ring_is_ahead():
-    """On 2 GPUs, from 16,384 tokens on, all-gather and all-to-all stay behind a ring by peer memory, by the medians.
+    """On 2 GPUs, from 16,384 tokens on, all-gather and all-to-all end below where a ring by peer memory begins.
 
-    In words: behind.
+    By the intervals of each setting, so that no two overlap.  In words: behind, no.
     """
-    assert all(other["percent"] < ring["percent"] for ring, other in _beside_the_ring())
-
-
-def not_always_beyond():
-    """Of these some have an interval that overlaps that of the ring, and some have not.
-
-    In words: not, always.
-    """
-    assert {_overlap(ring, other) for ring, other in _beside_the_ring()} == {True, False}
+    assert all(other["high"] < ring["low"] for ring, other in _beside_the_ring())
 
 
 def _beside_the_ring():
@@ -146,6 +138,32 @@ def as_a_graph_it_reaches():
         assert all(percent >= 90 for percent in _forms(table, "ring, peer memory, as a graph").values())
 
 
+def it_waits_for_launches():
+    """With 8192 tokens and 16 heads, forward, a ring as a graph takes at least a third less time than one by one.
+
+    In words: third, more.
+    """
+    launched, replayed = (
+        row["median"]
+        for form in ("ring, peer memory", "ring, peer memory, as a graph")
+        for row in rows("parallel_speed", "forward", form=form, tokens=8192, heads=16)
+    )
+    assert 1 - replayed / launched >= 1 / 3
+
+
+def rings_exceed_the_ideal():
+    """Forward a ring by peer memory reaches more than 100 % on 4 GPUs, always, and on 2 with the longest text.
+
+    By the whole interval.
+
+    In words: more.
+    """
+    four = rows("more_gpus", "measured", form="ring, peer memory", backward="no")
+    two = rows("parallel_speed", "longest", form="ring, peer memory")
+    assert {row["gpus"] for row in four} == {4} and {row["gpus"] for row in two} == {2}
+    assert all(row["low"] > 100 for row in four + two)
+
+
 def pytorch_is_behind_forward():
     """Forward, from 32,768 tokens a GPU on, PyTorch reaches less of the ideal than a ring by peer memory.
 
@@ -159,7 +177,7 @@ def pytorch_is_behind_forward():
 def pytorch_exceeds_the_ideal():
     """With backward, from 32,768 tokens a GPU on, PyTorch reaches more than 100 % of the ideal.
 
-    In words: more.
+    In words: more; above, all.
     """
     found = {setting: percent for setting, percent in _forms("both", "pytorch").items() if setting[1] >= 32768}
     assert len(found) > 1 and all(percent > 100 for percent in found.values())

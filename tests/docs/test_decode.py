@@ -50,8 +50,8 @@ def test_the_line_that_asks_the_page_table_stands_in_the_kernel():
     assert f"{line}, key < length, 0)" in kernel
 
 
-def test_only_pages_of_128_tokens_were_timed_and_the_default_is_64():
-    """What the box on pages says; appending was timed with 64."""
+def test_the_speed_of_decode_was_timed_with_pages_of_128_and_the_default_is_64():
+    """What the notes on pages say; appending was timed with 64."""
     snippets = ROOT / "snippets" / "decode"
     asked = {name: (snippets / f"{name}.py").read_text(encoding="utf-8") for name in ("decode_speed", "append_speed")}
     assert re.findall(r"page_size=(\d+)", asked["decode_speed"]) == ["128"] and "page_size" not in asked["append_speed"]

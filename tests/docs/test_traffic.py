@@ -37,7 +37,7 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
         f"{row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
         f"{chip('hbm bandwidth') / 1e12:.2f} TB/s",
     )
-    assert column == ["all together", arithmetic, together, pantry, hallway, "a ninth of 31"]
+    assert column == ["all together", arithmetic, together, "at least", pantry, hallway, "a ninth of 31"]
     links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
     for label, (above, below) in (links | {hallway: ("50 MiB", "HBM, the storeroom")}).items():
         assert height[above] < height[label] < height[below]

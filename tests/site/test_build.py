@@ -1,5 +1,6 @@
 """A build that is published refuses all stale records at once, a preview lists them; each build begins anew."""
 
+import gc
 import logging
 from types import SimpleNamespace
 
@@ -64,6 +65,15 @@ def test_the_readme_names_every_chapter_of_a_part():
     for chapter in chapters:
         assert not chapter.part or f"{chapter.number} {chapter.title}" in readme, chapter.name
         assert chapter.part in readme
+
+
+@pytest.mark.parametrize(("command", "looks"), [("build", False), ("serve", True)])
+def test_garbage_is_left_by_a_process_that_builds_once_and_not_by_one_that_serves(command, looks):
+    try:
+        hooks.on_startup(command=command, dirty=False)
+        assert gc.isenabled() == looks
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("changed", ["written", "deleted", ""])

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from material.plugins.search.plugin import Parser
 
 from scripts.records import ROOT
 from scripts.site.pages import glossary, search
@@ -85,3 +86,24 @@ def test_the_arguments_of_a_function_are_no_title(index):
     assert not any("(" in title for title in titles.values())
     (found,) = (entry for entry in index if entry["location"].endswith("#kernels.flash.call.flash_attention"))
     assert "is_causal=False" in found["text"]
+
+
+def test_elements_that_leave_nothing_in_the_index_are_not_parsed():
+    html = (
+        '<h1 id="a">A</h1><pre><span></span><code><span class="k">def</span> <span id="b">f</span>():\n'
+        '<a href="#b"></a>    <span class="c1"># a &lt; b</span>\n</code></pre>'
+        "<p>It is <span>1.5</span>\n<b>as</b> fast.</p>"
+        "<table><tr><th>t</th><th title='s'>u</th></tr>"
+        "<tr><th>n</th><td>1</td><td class='c'></td><td>2 </td><td> 3</td></tr>"
+        "</table><table>\n<tr>\n<td>4</td>\n<td>5</td>\n</tr></table><h2 id='c'>C</h2><p>end</p>"
+    )
+    few = search.words(html)
+    assert "<td class" not in few and "<span class" not in few and few.count("<td>") == 3
+    assert said_by_material(few) == said_by_material(html) and len(said_by_material(html)) == 2
+
+
+def said_by_material(html: str) -> list[tuple]:
+    parser = Parser()
+    parser.feed(html)
+    parser.close()
+    return [(each.id, "".join(each.title), "".join(each.text)) for each in parser.data]

@@ -5,6 +5,8 @@ that it was called with. Triton is not imported before, because a snippet says w
 """
 
 import gc
+import importlib.abc
+import importlib.util
 import os
 import runpy
 import sys
@@ -18,11 +20,30 @@ def redirect(descriptor: int, name: str) -> None:
     os.close(file)
 
 
+class Quickly(importlib.abc.MetaPathFinder):
+    """Makes Triton's interpreter, once a snippet has asked for it, as quick as it is in our other tests."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "triton.runtime.interpreter" or os.environ.get("TRITON_INTERPRET") != "1":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        loaded = spec.loader.exec_module
+
+        def exec_module(module):
+            loaded(module)
+            importlib.import_module("tests.without_gpu")
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
 folder = sys.argv[1]
 assert "triton" not in sys.modules
 gc.freeze()  # what torch holds is not looked through again at the end of each fork: half a second each
 while path := sys.stdin.readline().rstrip("\n"):
     if (child := os.fork()) == 0:
+        sys.meta_path.insert(0, Quickly())
         redirect(1, "stdout")
         redirect(2, "stderr")
         sys.argv = [path]

@@ -110,7 +110,7 @@ def test_a_snippet_is_short(name):
 def run_on_a_cpu(tmp_path_factory):
     """Runs a script and returns its exit status, stdout and stderr: without a GPU, and without TRITON_INTERPRET."""
     folder = tmp_path_factory.mktemp("run")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     environment.pop("TRITON_INTERPRET", None)
     command = [sys.executable, Path(__file__).with_name("forked.py"), folder]
     process = subprocess.Popen(
@@ -135,6 +135,10 @@ def test_a_snippet_runs_by_hand_on_a_cpu(run_on_a_cpu, name):
     assert printed.strip()
 
 
+INTERPRETER = "import os; os.environ['TRITON_INTERPRET'] = '{}'; from triton.runtime import interpreter as made; "
+INTERPRETER += "print(made._patch_lang.__name__)"
+
+
 @pytest.mark.parametrize(
     "script, ended",
     [
@@ -143,6 +147,8 @@ def test_a_snippet_runs_by_hand_on_a_cpu(run_on_a_cpu, name):
             (0, "__main__ {path} False\n", ""),
         ),
         ("import torch; print(torch.cuda.is_available())", (0, "False\n", "")),
+        (INTERPRETER.format("1"), (0, "patch_once\n", "")),
+        (INTERPRETER.format("0"), (0, "_patch_lang\n", "")),
         ("import sys; sys.exit('in vain')", (1, "", "in vain\n")),
         ("import os, kernels, state; os.environ['LEFT'] = state.word = 'here'; print(1)", (0, "1\n", "")),
         ("import os, state; print('LEFT' in os.environ, state.word)", (0, "False there\n", "")),

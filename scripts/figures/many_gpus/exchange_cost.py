@@ -26,11 +26,7 @@ def figure() -> go.Figure:
         fig.add_bar(
             x=[f"{row['tokens']:,}" for row in own],
             y=[row["cost"] for row in own],
-            error_y={
-                "array": [row["high"] - row["cost"] for row in own],
-                "arrayminus": [row["cost"] - row["low"] for row in own],
-                "thickness": 1,
-            },
+            error_y=plot.interval(own, "cost"),
             marker={"opacity": 0.6, "line": {"width": 1}},
             **look.trace("%{name}, %{x} tokens: %{y:.3g} % longer"),
         )

@@ -11,9 +11,10 @@ from scripts.figures import plot
 ALT = (
     "Percent of the measured ideal against the tokens of a GPU on a logarithmic axis, the forms of a length side by "
     "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
-    "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens the ring "
-    "comes near the ideal only as a graph, with many as it is. With the backward pass PyTorch comes out above the "
-    "ideal. A menu chooses the number of GPUs, the heads and whether the backward pass is in it."
+    "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
+    "the ring comes near the ideal only as a graph, with many tokens as it is. With the backward pass and many tokens "
+    "PyTorch comes out above the ideal. A menu chooses the number of GPUs, the heads and whether the backward pass is "
+    "in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
@@ -45,11 +46,7 @@ def figure() -> go.Figure:
                 x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
                 customdata=[f"{row['tokens']:,}" for row in found],
                 y=[row["percent"] for row in found],
-                error_y={
-                    "array": [row["high"] - row["percent"] for row in found],
-                    "arrayminus": [row["percent"] - row["low"] for row in found],
-                    "thickness": 1,
-                },
+                error_y=plot.interval(found, "percent"),
                 **look.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
             of_traces.append(label)

@@ -13,7 +13,7 @@ ALT = (
 )
 GPUS, TOKENS = 4, 1 << 20
 ROLES = ("accent", "key", "value", "query")
-ORDERS = {"zigzag": "zigzag", "contiguous": "contiguous"}
+ORDERS = ("zigzag", "contiguous")
 
 
 def squares(order: str, owner: int) -> list[float]:
@@ -24,10 +24,10 @@ def squares(order: str, owner: int) -> list[float]:
 def figure() -> go.Figure:
     fig = go.Figure()
     names = [f"GPU {rank + 1}" for rank in range(GPUS)]
-    choices = {label: [{"x": []}] for label in ORDERS}
+    choices = {order: [{"x": []}] for order in ORDERS}
     for owner, role in enumerate(ROLES):
-        for label, order in ORDERS.items():
-            choices[label][0]["x"].append(squares(order, owner))
+        for order in ORDERS:
+            choices[order][0]["x"].append(squares(order, owner))
         fig.add_bar(
             orientation="h",
             y=names,

@@ -8,6 +8,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from scripts.records import Reader
+from scripts.records.trees import walked
 from scripts.site.fences import outputs
 
 README = """Run it, with torch, triton and numpy installed, in two processes:
@@ -57,7 +58,7 @@ def modules_in(source: str) -> list[str]:
     """The modules of kernels/ that a source imports; of one text worked out once."""
     return [
         node.module
-        for node in ast.walk(ast.parse(source))
+        for node in walked(ast.parse(source))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "kernels"
     ]
 

@@ -25,6 +25,9 @@ LEFT_OUT = re.compile(
     r'|<p class="hb-(?:notice|stale|alternative)".*?</p>|<span class="filename">.*?</span>',
     re.DOTALL,
 )
+CODE = re.compile(r"<pre.*?</pre>", re.DOTALL)
+COLOUR = re.compile(r"</?span[^>]*>")  # in code nothing else is searched than its text
+NEXT_CELL = re.compile(r"</(t[dh])><\1\b[^>]*>")  # without a space between them, as in a recorded table
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 SIGNS = {"cdot": "·", "times": "×", "sqrt": "√", "infty": "∞", "ell": "ℓ", "pi": "π", "beta": "β", "sum": "Σ"}  # noqa: RUF001
 SIGNS |= {"ln": "ln", "log": "log"}
@@ -56,8 +59,10 @@ def entries(found: list[dict], page: Page) -> list[dict]:
 
 def words(html: str) -> str:
     """What of a page's content is searched, and shown among the results: no outputs, no names of files; of
-    formulas those that can be read in a line of text."""
-    return FORMULA.sub(lambda formula: said(formula[1]), LEFT_OUT.sub("", html))
+    formulas those that can be read in a line of text. Elements that leave nothing in the index go, too: each that is
+    parsed takes time, and code and tables have a hundred thousand of them."""
+    html = CODE.sub(lambda code: COLOUR.sub("", code[0]), LEFT_OUT.sub("", html))
+    return FORMULA.sub(lambda formula: said(formula[1]), NEXT_CELL.sub("", html))
 
 
 def said(tex: str) -> str:

@@ -2,6 +2,7 @@
 
 import random
 import time
+from functools import partial
 
 import pytest
 import torch
@@ -36,6 +37,17 @@ def test_what_takes_longer_takes_longer():
     assert {len(times) for times in found.values()} == {10}
     assert 1.5 < ratio(found["thrice"], found["once"]).median < 6  # others may use the GPU, too
     assert 0.4 < ratio(found["graph"], found["thrice"]).median < 2
+
+
+@pytest.mark.gpu
+def test_a_graph_keeps_what_it_reads():
+    x = torch.full((1 << 20,), 2.0, device="cuda")
+    result = torch.empty_like(x)
+    replay = captured(partial(torch.add, x, 1, out=result))
+    del x
+    torch.full((1 << 20,), 5.0, device="cuda")  # takes the memory if it is free
+    replay()
+    assert (result == 3).all()
 
 
 @pytest.mark.gpu

@@ -213,6 +213,21 @@ def test_a_file_that_skips_itself_may_run_alone(recorded):
     assert recorded.reader().tests().all_files[LATER]["skipped"] == {"needs another GPU": {"the whole file": 1}}
 
 
+def test_of_what_awaits_its_run_named_files_may_run_alone(recorded):
+    recorded.edit("kernels/base.py", "2 * x", "x + x")
+    recorded.edit(LAUNCH, "launch(5) == 5", "launch(6) == 6")
+    assert sorted(awaiting(recorded)) == sorted([LAUNCH, TEST])
+    run = recorded.record_tests(TEST)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert awaiting(recorded) == [LAUNCH]
+    for files in ([LATER], ["tests/kernels/test_nowhere.py"]):
+        run = recorded.record_tests(*files)
+        assert run.returncode == 1 and f"stopped: {files[0]} is no file" in run.stderr, run.stdout + run.stderr
+        assert f"these do: {LAUNCH}" in run.stderr
+    assert "--all runs all files: name none" in recorded.record_tests("--all", LAUNCH).stderr
+    assert awaiting(recorded) == [LAUNCH]
+
+
 @pytest.mark.parametrize(
     "path, old, new",
     [

@@ -1,11 +1,12 @@
 """A tree's bytes tell two programs apart, leave out what no run depends on, and are the same on every Python."""
 
+import ast
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scripts.records.trees import digest_of, free_names, stripped
+from scripts.records.trees import digest_of, free_names, stripped, walked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -145,6 +146,11 @@ def test_what_no_run_depends_on_is_left_out(one, other):
 )
 def test_the_names_that_are_read_of_the_module(source, names):
     assert sorted(free_names(stripped(source, "source").body)) == names.split()
+
+
+def test_a_tree_is_walked_as_python_walks_it():
+    tree = ast.parse((HERE / "every_syntax.txt").read_text(encoding="utf-8"))
+    assert walked(tree) == [*ast.walk(tree)]
 
 
 def test_a_string_of_code_is_refused_with_where_it_stands():
