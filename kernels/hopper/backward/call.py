@@ -1,14 +1,20 @@
 """The backward pass of ``hopper_attention``, from what the forward pass has left.
 
+``kernels.flash.call`` has the formulas.  Of its two kernels one owns queries and one keys, so
+that every sum has one order, and both compute scores and dweights: seven products.  Here one
+kernel has all five.  Whose sums then stay in registers?  Those of keys, for dkeys and dvalues
+are two sums, and dqueries one.  So a program owns keys, and queries stream past with dout.
+Scores are computed transposed, [keys, queries], and so come out of one product as the left
+operand of the next, which sums over queries.  Only dqueries are sums over keys, which belong to
+many programs: each adds its part to FP32 sums in global memory.
+
     before_backward_kernel    two numbers of each row: its lse, and dout · out; sums of 0
-    hopper_backward_kernel    dk and dv; dq in FP32, added up by all programs, which own keys
+    hopper_backward_kernel    dk and dv; adds to dq: see ``kernel``, and ``sums``
     after_backward_kernel     dq, scaled and rounded
 
-At heads of 256 ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` have the products, and nothing is
-added up.  Where few key heads serve many query heads, the query heads of one are shared out to
-several programs, so that no SM idles, and dk and dv are added up in FP32 like dq.
-
-``kernels.flash.call`` has the formulas.
+Heads of 256 have ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``wide``.  Where
+few key heads serve many query heads, the query heads of one are shared out to several programs,
+so that fewer SMs idle, and dk and dv are added up in FP32 like dq.
 """
 
 from __future__ import annotations
@@ -24,9 +30,9 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.checks import check_shapes
-from kernels.hopper.backward_kernel import hopper_backward_kernel
-from kernels.hopper.backward_rows import after_backward_kernel, before_backward_kernel
-from kernels.hopper.backward_wide import hopper_dkdv_kernel, hopper_dq_kernel
+from kernels.hopper.backward.kernel import hopper_backward_kernel
+from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
+from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.call import check_hopper, described
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
@@ -55,18 +61,19 @@ def hopper_backward(
     out, lse: what ``hopper_attention`` returned with ``return_lse=True``, of these and with the
     same options   dout: the gradient of out, like q   dlse: that of lse, like it, or None
     is_causal, scale, enable_gqa: as there
-    deterministic: two runs agree bit for bit.  Else programs add to dq in the order in which
-    they come to it (and to dk and dv, where few key heads serve many query heads), and the last
-    bits may differ from run to run; that is faster.  At heads of more than 128 only dk and dv
-    of few key heads may differ
+    deterministic: two runs agree bit for bit, because programs add in one order.  Else they add
+    as they come, which is faster: dq may differ in its last bits from run to run, and dk and dv
+    where few key heads serve many query heads.  At heads of more than 128 dq has one order in
+    any case
     FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256: it takes as long as the next
     of 64, 128 and 256.
-    A query that saw no key, whose lse is -inf, has gradient 0 and gives none.
-    Takes up to 4 bytes beside for each number of q, padded; what TMA cannot read in place is
-    copied first.
+    A query that saw no key, whose lse is -inf, has gradient 0 and gives none.  NaN or inf in a
+    tensor reaches the gradients of the whole blocks that meet it, 0 · NaN = NaN.
+    Up to heads of 128 the sums take 4 bytes for each number of q, head_dim and N_q rounded up
+    to whole tiles.  What TMA cannot read in place is copied first.
 
-    Raises a ValueError or TypeError that names the argument, and a RuntimeError where the GPU is
-    no Hopper.
+    Raises a ValueError or TypeError that names the argument, also for one that requires a
+    gradient while torch records, and a RuntimeError where the GPU is no Hopper.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     check_hopper(q, k, v)
@@ -215,7 +222,7 @@ def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
 
 
 def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
-    """How many of the last pairs are worked on at a time, causal: 2**15 rows, or 256 blocks."""
+    """How many of the last pairs are worked on at a time, causal: 2**15 rows of them."""
     return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
 
 

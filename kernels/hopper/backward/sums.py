@@ -1,9 +1,13 @@
-"""Sums in global memory to which many programs add, and the order in which they may do so.
+"""Sums in global memory to which many programs add, and the order in which they do.
 
-What programs of different keys make of dqueries meets here, in FP32.  A consumer writes a block
-of 64 by 64 into shared memory and TMA adds it, 16 KiB at a time.  In shared and in global memory
-a block lies in the order of the registers that it comes from: nothing moves between threads, and
-every thread writes 16 bytes beside its neighbour's.  ``after_backward_kernel`` knows that order.
+What programs of different keys make of dqueries meets here, in FP32.  A consumer writes a
+block of 64 by 64 into shared memory, and TMA adds it, 16 KiB at a time.  In both memories a
+block lies in the order of the registers that it comes from: nothing moves between threads, and
+each writes 16 bytes beside its neighbour's.  ``after_backward_kernel`` knows that order.
+
+Adding straight from registers, by ``red.global.add.v4.f32``, was slower.  The fence that lets
+wgmma see what was written to shared memory is compiled to one that waits for all that a thread
+has under way, and so for its additions.
 
 FP32 sums depend on the order of their terms.  Where two runs must agree bit for bit there is a
 counter for each block: a program waits until all that come before it have added.
@@ -91,7 +95,9 @@ def pass_on(turn):
 
 
 @gluon.jit
-def rank_in(work, place, seq_k, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr):
+def rank_in(
+    work, place, seq_k, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr
+):
     """How many programs add to this block of queries before this one.
 
     place: of the block, counted through all heads

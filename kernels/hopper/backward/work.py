@@ -1,7 +1,7 @@
-"""What the backward kernels for Hopper share: whose work is what, and how tiles are fetched.
+"""What the kernels of the backward pass share: whose work is what, and how tiles are fetched.
 
 A program owns a block of keys, and queries stream past.  Causal, the first keys of a text are
-seen by all queries and the last by few, so the first come first.
+seen by all queries and the last by few: long work is started first.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from kernels.hopper.ring import ROWS
 class Work(NamedTuple):
     """What a program does: which keys, and which queries stream past.
 
-    rank: how many blocks of keys are started before this one; those that keep an order wait for
-    them   start: the first block of queries, and blocks: the end of them   turned: how many
-    blocks after the first it begins, to go round
+    rank: how many blocks of the same keys are started before this one
+    first_head, end_head: of queries   start, blocks: the first block of queries, and the end
     """
 
     batch: gl.tensor
@@ -34,7 +33,6 @@ class Work(NamedTuple):
     end_head: gl.tensor
     start: gl.tensor
     blocks: gl.tensor
-    turned: gl.tensor
 
 
 @gluon.jit
@@ -57,9 +55,9 @@ def work_of(
 ):  # fmt: skip
     """This program's part.
 
-    Programs that keep an order begin, causal, with the last keys of a text: each then adds to
-    its first queries before anybody else, and nobody has to wait.  All others that are not
-    causal begin at different queries, so as not to add to the same ones at the same time.
+    ORDERED: programs add to dqueries in the order in which they are started.  Causal, those
+    with the last keys of a text are then started first, because each of them begins with
+    queries to which nobody has to add before it.
     """
     _, heads, group, splits, pairs, interleave, seq_q, seq_k, _ = sizes
     key_blocks = gl.cdiv(seq_k, BLOCK_K)
@@ -73,17 +71,7 @@ def work_of(
     blocks = gl.cdiv(seq_q, BLOCK_Q)
     # Keys after the last query have its block all the same, which gives them 0.
     start = gl.minimum(first_key // BLOCK_Q, blocks - 1) if CAUSAL else gl.to_tensor(0)
-    turned = gl.to_tensor(0) if CAUSAL or ORDERED else rank * blocks // key_blocks
-    return Work(
-        batch, key_head, first_key, rank, first_head, end_head, start, blocks, turned
-    )
-
-
-@gluon.jit
-def block_at(work, index):
-    """The block of queries that comes after so many others of the same head."""
-    block = work.start + work.turned + index
-    return gl.where(block >= work.blocks, block - (work.blocks - work.start), block)
+    return Work(batch, key_head, first_key, rank, first_head, end_head, start, blocks)
 
 
 @gluon.jit
@@ -132,8 +120,8 @@ def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
     fetch_once(k, keys, work.batch, work.key_head, work.first_key)
     use = gl.to_tensor(0)
     for head in range(work.first_head, work.end_head):
-        for index in range(work.blocks - work.start):
-            place = (work.batch, head, heads, block_at(work, index) * BLOCK_Q)
+        for block in range(work.start, work.blocks):
+            place = (work.batch, head, heads, block * BLOCK_Q)
             fetch_rows(q, queries, shift, q_shift, use, place, padded_q)
             if use == 0:
                 fetch_once(v, values, work.batch, work.key_head, work.first_key)
@@ -145,13 +133,13 @@ def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
 def masked(weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
     """0 where there is no key or, causal, where it comes after the query.
 
-    KEYS: the axis of the keys
+    KEYS: the axis of the keys, 0 or 1
     """
     LAYOUT: gl.constexpr = weights.type.layout
     QUERIES: gl.constexpr = 1 - KEYS
     key = gl.arange(0, weights.shape[KEYS], gl.SliceLayout(QUERIES, LAYOUT)) + first_key
-    query = gl.arange(0, weights.shape[QUERIES], gl.SliceLayout(KEYS, LAYOUT)) + first_query
-    # What a key must not be after.
-    last = gl.minimum(query, seq_k - 1) if CAUSAL else gl.maximum(query, 0) * 0 + (seq_k - 1)
-    visible = gl.expand_dims(key, QUERIES) <= gl.expand_dims(last, KEYS)
+    visible = gl.expand_dims(key < seq_k, QUERIES)
+    if CAUSAL:
+        query = gl.arange(0, weights.shape[QUERIES], gl.SliceLayout(KEYS, LAYOUT)) + first_query
+        visible = visible & (gl.expand_dims(key, QUERIES) <= gl.expand_dims(query, KEYS))
     return gl.where(visible, weights, 0.0)

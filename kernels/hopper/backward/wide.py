@@ -1,10 +1,10 @@
 """The backward pass on Hopper for heads of 256, in two kernels.
 
 The sums of 64 keys alone, dkeys and dvalues, fill the registers of both consumers.  With so few
-keys a program, dqueries would have to be added to global memory twice as often as at 128, and
-that took a third of the time.  So dqueries have a kernel of their own, in which a program owns
-queries and keys stream past.  It computes scores and dweights once more: seven products instead
-of five, and nothing is added up in global memory.
+keys a program, dqueries would be added to global memory twice as often as at heads of 128, and
+when they were, that took more than a quarter of the time.  So dqueries have a kernel of their
+own, in which a program owns queries and keys stream past.  It computes scores and dweights once
+more: seven products instead of five, and every sum has one order.
 
     hopper_dkdv_kernel   64 keys a program.  A consumer computes scores and dweights of half of
                          the queries of a block; weights and dscores of both meet in shared
@@ -27,10 +27,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.work import LOG2_E
-from kernels.hopper.backward_kernel import COUNTS
-from kernels.hopper.backward_sums import add_all
-from kernels.hopper.backward_work import (
-    block_at,
+from kernels.hopper.backward.kernel import COUNTS
+from kernels.hopper.backward.sums import add_all
+from kernels.hopper.backward.work import (
     fetch_once,
     masked,
     numbers_of,
@@ -53,7 +52,7 @@ STAGES = gl.constexpr(2)
 
 
 class Squares(NamedTuple):
-    """Tiles of [keys, queries]; barriers: both halves are there, both consumers have read it."""
+    """Tiles of [keys, queries], and barriers: both halves are there; both have read them."""
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
@@ -82,7 +81,6 @@ def consume_queries(
     scale_log2 = scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, False)
     first_key = work.first_key
-    a_head = work.blocks - work.start
     zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
     dkeys = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     dvalues = gl.zeros([ROWS, OWN], gl.float32, SUMS)
@@ -90,8 +88,8 @@ def consume_queries(
     all_values = values.tiles.index(0).reshape([ROWS, COLUMNS])
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    index = gl.to_tensor(0)
-    for i in range(a_head * (work.end_head - work.first_head)):
+    block = work.start
+    for i in range((work.blocks - work.start) * (work.end_head - work.first_head)):
         stage, bit = i % STAGES, i // STAGES & 1
         query = wait_for_tile(queries, i)
         own = query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
@@ -105,7 +103,7 @@ def consume_queries(
 
         scores = warpgroup_mma_wait(1, deps=(scores,))
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
-        first_query = block_at(work, index) * BLOCK_Q + CONSUMER * OWN_Q
+        first_query = block * BLOCK_Q + CONSUMER * OWN_Q
         if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
             weights = masked(weights, first_key, pinned(first_query), seq_k, 0, CAUSAL)
         weights_tile = squares.weights.index(stage)
@@ -131,9 +129,9 @@ def consume_queries(
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         mbarrier.arrive(squares.free.index(stage), count=1)
-        index += 1
-        if index == a_head:
-            index = 0
+        block += 1
+        if block == work.blocks:
+            block = work.start
 
     # Out through the tiles of keys and values, once both consumers have read them.
     mbarrier.arrive(squares.done.index(0), count=1)
@@ -200,7 +198,7 @@ def hopper_dkdv_kernel(
 
 @gluon.jit
 def queries_of(sizes, CAUSAL: gl.constexpr):
-    """Which pair and which 128 queries are this program's, and how many blocks of keys they see."""
+    """This program's batch, head, first of 128 queries, and how many blocks of keys it sees."""
     _, heads, pairs, interleave, seq_q, seq_k = sizes[:6]
     blocks = gl.cdiv(seq_q, 2 * ROWS)
     pair, rank = share_of(blocks, pairs, interleave)
@@ -274,7 +272,7 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     tma.store_wait(0)
 
 
-@gluon.jit(do_not_specialize=["heads", "pairs", "interleave", "seq_q", "seq_k", "group", "padded_q"])
+@gluon.jit(do_not_specialize=[name for name in COUNTS if name != "splits"])
 def hopper_dq_kernel(
     q, k, v, dout, shift, delta, dq,
     scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q,

@@ -14,19 +14,22 @@ and dvalues of these in its registers.  Of each block of queries it computes
 
 and for the last of these both write dscores into shared memory, and each computes half of it:
 64 rows at heads of 64, 64 columns at heads of 128.  It is added to FP32 sums in global memory,
-where the programs of all keys meet: ``kernels.hopper.backward_sums``.
+where the programs of all keys meet: see ``sums``.
 
-dqueries are computed one step late.  So no consumer waits for the other's dscores unless it is
-a step ahead, and while one does softmax, the tensor cores work on what the other has started:
+dqueries are computed one step late, so that no consumer waits for the other's dscores unless it
+is nearly a step ahead.  In a step a consumer
 
-    consumer 0    S5 | softmax 5       | Q4 K5 | S6 | softmax 6        S: scores, dweights
-                     | dweights, V5    |            |                  V, K, Q: dvalues and so on
-    consumer 1             S5 | softmax 5       | Q4 K5 | S6 | ...
+    starts                                    and meanwhile computes
+    scores and dweights of this block         its weights
+    its dvalues                               its dscores, and writes them to shared memory
+    dqueries of the block before, its dkeys   nothing, but has dqueries added
+
+and what then is still left open the products of the other consumer fill.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
-Low-precision", 2024, arXiv:2407.08608, whose code has such a backward pass: transposed scores
-and a sum of dqueries by TMA; T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism
-and Work Partitioning", 2023, arXiv:2307.08691, for the order of the loops.
+Low-precision", 2024, arXiv:2407.08608, whose code has a backward pass of this kind; T. Dao,
+"FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023,
+arXiv:2307.08691, for the order of the loops.
 """
 
 from __future__ import annotations
@@ -43,8 +46,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.work import LOG2_E
-from kernels.hopper.backward_sums import add_all, add_to, pass_on, rank_in, wait_for_rank
-from kernels.hopper.backward_work import block_at, masked, numbers_of, produce, work_of
+from kernels.hopper.backward.sums import add_all, add_to, pass_on, rank_in, wait_for_rank
+from kernels.hopper.backward.work import masked, numbers_of, produce, work_of
 from kernels.hopper.consumer import pinned
 from kernels.hopper.kernel import PRODUCER_REGISTERS
 from kernels.hopper.ring import ROWS, Ring, barriers, make_ring, release, wait_for_tile
@@ -76,11 +79,14 @@ def consume(
     tensors, sizes, CONSUMER: gl.constexpr,
     CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """A consumer: its 64 keys, through all blocks of queries that see them."""
+    """A consumer: its 64 keys, through all blocks of queries that see them.
+
+    When it has done a step, the tiles of queries, dout and dscores that it has read are free:
+    the three rings have one barrier for that.
+    """
     q = tensors[0]
-    keys, values, queries, q_shift, douts, do_delta, dq, dk, dv, turns, dscores_ring, staging = (
-        tensors[6:]
-    )
+    keys, values, queries, q_shift, douts, do_delta = tensors[6:12]
+    dq, dk, dv, turns, dscores_ring, staging = tensors[12:]
     scale, heads, group, seq_k = sizes[0], sizes[1], sizes[2], sizes[7]
     DTYPE: gl.constexpr = q.dtype
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
@@ -95,8 +101,7 @@ def consume(
     scale_log2 = scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
     own_key = work.first_key + CONSUMER * ROWS
-    a_head = work.blocks - work.start
-    steps = a_head * (work.end_head - work.first_head)
+    steps = (work.blocks - work.start) * (work.end_head - work.first_head)
     zeros = gl.zeros([ROWS, BLOCK_Q], gl.float32, SCORES)
     half_zeros = gl.zeros([ROWS, ROWS], gl.float32, HALF)
     dkeys = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
@@ -110,7 +115,7 @@ def consume(
     mbarrier.arrive(dscores_ring.full.index(0), count=1)
     # Blocks of queries are counted through all heads.
     first_place = (work.batch * heads + work.first_head) * work.blocks
-    index = gl.to_tensor(0)
+    block = work.start
     before = gl.to_tensor(0)  # the place of the block before, and of the one before that
     earlier = gl.to_tensor(0)
     for i in range(steps):
@@ -125,7 +130,6 @@ def consume(
         scores = warpgroup_mma_wait(1, deps=(scores,))
         row_shift = q_shift.index(i % STAGES).load(BY_QUERY)
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
-        block = block_at(work, index)
         first_query = block * BLOCK_Q
         if (own_key + ROWS > seq_k) | (CAUSAL and own_key + ROWS > first_query + 1):
             weights = masked(weights, own_key, pinned(first_query), seq_k, 0, CAUSAL)
@@ -135,11 +139,11 @@ def consume(
         row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
         dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
 
-        # For both consumers; the fence makes it visible to wgmma.
+        # For both consumers.  What the tile held before, of step i - 2, was read in step i - 1.
         stage = (i + 1) % STAGES
         mbarrier.wait(dscores_ring.free.index(stage), ((i + 1) // STAGES & 1) ^ 1)
         dscores_ring.tiles.index(2 * stage + CONSUMER).store(dscores)
-        fence_async_shared()
+        fence_async_shared()  # so that wgmma sees it
         mbarrier.arrive(dscores_ring.full.index(stage), count=1)
 
         dqueries = start_dqueries(dscores_ring, i, keys, half_zeros, CONSUMER)
@@ -159,12 +163,10 @@ def consume(
         # one product start before the last has ended.
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
-        release(douts, i)
-        mbarrier.arrive(dscores_ring.free.index(i % STAGES), count=1)
         before = first_place + block
-        index += 1
-        if index == a_head:
-            index = 0
+        block += 1
+        if block == work.blocks:
+            block = work.start
             first_place += work.blocks
     dqueries = start_dqueries(dscores_ring, steps, keys, half_zeros, CONSUMER)
     dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
@@ -220,13 +222,13 @@ def hopper_backward_kernel(
     """
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     ORDERED: gl.constexpr = turns is not None
-    queries = make_ring(q, STAGES, 2)
-    douts = make_ring(dout, STAGES, 2)
+    queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
+    douts = Ring(douts.tiles, douts.full, queries.free)
     q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
     keys, values = make_ring(k, 2, 1), make_ring(v, 2, 1)  # a tile for each consumer
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SQUARE)
-    dscores = Ring(squares, barriers(STAGES, 2), barriers(STAGES, 2))
+    dscores = Ring(squares, barriers(STAGES, 2), queries.free)
     staging = gl.allocate_shared_memory(gl.float32, [2 * STAGES, 16, 256], dq.layout)
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (
