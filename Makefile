@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site run test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site run labs lab newest test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -51,6 +51,21 @@ serve:  ## the site at http://localhost:8000, built again at every change
 run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run
 	@$(RUN) scripts.run $(SNIPPET)
+
+labs:  ## put a file to write into labs/ for each lab, and show how far you are
+	$(SETUP) run
+	@$(RUN) scripts.labs
+
+lab:  ## say what is wrong with your kernel: make lab N=4, or make lab N=vector-add
+	$(SETUP) run
+	@$(RUN) scripts.labs $(N) || true
+
+newest:  ## solve the labs on the newest PyTorch and Triton, in build/newest, instead of on those that are locked
+	@$(PYTHON) -m venv --clear build/newest
+	@build/newest/bin/python -m pip install -q --only-binary :all: --index-url https://download.pytorch.org/whl/cpu torch
+	@build/newest/bin/python -m pip install -q --only-binary :all: --upgrade triton numpy pytest pytest-timeout pytest-xdist
+	@build/newest/bin/python -m pip list
+	@build/newest/bin/python -m pytest -n 0 tests/labs
 
 record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record

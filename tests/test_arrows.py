@@ -70,8 +70,16 @@ def test_what_figures_count_with_imports_no_torch(graph, module):
     assert not of_packages(reached(graph, module), "torch", "triton")
 
 
-def test_the_site_imports_no_kernel_no_figure_and_no_torch(graph):
-    assert not of_packages(reached(graph, "scripts.site"), "kernels", "torch", "triton", "scripts.figures")
+def test_the_site_imports_no_kernel_no_figure_no_lab_and_no_torch(graph):
+    strange = "kernels", "torch", "triton", "scripts.figures", "scripts.labs"
+    assert not of_packages(reached(graph, "scripts.site"), *strange)
+
+
+def test_the_grader_of_the_labs_imports_no_solution(graph):
+    found = reached(graph, "scripts.labs")
+    assert not of_packages(found, *(f"kernels.{room}" for room in LADDER if room != "bench"))
+    assert not of_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
+    assert not of_packages(found, "scripts.site", "scripts.figures", "snippets", "tests")
 
 
 @pytest.mark.parametrize("folder", RUN_BY_PATH)

@@ -37,7 +37,14 @@ if not torch.cuda.is_available():
 
 # Begun first, in this order, so that none of them is left alone at the end.
 SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_snippets.py", "test_record_command.py", "test_serve.py"]
-SLOW_FILES += ["test_pages.py", "test_falsified.py", "test_flash.py", "test_rungs.py", "test_archive.py"]
+SLOW_FILES += [
+    "test_labs.py",
+    "test_pages.py",
+    "test_falsified.py",
+    "test_flash.py",
+    "test_rungs.py",
+    "test_archive.py",
+]
 SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_program.py", "test_claims.py", "test_stalled.py"]
 
 

@@ -16,7 +16,7 @@ from scripts import records
 from scripts.site import assets, cache, drawings, maths, tables
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import api, glossary, head, order, repository, search
+from scripts.site.pages import api, glossary, head, labs, order, repository, search
 from scripts.site.pages.cards import Cards
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.snippets import Snippets
@@ -139,6 +139,7 @@ class Build(BasePlugin):
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
+        labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")
         self.say_faults()
 

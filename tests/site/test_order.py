@@ -101,3 +101,24 @@ def test_the_measurements_have_a_section_for_every_snippet():
     sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
+
+
+def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
+    folder = docs.parent / "scripts" / "labs" / "catalogue"
+    for number, name in ((2, "first_one"), (1, "second")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "about.toml").write_text(
+            f'number = {number}\ntitle = "{name}"\nchapter = "three"\nminutes = 9\nfunctions = ["f"]\n'
+        )
+    nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
+    assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
+    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {})
+    rows = lists.filled("<!-- a row for every lab -->")
+    assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
+    assert lists.filled("<!-- labs of three -->") == (
+        "Build it yourself: [second](../labs/second.md), [first_one](../labs/first-one.md)."
+    )
+    assert lists.filled("<!-- labs of four -->") == ""
+    assert "`labs/02_first_one.py`" in lists.filled("<!-- lab first-one -->")
+    with pytest.raises(PluginError, match="has no such lab"):
+        lists.filled("<!-- lab nowhere -->")

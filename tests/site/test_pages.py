@@ -101,7 +101,7 @@ def test_every_pre_is_a_quotation(articles):
 
 
 def todays(mark: str) -> str:
-    if mark.startswith("kernels."):
+    if mark.startswith("kernels.") or symbols.of_lab(mark.partition(" ")[0]):
         return symbols.quote(mark, ROOT).text
     name, _, tag = mark.partition(":")
     return next(cell.source for cell in records.snippet(name).cells if cell.id == tag)
@@ -235,7 +235,7 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
         assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
         assert len(html.select(".md-tabs__item--active")) == 1, page
         beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
-        assert len(set(beside)) < 45, page
+        assert len(set(beside)) < 60, page  # fourteen labs stand one below the other
         if page in chapters:
             assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
         if page.startswith("snippets/"):

@@ -2,7 +2,7 @@
 
 Each quotes something that a test runs; none accepts code that was typed on the page.
 
-    source    the text of a symbol of kernels/, or a part of it
+    source    the text of a symbol of kernels/, or a part of it; of a lab what it begins with, and a solution
     run       a cell of a snippet, what it printed when it was recorded, and where that was
     figure    a Plotly figure drawn from records
     live      a piece of docs/live that the reader changes, with its first state drawn

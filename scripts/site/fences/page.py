@@ -12,6 +12,7 @@ from pymdownx.inlinehilite import InlineHiliteException
 from pymdownx.superfences import SuperFencesException
 
 from scripts.records import Missing, Reader, RecordError
+from scripts.site.fences.symbols import of_lab
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
@@ -83,8 +84,8 @@ class Page:
             raise self.fail_at(forged, why)
 
     def check(self, html: str, reader: Reader) -> None:
-        """Every number has its record shown on the page, every quoted symbol was executed by a record that is shown or
-        linked, and every claim is marked as one.
+        """Every number has its record shown on the page, every quoted symbol of the library was executed by a record
+        that is shown or linked, and every claim is marked as one.
 
         Raises:
             FenceError: for the first that is not.  A snippet that awaits its run vouches for anything.
@@ -100,7 +101,7 @@ class Page:
         if TURNED.search(html):
             place = re.search(r"""\{claim=\w+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a claim is set as an opening one: put it inside")
-        if self.quoted:
+        if any(not of_lab(mark.partition(" ")[0]) for mark in self.quoted):
             self.check_quoted(reader, set(LINKED.findall(without(COMMENT, html))))
 
     def check_quoted(self, reader: Reader, linked: set[str]) -> None:
@@ -116,7 +117,9 @@ class Page:
             executed |= record.executed if record else set()
         for mark in self.quoted:
             name = mark.partition(" ")[0]  # a part was executed if its symbol was
-            if not any(ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed):
+            if not of_lab(name) and not any(
+                ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed
+            ):
                 why = f"{name} is quoted, and no record that this page shows or links has executed it"
                 raise self.fail("source", mark, why)
 

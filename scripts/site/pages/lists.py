@@ -1,5 +1,6 @@
 """What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it.
 
+``<!-- lab NAME -->`` is filled with the head of a lab's page, ``<!-- labs of NAME -->`` with the labs of a chapter.
 ``<!-- chapter NAME -->`` is filled with the chapter's number, its title, which leads to it, and the minutes that its
 words take to read.
 """
@@ -13,13 +14,15 @@ from mkdocs.exceptions import PluginError
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
-from scripts.site.pages import api, order, peers, reading
+from scripts.site.pages import api, labs, order, peers, reading
 from scripts.site.pages.order import Chapter
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+) minutes")
 CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
+LABS = re.compile(r"<!-- labs of ([\w-]+) -->")
+LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 
 
 class Lists:
@@ -32,6 +35,7 @@ class Lists:
     ):
         docs = reader.root / "docs"
         self.chapters, self.reader, self.pieces = chapters, reader, pieces
+        self.labs = labs.every(reader.root)
         self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
@@ -43,6 +47,7 @@ class Lists:
             "<!-- every record -->": self.all_records,
             "<!-- every snippet -->": self.all_snippets,
             "<!-- a line for every module -->": self.all_modules,
+            "<!-- a row for every lab -->": self.lab_rows,
         }
 
     def filled(self, markdown: str) -> str:
@@ -50,6 +55,8 @@ class Lists:
         for mark, fill in self.marks.items():
             if mark in markdown:
                 markdown = markdown.replace(mark, fill())
+        markdown = LABS.sub(lambda mark: self.labs_of(mark[1]), markdown)
+        markdown = LAB.sub(lambda mark: self.lab_head(mark[1]), markdown)
         return CHAPTER.sub(lambda mark: self.head(mark[1]), markdown)
 
     def head(self, name: str) -> str:
@@ -118,6 +125,28 @@ class Lists:
     def section(self, name: str) -> str:
         title = self.title(name)
         return f"## {title}\n\n``` record\n{name}\n```"
+
+    def lab_rows(self) -> str:
+        titles = {chapter.name: chapter for chapter in self.chapters}
+        return "\n".join(
+            f"| [{lab.numbered}]({lab.page}) | {lab.chapter_linked(titles)} | {lab.minutes} |" for lab in self.labs
+        )
+
+    def labs_of(self, chapter: str) -> str:
+        """The line at a chapter's end; nothing where no lab belongs to it."""
+        links = [f"[{lab.title}](../labs/{lab.name}.md)" for lab in self.labs if lab.chapter == chapter]
+        return f"Build it yourself: {', '.join(links)}." if links else ""
+
+    def lab_head(self, name: str) -> str:
+        """What stands below a lab's title: its chapter, its minutes, its commands, its notebook.
+
+        Raises:
+            PluginError: if there is no such lab.
+        """
+        for lab in self.labs:
+            if lab.name == name:
+                return lab.head({chapter.name: chapter for chapter in self.chapters})
+        raise PluginError(f"<!-- lab {name} -->: scripts/labs/catalogue has no such lab")
 
     def all_modules(self) -> str:
         return api.lines(self.rooms, self.reader.root)

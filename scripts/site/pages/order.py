@@ -13,6 +13,8 @@ from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 
+from scripts.site.pages import labs
+
 ROMAN = ["", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"]
 SHOWN = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 
@@ -92,6 +94,7 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter,
         "chapters/": chapter_entries(chapters),
         "notes/": beside(chapters, docs, "notes"),
         "whiteboard/": beside(chapters, docs, "whiteboard"),
+        "labs/": [{lab.numbered: lab.page} for lab in labs.every(docs.parent)],
         "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
     }
 

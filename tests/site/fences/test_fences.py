@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 from scripts import records
 from scripts.records import Missing, Stale, Waiting
 from scripts.site.fences import outputs
+from scripts.site.fences.page import FenceError
 from scripts.site.pages import archive
 from tests.site.fences.conftest import RAN, SUITE, record_of
 
@@ -39,6 +40,20 @@ def test_source_quotes_a_part_and_says_which_lines(house):
     assert page.pre.get_text() == "def merge(self):\n    return 1 < 2\n"
     assert page.find(class_="filename").get_text() == "kernels/state.py · lines 9–10"  # noqa: RUF001
     assert page.find(class_="hb-source")["data-quote"] == 'kernels.state:State from="def merge" to="return 1"'
+
+
+def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(house):
+    for path in ("tests/labs/add/right_1.py", "tests/labs/add/wrong_1.py", "scripts/labs/catalogue/add/start.py"):
+        file = house.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text('"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
+    assert "return x + y" in house.fence("source", "tests.labs.add.right_1:add").pre.get_text()
+    start = house.fence("source", "scripts.labs.catalogue.add.start")
+    assert start.find(class_="filename").get_text() == "scripts/labs/catalogue/add/start.py · lines 1–6"  # noqa: RUF001
+    assert not start.find(class_="filename").a  # the API has no lab
+    house.page.check("", house.shelf)  # no record runs them
+    with pytest.raises(FenceError, match=r"has no module tests\.labs\.add\.wrong_1"):
+        house.fence("source", "tests.labs.add.wrong_1")
 
 
 def test_source_leads_to_the_api_where_the_symbol_is_documented(house):

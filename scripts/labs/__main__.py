@@ -1,0 +1,55 @@
+"""``make labs`` puts the files to write into labs/; ``make lab N=3`` grades one, by its number or its name."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from scripts.labs import about, child, progress
+
+
+def main(asked: str, root: Path = about.ROOT) -> int:
+    """0 if what was asked for is there, and right."""
+    folder = root / "labs"
+    if not asked:
+        print(begin(folder))
+        return 0
+    try:
+        found = about.find(asked)
+    except about.LabError as error:
+        print(error)
+        return 2
+    try:
+        passed, told = child.grade_file(found, folder / found.file)
+    except KeyboardInterrupt:
+        print("Stopped, and not judged.")
+        return 130
+    print(told)
+    if (folder / found.file).is_file():
+        progress.note(folder, found, passed)
+    return 0 if passed else 1
+
+
+def begin(folder: Path) -> str:
+    """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
+    folder.mkdir(exist_ok=True)
+    labs, made, kept = about.every(), [], []
+    for each in labs:
+        file = folder / each.file
+        if file.exists():
+            kept += [] if file.read_bytes() == each.start.read_bytes() else [each.file]
+            continue
+        shutil.copyfile(each.start, file)
+        made.append(each.file)
+    lines = [f"Made in {folder.name}/: {', '.join(made)}."] if made else []
+    if kept:
+        lines.append(f"Left alone in {folder.name}/, since you have written there: {', '.join(kept)}.")
+        lines.append("To begin one anew, remove its file and call `make labs` again.")
+    return "\n".join(
+        [*lines, "", progress.table(folder, labs), "", "Grade one: make lab N=4, or make lab N=vector-add."]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(" ".join(sys.argv[1:])))

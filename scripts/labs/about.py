@@ -1,0 +1,119 @@
+"""What can be known of a lab without PyTorch: its number, its title, its files.  A lab is a folder of the catalogue."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUE = Path("scripts/labs/catalogue")
+
+
+class LabError(Exception):
+    """What was asked for is not there; the message says what is."""
+
+
+@dataclass(frozen=True)
+class About:
+    """``about.toml`` of a lab.
+
+    slug: ``vector-add``, also the name of its page   chapter: its page, ``first-kernel``
+    without: names that the reader's file may not use, since they are the task: ``softmax``, or ``@``
+    minutes: what it takes somebody who does it for the first time
+    functions: what the reader writes, or has others call   triton: whether it is written in Triton
+    """
+
+    slug: str
+    number: int
+    title: str
+    chapter: str
+    minutes: int
+    functions: tuple[str, ...]
+    triton: bool
+    without: tuple[str, ...] = ()
+    root: Path = ROOT
+
+    @property
+    def folder(self) -> str:
+        """What its folder is called in scripts/labs/catalogue and in tests/labs."""
+        return self.slug.replace("-", "_")
+
+    @property
+    def start(self) -> Path:
+        """The file that the reader begins with."""
+        return self.root / CATALOGUE / self.folder / "start.py"
+
+    @property
+    def file(self) -> str:
+        """The reader's file, in labs/."""
+        return f"{self.number:02d}_{self.folder}.py"
+
+    @property
+    def page(self) -> str:
+        return f"docs/labs/{self.slug}.md"
+
+    @cached_property
+    def signatures(self) -> dict[str, tuple[str, ...]]:
+        """Function -> the names of its arguments, as the start file has them."""
+        tree = ast.parse(self.start.read_text(encoding="utf-8"))
+        found = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
+        return {name: tuple(each.arg for each in found[name].args) for name in self.functions}
+
+
+def every(root: Path = ROOT) -> list[About]:
+    """All labs, by number."""
+    found = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
+    return sorted(found, key=lambda about: about.number)
+
+
+def read(path: Path, root: Path = ROOT) -> About:
+    said = tomllib.loads(path.read_text(encoding="utf-8"))
+    said |= {name: tuple(each) for name, each in said.items() if isinstance(each, list)}
+    return About(slug=path.parent.name.replace("_", "-"), root=root, **said)
+
+
+def find(asked: str, root: Path = ROOT) -> About:
+    """The lab of that number or name.
+
+    Raises:
+        LabError: if there is none.
+    """
+    labs = every(root)
+    for about in labs:
+        if asked.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
+            return about
+    there = ", ".join(f"{about.number} {about.slug}" for about in labs)
+    raise LabError(f"There is no lab {asked!r}; there are: {there}")
+
+
+def chapters(root: Path = ROOT) -> list[str]:
+    """The chapters in the order of mkdocs.yml; the place of each is its number."""
+    listed = (root / "mkdocs.yml").read_text(encoding="utf-8").partition("\n  chapters:\n")[2]
+    return re.findall(r"^ +- ([\w-]+)$", listed.partition("\nextra_css")[0], re.MULTILINE)
+
+
+def heading(address: str, root: Path = ROOT) -> str:
+    """``first-kernel#a-kernel-of-five-lines`` in words: chapter 5, *A kernel of five lines*.
+
+    Raises:
+        LabError: if the chapter has no such heading.
+    """
+    chapter, _, anchor = address.partition("#")
+    names = chapters(root)
+    if chapter not in names:
+        raise LabError(f"{address}: there is no chapter {chapter}")
+    where = f"chapter {names.index(chapter)}" if names.index(chapter) else "the primer"
+    text = (root / "docs" / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
+    for title in re.findall(r"^#{2,4} (.+?)(?: *\{.*\})?$", text, re.MULTILINE):
+        if anchor_of(title) == anchor:
+            return f"{where}, *{title}*"
+    raise LabError(f"{address}: docs/chapters/{chapter}.md has no such heading")
+
+
+def anchor_of(title: str) -> str:
+    """The anchor that the site gives to a heading."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title.lower().encode("ascii", "ignore").decode()).strip())

@@ -1,0 +1,109 @@
+"""The error budget: twice the error of PyTorch at the same precision, both against FP64, and what rounding does.
+
+Each head has the budget of its own worst row, as in the tests of the handbook's kernels: one budget for a whole table
+would pass a row of zeros beside a row of large numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from scripts.labs.lab import Case, Part
+
+FACTOR = 2
+EPS = torch.finfo(torch.float32).eps
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One result: what is wanted, and how far from it each number may be.
+
+    dtype: in which it is wanted
+    """
+
+    name: str
+    truth: Tensor
+    allowed: Tensor
+    dtype: torch.dtype
+
+    def wrong(self, actual: Tensor) -> Tensor:
+        """Of each number whether it is too far from the truth; NaN always is, and infinity unless it is wanted."""
+        if not self.truth.is_floating_point():
+            return actual.cpu() != self.truth
+        actual = actual.detach().cpu().double()
+        near = (actual - self.truth).abs() <= self.allowed  # NaN compares false
+        finite = self.truth.isfinite()
+        return torch.where(finite, ~(near & actual.isfinite()), actual != self.truth)
+
+
+def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]:
+    """Each result of the part's reference, or of another form of it, on a case's inputs."""
+    form = form or part.reference
+    exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
+    truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
+    moved = [results(form(**nudged(exact_inputs, seed))) for seed in (1, 2)] if not part.exact else []
+    names = list(case.outputs) or list(part.results)
+    names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
+    sizes = results(part.size(**exact_inputs)) if part.size and not part.exact else (None,)
+    sizes = sizes * len(truths) if len(sizes) == 1 else sizes
+    found = []
+    for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
+        dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
+        allowed = torch.zeros(())
+        if not part.exact and truth.is_floating_point():
+            allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, part.steps)
+        truth = truth.double() if truth.is_floating_point() else truth
+        found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype))
+    return found
+
+
+def granted(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps: float) -> Tensor:
+    """How far from the truth each number may be.
+
+    moved: the truth of inputs that lie half a rounding of FP32 away, which no kernel can tell from the case's
+    """
+    finite = truth.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
+    own = finite.abs()
+    if size is None:
+        size = own.amax(-1, keepdim=True).expand_as(own) if own.ndim and own.numel() else own
+    size = torch.maximum(own, torch.as_tensor(size, dtype=torch.float64).expand_as(own))
+    nothing = size == 0
+    of_moved = torch.stack([worst(each, finite, size) for each in moved]).amax(0)
+    of_baseline = worst(baseline, finite, size)
+    eps = torch.finfo(dtype).eps
+    useful = of_baseline <= 16 * (eps + of_moved)  # one that overflows grants nothing
+    share = torch.maximum(of_moved, torch.where(useful, of_baseline, torch.zeros_like(of_baseline)))
+    rounding = eps / 2 + steps * EPS / 2
+    smallest = torch.finfo(dtype).smallest_normal * eps
+    return (FACTOR * share * size + rounding * size).clamp(min=smallest).masked_fill(nothing, 0)
+
+
+def worst(result: Tensor, truth: Tensor, size: Tensor) -> Tensor:
+    """The largest error of each head, as a share of the size: [..., 1, 1]."""
+    error = (result.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) - truth).abs()
+    share = (error / size).masked_fill(size == 0, 0)
+    if not share.numel():
+        return share.new_zeros(())
+    return share.amax(tuple(range(share.ndim))[-2:], keepdim=True) if share.ndim else share
+
+
+def results(result) -> tuple[Tensor, ...]:
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+
+def as_double(value):
+    return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def nudged(inputs: dict, seed: int) -> dict:
+    """The inputs, each number moved at random by up to half a rounding of FP32."""
+    found, random = {}, torch.Generator().manual_seed(seed)
+    for name, value in inputs.items():
+        if isinstance(value, Tensor) and value.is_floating_point():
+            value = value * (1 + EPS / 2 * (2 * torch.rand(value.shape, generator=random, dtype=value.dtype) - 1))
+        found[name] = value
+    return found

@@ -1,0 +1,61 @@
+"""The backward pass in four parts, each given what the true forward pass left: dV, delta, dQ, dK."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from scripts.labs.catalogue.backward import truth
+from scripts.labs.catalogue.backward.mistakes import DELTA, DK, DQ, DV
+from scripts.labs.lab import Case, Part, normal
+
+
+def tables(seed: int, seq_q: int, seq_k: int, causal=False, d=16, loud=1.0, blind=(), dtype=torch.float32) -> dict:
+    """blind: the queries that see no key, whose lse is -inf"""
+    numbers = normal(seed, 2 * (seq_q + seq_k), d).split([seq_q, seq_k, seq_k, seq_q])
+    q, k, v, dout = (each.to(dtype) for each in (numbers[0] * loud, *numbers[1:]))
+    scale = 1 / math.sqrt(d)
+    scores = q.double() @ k.double().T * scale
+    hidden = ~truth.seen(scores, causal)
+    hidden[list(blind)] = True
+    scores = scores.masked_fill(hidden, -torch.inf)
+    lse = scores.logsumexp(1)
+    out = scores.softmax(1).nan_to_num(nan=0.0) @ v.double()
+    delta = (out * dout.double()).sum(1)
+    given = dict(q=q, k=k, v=v, dout=dout, lse=lse.float(), delta=delta.float(), out=out.to(dtype))
+    return given | dict(scale=scale, causal=causal)
+
+
+def cases(takes: tuple[str, ...], writes: str, like: str):
+    def case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:
+        given = tables(**sizes)
+        outputs = {writes: torch.empty_like(given[like])}
+        inputs = {each: given[each] for each in takes}
+        return Case(name, inputs, outputs, {each: "rows apart" for each in apart if each in (*takes, writes)})
+
+    def every():
+        apart = ("q", "k", "v", "out", "dout", "dq", "dk", "dv")
+        yield case("16 queries, 16 keys", seed=1, seq_q=16, seq_k=16)
+        yield case("17 queries, 33 keys", seed=2, seq_q=17, seq_k=33)
+        yield case("rows apart", apart, seed=3, seq_q=17, seq_k=5, d=32)
+        if "causal" in takes:
+            yield case("causal", seed=1, seq_q=20, seq_k=20, causal=True)
+            yield case("causal, more keys than queries", apart, seed=2, seq_q=19, seq_k=37, causal=True)
+            yield case("causal, large scores", seed=3, seq_q=33, seq_k=33, causal=True, loud=30.0)
+        yield case("queries 0, 3 and 17 saw no key", seed=1, seq_q=18, seq_k=19, blind=(0, 3, 17))
+        yield case("FP16", seed=2, seq_q=18, seq_k=20, dtype=torch.float16)
+        if "causal" not in takes:
+            yield case("a single row", seed=3, seq_q=1, seq_k=1)
+
+    return every
+
+
+FOR_DV = ("q", "k", "lse", "dout", "scale", "causal")
+FOR_BOTH = ("q", "k", "v", "dout", "lse", "delta", "scale", "causal")
+PARTS = (
+    Part("backward_dv", truth.dv_of, cases(FOR_DV, "dv", "k"), DV, size=truth.size_of_dv),
+    Part("backward_delta", truth.delta_of, cases(("out", "dout"), "delta", "delta"), DELTA, size=truth.size_of_delta),
+    Part("backward_dq", truth.dq_of, cases(FOR_BOTH, "dq", "q"), DQ, size=truth.size_of_dq),
+    Part("backward_dk", truth.dk_of, cases(FOR_BOTH, "dk", "k"), DK, size=truth.size_of_dk),
+)

@@ -1,0 +1,114 @@
+"""Dot product and softmax: scores that overflow, words that are hidden, a row in which all are."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
+
+LIKE = "three-matmuls#the-dot-product-says-how-alike"
+SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
+OVERFLOW = "online-softmax#what-overflows"
+MAXIMUM = "online-softmax#subtract-the-maximum"
+INF = float("inf")
+
+
+def dots():
+    yield Case("worked by hand", {"x": torch.tensor([1.0, 2.0, 3.0]), "y": torch.tensor([4.0, -5.0, 6.0])})
+    for seed in SEEDS:
+        for length in (2, 64, 129):
+            x, y = normal(seed, 2, length)
+            yield Case(f"{length} numbers, seed {seed}", {"x": x, "y": y}, layouts={"y": "every second"})
+    yield Case("numbers of 10⁻⁴ to 10⁴", {"x": normal(1, 9) * 1e4, "y": normal(2, 9) * 1e-4})
+    yield Case("no numbers", {"x": torch.zeros(0), "y": torch.zeros(0)})
+
+
+def rows():
+    yield Case("worked by hand", {"scores": torch.tensor([0.0, 1.0, 3.0])})
+    for seed in SEEDS:
+        for length in (1, 5, 100):
+            scores = normal(seed, length) * 3
+            yield Case(f"{length} scores, seed {seed}", {"scores": scores}, layouts={"scores": "every second"})
+    yield Case("large scores", {"scores": torch.tensor([9999.0, 10000.0, 9998.5])})
+    yield Case("scores far below 0", {"scores": torch.tensor([-9999.0, -10000.0, -9998.5])})
+    yield Case("some words hidden", {"scores": torch.tensor([-INF, 1.0, -INF, 2.0])})
+    yield Case("every word hidden", {"scores": torch.full((4,), -INF)})
+
+
+def softmax(scores: Tensor) -> Tensor:
+    return torch.softmax(scores, -1).nan_to_num(nan=0.0)
+
+
+def without_maximum(scores: Tensor) -> Tensor:
+    powers = scores.float().exp()
+    return (powers / powers.sum()).double()
+
+
+def of_differences(scores: Tensor, taken_off: Tensor) -> Tensor:
+    powers = (scores - taken_off).exp()
+    return powers / powers.sum()
+
+
+DOT_MISTAKES = (
+    Mistake("products", "It is the sum of x and y, not of their products.", LIKE, lambda x, y: (x + y).sum()),
+    Mistake("last-missing", "The last product is missing.", LIKE, lambda x, y: (x * y)[:-1].sum()),
+    Mistake("first-missing", "The first product is missing.", LIKE, lambda x, y: (x * y)[1:].sum()),
+    Mistake("sizes", "The signs are lost: a product may be negative.", LIKE, lambda x, y: (x * y).abs().sum()),
+    Mistake("mean", "It is the mean of the products, not their sum.", LIKE, lambda x, y: (x * y).mean()),
+    Mistake(
+        "scaled",
+        "It is divided by √d, and that belongs to the scores of attention, not to the dot product.",
+        "three-matmuls#why-the-scores-are-divided-by-d",
+        lambda x, y: (x * y).sum() / max(1, len(x)) ** 0.5,
+    ),
+)
+SOFTMAX_MISTAKES = (
+    Mistake(
+        "overflow",
+        "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
+        "negative one 0, so that 0 is divided by 0.",
+        OVERFLOW,
+        without_maximum,
+    ),
+    Mistake(
+        "hidden-row",
+        "A row in which every score is -inf comes to NaN: -inf minus -inf is not a number.",
+        MAXIMUM,
+        lambda scores: torch.softmax(scores, -1),
+    ),
+    Mistake(
+        "no-sum", "The powers are not divided by their sum.", SHARES, lambda scores: (scores - scores.amax()).exp()
+    ),
+    Mistake(
+        "base-two",
+        "These are powers of 2, and powers of e are wanted.",
+        SHARES,
+        lambda scores: softmax(scores * math.log(2)),
+    ),
+    Mistake(
+        "no-powers", "The scores themselves are divided by their sum.", SHARES, lambda scores: scores / scores.sum()
+    ),
+    Mistake(
+        "minimum",
+        "The minimum is taken off, not the maximum.",
+        MAXIMUM,
+        lambda scores: of_differences(scores.float(), scores.float().amin()).double(),
+    ),
+    Mistake("sign", "The smallest score gets the largest share.", SHARES, lambda scores: softmax(-scores)),
+    Mistake(
+        "logarithm", "These are the logarithms of the shares.", SHARES, lambda scores: torch.log_softmax(scores, -1)
+    ),
+)
+
+
+def size_of_dot(x: Tensor, y: Tensor) -> Tensor:
+    return (x * y).square().sum().sqrt()
+
+
+PARTS = (
+    Part("dot", lambda x, y: (x * y).sum(), dots, DOT_MISTAKES, size=size_of_dot, steps=16),
+    Part("softmax_row", softmax, rows, SOFTMAX_MISTAKES, steps=8),
+)

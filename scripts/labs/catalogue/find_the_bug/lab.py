@@ -1,0 +1,192 @@
+"""Find the bug: each wrong kernel runs on the reader's input beside what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from scripts.labs.budget import wanted
+from scripts.labs.file import fault, functions_of
+from scripts.labs.judge import judge_case
+from scripts.labs.lab import Case, Lab, Part, widened
+from scripts.labs.message import first_wrong
+from scripts.labs.verdict import Rejected, Rejection, Verdict
+
+LARGEST = 64
+LARGEST_SCORE = 1000.0
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One kernel that is wrong in one place.
+
+    names: of its inputs, in their order   shapes: of each, where a letter is any size and a number is that size
+    like: the input that the output is shaped as; ``rows`` for one number a row of the first
+    infinite: inputs that may be -inf
+    """
+
+    kernel: str
+    reference: Callable[..., Tensor]
+    names: tuple[str, ...]
+    shapes: tuple[tuple[str | int, ...], ...]
+    like: str
+    dtype: torch.dtype = torch.float32
+    infinite: tuple[str, ...] = ()
+    strided: bool = False
+
+    def output(self, inputs: dict[str, Tensor]) -> Tensor:
+        if self.like == "rows":
+            return torch.empty(inputs[self.names[0]].shape[0])
+        return torch.empty(inputs[self.like].shape)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
+
+
+def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    return torch.softmax(scores.masked_fill(hidden, -torch.inf), -1) @ v
+
+
+def merged(lse_a: Tensor, lse_b: Tensor, out_a: Tensor, out_b: Tensor) -> Tensor:
+    shares = torch.softmax(torch.stack([lse_a, lse_b], -1), -1).nan_to_num(nan=0.0)
+    return shares[:, :1] * out_a + shares[:, 1:] * out_b
+
+
+OF_ATTENTION = ("q", "k", "v"), (("N_q", 16), ("N_k", 16), ("N_k", 16)), "q"
+BUGS = (
+    Bug("softmax", lambda x: torch.softmax(x, -1), ("x",), (("M", "N"),), "x"),
+    Bug("sums", lambda x: x.sum(-1), ("x",), (("M", "N"),), "rows"),
+    Bug(
+        "dots",
+        lambda x, y: (widened(x) * widened(y)).sum(-1),
+        ("x", "y"),
+        (("M", "N"), ("M", "N")),
+        "rows",
+        torch.float16,
+    ),
+    Bug("rescaled", attention, *OF_ATTENTION),
+    Bug("ragged", attention, *OF_ATTENTION),
+    Bug("causal", causal, ("q", "k", "v"), (("N", 16), ("N", 16), ("N", 16)), "q"),
+    Bug("strided", attention, *OF_ATTENTION, strided=True),
+    Bug(
+        "merged",
+        merged,
+        ("lse_a", "lse_b", "out_a", "out_b"),
+        (("M",), ("M",), ("M", 16), ("M", 16)),
+        "out_a",
+        infinite=("lse_a", "lse_b"),
+    ),
+)
+PARTS = ()
+
+
+@cache
+def kernels(file) -> dict[str, Callable]:
+    """The wrong kernels as the lab hands them out, whatever the reader has made of them since."""
+    return functions_of(file)
+
+
+def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Verdict) -> None:
+    """Asks each of the reader's functions for its input, and says what it shows.
+
+    Raises:
+        Rejected: with the first that is written and shows nothing, otherwise with the first that is not written.
+    """
+    rejected: list[Rejected] = []
+    for bug in BUGS:
+        name = f"expose_{bug.kernel}"
+        try:
+            verdict.notes.append(f"{name}: found. {shown(lab, bug, name, checked(bug, name, functions[name]()))}.")
+            verdict.cases += 1
+        except Rejected as error:
+            rejected.append(error)
+        except Exception as error:
+            rejected.append(Rejected(fault(name, None, error, file)))
+    rejected.sort(key=lambda each: each.rejection.says == "it is not written yet")
+    if rejected:
+        raise rejected[0]
+
+
+def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
+    """What the wrong kernel says on these inputs beside what is right.
+
+    Raises:
+        Rejected: if nothing shows, or if the input would make a right kernel wrong as well.
+    """
+    layouts = {each: layout(x) for each, x in inputs.items()} if bug.strided else {}
+    copies = {each: x.contiguous() for each, x in inputs.items()}
+    case = Case("your input", copies, {"out": bug.output(inputs)}, layouts)
+    part = Part(bug.kernel, bug.reference, tuple, steps=16)
+    (want,) = wanted(part, case)
+    if want.wrong(bug.reference(**case.inputs)).any():
+        says = "on your input PyTorch is too far from the truth as well, so it tells nothing about the kernel"
+        raise Rejected(Rejection(name, f"{says}: take smaller numbers", case))
+    try:
+        judge_case(lab, part, case, kernels(lab.about.start)[bug.kernel], "", [])
+    except Rejected as rejected:
+        if rejected.rejection.says.startswith("it raised"):  # the interpreter's trouble, and not the bug
+            raise Rejected(
+                Rejection(name, f"on your input {bug.kernel} ends with an error, which is not the bug")
+            ) from None
+        return rejected.rejection.says or first_wrong(rejected.rejection).rstrip(".")
+    place = (0,) * want.truth.ndim
+    says = (
+        f"on your input {bug.kernel} is right: out{list(place)} is {want.truth[place].item():.6g}, as it should be, "
+        f"and none of its {want.truth.numel()} numbers is wrong. Look for an input on which the wrong line matters"
+    )
+    raise Rejected(Rejection(name, says, case))
+
+
+def layout(x: Tensor) -> str:
+    """How a table lies in memory, as far as a copy of it can be laid in the same way."""
+    if x.is_contiguous():
+        return "contiguous"
+    if x.ndim == 2 and x.stride(0) < x.stride(1):
+        return "transposed"
+    return "rows apart" if x.stride(-1) == 1 else "every second"
+
+
+def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
+    """The inputs by their names.
+
+    Raises:
+        Rejected: if they are not what the kernel takes, with what they are and what is wanted.
+    """
+
+    def reject(says: str) -> None:
+        raise Rejected(Rejection(name, says))
+
+    found = given if isinstance(given, tuple | list) else (given,)
+    if len(found) != len(bug.names) or not all(isinstance(x, Tensor) for x in found):
+        wanted = "a tensor" if len(bug.names) == 1 else f"{len(bug.names)} tensors"
+        reject(f"it returns {type(given).__name__}, and {wanted} ({', '.join(bug.names)}) are wanted")
+    sizes: dict[str, int] = {}
+    for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
+        if x.dtype != bug.dtype:
+            reject(f"{each} is {x.dtype}, and {bug.dtype} is wanted")
+        if x.ndim != len(shape):
+            reject(f"{each} has {x.ndim} dimensions, and [{', '.join(map(str, shape))}] is wanted")
+        for size, letter in zip(x.shape, shape, strict=True):
+            if size != (letter if isinstance(letter, int) else sizes.setdefault(letter, size)):
+                reject(f"{each} has shape {list(x.shape)}, which does not fit [{', '.join(map(str, shape))}]")
+            if not 1 <= size <= LARGEST:
+                reject(f"{each} has shape {list(x.shape)}: each dimension is from 1 to {LARGEST}")
+        finite = x.masked_fill(x == -torch.inf, 0) if each in bug.infinite else x
+        if not finite.isfinite().all():
+            reject(f"{each} holds NaN or infinity, on which a right kernel may do what it likes")
+        if finite.double().abs().max() > LARGEST_SCORE:
+            reject(f"{each} holds {finite.abs().max().item():.4g}, and {LARGEST_SCORE:g} is the most")
+    inputs = dict(zip(bug.names, found, strict=True))
+    if "q" in inputs and (inputs["q"] @ inputs["k"].mT).abs().max() / 4 > LARGEST_SCORE:
+        reject(f"a score is larger than {LARGEST_SCORE:g}, the most that is allowed")
+    for half in ("a", "b"):
+        if f"lse_{half}" in inputs and inputs[f"out_{half}"][inputs[f"lse_{half}"] == -torch.inf].any():
+            reject(f"where lse_{half} is -inf, out_{half} is 0: no key was seen there")
+    return inputs

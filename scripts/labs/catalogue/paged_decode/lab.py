@@ -1,0 +1,96 @@
+"""Paged decode: pages in any order, NaN behind the last token and in every page of nobody, pieces without tokens."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from scripts.labs.catalogue.paged_decode import truth
+from scripts.labs.catalogue.paged_decode.mistakes import MERGE, PARTS_OF_CACHE
+from scripts.labs.lab import Case, Part, generator, normal
+
+
+def cache(seed: int, lengths: list[int], splits: int, page_size=8, d=16, loud=1.0, dtype=torch.float32) -> dict:
+    """Tables of sequences of these lengths, whose pages lie in any order."""
+    counts = [-(-length // page_size) for length in lengths]
+    pages = sum(counts) + 2  # two of nobody
+    free = iter(torch.randperm(pages, generator=generator(seed)).tolist())
+    table = torch.full((len(lengths), max([1, *counts])), -1, dtype=torch.int32)
+    keys, values = torch.full((2, pages, page_size, d), torch.nan)
+    tokens = normal(seed, 2, sum(lengths), d)
+    for sequence, length in enumerate(lengths):
+        for token in range(length):
+            if token % page_size == 0:
+                table[sequence, token // page_size] = next(free)
+            place = table[sequence, token // page_size], token % page_size
+            keys[place], values[place] = tokens[:, sum(lengths[:sequence]) + token]
+    q = (normal(seed + 10, len(lengths), d) * loud).to(dtype)
+    given = dict(q=q, keys=keys.to(dtype), values=values.to(dtype), page_table=table)
+    return given | dict(lengths=torch.tensor(lengths, dtype=torch.int32), scale=1 / math.sqrt(d), splits=splits)
+
+
+def parts():
+    yield parts_case("one page, one piece", seed=1, lengths=[8], splits=1)
+    yield parts_case("two pages, one piece", seed=2, lengths=[16], splits=1)
+    yield parts_case("two sequences, one piece", seed=3, lengths=[24, 16], splits=1)
+    yield parts_case("a last page that is not full", seed=1, lengths=[13, 1], splits=1)
+    yield parts_case("three pieces", seed=2, lengths=[40, 24], splits=3)
+    yield parts_case("lengths 0, 3 and 25", seed=3, lengths=[0, 3, 25], splits=4)
+    yield parts_case("rows apart", ("q", "keys", "page_table"), seed=2, lengths=[19, 33], splits=2, page_size=16, d=32)
+    yield parts_case("large scores", seed=1, lengths=[29], splits=2, loud=100.0)
+    yield parts_case("FP16", seed=2, lengths=[13, 9], splits=2, dtype=torch.float16)
+
+
+def parts_case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:
+    inputs = cache(**sizes)
+    (batch, d), splits = inputs["q"].shape, inputs["splits"]
+    outputs = {"part_out": torch.empty(batch, splits, d), "part_lse": torch.empty(batch, splits)}
+    return Case(name, inputs, outputs, dict.fromkeys(apart, "rows apart"))
+
+
+def merges():
+    yield merge_case("two pieces", seed=1, batch=1, splits=2)
+    yield merge_case("three pieces", seed=2, batch=2, splits=3)
+    yield merge_case("five pieces, rows apart", seed=3, batch=3, splits=5, d=32, layout="rows apart")
+    yield merge_case("pieces without tokens", seed=1, batch=2, splits=4, empty=[(0, 2), (0, 3), (1, 3)])
+    yield merge_case("a sequence of length 0", seed=2, batch=3, splits=2, empty=[(1, 0), (1, 1), (2, 1)])
+    yield merge_case("large scores", seed=3, batch=2, splits=3, loud=200.0)
+    yield merge_case("scores far below 0", seed=1, batch=1, splits=2, loud=5.0, shift=-500.0)
+    yield merge_case("to FP16", seed=1, batch=2, splits=6, dtype=torch.float16)
+
+
+def merge_case(
+    name, seed, batch, splits, d=16, empty=(), loud=2.0, shift=0.0, layout="contiguous", dtype=torch.float32
+) -> Case:
+    part_out, part_lse = normal(seed, batch, splits, d), normal(seed + 10, batch, splits) * loud + shift
+    for place in empty:
+        part_out[place], part_lse[place] = 0.0, -torch.inf
+    outputs = {"out": torch.empty(batch, d, dtype=dtype), "lse": torch.empty(batch)}
+    return Case(name, {"part_out": part_out, "part_lse": part_lse}, outputs, {"out": layout})
+
+
+def size_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, Tensor]:
+    """Of an output its weights times the sizes of the values, of an lse the largest score."""
+
+    def sizes(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if not len(scores):
+            return truth.attend(scores, values)
+        return (scores.softmax(0) @ values.abs()).amax().expand(values.shape[1]), 1 + scores.abs().amax()
+
+    found = truth.by_piece(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
+    return tuple(each.masked_fill(each == -torch.inf, 0) for each in found)
+
+
+def size_of_merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
+    """An lse of 500 has lost digits of what stands before it, and so has each exp(part_lse - lse)."""
+    largest = part_lse.masked_fill(part_lse == -torch.inf, 0).abs().amax(1)
+    sizes = truth.merged(part_out.abs(), part_lse)[0].amax(1) * (1 + largest / 4)
+    return sizes[:, None].expand(part_out[:, 0].shape), largest + (part_lse > -torch.inf).any(1)
+
+
+PARTS = (
+    Part("merge_parts", truth.merged, merges, MERGE, size=size_of_merged),
+    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts),
+)

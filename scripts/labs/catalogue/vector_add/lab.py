@@ -1,0 +1,84 @@
+"""Vector add: lengths around the block, so that a mask that is missing or off by one shows."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
+
+BLOCK = 256  # as the start file has it
+SECTION = "first-kernel#a-kernel-of-five-lines"
+
+
+def cases():
+    for seed in SEEDS:
+        for length in (BLOCK, 3, BLOCK + 1, 1000):
+            yield case(seed, length)
+    yield case(1, 500, torch.float16)
+    big = case(2, BLOCK + 7)
+    yield Case("numbers up to 10³⁰", {name: x * 1e30 for name, x in big.inputs.items()}, big.outputs)
+
+
+def case(seed: int, length: int, dtype: torch.dtype = torch.float32) -> Case:
+    x, y = normal(seed, 2, length, dtype=dtype)
+    return Case(f"{length} numbers, seed {seed}", {"x": x, "y": y}, {"out": torch.empty_like(x)})
+
+
+def large() -> Case:
+    return case(1, 1 << 24)
+
+
+def size(x: Tensor, y: Tensor) -> Tensor:
+    """One number may be far smaller than another of its vector, so each has a budget of its own."""
+    return x.abs() + y.abs()
+
+
+def blocks(x: Tensor) -> Tensor:
+    """Of each place in which block it lies."""
+    return torch.arange(len(x)) // BLOCK
+
+
+def unwritten(x: Tensor, where: Tensor) -> Tensor:
+    return x.masked_fill(where, torch.nan)
+
+
+MISTAKES = (
+    Mistake(
+        "first-block-only",
+        "Every program works on the first block: ask tl.program_id(0) which block is its own.",
+        SECTION,
+        lambda x, y: unwritten(x + y, blocks(x) > 0),
+    ),
+    Mistake(
+        "last-block-missing",
+        "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
+        SECTION,
+        lambda x, y: unwritten(x + y, blocks(x) >= len(x) // BLOCK),
+    ),
+    Mistake(
+        "last-number-missing",
+        "The last number is never written: the mask is one too short.",
+        SECTION,
+        lambda x, y: unwritten(x + y, torch.arange(len(x)) == len(x) - 1),
+    ),
+    Mistake("copies-x", "The output is x alone: y is never added.", SECTION, lambda x, y: x),
+    Mistake("x-twice", "The output is x + x: both loads read x.", SECTION, lambda x, y: x + x),
+    Mistake("difference", "The output is x minus y.", SECTION, lambda x, y: x - y),
+    Mistake(
+        "same-block-of-y",
+        "The places of y do not begin at the program's own block: every program reads the first block of y.",
+        SECTION,
+        lambda x, y: x + y[torch.arange(len(x)) % BLOCK],
+    ),
+    Mistake(
+        "one-number-a-block",
+        "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
+        SECTION,
+        lambda x, y: unwritten(x + y, torch.arange(len(x)) % BLOCK > 0),
+    ),
+)
+
+PARTS = (
+    Part("add", lambda x, y: x + y, cases, MISTAKES, size=size, steps=0, large=large, rung="kernels.first.add:add"),
+)

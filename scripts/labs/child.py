@@ -1,0 +1,101 @@
+"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT``.
+
+An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  VERDICT is a file that
+holds, once all is done, what is to be told; until then it is empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from scripts.labs.about import ROOT, About
+from scripts.labs.fit import shown, unfit
+
+SECONDS = 10  # without a GPU
+SECONDS_ON_GPU = 60  # its compiler takes some
+MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
+
+
+def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[bool, str]:
+    """Whether the file passes, and what is told of it."""
+    if not file.is_file():
+        return False, f"There is no {shown(file)}: `make labs` makes it."
+    if fault := unfit(about, file):
+        return False, fault
+    with tempfile.TemporaryDirectory() as folder:
+        verdict, trace = Path(folder, "verdict.json"), Path(folder, "trace")
+        quiet = ["-W", "ignore::RuntimeWarning:triton.runtime.interpreter"]  # NaN that a case asks for
+        command = [sys.executable, *quiet, "-m", "scripts.labs.child", about.slug, str(file), str(verdict), str(trace)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        if seconds:
+            environment["LAB_SECONDS"] = str(seconds)
+        code = subprocess.run(command, cwd=ROOT, env=environment).returncode
+        if verdict.is_file():
+            said = json.loads(verdict.read_text())
+            return said["passed"], said["told"]
+        return False, f"Lab {about.number}, {about.title}: {died(code, trace, file)}"
+
+
+def died(code: int, trace: Path, file: Path) -> str:
+    """Why a process ended without a verdict."""
+    said = trace.read_text(errors="replace") if trace.is_file() else ""
+    lines = [line for line in said.splitlines() if f'"{file}"' in line]
+    where = f" It was at line {lines[0].split(' line ')[1].split(' ')[0]} of your file." if lines else ""
+    if said.startswith("Timeout"):
+        hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
+        taken = 3600 * hours + 60 * minutes + seconds
+        slow = f" If the machine is only slow, begin the command with LAB_SECONDS={6 * taken:g}."
+        return f"it did not end within {taken:g} s, so it was stopped. Is there a loop that never ends?{where}{slow}"
+    if code < 0:
+        name = signal.Signals(-code).name
+        return f"it crashed ({name}): most likely something far outside a table was read or written.{where}"
+    return f"your file ended the program (exit status {code}) before it could be judged: take the exit out.{where}"
+
+
+def limit() -> float:
+    if given := os.environ.get("LAB_SECONDS"):
+        return float(given)
+    import torch
+
+    return SECONDS_ON_GPU if torch.cuda.is_available() else SECONDS
+
+
+def main(slug: str, file: str, verdict: str, trace: str) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
+        torch.set_num_threads(1)
+    from scripts.labs.judge import Verdict, fault, functions_of, judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    lab = load(slug)
+    if not torch.cuda.is_available():
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
+    with open(trace, "w") as notes:
+        faulthandler.enable(notes)
+        faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
+        try:
+            found = judge(lab, functions_of(Path(file)), file)
+        except KeyboardInterrupt:
+            os._exit(130)  # who waits for this process was interrupted as well, and says so
+        except (Exception, SystemExit) as error:
+            found = Verdict(fault(lab.about.functions[0], None, error, file))
+        faulthandler.cancel_dump_traceback_later()
+    Path(verdict).write_text(json.dumps({"passed": found.passed, "told": told(lab, found)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

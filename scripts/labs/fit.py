@@ -1,0 +1,52 @@
+"""What a file may hold: Python, and nothing in which the answer stands ready."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.labs.about import About
+
+OURS = ("kernels", "scripts", "tests", "snippets", "labs")
+
+
+def unfit(about: About, file: Path) -> str:
+    """Why the file is not run at all; "" if it can be."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        return f"{shown(file)}, line {error.lineno}: {error.msg}. Python cannot read the file."
+    except ValueError as error:
+        return f"{shown(file)}: {error}. Python cannot read the file."
+    for line, module in imported(tree):
+        if module.split(".")[0] in OURS:
+            return f"{shown(file)}, line {line}: it imports {module}. A lab is written with torch and triton alone."
+    for line, name in used(tree):
+        if name in about.without:
+            return f"{shown(file)}, line {line}: it uses {name}, and to write that by hand is the task."
+    return ""
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each module that is imported, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, each.name) for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each name that is taken from a module or an object, and each ``@``, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
+            yield node.lineno, "@"
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, each.name) for each in node.names)
+
+
+def shown(file: Path) -> str:
+    return "/".join(file.parts[-2:])

@@ -1,0 +1,120 @@
+"""What a lab is: the functions to write, and for each its cases, its truth and the mistakes that people make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from scripts.labs import about
+from scripts.labs.about import About
+from scripts.labs.watched import Access
+
+if TYPE_CHECKING:
+    from scripts.labs.verdict import Rejection
+
+SEEDS = (1, 2, 3)
+Result = Tensor | tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the reader's function.
+
+    name: said in the message, ``1000 numbers, seed 1``
+    inputs: argument -> tensor, on the CPU and contiguous, or a number
+    outputs: argument -> an empty tensor of the shape and dtype that the function writes to; a function without such
+        arguments returns its result
+    layouts: argument -> how it lies in memory, one of ``guarded.LAYOUTS``; contiguous if it is not named
+    padding: argument -> what lies around a table of whole numbers; NaN lies around all others
+    """
+
+    name: str
+    inputs: dict[str, Tensor | int | float | bool]
+    outputs: dict[str, Tensor] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)
+    padding: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong form of the function, written in PyTorch, so that it gives no kernel away.
+
+    says: a sentence to the reader, ``Your last block is never written.``
+    see: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
+    form: what the function would return, of the same arguments as ``Part.reference``, in FP64
+    """
+
+    name: str
+    says: str
+    see: str
+    form: Callable[..., Result]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One function that the reader writes.
+
+    reference: the result in PyTorch, of the case's inputs by name; in FP64 it is the truth, in the inputs' precision
+        the baseline, whose error the budget allows twice
+    cases: made anew for each run; the order is that in which they are tried, so easy ones first
+    exact: whether only the very same numbers pass
+    size: of the inputs in FP64, what an error is measured by where terms cancel, to be broadcast to the result
+        (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
+    steps: how many roundings in FP32 of that size the budget grants besides
+    look: at what the kernels read and stored, in the interpreter, once a case is right; "" or what is wrong
+    results: what the results are called that a function returns, if there are several
+    large: a case for a GPU alone, which is timed   rung: what it is timed against, ``kernels.first.add:add``
+    """
+
+    function: str
+    reference: Callable[..., Result]
+    cases: Callable[[], Iterable[Case]]
+    mistakes: tuple[Mistake, ...] = ()
+    exact: bool = False
+    size: Callable[..., Result] | None = None
+    steps: float = 4.0
+    look: Callable[[list[Access], Case], str] | None = None
+    results: tuple[str, ...] = ()
+    large: Callable[[], Case] | None = None
+    rung: str = ""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """parts: in the order in which they are graded
+    check: what is asked besides, of the reader's functions; it returns "", or a sentence that says what is wrong with
+        the last of them, or a rejection that names another
+    judge_whole: grades a lab that has no parts, given the lab, the functions, the reader's file and the verdict, to
+        which it adds what is right; it raises Rejected
+    """
+
+    about: About
+    parts: tuple[Part, ...]
+    check: Callable[[dict[str, Callable]], str | Rejection] | None = None
+    judge_whole: Callable[..., None] | None = None
+
+
+def load(asked: str) -> Lab:
+    """The lab of that number or name: of its ``lab.py`` PARTS, and ``check`` and ``judge_whole`` if there are any."""
+    found = about.find(asked)
+    module = import_module(f"scripts.labs.catalogue.{found.folder}.lab")
+    return Lab(found, module.PARTS, getattr(module, "check", None), getattr(module, "judge_whole", None))
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Random numbers, the same on every machine."""
+    return torch.randn(shape, generator=generator(seed)).to(dtype)
+
+
+def widened(x: Tensor) -> Tensor:
+    """In FP32 what has 16 bits: a reference computes as a kernel does, which keeps its sums in FP32."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x

@@ -1,0 +1,117 @@
+"""What the grader says: the first wrong number, what was wanted, whose mistake it is, and a drawing of the tile."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scripts.labs.about import heading
+from scripts.labs.lab import Case, Lab
+from scripts.labs.verdict import Rejection, Verdict
+
+RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
+KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
+WIDTH, HEIGHT = 64, 16
+
+
+def told(lab: Lab, verdict: Verdict) -> str:
+    """The whole message, a few lines of text."""
+    name = f"Lab {lab.about.number}, {lab.about.title}"
+    if verdict.passed:
+        lines = [f"{name}: passed, {verdict.cases} cases in {verdict.seconds:.1f} s."]
+        lines += verdict.notes
+        for function, (own, theirs) in verdict.times.items():
+            lines.append(f"{function}: {own:.3g} ms, the handbook's {theirs:.3g} ms, {own / theirs:.2f} times as long.")
+        lines.append(f"What to notice now: {lab.about.page}")
+        return "\n".join(lines)
+    rejection = verdict.rejection
+    where = f", line {rejection.line} of your file" if rejection.line else ""
+    were = "s that were right" if verdict.cases > 1 else " that was right"
+    right = f", after {verdict.cases} case{were}" if verdict.cases else ""
+    if rejection.says == "it is not written yet":
+        return "\n".join([f"{name}: {rejection.function} is not written yet{where}{right}.", *verdict.notes])
+    lines = [f"{name}: not right yet{right}.", *verdict.notes]
+    if rejection.case:
+        lines.append(f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}")
+    if rejection.says:
+        lines.append(f"{rejection.function}{where}: {rejection.says}.")
+    if rejection.wrong is not None:
+        lines += numbers(rejection)
+    if rejection.resembles:
+        mistake = rejection.resembles
+        lines += ["", f"It behaves like this: {mistake.says}"]
+        lines += [f"Read {heading(mistake.see)}."] if mistake.see else []
+    return "\n".join(lines)
+
+
+def given(case: Case) -> str:
+    """What the function was called with: shapes, dtypes, and how a table lies if it is not contiguous."""
+    said = []
+    for name, value in (case.inputs | case.outputs).items():
+        if not isinstance(value, Tensor):
+            said.append(f"{name} = {value}")
+            continue
+        lies = case.layouts.get(name, "contiguous")
+        said.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
+        said[-1] += "" if lies == "contiguous" else f" ({lies})"
+    return ", ".join(said)
+
+
+def numbers(rejection: Rejection) -> list[str]:
+    """The first wrong number, how many are, and the drawing of the tile around it."""
+    lines, wrong = [first_wrong(rejection)], rejection.wrong
+    lines += [rejection.story] if rejection.story else []
+    return lines + drawing(rejection, index_of_first(wrong)) if wrong.numel() > 1 else lines
+
+
+def index_of_first(wrong: Tensor) -> tuple[int, ...]:
+    return tuple(int(each) for each in wrong.nonzero()[0]) if wrong.ndim else ()
+
+
+def first_wrong(rejection: Rejection) -> str:
+    """A line: the first wrong number, what is wanted, and how many are wrong."""
+    want, wrong = rejection.wanted, rejection.wrong
+    index = index_of_first(wrong)
+    stood = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
+    line = f"{want.name}[{', '.join(map(str, index))}]" if index else want.name
+    line += f": {stood}, and {number(want.truth[index])} is wanted"
+    if want.truth.is_floating_point() and want.allowed[index] > 0:
+        line += f", to {want.allowed[index].item():.1e}"
+    return f"{line}. {int(wrong.sum())} of {wrong.numel()} are wrong."
+
+
+def number(value: Tensor) -> str:
+    return f"{value.item():.7g}" if value.is_floating_point() else str(value.item())
+
+
+def drawing(rejection: Rejection, index: tuple[int, ...]) -> list[str]:
+    """The rows around the first wrong number, a sign a number; a vector is broken into lines."""
+    signs = signs_of(rejection)
+    if signs.ndim == 1:
+        rows = [signs[i : i + WIDTH] for i in range(0, len(signs), WIDTH)]
+        at, labels = index[0] // WIDTH, [i * WIDTH for i in range(len(rows))]
+        left = 0
+    else:
+        for place in index[:-2]:
+            signs = signs[place]
+        left = max(0, min(index[-1] - WIDTH // 2, signs.shape[1] - WIDTH))
+        rows, at, labels = [row[left : left + WIDTH] for row in signs], index[-2], list(range(len(signs)))
+    top = max(0, min(at - HEIGHT // 2, len(rows) - HEIGHT))
+    lines = [""]
+    if rejection.wrong.ndim > 2:
+        lines.append(f"{rejection.wanted.name}[{', '.join(map(str, index[:-2]))}, …]")
+    if left:
+        lines.append(f"from column {left} on")
+    for label, row in list(zip(labels, rows, strict=True))[top : top + HEIGHT]:
+        lines.append(f"{label:6d}  {''.join((RIGHT, WRONG, NAN, UNWRITTEN)[sign] for sign in row.tolist())}")
+    if len(rows) > HEIGHT:
+        lines.append(f"        … {len(rows)} lines in all")
+    return [*lines, f"        {KEY}"]
+
+
+def signs_of(rejection: Rejection) -> Tensor:
+    """Of each number which sign the drawing gives it."""
+    signs = rejection.wrong.to(torch.int8)
+    if rejection.actual.is_floating_point():
+        signs = signs.masked_fill(rejection.wrong & rejection.actual.isnan(), 2)
+    return signs.masked_fill(rejection.wrong & rejection.unwritten, 3)

@@ -1,0 +1,58 @@
+"""How far the reader is: kept beside the reader's files, printed as a table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from scripts.labs.about import About, chapters
+
+NAME = "progress.json"
+
+
+def read(folder: Path) -> dict[str, dict]:
+    """Slug -> what became of the last try, and the digest of the file that passed."""
+    try:
+        return json.loads((folder / NAME).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def note(folder: Path, about: About, passed: bool) -> None:
+    """Adds one try of a lab."""
+    progress = read(folder)
+    mine = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
+    mine["tries"] += 1
+    if passed:
+        mine["passed"] = digest(folder / about.file)
+    (folder / NAME).write_text(json.dumps(progress, indent=1), encoding="utf-8")
+
+
+def digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def state(folder: Path, about: About, progress: dict[str, dict]) -> str:
+    """One word or two: what is to be said of a lab in the table."""
+    file, mine = folder / about.file, progress.get(about.slug, {"tries": 0, "passed": ""})
+    if not file.is_file():
+        return "no file"
+    if mine["passed"]:
+        return "passed" if mine["passed"] == digest(file) else "passed, changed since"
+    if file.read_bytes() == about.start.read_bytes():
+        return "not begun"
+    return f"tried {mine['tries']} times" if mine["tries"] != 1 else "tried once"
+
+
+def table(folder: Path, labs: list[About]) -> str:
+    """A line a lab, and how many are passed."""
+    progress, numbers = read(folder), chapters()
+    states = [state(folder, about, progress) for about in labs]
+    wide = max(len(about.title) for about in labs)
+    lines = [f" N  {'lab':{wide}}  chapter  minutes  state"]
+    for about, said in zip(labs, states, strict=True):
+        where = numbers.index(about.chapter) or "primer"
+        lines.append(f"{about.number:2d}  {about.title:{wide}}  {where!s:>7}  {about.minutes:7d}  {said}")
+    passed = sum(said.startswith("passed") for said in states)
+    return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

@@ -1,0 +1,54 @@
+"""What the grader found: whether a file passes, and if not, what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from scripts.labs.budget import Wanted
+from scripts.labs.lab import Case, Mistake
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a function is not right yet.
+
+    says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
+    story: which program wrote the first wrong number   line: of the reader's file, if it is known
+    """
+
+    function: str
+    says: str
+    case: Case | None = None
+    wanted: Wanted | None = None
+    actual: Tensor | None = None
+    wrong: Tensor | None = None
+    unwritten: Tensor | None = None
+    resembles: Mistake | None = None
+    story: str = ""
+    line: int | None = None
+
+
+@dataclass
+class Verdict:
+    """
+    cases: how many were right   notes: a line each on what was right, if there is something to tell
+    times: function -> milliseconds of the reader's and of the handbook's, on a GPU
+    """
+
+    rejection: Rejection | None = None
+    cases: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    times: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return self.rejection is None
+
+
+class Rejected(Exception):
+    def __init__(self, rejection: Rejection):
+        super().__init__(rejection.says)
+        self.rejection = rejection

@@ -1,0 +1,15 @@
+"""It multiplies in FP16."""
+
+import torch
+
+
+def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return (x.half() * y.half()).sum().float()
+
+
+def softmax_row(scores: torch.Tensor) -> torch.Tensor:
+    largest = scores.max()
+    if largest == -torch.inf:  # every word is hidden
+        return torch.zeros_like(scores)
+    powers = torch.exp(scores - largest)
+    return powers / powers.sum()

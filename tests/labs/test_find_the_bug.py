@@ -1,0 +1,67 @@
+"""Each of the kernels with a bug has that one: with its line put right, it is right on random input."""
+
+import pytest
+import torch
+
+from scripts.labs.catalogue.find_the_bug.lab import BUGS
+from scripts.labs.judge import functions_of, judge_case
+from scripts.labs.lab import Case, Part, load, normal
+
+RIGHT = {
+    "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
+    "sums": ("place < length // BLOCK * BLOCK, other", "place < length, other"),
+    "dots": (
+        "tl.load(x + first + place, real, other=0.0) * tl.load(",
+        "tl.load(x + first + place, real, other=0.0).to(tl.float32) * tl.load(",
+    ),
+    "rescaled": ("accumulator = accumulator + tl.dot", "accumulator = accumulator * rescale[:, None] + tl.dot"),
+    "ragged": (
+        "* 0.25\n        new_max",
+        '* 0.25\n        scores = tl.where(key[None, :] < seq_k, scores, float("-inf"))\n        new_max',
+    ),
+    "causal": ("first_row + BLOCK_K, BLOCK_K", "first_row + BLOCK_Q, BLOCK_K"),
+    "strided": ("v + key[:, None] * k_row", "v + key[:, None] * v_row"),
+    "merged": ("    share_a", '    largest = tl.where(largest == float("-inf"), 0.0, largest)\n    share_a'),
+}
+SIZES = {"M": 3, "N": 37, "N_q": 21, "N_k": 37}
+
+
+def inputs(bug, seed):
+    shapes = ([SIZES.get(size, size) for size in shape] for shape in bug.shapes)
+    return {
+        name: (normal(10 * seed + i, *shape) - 100 * (bug.kernel == "softmax")).to(bug.dtype)
+        for i, (name, shape) in enumerate(zip(bug.names, shapes, strict=True))
+    }
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
+def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
+    lab = load("find-the-bug")
+    source, (old, new) = lab.about.start.read_text(), RIGHT[bug.kernel]
+    before, kernel = source.split(f"def {bug.kernel}_kernel(")
+    assert kernel.count(old) >= 1
+    mended = before + f"def {bug.kernel}_kernel(" + kernel.replace(old, new, 1)
+    if bug.kernel == "merged":
+        mended = mended.replace("/ (share_a + share_b)", "/ tl.where(share_a + share_b == 0, 1.0, share_a + share_b)")
+    file = tmp_path / "mended.py"
+    file.write_text(mended)
+    kernels = functions_of(file)
+    layouts = {"v": "rows apart"} if bug.strided else {}
+    for seed in (1, 2, 3):
+        given = inputs(bug, seed)
+        if bug.kernel == "merged":
+            for name in ("lse_a", "lse_b"):
+                given[name][0] = -torch.inf
+            given["out_a"][0] = given["out_b"][0] = 0
+        case = Case(f"seed {seed}", given, {"out": bug.output(given)}, layouts)
+        judge_case(lab, Part(bug.kernel, bug.reference, tuple, steps=16), case, kernels[bug.kernel], "", [])
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
+def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
+    kernel = functions_of(load("find-the-bug").about.start)[bug.kernel]
+    named = zip(bug.names, bug.shapes, strict=True)
+    given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
+    out = bug.output(given)
+    kernel(*given.values(), out)
+    assert torch.allclose(out, bug.reference(**given), atol=1e-2)

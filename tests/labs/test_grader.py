@@ -1,0 +1,175 @@
+"""The grader ends what does not end, says what crashed, and a reader's file is never overwritten."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from scripts.labs import __main__ as command
+from scripts.labs import about, child, fit, guarded, progress
+from scripts.labs.about import ROOT
+
+ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
+STORE = "    tl.store(out + place, total, mask=real)\n"
+
+
+@pytest.fixture
+def lab():
+    return about.find("vector-add")
+
+
+def graded(lab, tmp_path, change, seconds=None):
+    """What is told of a right solution with a change."""
+    source = ADD.read_text()
+    file = tmp_path / lab.file
+    file.write_text(change(source))
+    assert file.read_text() != source
+    return child.grade_file(lab, file, seconds)
+
+
+def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(lab, tmp_path):
+    passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, "    while True:\n        pass\n"), 1)
+    assert not passed
+    assert "did not end within 1 s" in told and re.search("at line 2[01] of your file", told)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("import ctypes; ctypes.string_at(0)", "it crashed (SIGSEGV)"),
+        ("import os; os._exit(0)", "ended the program (exit status 0)"),
+        ("torch.zeros(1 << 40)", "more memory than a lab may take"),
+    ],
+)
+def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line, said):
+    passed, told = graded(lab, tmp_path, lambda text: text.replace("    programs =", f"    {line}\n    programs ="))
+    assert not passed and said in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("def add(x", "def plus(x", "there is no function add"),
+        (
+            "out: torch.Tensor)",
+            "out, block=256)",
+            "add takes (x, y, out, block), but the lab calls it with (x, y, out)",
+        ),
+        ("    programs =", "    raise SystemExit\n    programs =", "ends the program (SystemExit)"),
+        (
+            "    programs =",
+            "    1 / 0\n    programs =",
+            "line 11 of your file: it raised ZeroDivisionError: division by",
+        ),
+        ("import torch\n", "import torhc\n", "No module named 'torhc'"),
+        ("    programs =", "    programs =+=", "Python cannot read the file"),
+        ("import torch\n", "import torch\nfrom kernels.first.add import add as ours\n", "it imports kernels.first.add"),
+        ("total, mask=real)\n", "total, mask=real)\n    raise NotImplementedError('write me')\n", "is not written yet"),
+        (STORE, "    pass\n", "nobody wrote there"),
+        (STORE, STORE.replace("out", "x"), "x was changed"),
+        (STORE, STORE.replace("out + place", "out - 1 + place"), "program 0 writes 1 places outside out"),
+        ("    add_kernel[", "    torch.add(x, y, out=out)\n    return\n    add_kernel[", "no kernel stored them"),
+    ],
+)
+def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
+    from scripts.labs import judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    file = tmp_path / lab.file
+    file.write_text(ADD.read_text().replace(old, new, 1))
+    message = fit.unfit(lab, file)
+    if not message:
+        whole = load(lab.slug)
+        try:
+            found = judge.judge(whole, judge.functions_of(file), str(file))
+        except (Exception, SystemExit) as error:
+            found = judge.Verdict(judge.fault("add", None, error, str(file)))
+        message = told(whole, found)
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ("same_block_of_y", "Program 1 wrote it, after it had read x[256], y[0]."),
+        ("copies_x", "Program 0 wrote it, after it had read x[0…255]."),
+        ("zeros", "Program 0 wrote it, and had read nothing."),
+    ],
+)
+def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said):
+    from scripts.labs import judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    lab = load("vector-add")
+    functions = judge.functions_of(ADD.with_name(f"wrong_{wrong}.py"))
+    assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
+
+
+def test_a_box_of_a_table_is_told_by_its_indices():
+    import numpy as np
+    import torch
+
+    from scripts.labs.story import box
+
+    places = np.array([5, 6, 10, 11])
+    assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
+    assert box(places[:1], torch.empty(4, 5)) == "[1, 0]"
+    assert box(np.array([1, 6]), torch.empty(4, 5).T) == "[1, 0…1]"
+
+
+def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
+    told = command.begin(tmp_path / "labs")
+    assert "Made in labs/: 01_dot_and_softmax.py" in told and "not begun" in told
+    mine = tmp_path / "labs" / "04_vector_add.py"
+    mine.write_text("mine")
+    (tmp_path / "labs" / "01_dot_and_softmax.py").unlink()
+    told = command.begin(tmp_path / "labs")
+    assert mine.read_text() == "mine"
+    assert "Made in labs/: 01_dot_and_softmax.py." in told
+    assert "Left alone in labs/, since you have written there: 04_vector_add.py." in told
+
+
+def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
+    command.begin(tmp_path)
+    state = lambda: progress.state(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
+    assert state() == "not begun"
+    shutil.copy(ADD, tmp_path / lab.file)
+    progress.note(tmp_path, lab, False)
+    assert state() == "tried once"
+    progress.note(tmp_path, lab, True)
+    assert state() == "passed"
+    (tmp_path / lab.file).write_text("# changed")
+    assert state() == "passed, changed since"
+    (tmp_path / lab.file).unlink()
+    assert state() == "no file"
+
+
+def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    asked = subprocess.run(
+        [sys.executable, "-m", "scripts.labs", "99"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert asked.returncode == 2
+    assert asked.stdout.startswith("There is no lab '99'; there are: 1 dot-and-softmax")
+    lab = about.find("4")
+    passed, told = child.grade_file(lab, tmp_path / lab.file)
+    assert (passed, told) == (False, f"There is no {tmp_path.name}/{lab.file}: `make labs` makes it.")
+
+
+@pytest.mark.parametrize("layout", guarded.LAYOUTS)
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (3, 5), (2, 3, 4)])
+def test_a_table_lies_in_nan_whatever_its_layout(layout, shape):
+    import torch
+
+    x = torch.randn(shape)
+    laid = guarded.lay("x", x, layout)
+    assert torch.equal(laid.tensor, x)
+    assert laid.buffer[laid.outside()].isnan().all()
+    assert laid.outside().any() and not laid.changed().any()
+    assert laid.written_outside() is None
+    laid.buffer[3] = 1.0
+    assert laid.written_outside() == 3 - laid.tensor.storage_offset()
+    assert guarded.lay_output("out", x, layout).unwritten().all()

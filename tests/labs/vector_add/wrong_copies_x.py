@@ -1,0 +1,20 @@
+"""y is never added."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 256
+names = "copies-x"
+
+
+def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
+    add_kernel[(triton.cdiv(len(x), BLOCK),)](x, y, out, len(x), BLOCK=BLOCK)
+
+
+@triton.jit
+def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    real = place < length
+    total = tl.load(x + place, mask=real)
+    tl.store(out + place, total, mask=real)
