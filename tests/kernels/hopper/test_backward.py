@@ -14,12 +14,13 @@ from triton import AsyncCompileMode, knobs
 
 from kernels.bench.profiler import launches
 from kernels.flash.call import flash_backward
+from kernels.hopper import call as forward
 from kernels.hopper.backward import call as backward
 from kernels.hopper.backward.call import hopper_backward
 from kernels.hopper.call import hopper_attention
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, columns_first, every_other, inputs, sequence_first
-from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, same, sms
+from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, compiling, same, sms
 from tests.kernels.prefilled import prefilled_with_nan
 
 KERNELS = ("before_backward_kernel", "hopper_backward_kernel", "after_backward_kernel")
@@ -28,7 +29,7 @@ ORDERS = pytest.mark.parametrize("deterministic", [False, True], ids=["any order
 
 
 @contextmanager
-def compiling():
+def compiling_backward():
     """Launches only compile, all at the same time, until the end of the block."""
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool, AsyncCompileMode(pool):
         for name in KERNELS:
@@ -37,15 +38,20 @@ def compiling():
 
 
 @pytest.fixture(scope="module")
-def compiled_backward(compiled, hopper_gpu):
-    """What these tests launch often, side by side."""
-    with compiling():
-        for head_dim, is_causal, dtype in product((64, 128, 256), (False, True), (BF16, FP16)):
-            q = torch.zeros(1, sms(hopper_gpu), 1, head_dim, device=hopper_gpu, dtype=dtype)
-            lse = torch.zeros(q.shape[:-1], device=hopper_gpu)
-            for deterministic, key_heads in product((False, True), (sms(hopper_gpu), 1)):
-                k = q[:, :key_heads]
-                hopper_backward(q, k, k, q, lse, q, is_causal=is_causal, enable_gqa=True, deterministic=deterministic)
+def compiled_backward(hopper_gpu):
+    """What these tests launch often, side by side: the forward pass, too."""
+    few, many = 1, sms(hopper_gpu) + 1  # pairs of batch and head; causal, many make pairs of blocks
+    with compiling(forward), compiling_backward():
+        for head_dim, is_causal in product((64, 128, 256), (False, True)):
+            q = torch.zeros(1, many, 1, head_dim, device=hopper_gpu, dtype=BF16)
+            for x in (q, q[:, :few], q[:, :few].half()):
+                hopper_attention(x, x, x, is_causal=is_causal, return_lse=True)
+            run = partial(hopper_backward, is_causal=is_causal, enable_gqa=True)
+            lse = q[..., 0].float()
+            run(q.half(), q.half(), q.half(), q.half(), lse, q.half())
+            run(q, q, q, q, lse, q)
+            run(q, q, q, q, lse, q, deterministic=True)
+            run(q, q[:, :few], q[:, :few], q, lse, q)
 
 
 def on_hopper(test):
