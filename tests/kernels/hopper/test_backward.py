@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -10,7 +9,7 @@ from itertools import product
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from triton import AsyncCompileMode, knobs
+from triton import knobs
 
 from kernels.bench.profiler import launches
 from kernels.flash.call import flash_backward
@@ -29,9 +28,9 @@ ORDERS = pytest.mark.parametrize("deterministic", [False, True], ids=["any order
 
 
 @contextmanager
-def compiling_backward():
-    """Launches only compile, all at the same time, until the end of the block."""
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool, AsyncCompileMode(pool):
+def compiling_both():
+    """Launches of either pass only compile, all at the same time, until the end of the block."""
+    with pytest.MonkeyPatch.context() as patch, compiling(forward):
         for name in KERNELS:
             patch.setattr(backward, name, Unlaunched(getattr(backward, name)))
         yield
@@ -41,7 +40,7 @@ def compiling_backward():
 def compiled_backward(hopper_gpu):
     """What these tests launch often, side by side: the forward pass, too."""
     few, many = 1, sms(hopper_gpu) + 1  # pairs of batch and head; causal, many make pairs of blocks
-    with compiling(forward), compiling_backward():
+    with compiling_both():
         for head_dim, is_causal in product((64, 128, 256), (False, True)):
             q = torch.zeros(1, many, 1, head_dim, device=hopper_gpu, dtype=BF16)
             for x in (q, q[:, :few], q[:, :few].half()):
