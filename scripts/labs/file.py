@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from scripts.labs.watched import Outside
 def fault(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:
     """What an exception says, with the line of the reader's file on which it came."""
     chain = [error]
-    while cause := chain[-1].__cause__ or chain[-1].__context__:
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) and cause not in chain:
         chain.append(cause)
     frames = [frame for each in chain for frame in traceback.extract_tb(each.__traceback__)]
     lines = [frame.lineno for frame in frames if file and frame.filename == file]
@@ -30,7 +32,18 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
         return Rejection(function, "your file ends the program (SystemExit): take that out", case, line=line)
     if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
         return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
-    return Rejection(function, f"it raised {type(chain[-1]).__name__}: {chain[-1]}", case, line=line)
+    code = linecache.getline(file, line).strip() if line else ""
+    says = f"it raised {type(chain[-1]).__name__}: {chain[-1]}".rstrip(".")
+    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code))
+
+
+def advice(said: str, code: str) -> str:
+    """What to do about an error that Triton's interpreter tells in words of its own; "" for all others."""
+    if re.search(r"not iterable|not subscriptable|0-dimensional|size-1 arrays", said) and re.search(r"\w\[", code):
+        return "A pointer has no index: tl.load(pointer + place) reads, and tl.store(pointer + place, numbers) writes."
+    if "power of 2" in said or "power of two" in said:
+        return "A row in a kernel has 1, 2, 4, 8 … places; what is of another length gets a longer row and a mask."
+    return ""
 
 
 def unwritten(error: BaseException, file: str) -> bool:

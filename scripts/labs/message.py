@@ -35,8 +35,12 @@ def told(lab: Lab, verdict: Verdict) -> str:
         lines.append(f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}")
     if rejection.says:
         lines.append(f"{rejection.function}{where}: {rejection.says}.")
+    lines += [f"    {rejection.code}"] if rejection.code else []
+    lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
         lines += numbers(rejection)
+    if rejection.unwritten is not None and rejection.unwritten.all() and not rejection.resembles:
+        lines += ["", "Nothing was written there at all: does each program end by storing what it has computed?"]
     if rejection.resembles:
         mistake = rejection.resembles
         lines += ["", f"It behaves like this: {mistake.says}"]

@@ -16,6 +16,7 @@ class Rejection:
 
     says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
     story: which program wrote the first wrong number   line: of the reader's file, if it is known
+    code: that line   advice: what to do about an error
     """
 
     function: str
@@ -28,6 +29,8 @@ class Rejection:
     resembles: Mistake | None = None
     story: str = ""
     line: int | None = None
+    code: str = ""
+    advice: str = ""
 
 
 @dataclass

@@ -92,7 +92,10 @@ def _cost(tokens, typed):
 
 
 def pages_of_16_cost(*percents):
-    """Pages of 16 cost the kernel for Hopper 13 % in BF16 and 73 % in NVFP4, against pages of 128. In words: bf16, nvfp4."""
+    """Pages of 16 cost the kernel for Hopper 13 % in BF16 and 73 % in NVFP4, against pages of 128.
+
+    In words: bf16, nvfp4.
+    """
     _cost(16, percents)
 
 

@@ -256,3 +256,9 @@ def one_gpu_takes(minutes):
     """
     (row,) = rows("more_gpus", "measured", form="ring, peer memory", backward="no", tokens=262144)
     assert round(32 * 32 / 16 * row["gpus"] * row["ideal"] / 1e3 / 60, 1) == float(minutes)
+
+
+def copies_came_at(low, high):
+    """Copies of peer memory alone come at between 300 and 350 GB/s, at each length."""
+    speeds = [row["data"] / row["alone"] for row in rows("overlap", "overlap", how="peer memory")]
+    assert speeds and all(float(low) <= speed <= float(high) for speed in speeds), speeds

@@ -1,0 +1,101 @@
+"""What keeps an SM busy while a kernel runs, by hardware counter.
+
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
+a process of its own.  The bytes of HBM are in ``kernels.bench.dram``; here it is what goes on
+inside an SM, where several units work at the same time and one of them may be the one that all
+wait for:
+
+    instructions    an SM starts up to four in each clock
+    lsu             the unit for loads, stores and shared memory, which also carries numbers
+                    from thread to thread (shuffles): one wavefront of 128 bytes in each clock
+    shared          those of its wavefronts that go to shared memory
+
+Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+METRICS = {
+    "nanoseconds": "gpu__time_duration.sum",
+    "clocks": "sm__cycles_elapsed.avg",
+    "instructions": "sm__inst_executed.avg",
+    "wavefronts": "l1tex__data_pipe_lsu_wavefronts.avg",
+    "of_shared": "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg",
+    "in_lsu": "sm__inst_executed_pipe_lsu.avg",
+}
+
+
+class Busy(NamedTuple):
+    """Of one kernel: milliseconds, SM clock in GHz, and shares of the clocks, 1 being all.
+
+    instructions: of four in each clock   lsu: wavefronts, of one in each clock
+    shared: those to shared memory   starts: instructions of that unit, of one in each clock
+    """
+
+    kernel: str
+    milliseconds: float
+    clock: float
+    instructions: float
+    lsu: float
+    shared: float
+    starts: float
+
+
+def busy(attention: Callable, *shape: int) -> list[Busy]:
+    """What is busy in each kernel of ``attention(q, k, v)``, in order, the mean over all SMs.
+
+    attention: a function of ``kernels``, for it is looked up by its name in another process
+    shape: of q, k and v each, FP16, random
+
+    Raises ValueError for a function that has no name of its own, and RuntimeError without
+    ``ncu``, or with what it said if it counted nothing.
+    """
+    name = f"{attention.__module__}:{getattr(attention, '__qualname__', '<nameless>')}"
+    if not name.startswith("kernels.") or "<" in name:
+        raise ValueError(f"attention is {name}, a function of a module of kernels is wanted")
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise RuntimeError("busy needs ncu on the PATH: it comes with CUDA, as Nsight Compute")
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
+    command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values())]
+    command += ["--profile-from-start", "off", "--clock-control", "none"]
+    command += [sys.executable, "-m", "kernels.bench.dram", name, *map(str, shape)]
+    run = subprocess.run(
+        command,
+        cwd=Path(__file__).resolve().parents[2],
+        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    rows = list(csv.reader(line for line in run.stdout.splitlines() if line.startswith('"')))
+    if run.returncode or len(rows) < 3:
+        raise RuntimeError(f"ncu counted nothing of {name}:\n{run.stdout}{run.stderr}")
+    return [_of_kernel(dict(zip(rows[0], cells, strict=True))) for cells in rows[2:]]
+
+
+def _of_kernel(row: dict[str, str]) -> Busy:
+    """A row of ncu's, by the names of its columns."""
+    try:
+        found = {name: float(row[at].replace(",", "")) for name, at in METRICS.items()}
+    except (KeyError, ValueError) as error:
+        raise RuntimeError(f"ncu's numbers cannot be read, {error!r}: {row}") from error
+    clocks = found["clocks"]
+    return Busy(
+        row["Kernel Name"],
+        found["nanoseconds"] / 1e6,
+        clocks / found["nanoseconds"],
+        found["instructions"] / (4 * clocks),
+        found["wavefronts"] / clocks,
+        found["of_shared"] / clocks,
+        found["in_lsu"] / clocks,
+    )

@@ -1,0 +1,52 @@
+"""FlashAttention: a block of queries stays, blocks of keys and values stream past."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_Q = 16
+BLOCK_K = 16
+
+
+def flash_forward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+) -> None:
+    """Writes softmax(q kᵀ / √d) v of each head to out, and the rows' log-sum-exp to lse.
+
+    q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   FP32 or FP16, of any strides
+    lse: [heads, N_q], FP32, the logarithm of the sum of e^score over the row's scores
+    N_q and N_k: multiples of 16, at least 16, so blocks of 16 need no mask   d: 16, 32, 64 or 128
+
+    This launches one program for each block of queries of each head.  It is right as it
+    stands.
+    """
+    heads, seq_q, head_dim = q.shape
+    seq_k = k.shape[1]
+    flash_kernel[(seq_q // BLOCK_Q, heads)](
+        q, k, v, out, lse, *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
+        head_dim**-0.5, seq_k, HEAD_DIM=head_dim, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
+    )  # fmt: skip
+
+
+@triton.jit
+def flash_kernel(
+    q, k, v, out, lse,
+    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
+    out_head, out_row, out_column, lse_head, lse_row, scale, seq_k,
+    HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A block of BLOCK_Q queries of one head: their rows of out and their numbers of lse.
+
+    q, k, v, out, lse: pointers
+    *_head, *_row, *_column: how many numbers to step over for the next of each
+    scale: 1/√d   tl.program_id(0): which block of queries   tl.program_id(1): which head
+
+    Maximum, sum, accumulator and lse are FP32.  The exponentials may be rounded to v's type
+    for tl.dot, which wants both its tables in one type; give it input_precision="ieee", or a
+    GPU rounds FP32 to TF32.
+    """
+    raise NotImplementedError("write me")

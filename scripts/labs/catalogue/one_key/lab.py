@@ -1,0 +1,263 @@
+"""One query a program, one key at a time: rows that are not full, large scores, and no key at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
+
+ONE_HEAD = "first-kernel#one-head-in-fifteen-lines"
+LIBRARY = "first-kernel#what-the-library-adds"
+SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
+ROOT = "three-matmuls#why-the-scores-are-divided-by-d"
+NAN = float("nan")
+
+
+def cases():
+    ask, offer = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    values = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
+    both = torch.stack([ask, offer]), torch.stack([offer, ask]), torch.stack([values, values.flip(-1)])
+    yield of("three words, two heads", *both)
+    for seed in SEEDS:
+        yield random(seed, 2, 2, 3, 16)
+    yield random(1, 1, 2, 4, 16)
+    yield random(2, 2, 3, 1, 16)
+    yield random(3, 1, 2, 3, 20)
+    yield random(1, 1, 2, 6, 1)
+    yield random(2, 2, 2, 3, 12, layouts={"k": "transposed", "v": "rows apart", "q": "every second"})
+    yield random(3, 2, 2, 3, 12, layouts={"out": "rows apart", "v": "transposed"})
+    yield random(1, 1, 2, 5, 16, factor=300, name="large scores, ")
+    q, k, v = (normal(i, 1, n, 16) for i, n in ((1, 2), (2, 5), (3, 5)))
+    yield of("all scores far below 0", q.abs() * 20, -k.abs() * 20, v)
+    yield random(2, 1, 2, 5, 16, dtype=torch.float16)
+    yield random(3, 2, 2, 0, 16)
+
+
+def of(name: str, q: Tensor, k: Tensor, v: Tensor, layouts: dict[str, str] | None = None) -> Case:
+    return Case(name, {"q": q, "k": k, "v": v}, {"out": torch.empty_like(q)}, layouts=layouts or {})
+
+
+def random(
+    seed: int,
+    heads: int,
+    queries: int,
+    keys: int,
+    d: int,
+    layouts: dict[str, str] | None = None,
+    factor: float = 1.0,
+    dtype: torch.dtype = torch.float32,
+    name: str = "",
+) -> Case:
+    q = normal(seed, heads, queries, d, dtype=dtype) * factor
+    k, v = (normal(10 * seed + i, heads, keys, d, dtype=dtype) for i in (1, 2))
+    many = "no keys" if not keys else "1 key" if keys == 1 else f"{keys} keys"
+    return of(f"{name}{many}, d = {d}, seed {seed}", q, k, v, layouts)
+
+
+def large() -> Case:
+    return random(1, 16, 512, 512, 128)
+
+
+def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The handbook's kernel, which takes sequences as well, on a table without them."""
+    from kernels.first.one_key import one_key_attention
+
+    return one_key_attention(q[None], k[None], v[None])[0]
+
+
+def scored(q: Tensor, k: Tensor) -> Tensor:
+    return q @ k.mT / math.sqrt(q.shape[-1])
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    weights = torch.softmax(scored(widened(q), widened(k)), -1)
+    return (weights @ widened(v)).to(q.dtype)
+
+
+def shared(powers: Tensor, v: Tensor) -> Tensor:
+    return powers / powers.sum(-1, keepdim=True) @ v
+
+
+def padded(q: Tensor, k: Tensor, v: Tensor, fill: float) -> Tensor:
+    """The places of the row behind the last key hold ``fill``."""
+    keys = k.shape[-2]
+    row = 1 << max(0, keys - 1).bit_length()
+    scores = torch.nn.functional.pad(scored(q, k), (0, row - keys), value=fill)
+    return torch.softmax(scores, -1)[..., :keys] @ v
+
+
+def overflowing(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return shared(scored(q.float(), k.float()).exp(), v.float()).double()
+
+
+def maximum_of_padding(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The maximum starts at 0, in FP32: where all scores lie far below, nothing is left."""
+    scores = scored(q.float(), k.float())
+    return shared((scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp(), v.float()).double()
+
+
+def without_maximum_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    scores = scored(q, k)
+    return (scores - scores.amax(-1, keepdim=True)).exp() @ v if k.shape[-2] else torch.zeros_like(q)
+
+
+def only(where: Callable) -> Callable:
+    """Written where ``where`` says so of heads and queries, and nowhere else."""
+
+    def form(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        head, query = torch.arange(q.shape[0])[:, None, None], torch.arange(q.shape[1])[:, None]
+        return attention(q, k, v).masked_fill(~where(head, query), NAN)
+
+    return form
+
+
+MISTAKES = (
+    Mistake(
+        "no-scale", "The scores are not divided by √d.", ROOT, lambda q, k, v: attention(q * q.shape[-1] ** 0.5, k, v)
+    ),
+    Mistake(
+        "scaled-twice",
+        "The scores are divided by d, and √d is wanted: the scale is already in, or taken twice.",
+        ROOT,
+        lambda q, k, v: attention(q / q.shape[-1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "scores-padded-by-zero",
+        "The row of scores holds 0 where there is no key, and e to the power of 0 is 1: it has to begin as -inf.",
+        ONE_HEAD,
+        lambda q, k, v: padded(q, k, v, 0.0),
+    ),
+    Mistake("no-sum", "The powers are not divided by their sum.", SHARES, without_maximum_added),
+    Mistake(
+        "base-two",
+        "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
+        SHARES,
+        lambda q, k, v: attention(q * math.log(2), k, v),
+    ),
+    Mistake(
+        "no-softmax",
+        "The scores themselves are used as shares: softmax is missing.",
+        ONE_HEAD,
+        lambda q, k, v: scored(q, k) @ v,
+    ),
+    Mistake(
+        "keys-blended",
+        "The shares blend the keys: the second loop has to read v, with the strides of v.",
+        ONE_HEAD,
+        lambda q, k, v: attention(q, k, k),
+    ),
+    Mistake(
+        "first-key-only",
+        "Only the first key and value are read: the number of the key times k_row is missing, or the loop.",
+        ONE_HEAD,
+        lambda q, k, v: v[:, :1].expand_as(q) if v.shape[1] else torch.zeros_like(q),
+    ),
+    Mistake(
+        "one-key-again-and-again",
+        "Every score is that of the first key: the number of the key times k_row is missing.",
+        ONE_HEAD,
+        lambda q, k, v: v.mean(1, keepdim=True).expand_as(q) if v.shape[1] else torch.zeros_like(q),
+    ),
+    Mistake(
+        "last-key-missing",
+        "The last key is left out: of seq_k keys the last has number seq_k - 1, and range(seq_k) ends there.",
+        ONE_HEAD,
+        lambda q, k, v: attention(q, k[:, :-1], v[:, :-1]),
+    ),
+    Mistake(
+        "first-key-missing",
+        "The first key is left out: keys are counted from 0.",
+        ONE_HEAD,
+        lambda q, k, v: attention(q, k[:, 1:], v[:, 1:]),
+    ),
+    Mistake(
+        "first-query-repeated",
+        "Every program has the first query of its head: q_row times the number of the query is missing.",
+        LIBRARY,
+        lambda q, k, v: attention(q[:, :1].expand_as(q), k, v),
+    ),
+    Mistake(
+        "queries-of-first-head",
+        "Every head has the queries of the first one: q_head times the number of the head is missing.",
+        LIBRARY,
+        lambda q, k, v: attention(q[:1].expand_as(q), k, v),
+    ),
+    Mistake(
+        "keys-of-first-head",
+        "Every head has the keys of the first one: k_head times the number of the head is missing.",
+        LIBRARY,
+        lambda q, k, v: attention(q, k[:1].expand_as(k), v),
+    ),
+    Mistake(
+        "values-of-first-head",
+        "Every head has the values of the first one: v_head times the number of the head is missing.",
+        LIBRARY,
+        lambda q, k, v: attention(q, k, v[:1].expand_as(v)),
+    ),
+    Mistake(
+        "keys-and-values-of-first-head",
+        "Every head has the keys and values of the first one: the head's number times k_head and v_head is missing.",
+        LIBRARY,
+        lambda q, k, v: attention(q, k[:1].expand_as(k), v[:1].expand_as(v)),
+    ),
+    Mistake(
+        "first-head-only",
+        "Only the first head is written: out_head times the number of the head is missing, or too few programs run.",
+        LIBRARY,
+        only(lambda head, query: (head == 0) & (query >= 0)),
+    ),
+    Mistake(
+        "first-query-only",
+        "Only the first query of each head is written: out_row times the number of the query is missing.",
+        LIBRARY,
+        only(lambda head, query: (head >= 0) & (query == 0)),
+    ),
+    Mistake(
+        "one-row-only",
+        "Only one row is written: every program has to find out by tl.program_id(0) which query is its own.",
+        LIBRARY,
+        only(lambda head, query: (head == 0) & (query == 0)),
+    ),
+    Mistake(
+        "overflow",
+        "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
+        "0 it is 0.",
+        "online-softmax#what-overflows",
+        overflowing,
+    ),
+    Mistake(
+        "maximum-of-zero",
+        "The maximum of a row is never below 0: what pads the row, or what the maximum starts from, has to be -inf.",
+        ONE_HEAD,
+        maximum_of_padding,
+    ),
+    Mistake(
+        "maximum-of-zero-and-no-sum",
+        "The maximum of a row is never below 0, so that where all scores lie far below it every power is 0: it has to "
+        "start from -inf.",
+        ONE_HEAD,
+        lambda q, k, v: maximum_of_padding(q, k, v).nan_to_num(nan=0.0),
+    ),
+    Mistake(
+        "no-key",
+        "Without a key the sum of the powers is 0, and 0 divided by 0 is not a number: take care of that row.",
+        ONE_HEAD,
+        lambda q, k, v: attention(q, k, v) if k.shape[1] else torch.full_like(q, NAN),
+    ),
+)
+
+PARTS = (
+    Part(
+        "attention",
+        attention,
+        cases,
+        MISTAKES,
+        steps=8,
+        large=large,
+        rung="scripts.labs.catalogue.one_key.lab:rung",
+    ),
+)

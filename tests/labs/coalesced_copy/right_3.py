@@ -1,0 +1,35 @@
+"""Tiles that are wider than they are high, and a few programs that stride over the tiles."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def copy(x: torch.Tensor, out: torch.Tensor) -> None:
+    programs = triton.cdiv(x.shape[0], 4), triton.cdiv(x.shape[1], 64)
+    copy_kernel[programs](x, out, *x.shape, *x.stride(), *out.stride(), HEIGHT=4, WIDTH=64)
+
+
+@triton.jit
+def copy_kernel(x, out, rows, columns, x_row, x_column, out_row, out_column, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+    row = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)[:, None]
+    column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)[None, :]
+    real = (row < rows) & (column < columns)
+    tl.store(out + row * out_row + column * out_column, tl.load(x + row * x_row + column * x_column, real), real)
+
+
+def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
+    transpose_kernel[(3,)](x, out, *x.shape, *x.stride(), *out.stride(), HEIGHT=32, WIDTH=64)
+
+
+@triton.jit
+def transpose_kernel(
+    x, out, rows, columns, x_row, x_column, out_row, out_column, HEIGHT: tl.constexpr, WIDTH: tl.constexpr
+):
+    across = tl.cdiv(columns, WIDTH)
+    for tile in range(tl.program_id(0), tl.cdiv(rows, HEIGHT) * across, tl.num_programs(0)):
+        row = tile // across * HEIGHT + tl.arange(0, HEIGHT)
+        column = tile % across * WIDTH + tl.arange(0, WIDTH)
+        real = (row < rows)[:, None] & (column < columns)[None, :]
+        numbers = tl.load(x + row[:, None] * x_row + column[None, :] * x_column, real)
+        tl.store(out + row[:, None] * out_column + column[None, :] * out_row, numbers, real)

@@ -1,0 +1,50 @@
+"""Powers of 2, keys read as columns, FP32 throughout, and blocks of 16 queries and 32 keys, the last of them masked."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK_K = 32
+
+
+def flash_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor) -> None:
+    heads, seq_q, head_dim = q.shape
+    flash_kernel[(heads * seq_q // 16,)](
+        q, k, v, out, lse, *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
+        head_dim**-0.5 * 1.4426950408889634, seq_q // 16, k.shape[1], HEAD_DIM=head_dim, BLOCK_Q=16, BLOCK_K=BLOCK_K,
+    )  # fmt: skip
+
+
+@triton.jit
+def flash_kernel(
+    q, k, v, out, lse,
+    q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
+    out_head, out_row, out_column, lse_head, lse_row, scale_log2, blocks, seq_k,
+    HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    head = tl.program_id(0) // blocks
+    query = tl.program_id(0) % blocks * BLOCK_Q + tl.arange(0, BLOCK_Q)
+    column = tl.arange(0, HEAD_DIM)
+    queries = tl.load(q + head * q_head + query[:, None] * q_row + column[None, :] * q_column).to(tl.float32)
+    queries *= scale_log2
+    running_max = tl.full([BLOCK_Q], -float("inf"), tl.float32)
+    running_sum = tl.zeros([BLOCK_Q], tl.float32)
+    accumulator = tl.zeros([BLOCK_Q, HEAD_DIM], tl.float32)
+    for block in range(tl.cdiv(seq_k, BLOCK_K)):
+        key = block * BLOCK_K + tl.arange(0, BLOCK_K)
+        real = key < seq_k
+        keys = tl.load(k + head * k_head + key[None, :] * k_row + column[:, None] * k_column, real[None, :], 0.0)
+        scores = tl.dot(queries, keys.to(tl.float32), input_precision="ieee")
+        scores = tl.where(real[None, :], scores, -float("inf"))
+        new_max = tl.maximum(running_max, tl.max(scores, 1))
+        rescale = tl.exp2(running_max - new_max)
+        exponentials = tl.exp2(scores - new_max[:, None])
+        values = tl.load(v + head * v_head + key[:, None] * v_row + column[None, :] * v_column, real[:, None], 0.0)
+        running_sum = tl.sum(exponentials, 1) + rescale * running_sum
+        accumulator = tl.dot(
+            exponentials, values.to(tl.float32), accumulator * rescale[:, None], input_precision="ieee"
+        )
+        running_max = new_max
+    places = head * out_head + query[:, None] * out_row + column[None, :] * out_column
+    tl.store(out + places, accumulator / running_sum[:, None])
+    tl.store(lse + head * lse_head + query * lse_row, (running_max + tl.log2(running_sum)) * 0.6931471805599453)

@@ -1,0 +1,45 @@
+"""No score is kept: the keys are read for the maximum, and read again together with the values."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor) -> None:
+    seq_q, head_dim = q.shape
+    attention_kernel[(seq_q,)](
+        q, k, v, out, *q.stride(), *k.stride(), *v.stride(), *out.stride(), head_dim**-0.5, len(k),
+        HEAD_DIM=head_dim, BLOCK_K=32,
+    )  # fmt: skip
+
+
+@triton.jit
+def scores_of(query, k, k_row, k_column, first, seq_k, scale, HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr):
+    key = first + tl.arange(0, BLOCK_K)[:, None]
+    keys = tl.load(k + key * k_row + tl.arange(0, HEAD_DIM)[None, :] * k_column, key < seq_k, 0.0)
+    scores = tl.sum(keys.to(tl.float32) * query[None, :], axis=1, keep_dims=True) * scale
+    return tl.where(key < seq_k, scores, -float("inf"))
+
+
+@triton.jit
+def attention_kernel(
+    q, k, v, out,
+    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column, scale, seq_k,
+    HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    mine = tl.program_id(0)
+    column = tl.arange(0, HEAD_DIM)
+    query = tl.load(q + mine * q_row + column * q_column).to(tl.float32)
+    maximum = -float("inf")
+    for first in range(0, seq_k, BLOCK_K):
+        scores = scores_of(query, k, k_row, k_column, first, seq_k, scale, HEAD_DIM, BLOCK_K)
+        maximum = tl.maximum(maximum, tl.max(scores))
+    total = 0.0
+    blend = tl.zeros([HEAD_DIM], tl.float32)
+    for first in range(0, seq_k, BLOCK_K):
+        weights = tl.exp(scores_of(query, k, k_row, k_column, first, seq_k, scale, HEAD_DIM, BLOCK_K) - maximum)
+        key = first + tl.arange(0, BLOCK_K)[:, None]
+        values = tl.load(v + key * v_row + column[None, :] * v_column, key < seq_k, 0.0).to(tl.float32)
+        total += tl.sum(weights)
+        blend += tl.sum(weights * values, 0)
+    tl.store(out + mine * out_row + column * out_column, blend / total)
