@@ -1,0 +1,257 @@
+"""The backward pass of ``hopper_attention``, from what the forward pass has left.
+
+``kernels.flash.call`` has the formulas.  Of its two kernels one owns queries and one keys, so
+that every sum has one order, and both compute scores and dweights: seven products.  Here one
+kernel has all five.  Whose sums then stay in registers?  Those of keys, for dkeys and dvalues
+are two sums, and dqueries one.  So a program owns keys, and queries stream past with dout.
+Scores are computed transposed, [keys, queries], and so come out of one product as the left
+operand of the next, which sums over queries.  Only dqueries are sums over keys, which belong to
+many programs: each adds its part to FP32 sums in global memory.
+
+    before_backward_kernel    two numbers of each row: its lse, and dout · out; sums of 0
+    hopper_backward_kernel    dk and dv; adds to dq: see ``kernel``, and ``sums``
+    after_backward_kernel     dq, scaled and rounded
+
+Heads of 256 have ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``wide``.  Where
+few key heads serve many query heads, the query heads of one are shared out to several programs,
+so that fewer SMs idle, and dk and dv are added up in FP32 like dq.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import torch
+import triton
+from torch import Tensor
+from triton.compiler import CompiledKernel
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from kernels.checks import check_shapes
+from kernels.hopper.backward.kernel import hopper_backward_kernel
+from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
+from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
+from kernels.hopper.call import check_hopper, described
+from kernels.hopper.plan import padded
+from kernels.hopper.ring import ROWS
+
+REGISTERS = 240  # of a consumer's thread
+BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block
+
+
+def hopper_backward(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    dout: Tensor,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    dlse: Tensor | None = None,
+    deterministic: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v, each like its tensor but contiguous.
+
+    q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
+    out, lse: what ``hopper_attention`` returned with ``return_lse=True``, of these and with the
+    same options   dout: the gradient of out, like q   dlse: that of lse, like it, or None
+    is_causal, scale, enable_gqa: as there
+    deterministic: two runs agree bit for bit, because programs add in one order.  Else they add
+    as they come, which is faster: dq may differ in its last bits from run to run, and dk and dv
+    where few key heads serve many query heads.  At heads of more than 128 dq has one order in
+    any case
+    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256: it takes as long as the next
+    of 64, 128 and 256.
+    A query that saw no key, whose lse is -inf, has gradient 0 and gives none.  NaN or inf in a
+    tensor reaches the gradients of the whole blocks that meet it, 0 · NaN = NaN.
+    Up to heads of 128 the sums take 4 bytes for each number of q, head_dim and N_q rounded up
+    to whole tiles.  What TMA cannot read in place is copied first.
+
+    Raises a ValueError or TypeError that names the argument, also for one that requires a
+    gradient while torch records, and a RuntimeError where the GPU is no Hopper.
+    """
+    scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    check_hopper(q, k, v)
+    check_like("out", out, q.shape, q.dtype, q.device)
+    check_like("dout", dout, q.shape, q.dtype, q.device)
+    check_like("lse", lse, q.shape[:-1], torch.float32, q.device)
+    if dlse is not None:
+        check_like("dlse", dlse, q.shape[:-1], torch.float32, q.device)
+    if not isinstance(deterministic, bool):
+        kind = type(deterministic).__name__
+        raise TypeError(f"deterministic is {kind}, True or False is wanted")
+    if q.numel() == 0 or k.numel() == 0:
+        return tuple(torch.zeros(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    # A scale below 0, or one that FP32 holds only as a subnormal, as in hopper_attention.
+    factor = -1 if scale < 0 else 1
+    if abs(scale) < torch.finfo(torch.float32).tiny:
+        factor, scale = 0, 1.0
+    scaled_q = q if factor == 1 else factor * q
+    dq, dk, dv = hopper_gradients(
+        scaled_q, k, v, is_causal, abs(scale), out, lse, dout, dlse, deterministic
+    )
+    return dq if factor == 1 else factor * dq, dk, dv
+
+
+def check_like(
+    name: str, tensor: Tensor, shape: torch.Size, dtype: torch.dtype, device: torch.device
+) -> None:
+    """Refuses what is not as it must be beside query, key and value."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
+    if tensor.dtype != dtype:
+        raise TypeError(f"{name} is {tensor.dtype}, {dtype} is wanted")
+    if tensor.shape != shape:
+        raise ValueError(f"{name} has shape {list(tensor.shape)}, {list(shape)} is wanted")
+    if tensor.device != device:
+        raise ValueError(f"{name} is on {tensor.device}, query is on {device}: they must match")
+
+
+def hopper_gradients(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """What ``hopper_backward`` returns, of what was checked; scale is above 0."""
+    batch, heads, seq_q, head_dim = q.shape
+    columns = padded(head_dim)
+    block_q, block_k = BLOCKS[columns]
+    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    padded_q = round_up(seq_q, max(block_q, 128) if columns == 256 else block_q)
+    shift, delta = torch.empty(2, batch * heads * padded_q, device=q.device)
+    sums = None
+    if columns < 256:
+        sums = torch.empty(batch * heads * padded_q * columns, device=q.device)
+    turns = None
+    if deterministic and columns < 256:
+        counters = 2 * batch * heads * padded_q // block_q
+        turns = torch.zeros(counters, dtype=torch.int32, device=q.device)
+    splits, to_dk, to_dv = 1, dk, dv
+    if not deterministic and (splits := splits_of(q, k, block_k)) > 1:
+        numbers = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
+        to_dk, to_dv = torch.zeros(2, numbers, device=q.device)
+    out, lse = out.contiguous(), lse.contiguous()
+    dlse = None if dlse is None else dlse.contiguous()
+    dout = readable(dout)
+    with torch.cuda.device_of(q):
+        rows = ROWS.value
+        before_backward_kernel[(batch * heads * padded_q // rows,)](
+            out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q,
+            *(x // 8 for x in dout.stride()[:-1]),
+            HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=rows, num_warps=4,
+        )  # fmt: skip
+        arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
+        launch_keys(*arguments, splits, turns, sums, to_dk, to_dv)
+        if columns == 256:
+            launch_queries(*arguments, dq)
+        else:
+            finish(sums, dq, scale, block_q)
+        if splits > 1:
+            finish(to_dk, dk, scale, rows)
+            finish(to_dv, dv, 1.0, rows)
+    return dq, dk, dv
+
+
+def launch_keys(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
+    is_causal: bool, scale: float, padded_q: int,
+    splits: int, turns: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
+) -> CompiledKernel:  # fmt: skip
+    """Starts the kernel whose programs own keys, and returns it as it was compiled."""
+    columns, rows, key_heads, seq_k = padded(q.shape[-1]), ROWS.value, k.shape[1], k.shape[2]
+    block_q, block_k = BLOCKS[columns]
+    pairs = k.shape[0] * key_heads * splits
+    heads = q.shape[1]
+    sizes = (
+        heads, heads // key_heads, splits, pairs, interleaved(is_causal, pairs, seq_k),
+        q.shape[2], seq_k, padded_q,
+    )  # fmt: skip
+    inputs = (
+        described(q, block_q, columns),
+        described(k, rows, columns), described(v, rows, columns),
+        described(dout, block_q, columns),
+        numbers(shift, block_q), numbers(delta, block_q),
+    )  # fmt: skip
+    outputs = tuple(added(x) if splits > 1 else described(x, rows, columns) for x in (dk, dv))
+    options = {"REGISTERS": REGISTERS, "CAUSAL": is_causal, "SPLIT": splits > 1, "num_warps": 4}
+    grid = (pairs * triton.cdiv(seq_k, block_k),)
+    if columns == 256:
+        return hopper_dkdv_kernel[grid](*inputs, *outputs, scale, *sizes, **options)
+    return hopper_backward_kernel[grid](
+        *inputs, added(sums), *outputs, turns, scale, *sizes, **options
+    )
+
+
+def launch_queries(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
+    is_causal: bool, scale: float, padded_q: int, dq: Tensor,
+) -> CompiledKernel:  # fmt: skip
+    """Starts the kernel whose programs own queries, and returns it as it was compiled."""
+    batch, heads, seq_q, head_dim = q.shape
+    columns, pairs = padded(head_dim), batch * heads
+    tiles = [described(x, ROWS.value, columns) for x in (q, k, v, dout)]
+    return hopper_dq_kernel[(pairs * triton.cdiv(seq_q, 128),)](
+        *tiles, shift, delta, described(dq, ROWS.value, columns),
+        scale, heads, pairs, interleaved(is_causal, pairs, seq_q),
+        seq_q, k.shape[2], heads // k.shape[1], padded_q,
+        REGISTERS=REGISTERS, CAUSAL=is_causal, num_warps=4,
+    )  # fmt: skip
+
+
+def finish(sums: Tensor, gradient: Tensor, scale: float, block: int) -> None:
+    """gradient = scale · sums, which lie as ``add_to`` has them, in blocks of so many rows."""
+    *pairs, rows, head_dim = gradient.shape
+    columns = padded(head_dim)
+    after_backward_kernel[(sums.numel() // ROWS.value**2,)](
+        sums, gradient, scale, rows, sums.numel() // (columns * math.prod(pairs)),
+        HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4,
+    )  # fmt: skip
+
+
+def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
+    """Into how many programs the query heads of a key head are divided, so that no SM idles."""
+    group = q.shape[1] // k.shape[1]
+    programs = k.shape[:2].numel() * triton.cdiv(k.shape[2], block_k)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    divisors = [x for x in range(1, group + 1) if group % x == 0]
+    return next((x for x in divisors if x * programs >= sms), group)
+
+
+def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
+    """How many of the last pairs are worked on at a time, causal: 2**15 rows of them."""
+    return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
+
+
+def round_up(count: int, block: int) -> int:
+    return triton.cdiv(count, block) * block
+
+
+# How tensors reach the kernels.
+
+
+def readable(x: Tensor) -> Tensor:
+    """A tensor whose rows TMA can read, and are 16 bytes after 16 bytes."""
+    strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
+    if strides_fit and x.data_ptr() % 16 == 0:
+        return x
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def numbers(x: Tensor, count: int) -> TensorDescriptor:
+    """Where TMA finds one number a row, ``count`` rows at a time."""
+    return TensorDescriptor(x, list(x.shape), [1], [count], layout_of_numbers(count))
+
+
+@cache
+def layout_of_numbers(count: int) -> gl.NVMMASharedLayout:
+    return gl.NVMMASharedLayout.get_default_for([count], gl.float32)
+
+
+def added(x: Tensor) -> TensorDescriptor:
+    """Where TMA adds 16 rows of 256 numbers, which lie in shared memory one after the other."""
+    layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
+    return TensorDescriptor(x, [x.numel() // 256, 256], [256, 1], [16, 256], layout)

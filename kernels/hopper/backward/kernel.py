@@ -1,0 +1,247 @@
+"""The backward pass on Hopper: a program owns keys, and queries stream past.
+
+As in ``kernels.hopper.call`` one warp, the producer, has TMA fetch tiles, and warpgroups, the
+consumers, multiply.  Here each of two consumers owns 64 keys and their values, and sums dkeys
+and dvalues of these in its registers.  Of each block of queries it computes
+
+    scores   = keys · queriesᵀ                    [64 keys, queries]: transposed, so that
+    weights  = exp2(scores · scale_log2 - shift)    what comes out of one product
+    dweights = values · doutᵀ                       is the left operand of the next one
+    dscores  = weights ∘ (dweights - delta)         without leaving its registers
+    dvalues += weights · dout
+    dkeys   += dscores · queries
+    dqueries = Σ dscoresᵀ · keys                  over the keys of both consumers
+
+and for the last of these both write dscores into shared memory, and each computes half of it:
+64 rows at heads of 64, 64 columns at heads of 128.  It is added to FP32 sums in global memory,
+where the programs of all keys meet: see ``sums``.
+
+dqueries are computed one step late, so that no consumer waits for the other's dscores unless it
+is nearly a step ahead.  In a step a consumer
+
+    starts                                    and meanwhile computes
+    scores and dweights of this block         its weights
+    its dvalues                               its dscores, and writes them to shared memory
+    dqueries of the block before, its dkeys   nothing, but has dqueries added
+
+and what then is still left open the products of the other consumer fill.
+
+Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+Low-precision", 2024, arXiv:2407.08608, whose code has a backward pass of this kind; T. Dao,
+"FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023,
+arXiv:2307.08691, for the order of the loops.
+"""
+
+from __future__ import annotations
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_init,
+    warpgroup_mma_wait,
+)
+
+from kernels.flash.work import LOG2_E
+from kernels.hopper.backward.sums import add_all, add_to, pass_on, rank_in, wait_for_rank
+from kernels.hopper.backward.work import masked, numbers_of, produce, work_of
+from kernels.hopper.consumer import pinned
+from kernels.hopper.kernel import PRODUCER_REGISTERS
+from kernels.hopper.ring import ROWS, Ring, barriers, make_ring, release, wait_for_tile
+
+STAGES = gl.constexpr(2)  # of every ring
+
+
+@gluon.jit
+def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
+    """This consumer's half of dscoresᵀ · keys, on its way."""
+    COLUMNS: gl.constexpr = keys.tiles.shape[4]
+    stage = use % STAGES
+    mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)
+    total = warpgroup_mma_init(zeros)
+    for i in gl.static_range(2):
+        left = dscores.tiles.index(2 * stage + i)
+        right = keys.tiles.index(i).reshape([ROWS, COLUMNS])
+        if COLUMNS == ROWS:
+            left = left.slice(CONSUMER * ROWS, ROWS, dim=1)
+        else:
+            right = right.slice(CONSUMER * ROWS, ROWS, dim=1)
+        left = left.permute((1, 0))
+        total = warpgroup_mma(left, right, total, use_acc=i > 0, is_async=True)
+    return total
+
+
+@gluon.jit
+def consume(
+    tensors, sizes, CONSUMER: gl.constexpr,
+    CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
+):  # fmt: skip
+    """A consumer: its 64 keys, through all blocks of queries that see them.
+
+    When it has done a step, the tiles of queries, dout and dscores that it has read are free:
+    the three rings have one barrier for that.
+    """
+    q = tensors[0]
+    keys, values, queries, q_shift, douts, do_delta = tensors[6:12]
+    dq, dk, dv, turns, dscores_ring, staging = tensors[12:]
+    scale, heads, group, seq_k = sizes[0], sizes[1], sizes[2], sizes[7]
+    DTYPE: gl.constexpr = q.dtype
+    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
+    COLUMNS: gl.constexpr = q.block_type.shape[3]
+    BLOCK_K: gl.constexpr = 2 * ROWS
+    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_Q, 16])
+    SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
+    HALF: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
+    BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
+    LINES: gl.constexpr = BLOCK_Q * COLUMNS // 256  # of sums, in a block of queries
+    scale_log2 = scale * LOG2_E
+    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
+    own_key = work.first_key + CONSUMER * ROWS
+    steps = (work.blocks - work.start) * (work.end_head - work.first_head)
+    zeros = gl.zeros([ROWS, BLOCK_Q], gl.float32, SCORES)
+    half_zeros = gl.zeros([ROWS, ROWS], gl.float32, HALF)
+    dkeys = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
+    dvalues = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
+
+    own_keys = keys.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
+    own_values = values.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
+    mbarrier.wait(keys.full.index(0), 0)
+    mbarrier.wait(values.full.index(0), 0)
+    # dscores of step i are use i + 1 of their ring; use 0 is of none, and whatever lies there.
+    mbarrier.arrive(dscores_ring.full.index(0), count=1)
+    # Blocks of queries are counted through all heads.
+    first_place = (work.batch * heads + work.first_head) * work.blocks
+    block = work.start
+    before = gl.to_tensor(0)  # the place of the block before, and of the one before that
+    earlier = gl.to_tensor(0)
+    for i in range(steps):
+        queries_tile = wait_for_tile(queries, i)
+        scores = warpgroup_mma(
+            own_keys, queries_tile.permute((1, 0)), zeros, use_acc=False, is_async=True
+        )
+        dout = wait_for_tile(douts, i)
+        dweights = warpgroup_mma(
+            own_values, dout.permute((1, 0)), zeros, use_acc=False, is_async=True
+        )
+        scores = warpgroup_mma_wait(1, deps=(scores,))
+        row_shift = q_shift.index(i % STAGES).load(BY_QUERY)
+        weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
+        first_query = block * BLOCK_Q
+        if (own_key + ROWS > seq_k) | (CAUSAL and own_key + ROWS > first_query + 1):
+            weights = masked(weights, own_key, pinned(first_query), seq_k, 0, CAUSAL)
+        left = gl.convert_layout(weights.to(DTYPE), LEFT)
+        dvalues = warpgroup_mma(left, dout, dvalues, is_async=True)
+        dweights = warpgroup_mma_wait(1, deps=(dweights,))
+        row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
+        dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
+
+        # For both consumers.  What the tile held before, of step i - 2, was read in step i - 1.
+        stage = (i + 1) % STAGES
+        mbarrier.wait(dscores_ring.free.index(stage), ((i + 1) // STAGES & 1) ^ 1)
+        dscores_ring.tiles.index(2 * stage + CONSUMER).store(dscores)
+        fence_async_shared()  # so that wgmma sees it
+        mbarrier.arrive(dscores_ring.full.index(stage), count=1)
+
+        dqueries = start_dqueries(dscores_ring, i, keys, half_zeros, CONSUMER)
+        left = gl.convert_layout(dscores, LEFT)
+        dkeys = warpgroup_mma(left, queries_tile, dkeys, is_async=True)
+        dqueries, dvalues = warpgroup_mma_wait(1, deps=(dqueries, dvalues))
+        if i > 0:
+            if ORDERED:
+                if i > 1:
+                    pass_on(turns + (2 * earlier + CONSUMER))
+                rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
+                wait_for_rank(turns + (2 * before + CONSUMER), rank)
+                earlier = before
+            tile = staging.index(STAGES * CONSUMER + i % STAGES)
+            add_to(dq, before * LINES + CONSUMER * 16, tile, STAGES - 1, dqueries)
+        # Were anything under way when the loop begins again, the compiler would not dare to let
+        # one product start before the last has ended.
+        dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
+        release(queries, i)
+        before = first_place + block
+        block += 1
+        if block == work.blocks:
+            block = work.start
+            first_place += work.blocks
+    dqueries = start_dqueries(dscores_ring, steps, keys, half_zeros, CONSUMER)
+    dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
+    if ORDERED:
+        if steps > 1:
+            pass_on(turns + (2 * earlier + CONSUMER))
+        rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
+        wait_for_rank(turns + (2 * before + CONSUMER), rank)
+    own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
+    add_to(dq, before * LINES + CONSUMER * 16, own_staging, STAGES - 1, dqueries)
+    if ORDERED:
+        pass_on(turns + (2 * before + CONSUMER))
+
+    if SPLIT:
+        pair = work.batch * (heads // group) + work.key_head
+        tile = pair * gl.cdiv(seq_k, BLOCK_K) * 2 + own_key // ROWS
+        add_all(dv, tile * (ROWS * COLUMNS // 256), own_staging, dvalues)
+        add_all(dk, tile * (ROWS * COLUMNS // 256), own_staging, dkeys)
+    else:
+        # Out through the tile of values, which nobody else reads.
+        tile = values.tiles.index(CONSUMER)
+        place = [work.batch, work.key_head, own_key, 0]
+        own_values.store(dvalues.to(DTYPE))
+        fence_async_shared()
+        tma.async_copy_shared_to_global(dv, place, tile)
+        tma.store_wait(0)
+        own_values.store((dkeys * scale).to(DTYPE))
+        fence_async_shared()
+        tma.async_copy_shared_to_global(dk, place, tile)
+        tma.store_wait(0)
+
+
+COUNTS = ["heads", "group", "splits", "pairs", "interleave", "seq_q", "seq_k", "padded_q"]
+
+
+@gluon.jit(do_not_specialize=COUNTS)
+def hopper_backward_kernel(
+    q, k, v, dout, shift, delta, dq, dk, dv, turns,
+    scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
+    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
+):  # fmt: skip
+    """One block of 128 keys: dk and dv of it, and its part of dq.
+
+    q, dout: tensor descriptors of [batch, heads, rows, columns], tiles of a block of queries
+    k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
+    shift, delta: of one number a row, [batch · heads · padded_q], tiles of a block of queries
+    dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``add_to``
+    turns: None; or a pointer to counters of zero, one for each block of queries and consumer,
+    and then programs add to dq in one order
+    splits: into how many programs the heads are divided that share keys; SPLIT: more than one,
+    and dk and dv are sums like dq
+    pairs: of batch and key head, times splits   interleave: see ``share_of``
+    """
+    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
+    ORDERED: gl.constexpr = turns is not None
+    queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
+    douts = Ring(douts.tiles, douts.full, queries.free)
+    q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    keys, values = make_ring(k, 2, 1), make_ring(v, 2, 1)  # a tile for each consumer
+    SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
+    squares = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SQUARE)
+    dscores = Ring(squares, barriers(STAGES, 2), queries.free)
+    staging = gl.allocate_shared_memory(gl.float32, [2 * STAGES, 16, 256], dq.layout)
+    fence_async_shared()  # TMA, too, finds the barriers ready
+    tensors = (
+        q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
+        dq, dk, dv, turns, dscores, staging,
+    )  # fmt: skip
+    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q)
+    gl.warp_specialize(
+        [
+            (consume, (tensors, sizes, 0, CAUSAL, ORDERED, SPLIT)),
+            (consume, (tensors, sizes, 1, CAUSAL, ORDERED, SPLIT)),
+            (produce, (tensors, sizes, CAUSAL, ORDERED)),
+        ],
+        [4, 1],
+        [REGISTERS, PRODUCER_REGISTERS],
+    )

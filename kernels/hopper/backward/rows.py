@@ -1,0 +1,80 @@
+"""Before and after the products: two numbers of each row, and sums made gradients.
+
+Both kernels are plain Triton: they read and write, and multiply nothing.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from kernels.flash.work import LOG2_E
+
+COUNTS = ["heads", "seq_q", "padded_q", "batch_stride", "head_stride", "row_stride"]
+
+
+@triton.jit(do_not_specialize=COUNTS)
+def before_backward_kernel(
+    out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q,
+    batch_stride, head_stride, row_stride,
+    HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Shift and delta of a block of rows, also of rows that only fill a block up; sums of 0.
+
+    out: contiguous   dout: rows contiguous, all else by its strides, in eights
+    shift, delta: [pairs, padded_q]   sums: None, or as many rows of COLUMNS
+    numbers
+    """
+    blocks = padded_q // BLOCK
+    pair = tl.program_id(0) // blocks
+    row = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
+    column = tl.arange(0, COLUMNS)
+    real = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
+    out_row = tl.cast(pair, tl.int64) * seq_q + row
+    outs = tl.load(out + out_row[:, None] * HEAD_DIM + column[None, :], real, 0.0)
+    dout += tl.cast(pair // heads, tl.int64) * (batch_stride * 8)
+    dout += tl.cast(pair % heads, tl.int64) * (head_stride * 8)
+    dout_row = tl.cast(row, tl.int64) * (row_stride * 8)
+    douts = tl.load(dout + dout_row[:, None] + column[None, :], real, 0.0)
+    row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
+    if dlse is not None:
+        row_delta -= tl.load(dlse + out_row, row < seq_q, 0.0)
+    # +inf makes every weight of a row 0 that saw nothing, or is none.
+    row_shift = tl.load(lse + out_row, row < seq_q, -float("inf")) * LOG2_E
+    row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
+    padded_row = tl.cast(pair, tl.int64) * padded_q + row
+    tl.store(delta + padded_row, row_delta)
+    tl.store(shift + padded_row, row_shift)
+    if sums is not None:
+        place = padded_row[:, None] * COLUMNS + column[None, :]
+        tl.store(sums + place, tl.zeros([BLOCK, COLUMNS], tl.float32))
+
+
+@triton.jit(do_not_specialize=["seq_q", "padded_q"])
+def after_backward_kernel(
+    sums, dq, scale, seq_q, padded_q,
+    HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """A tile of dq, [64, 64], whose sums are in the order of a consumer's registers.
+
+    A block of so many queries has its tiles from left to right, then from top to bottom.
+    """
+    ROWS: tl.constexpr = 64
+    WIDTH: tl.constexpr = 64
+    parts_across: tl.constexpr = COLUMNS // WIDTH
+    parts: tl.constexpr = BLOCK * COLUMNS // (ROWS * WIDTH)
+    program = tl.program_id(0)
+    blocks = padded_q // BLOCK
+    pair = program // (blocks * parts)
+    block = program // parts % blocks
+    part = program % parts
+    first = tl.cast(program, tl.int64) * (ROWS * WIDTH)
+    # eight columns, warp, row of 8, pair of columns, which 8 of 16 rows, which of a pair
+    numbers = tl.load(sums + first + tl.arange(0, ROWS * WIDTH))
+    numbers = numbers.reshape(WIDTH // 8, 4, 8, 4, 2, 2).permute(1, 4, 2, 0, 3, 5)
+    numbers = numbers.reshape(ROWS, WIDTH)
+    row = block * BLOCK + part // parts_across * ROWS + tl.arange(0, ROWS)
+    column = part % parts_across * WIDTH + tl.arange(0, WIDTH)
+    place = (tl.cast(pair, tl.int64) * seq_q + row)[:, None] * HEAD_DIM + column[None, :]
+    stored = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
+    tl.store(dq + place, (numbers * scale).to(dq.dtype.element_ty), stored)

@@ -1,0 +1,145 @@
+"""What the kernels of the backward pass share: whose work is what, and how tiles are fetched.
+
+A program owns a block of keys, and queries stream past.  Causal, the first keys of a text are
+seen by all queries and the last by few: long work is started first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    mbarrier,
+    tma,
+)
+
+from kernels.hopper.ring import ROWS
+
+
+class Work(NamedTuple):
+    """What a program does: which keys, and which queries stream past.
+
+    rank: how many blocks of the same keys are started before this one
+    first_head, end_head: of queries   start, blocks: the first block of queries, and the end
+    """
+
+    batch: gl.tensor
+    key_head: gl.tensor
+    first_key: gl.tensor
+    rank: gl.tensor
+    first_head: gl.tensor
+    end_head: gl.tensor
+    start: gl.tensor
+    blocks: gl.tensor
+
+
+@gluon.jit
+def share_of(blocks, pairs, interleave):
+    """Which pair is this program's, and which of its blocks, as in ``kernels.flash.work``.
+
+    One pair after the other; but of the last ``interleave`` first the longest block of each,
+    then the next, so that at the end only short work is left.
+    """
+    program = gl.program_id(0)
+    late = program - (pairs - interleave) * blocks
+    pair = gl.where(late < 0, program // blocks, pairs - interleave + late % interleave)
+    return pair, gl.where(late < 0, program % blocks, late // interleave)
+
+
+@gluon.jit
+def work_of(
+    sizes, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr,
+    CAUSAL: gl.constexpr, ORDERED: gl.constexpr,
+):  # fmt: skip
+    """This program's part.
+
+    ORDERED: programs add to dqueries in the order in which they are started.  Causal, those
+    with the last keys of a text are then started first, because each of them begins with
+    queries to which nobody has to add before it.
+    """
+    _, heads, group, splits, pairs, interleave, seq_q, seq_k, _ = sizes
+    key_blocks = gl.cdiv(seq_k, BLOCK_K)
+    pair, rank = share_of(key_blocks, pairs, interleave)
+    first_key = (key_blocks - 1 - rank if CAUSAL and ORDERED else rank) * BLOCK_K
+    key_heads = heads // group
+    batch = pair // (key_heads * splits)
+    key_head = pair // splits % key_heads
+    first_head = key_head * group + pair % splits * (group // splits)
+    end_head = first_head + group // splits
+    blocks = gl.cdiv(seq_q, BLOCK_Q)
+    # Keys after the last query have its block all the same, which gives them 0.
+    start = gl.minimum(first_key // BLOCK_Q, blocks - 1) if CAUSAL else gl.to_tensor(0)
+    return Work(batch, key_head, first_key, rank, first_head, end_head, start, blocks)
+
+
+@gluon.jit
+def numbers_of(tensor, STAGES: gl.constexpr):
+    """Room beside a ring for one number of each row of its tiles."""
+    LINES: gl.constexpr = tensor.block_type.shape[0]
+    return gl.allocate_shared_memory(gl.float32, [STAGES, LINES], tensor.layout)
+
+
+@gluon.jit
+def fetch_rows(tensor, ring, numbers, rows, use, place, padded_q):
+    """``ring.fetch`` for a tile and, to the same barrier, one number for each of its rows."""
+    batch, head, heads, row = place
+    STAGES: gl.constexpr = ring.tiles.shape[0]
+    stage = use % STAGES
+    mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
+    full = ring.full.index(stage)
+    mbarrier.expect(full, tensor.block_type.nbytes + numbers.block_type.nbytes)
+    tma.async_copy_global_to_shared(
+        tensor, [batch, head, row, 0], full, ring.tiles.index(stage)
+    )
+    first = (batch * heads + head) * padded_q + row
+    tma.async_copy_global_to_shared(numbers, [first], full, rows.index(stage))
+
+
+@gluon.jit
+def fetch_once(tensor, ring, batch, head, row):
+    """Has TMA fill all tiles of a ring, which stay, from ``row`` on; they have one barrier."""
+    TILES: gl.constexpr = ring.tiles.shape[0]
+    full = ring.full.index(0)
+    mbarrier.expect(full, TILES * tensor.block_type.nbytes)
+    for i in gl.static_range(TILES):
+        tile = ring.tiles.index(i)
+        tma.async_copy_global_to_shared(tensor, [batch, head, row + i * ROWS, 0], full, tile)
+
+
+@gluon.jit
+def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
+    """The producer: keys and values once, queries and dout as fast as tiles become free."""
+    q, k, v, dout, shift, delta = tensors[:6]
+    keys, values, queries, q_shift, douts, do_delta = tensors[6:12]
+    heads, padded_q = sizes[1], sizes[8]
+    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
+    BLOCK_K: gl.constexpr = keys.tiles.shape[0] * ROWS
+    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
+    fetch_once(k, keys, work.batch, work.key_head, work.first_key)
+    use = gl.to_tensor(0)
+    for head in range(work.first_head, work.end_head):
+        for block in range(work.start, work.blocks):
+            place = (work.batch, head, heads, block * BLOCK_Q)
+            fetch_rows(q, queries, shift, q_shift, use, place, padded_q)
+            if use == 0:
+                fetch_once(v, values, work.batch, work.key_head, work.first_key)
+            fetch_rows(dout, douts, delta, do_delta, use, place, padded_q)
+            use += 1
+
+
+@gluon.jit
+def masked(weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
+    """0 where there is no key or, causal, where it comes after the query.
+
+    KEYS: the axis of the keys, 0 or 1
+    """
+    LAYOUT: gl.constexpr = weights.type.layout
+    QUERIES: gl.constexpr = 1 - KEYS
+    key = gl.arange(0, weights.shape[KEYS], gl.SliceLayout(QUERIES, LAYOUT)) + first_key
+    visible = gl.expand_dims(key < seq_k, QUERIES)
+    if CAUSAL:
+        query = gl.arange(0, weights.shape[QUERIES], gl.SliceLayout(KEYS, LAYOUT)) + first_query
+        visible = visible & (gl.expand_dims(key, QUERIES) <= gl.expand_dims(query, KEYS))
+    return gl.where(visible, weights, 0.0)

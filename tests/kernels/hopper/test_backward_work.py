@@ -1,0 +1,131 @@
+"""Every block of keys has its program, and programs that keep an order wait for none that is started after them.
+
+The kernel's own functions, run in Python.
+"""
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from kernels.hopper.backward import call, sums, wide, work
+
+IN_PYTHON = SimpleNamespace(
+    to_tensor=lambda x: x, minimum=min, cdiv=lambda x, y: -(-x // y),
+    where=lambda condition, x, y: x if condition else y,
+)  # fmt: skip
+BATCH, KEY_HEADS, GROUP = 2, 3, 4
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """The kernel's functions, of one program after the other."""
+    monkeypatch.setattr(work, "share_of", work.share_of.fn)
+    monkeypatch.setattr(wide, "share_of", work.share_of)
+    monkeypatch.setattr(wide, "ROWS", 64)
+
+    def programs(count):
+        for program in range(count):
+            gl = SimpleNamespace(**vars(IN_PYTHON), program_id=lambda axis, program=program: program)
+            for module in (work, sums, wide):
+                monkeypatch.setattr(module, "gl", gl)
+            yield program
+
+    return programs
+
+
+@pytest.fixture
+def works(in_python):
+    """Of each program of a launch, in the order in which they are started: what it does."""
+
+    def all_of(seq_q, seq_k, block_q, block_k, is_causal, ordered, splits, interleave):
+        pairs = BATCH * KEY_HEADS * splits
+        sizes = (None, KEY_HEADS * GROUP, GROUP, splits, pairs, min(interleave, pairs), seq_q, seq_k, None)
+        for _ in in_python(pairs * -(-seq_k // block_k)):
+            yield work.work_of.fn(sizes, block_q, block_k, is_causal, ordered)
+
+    return all_of
+
+
+SIZES = [(1, 1), (300, 1000), (1000, 300), (385, 385), (64, 512), (1025, 1024)]
+LENGTHS = pytest.mark.parametrize("seq_q, seq_k", SIZES)
+BLOCKS = pytest.mark.parametrize("block_q, block_k", call.BLOCKS.values())
+CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+INTERLEAVE = pytest.mark.parametrize("interleave", [1, 4, 100])
+
+
+@LENGTHS
+@BLOCKS
+@CAUSAL
+@pytest.mark.parametrize("splits", [1, 2, 4])
+@INTERLEAVE
+def test_every_key_meets_every_query_that_sees_it_once(
+    interleave, splits, is_causal, block_q, block_k, seq_q, seq_k, works
+):
+    met = defaultdict(int)
+    for each in works(seq_q, seq_k, block_q, block_k, is_causal, False, splits, interleave):
+        for head in range(each.first_head, each.end_head):
+            assert head // GROUP == each.key_head
+            for block in range(each.start, each.blocks):
+                met[each.batch, head, each.first_key // block_k, block] += 1
+    assert set(met.values()) == {1}
+    wanted = {
+        (batch, head, key_block, block)
+        for batch in range(BATCH)
+        for head in range(KEY_HEADS * GROUP)
+        for key_block in range(-(-seq_k // block_k))
+        for block in range(-(-seq_q // block_q))
+        if not is_causal or (block + 1) * block_q > key_block * block_k
+    }
+    assert wanted <= set(met)
+    others = set(met) - wanted  # keys after the last query, which have its block
+    assert all(is_causal and (block + 1) * block_q >= seq_q for *_, block in others)
+
+
+@LENGTHS
+@BLOCKS
+@CAUSAL
+@INTERLEAVE
+def test_an_order_is_that_in_which_programs_are_started(interleave, is_causal, block_q, block_k, seq_q, seq_k, works):
+    """So whoever waits waits for a program that runs already."""
+    added = defaultdict(int)
+    for each in works(seq_q, seq_k, block_q, block_k, is_causal, True, 1, interleave):
+        for head in range(each.first_head, each.end_head):
+            for block in range(each.start, each.blocks):
+                place = (each.batch * KEY_HEADS * GROUP + head) * each.blocks + block
+                assert sums.rank_in.fn(each, place, seq_k, block_q, block_k, is_causal) == added[place]
+                added[place] += 1
+
+
+@BLOCKS
+def test_causal_nobody_waits_at_first(block_q, block_k, works):
+    """A program begins with a block to which nobody has to add before it."""
+    for each in works(4096, 4096, block_q, block_k, True, True, 1, 1):
+        place = each.batch * KEY_HEADS * GROUP * each.blocks + each.start
+        assert sums.rank_in.fn(each, place, 4096, block_q, block_k, True) == 0
+
+
+@LENGTHS
+@CAUSAL
+@INTERLEAVE
+def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, seq_q, seq_k, in_python):
+    """At heads of 256."""
+    pairs, blocks = 6, -(-seq_q // 128)
+    sizes, met = (None, 3, pairs, min(interleave, pairs), seq_q, seq_k), set()
+    for _ in in_python(pairs * blocks):
+        batch, head, first_query, key_blocks = wide.queries_of.fn(sizes, is_causal)
+        met.add((batch, head, first_query))
+        seen = min(seq_k, first_query + 128) if is_causal else seq_k
+        assert (key_blocks - 1) * 64 < seen <= key_blocks * 64
+    assert met == {(batch, head, 128 * block) for batch in range(2) for head in range(3) for block in range(blocks)}
+
+
+@pytest.mark.parametrize(
+    "heads, key_heads, keys, splits",
+    [(8, 8, 128, 1), (8, 1, 128, 8), (8, 1, 8 * 128, 2), (12, 2, 4 * 128, 2), (8, 1, 16 * 128, 1)],
+)
+def test_query_heads_are_shared_out_while_sms_are_idle(heads, key_heads, keys, splits, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=16))
+    q, k = torch.empty(1, heads, 1, 64), torch.empty(1, key_heads, keys, 64)
+    assert call.splits_of(q, k, 128) == splits
