@@ -11,6 +11,7 @@
 # one of *hopper* whose programs add in one order, so that two runs agree bit for bit.
 
 # %% tags=["errors"]
+import warnings
 from functools import partial
 from itertools import product
 from statistics import geometric_mean, median
@@ -24,6 +25,7 @@ from kernels.flash.call import flash_backward, flash_forward
 from kernels.hopper.backward.call import hopper_backward
 from kernels.reference import oracle
 
+warnings.simplefilter("ignore")  # cuBLAS sets itself up in the thread of a backward pass
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 tokens, width = 16384, 2048
 torch.manual_seed(0)
