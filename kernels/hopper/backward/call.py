@@ -128,7 +128,7 @@ def hopper_gradients(
         sums = torch.empty(batch * heads * padded_q * columns, device=q.device)
     turns = None
     if deterministic and columns < 256:
-        counters = 2 * batch * heads * padded_q // block_q
+        counters = 1 + 2 * batch * heads * padded_q // block_q
         turns = torch.zeros(counters, dtype=torch.int32, device=q.device)
     splits, to_dk, to_dv = 1, dk, dv
     if not deterministic and (splits := splits_of(q, k, block_k)) > 1:

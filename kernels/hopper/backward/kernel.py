@@ -27,7 +27,7 @@ is nearly a step ahead.  In a step a consumer
 and what then is still left open the products of the other consumer fill.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
-Low-precision", 2024, arXiv:2407.08608, whose code has a backward pass of this kind; T. Dao,
+Low-precision", 2024, arXiv:2407.08608, for warps that fetch and warps that multiply; T. Dao,
 "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023,
 arXiv:2307.08691, for the order of the loops.
 """
@@ -47,7 +47,14 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.flash.work import LOG2_E
 from kernels.hopper.backward.sums import add_all, add_to, pass_on, rank_in, wait_for_rank
-from kernels.hopper.backward.work import masked, numbers_of, produce, work_of
+from kernels.hopper.backward.work import (
+    make_tiles,
+    masked,
+    numbers_of,
+    produce,
+    room_for,
+    work_of,
+)
 from kernels.hopper.consumer import pinned
 from kernels.hopper.kernel import PRODUCER_REGISTERS
 from kernels.hopper.ring import ROWS, Ring, barriers, make_ring, release, wait_for_tile
@@ -153,9 +160,9 @@ def consume(
         if i > 0:
             if ORDERED:
                 if i > 1:
-                    pass_on(turns + (2 * earlier + CONSUMER))
+                    pass_on(turns + (2 * earlier + CONSUMER + 1))
                 rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-                wait_for_rank(turns + (2 * before + CONSUMER), rank)
+                wait_for_rank(turns + (2 * before + CONSUMER + 1), rank)
                 earlier = before
             tile = staging.index(STAGES * CONSUMER + i % STAGES)
             add_to(dq, before * LINES + CONSUMER * 16, tile, STAGES - 1, dqueries)
@@ -172,13 +179,13 @@ def consume(
     dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
     if ORDERED:
         if steps > 1:
-            pass_on(turns + (2 * earlier + CONSUMER))
+            pass_on(turns + (2 * earlier + CONSUMER + 1))
         rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-        wait_for_rank(turns + (2 * before + CONSUMER), rank)
+        wait_for_rank(turns + (2 * before + CONSUMER + 1), rank)
     own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
     add_to(dq, before * LINES + CONSUMER * 16, own_staging, STAGES - 1, dqueries)
     if ORDERED:
-        pass_on(turns + (2 * before + CONSUMER))
+        pass_on(turns + (2 * before + CONSUMER + 1))
 
     if SPLIT:
         pair = work.batch * (heads // group) + work.key_head
@@ -214,18 +221,21 @@ def hopper_backward_kernel(
     k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
     shift, delta: of one number a row, [batch · heads · padded_q], tiles of a block of queries
     dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``add_to``
-    turns: None; or a pointer to counters of zero, one for each block of queries and consumer,
-    and then programs add to dq in one order
+    turns: None; or a pointer to counters of zero, first one that numbers programs as they are
+    started, then one for each block of queries and consumer; they add to dq in that order
     splits: into how many programs the heads are divided that share keys; SPLIT: more than one,
     and dk and dv are sums like dq
     pairs: of batch and key head, times splits   interleave: see ``share_of``
     """
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     ORDERED: gl.constexpr = turns is not None
-    queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
-    douts = Ring(douts.tiles, douts.full, queries.free)
+    number = gl.program_id(0)
+    if ORDERED:
+        number = gl.atomic_add(turns, 1, sem="relaxed", scope="gpu")
+    queries = make_ring(q, STAGES, 2)
+    douts = Ring(room_for(dout, STAGES), barriers(STAGES, 1), queries.free)
     q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
-    keys, values = make_ring(k, 2, 1), make_ring(v, 2, 1)  # a tile for each consumer
+    keys, values = make_tiles(k, 2), make_tiles(v, 2)  # a tile for each consumer
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SQUARE)
     dscores = Ring(squares, barriers(STAGES, 2), queries.free)
@@ -235,7 +245,7 @@ def hopper_backward_kernel(
         q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
         dq, dk, dv, turns, dscores, staging,
     )  # fmt: skip
-    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q)
+    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number)
     gl.warp_specialize(
         [
             (consume, (tensors, sizes, 0, CAUSAL, ORDERED, SPLIT)),

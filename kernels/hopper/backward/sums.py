@@ -10,8 +10,9 @@ wgmma see what was written to shared memory is compiled to one that waits for al
 has under way, and so for its additions.
 
 FP32 sums depend on the order of their terms.  Where two runs must agree bit for bit there is a
-counter for each block: a program waits until all that come before it have added.  Those are
-programs of smaller numbers, which GPUs start first, although CUDA does not promise it.
+counter for each block: a program waits until all that come before it have added.  Those have
+smaller numbers.  CUDA does not promise to start programs in the order of the grid, so one more
+counter gives each its number when it starts: whoever is waited for runs already.
 """
 
 from __future__ import annotations

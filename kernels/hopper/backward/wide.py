@@ -31,6 +31,7 @@ from kernels.hopper.backward.kernel import COUNTS
 from kernels.hopper.backward.sums import add_all
 from kernels.hopper.backward.work import (
     fetch_once,
+    make_tiles,
     masked,
     numbers_of,
     produce,
@@ -39,14 +40,7 @@ from kernels.hopper.backward.work import (
 )
 from kernels.hopper.consumer import pinned
 from kernels.hopper.kernel import PRODUCER_REGISTERS
-from kernels.hopper.ring import (
-    ROWS,
-    barriers,
-    fetch,
-    make_ring,
-    release,
-    wait_for_tile,
-)
+from kernels.hopper.ring import ROWS, barriers, fetch, make_ring, release, wait_for_tile
 
 STAGES = gl.constexpr(2)
 
@@ -166,7 +160,7 @@ def hopper_dkdv_kernel(
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
     q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
-    keys, values = make_ring(k, 1, 1), make_ring(v, 1, 1)
+    keys, values = make_tiles(k, 1), make_tiles(v, 1)
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = Squares(
         gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SQUARE),
@@ -184,7 +178,8 @@ def hopper_dkdv_kernel(
         q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
         dk, dv, squares, staging,
     )  # fmt: skip
-    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q)
+    number = gl.program_id(0)
+    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number)
     gl.warp_specialize(
         [
             (consume_queries, (tensors, sizes, 0, CAUSAL, SPLIT)),
@@ -201,7 +196,7 @@ def queries_of(sizes, CAUSAL: gl.constexpr):
     """This program's batch, head, first of 128 queries, and how many blocks of keys it sees."""
     _, heads, pairs, interleave, seq_q, seq_k = sizes[:6]
     blocks = gl.cdiv(seq_q, 2 * ROWS)
-    pair, rank = share_of(blocks, pairs, interleave)
+    pair, rank = share_of(blocks, pairs, interleave, gl.program_id(0))
     first_query = (blocks - 1 - rank) * 2 * ROWS
     seen = gl.minimum(seq_k, first_query + 2 * ROWS) if CAUSAL else seq_k
     return pair // heads, pair % heads, first_query, gl.cdiv(seen, ROWS)
@@ -283,7 +278,7 @@ def hopper_dq_kernel(
     q, k, v, dout, dq: tensor descriptors, tiles of 64 rows   shift, delta: pointers
     pairs: of batch and head   interleave: see ``share_of``
     """
-    queries, douts = make_ring(q, 2, 1), make_ring(dout, 2, 1)  # a tile for each consumer
+    queries, douts = make_tiles(q, 2), make_tiles(dout, 2)  # a tile for each consumer
     keys, values = make_ring(k, 2, 2), make_ring(v, 1, 2)
     fence_async_shared()
     tensors = (q, k, v, dout, queries, douts, keys, values, shift, delta, dq)

@@ -2,6 +2,10 @@
 
 A program owns a block of keys, and queries stream past.  Causal, the first keys of a text are
 seen by all queries and the last by few: long work is started first.
+
+Whoever makes a barrier here also waits for it.  A barrier that is only initialised is dead to
+the compiler, which gives its place to the next tile; but to the GPU it stays a barrier, until
+``mbarrier.invalidate``, and PTX leaves open what then becomes of the tile.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
-from kernels.hopper.ring import ROWS
+from kernels.hopper.ring import ROWS, barriers
 
 
 class Work(NamedTuple):
@@ -35,17 +39,23 @@ class Work(NamedTuple):
     blocks: gl.tensor
 
 
+class Tiles(NamedTuple):
+    """Tiles in shared memory that are filled once, and the barrier that says that they are."""
+
+    tiles: gl.shared_memory_descriptor
+    full: gl.shared_memory_descriptor
+
+
 @gluon.jit
-def share_of(blocks, pairs, interleave):
+def share_of(blocks, pairs, interleave, number):
     """Which pair is this program's, and which of its blocks, as in ``kernels.flash.work``.
 
     One pair after the other; but of the last ``interleave`` first the longest block of each,
-    then the next, so that at the end only short work is left.
+    then the next, so that at the end only short work is left.   number: of this program
     """
-    program = gl.program_id(0)
-    late = program - (pairs - interleave) * blocks
-    pair = gl.where(late < 0, program // blocks, pairs - interleave + late % interleave)
-    return pair, gl.where(late < 0, program % blocks, late // interleave)
+    late = number - (pairs - interleave) * blocks
+    pair = gl.where(late < 0, number // blocks, pairs - interleave + late % interleave)
+    return pair, gl.where(late < 0, number % blocks, late // interleave)
 
 
 @gluon.jit
@@ -55,13 +65,13 @@ def work_of(
 ):  # fmt: skip
     """This program's part.
 
-    ORDERED: programs add to dqueries in the order in which they are started.  Causal, those
+    ORDERED: programs add to dqueries in the order of their numbers.  Causal, those
     with the last keys of a text are then started first, because each of them begins with
     queries to which nobody has to add before it.
     """
-    _, heads, group, splits, pairs, interleave, seq_q, seq_k, _ = sizes
+    _, heads, group, splits, pairs, interleave, seq_q, seq_k, _, number = sizes
     key_blocks = gl.cdiv(seq_k, BLOCK_K)
-    pair, rank = share_of(key_blocks, pairs, interleave)
+    pair, rank = share_of(key_blocks, pairs, interleave, number)
     first_key = (key_blocks - 1 - rank if CAUSAL and ORDERED else rank) * BLOCK_K
     key_heads = heads // group
     batch = pair // (key_heads * splits)
@@ -72,6 +82,20 @@ def work_of(
     # Keys after the last query have its block all the same, which gives them 0.
     start = gl.minimum(first_key // BLOCK_Q, blocks - 1) if CAUSAL else gl.to_tensor(0)
     return Work(batch, key_head, first_key, rank, first_head, end_head, start, blocks)
+
+
+@gluon.jit
+def room_for(tensor, COUNT: gl.constexpr):
+    """COUNT tiles of shared memory."""
+    LINES: gl.constexpr = tensor.block_type.shape[2]
+    COLUMNS: gl.constexpr = tensor.block_type.shape[3]
+    return gl.allocate_shared_memory(tensor.dtype, [COUNT, 1, 1, LINES, COLUMNS], tensor.layout)
+
+
+@gluon.jit
+def make_tiles(tensor, COUNT: gl.constexpr):
+    """COUNT tiles for ``fetch_once``."""
+    return Tiles(room_for(tensor, COUNT), barriers(1, 1))
 
 
 @gluon.jit
@@ -98,13 +122,13 @@ def fetch_rows(tensor, ring, numbers, rows, use, place, padded_q):
 
 
 @gluon.jit
-def fetch_once(tensor, ring, batch, head, row):
-    """Has TMA fill all tiles of a ring, which stay, from ``row`` on; they have one barrier."""
-    TILES: gl.constexpr = ring.tiles.shape[0]
-    full = ring.full.index(0)
+def fetch_once(tensor, place, batch, head, row):
+    """Has TMA fill all tiles of a place, which stay, from ``row`` on; they have one barrier."""
+    TILES: gl.constexpr = place.tiles.shape[0]
+    full = place.full.index(0)
     mbarrier.expect(full, TILES * tensor.block_type.nbytes)
     for i in gl.static_range(TILES):
-        tile = ring.tiles.index(i)
+        tile = place.tiles.index(i)
         tma.async_copy_global_to_shared(tensor, [batch, head, row + i * ROWS, 0], full, tile)
 
 

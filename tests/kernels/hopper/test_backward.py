@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -10,6 +11,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from triton import knobs
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
 
 from kernels.bench.profiler import launches
 from kernels.flash.call import flash_backward
@@ -83,6 +86,15 @@ def used(*tensors, deterministic=False, **options):
     """The largest share of the budget of a gradient."""
     function = partial(attention, deterministic=deterministic)
     return max(gradient_budget_used(function, *tensors, **options).values())
+
+
+@gluon.jit
+def fill_shared_memory_with_nan():
+    """Nearly all that an SM has."""
+    LAYOUT: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
+    place = gl.allocate_shared_memory(gl.float32, [28, 2048], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    for i in gl.static_range(28):
+        place.index(i).store(gl.full([2048], float("nan"), gl.float32, LAYOUT))
 
 
 def arguments(q, k, v, **options):
@@ -181,12 +193,14 @@ def test_the_log_sum_exp_has_a_gradient(head_dim, is_causal, device):
     options = {"is_causal": is_causal, "enable_gqa": True}
     tensors = arguments(*inputs(device, BF16, 113, 203, head_dim, heads=4, key_heads=2), **options)
     q, k, v, out, lse, dout = tensors
-    dlse = 10 * torch.randn_like(lse)
+    dlse = 40 * torch.randn_like(lse)
     without, results = (hopper_backward(*tensors, **options, dlse=x) for x in (None, dlse))
     expected = flash_backward(q, k, v, None, is_causal, head_dim**-0.5, out, lse, dout, dlse)
+    results, expected, without = ([x.float() for x in gradients] for gradients in (results, expected, without))
     for result, wanted in zip(results, expected, strict=True):
         assert (result - wanted).norm() < 0.005 * wanted.norm()
-    assert (results[0] - without[0]).norm() > 0.1 * results[0].norm()
+    # Small beside dq, whose largest numbers come from the largest of dout; but far more than may be wrong.
+    assert (results[0] - without[0]).norm() > 0.02 * results[0].norm()
 
 
 @on_hopper
@@ -275,6 +289,56 @@ def test_the_same_again_bit_for_bit(key_heads, head_dim, is_causal, device):
 
 
 @on_hopper
+@ORDERS
+@CAUSAL
+@HEAD_DIMS
+def test_what_was_in_shared_memory_is_of_no_account(head_dim, is_causal, deterministic, device):
+    """Every byte of it is NaN before, on every SM."""
+    tensors = arguments(*inputs(device, BF16, 1000, 1500, head_dim, heads=40), is_causal=is_causal)
+    run = partial(hopper_backward, *tensors, is_causal=is_causal, deterministic=deterministic)
+    expected = run()
+    for _ in range(10):
+        fill_shared_memory_with_nan[(16 * sms(device),)](num_warps=4)
+        dq, *others = run()
+        assert same(others, expected[1:])
+        if deterministic or head_dim == 256:
+            assert dq.equal(expected[0])
+        else:
+            assert (dq.float() - expected[0].float()).norm() < 1e-3 * expected[0].float().norm()
+
+
+BUSY = """
+import torch
+x = torch.ones(4096, 4096, device="cuda")
+print(flush=True)
+while True:
+    x @ x
+    torch.cuda.synchronize()
+"""
+
+
+@on_hopper
+@CAUSAL
+@HEAD_DIMS
+def test_the_same_while_the_gpu_changes_hands(head_dim, is_causal, device):
+    """Hundreds of launches, while another process wants the GPU, too: what becomes wrong once in 10**5 programs shows,
+    and what becomes wrong when an SM is taken away from a program and given back.
+    """
+    tensors = arguments(*inputs(device, BF16, 1500, 2000, head_dim, heads=40), is_causal=is_causal)
+    run = partial(hopper_backward, *tensors, is_causal=is_causal, deterministic=True)
+    expected = run()
+    other = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE)
+    try:
+        other.stdout.readline()  # it has begun
+        wrong = sum(not same(run(), expected) for _ in range(300))
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+    assert wrong == 0
+
+
+@on_hopper
 @CAUSAL
 @HEAD_DIMS
 def test_any_order_changes_dq_alone_and_it_little(head_dim, is_causal, device):
@@ -283,7 +347,7 @@ def test_any_order_changes_dq_alone_and_it_little(head_dim, is_causal, device):
     for _ in range(5):
         dq, *others = hopper_backward(*tensors, is_causal=is_causal)
         assert same(others, ordered[1:])
-        assert (dq - ordered[0]).norm() < 1e-3 * dq.norm()
+        assert (dq.float() - ordered[0].float()).norm() < 1e-3 * dq.float().norm()
         assert head_dim < 256 or dq.equal(ordered[0])
 
 

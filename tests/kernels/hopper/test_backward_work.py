@@ -37,13 +37,13 @@ def in_python(monkeypatch):
 
 @pytest.fixture
 def works(in_python):
-    """Of each program of a launch, in the order in which they are started: what it does."""
+    """Of each program of a launch, in the order of their numbers: what it does."""
 
     def all_of(seq_q, seq_k, block_q, block_k, is_causal, ordered, splits, interleave):
         pairs = BATCH * KEY_HEADS * splits
         sizes = (None, KEY_HEADS * GROUP, GROUP, splits, pairs, min(interleave, pairs), seq_q, seq_k, None)
-        for _ in in_python(pairs * -(-seq_k // block_k)):
-            yield work.work_of.fn(sizes, block_q, block_k, is_causal, ordered)
+        for number in in_python(pairs * -(-seq_k // block_k)):
+            yield work.work_of.fn((*sizes, number), block_q, block_k, is_causal, ordered)
 
     return all_of
 
