@@ -15,6 +15,7 @@ STANDARD = {"__future__", *sys.stdlib_module_names}
 # Grimp does not see what is run by its path: these files, and the modules of our rooms that they may import.
 MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel.cost"}
 RUN_BY_PATH = {
+    "scripts/boards": {"scripts.records", "scripts.boards.board", "scripts.boards.hand", *MEASURES},
     "scripts/figures": {"scripts.records", "scripts.figures.plot", *MEASURES},
     "snippets": {"kernels"},
 }
@@ -71,7 +72,8 @@ def test_what_figures_count_with_imports_no_torch(graph, module):
 
 
 def test_the_site_imports_no_kernel_no_figure_and_no_torch(graph):
-    assert not of_packages(reached(graph, "scripts.site"), "kernels", "torch", "triton", "scripts.figures")
+    strangers = ("kernels", "torch", "triton", "scripts.figures", "scripts.boards")
+    assert not of_packages(reached(graph, "scripts.site"), *strangers)
 
 
 @pytest.mark.parametrize("folder", RUN_BY_PATH)
