@@ -14,6 +14,11 @@ STEPS = {
 }
 LENGTH = {sheet: 2 if steps else 1 for sheet, steps in STEPS.items()}  # one page while it has a table
 PAPERS = ["A4", "Letter"]
+LOADED = """all => Promise.all(all.map(async (one) => {
+  one.loading = "eager";  // or those further down would wait
+  await one.decode();
+  return one.alt;
+}))"""
 
 
 def printed(page, paper: str) -> list:
@@ -44,9 +49,7 @@ def test_each_step_shows_its_picture_and_when_it_begins(visit):
         shown = visit(f"whiteboard/{sheet}/").locator(".hb-step")
         times = [text.split()[0] for text in shown.locator(".hb-step__time").all_text_contents()]
         assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])]
-        pictures = shown.locator("img").evaluate_all(
-            "all => Promise.all(all.map((one) => one.decode().then(() => one.alt)))"
-        )
+        pictures = shown.locator("img").evaluate_all(LOADED)
         assert len(pictures) == len(STEPS[sheet]) and all(pictures)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -86,7 +87,10 @@ class Sheets:
 
     def __init__(self, root: Path):
         self.root = root
-        self.boards = {path.stem.replace("_", "-"): board(path.stem) for path in scripts(root)}
+
+    @cached_property
+    def boards(self) -> dict:
+        return {path.stem.replace("_", "-"): board(path.stem) for path in scripts(self.root)}
 
     def files(self, config) -> Iterator[File]:
         """The pictures, a file each; one more, without the answer, where the room is asked for something."""
