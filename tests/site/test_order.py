@@ -84,14 +84,8 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
-    lists = Lists(
-        chapters,
-        order.navigation(NAV, chapters, [], docs),
-        Reader(docs.parent),
-        Pieces(ROOT / "docs" / "live"),
-        {},
-        Sheets(docs.parent),
-    )
+    nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
+    lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, Sheets(root))
     assert lists.filled("<!-- chapter three -->: why?") == "**[2 · Three](chapters/three.md)** · 5 min: why?"
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     with pytest.raises(PluginError, match="has no five"):

@@ -35,6 +35,7 @@ POLL = re.compile(r"^<!-- poll after step (\d+) -->\n+((?:(?!- ).*\n)+)((?:- .*\
 SHEET = re.compile(
     r"(?s)(?P<before>.*?)(?P<steps>^<!-- step .*?)(?P<key>^<!-- key -->.*?)(?P<after>^</div>.*)", re.MULTILINE
 )
+ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
 ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)", re.MULTILINE)
 FOLDER = "assets/boards"
 
@@ -177,7 +178,7 @@ def asked(found: list[Step]) -> str:
 def poll(found: re.Match) -> str:
     """A question and its answers, each with what it shows of whoever chose it."""
     answers = re.sub(r"\n +", " ", found[3])
-    parted = re.sub(r"(?m)^- (.+?): (.*)$", r'- <span class="hb-poll__answer">\1</span>: <span>\2</span>', answers)
+    parted = ANSWER.sub(r'- <span class="hb-poll__answer">\1</span><span class="hb-poll__why">: \2</span>', answers)
     return (
         f'<div class="hb-poll" data-step="{found[1]}" markdown>\n\n**Poll, after step {found[1]}.** {found[2].strip()}'
         f"\n\n{parted.strip()}\n\n</div>\n"
