@@ -15,11 +15,11 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site run test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site run worksheet test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
-		printf 'make %-8s %s\n' "$$name" "$$what"; done
+		printf 'make %-9s %s\n' "$$name" "$$what"; done
 
 site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
 	$(SETUP) site
@@ -51,6 +51,10 @@ serve:  ## the site at http://localhost:8000, built again at every change
 run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run
 	@$(RUN) scripts.run $(SNIPPET)
+
+worksheet:  ## an example with fresh numbers and its key, into build/worksheets: make worksheet CHAPTER=online-softmax SEED=7
+	$(SETUP) site
+	@$(RUN) scripts.boards.worksheets $(CHAPTER) $(SEED)
 
 record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record

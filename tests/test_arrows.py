@@ -15,7 +15,7 @@ STANDARD = {"__future__", *sys.stdlib_module_names}
 # Grimp does not see what is run by its path: these files, and the modules of our rooms that they may import.
 MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel.cost"}
 RUN_BY_PATH = {
-    "scripts/boards": {"scripts.records", "scripts.boards.board", "scripts.boards.hand", *MEASURES},
+    "scripts/boards": {"scripts.records", "scripts.boards", *MEASURES},
     "scripts/figures": {"scripts.records", "scripts.figures.plot", *MEASURES},
     "snippets": {"kernels"},
 }

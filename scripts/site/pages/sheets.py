@@ -37,7 +37,7 @@ SHEET = re.compile(
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
 ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)", re.MULTILINE)
-FOLDER = "assets/boards"
+FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,14 @@ class Sheets:
     def boards(self) -> dict:
         return {path.stem.replace("_", "-"): board(path.stem) for path in scripts(self.root)}
 
+    @cached_property
+    def worksheets(self):
+        return import_module("scripts.boards.worksheets")
+
     def files(self, config) -> Iterator[File]:
-        """The pictures, a file each; one more, without the answer, where the room is asked for something."""
+        """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
+        for address, html in self.worksheets.pages():
+            yield File.generated(config, f"{WORKSHEETS}/{address}", content=html)
         for name, drawn in self.boards.items():
             for step in range(1, drawn.steps + 1):
                 yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn.svg(step))
@@ -123,11 +129,23 @@ class Sheets:
         begun = {version: starts(found, version) for version in offered}
         strip = "\n\n".join(self.step(name, number, step, begun, alone) for number, step in enumerate(found))
         key = POLL.sub(poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{asked(found)}"
-        button = '<p class="hb-ways"><button type="button" class="hb-present" hidden>Present</button></p>\n\n' * alone
+        ways = f"{self.ways(name)}\n\n" * alone
         return (
-            f'{sheet["before"]}{button}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
+            f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
             f'<div class="hb-key" markdown>\n\n{key}\n\n</div>\n\n{sheet["after"]}'
         )
+
+    def ways(self, name: str) -> str:
+        """The presenter's button, and the example with fresh numbers."""
+        button = '<button type="button" class="hb-present" hidden>Present</button>'
+        if name not in self.worksheets.chapters():
+            return f'<p class="hb-ways">{button}</p>'
+        links = ", ".join(
+            f'<a href="../../{WORKSHEETS}/{name}/{version}.html">{version}</a>'
+            f' (<a href="../../{WORKSHEETS}/{name}/{version}-key.html">key</a>)'
+            for version in self.worksheets.VERSIONS
+        )
+        return f'<p class="hb-ways">{button} Worksheets with fresh numbers: {links}</p>'
 
     def step(self, name: str, number: int, step: Step, begun: dict, alone: bool) -> str:
         drawn, picture = self.boards[name], f"../../{FOLDER}/{name}/{number + 1}"
