@@ -19,11 +19,12 @@ from scripts.site.fences.page import Page
 from scripts.site.pages import api, glossary, head, labs, order, repository, search
 from scripts.site.pages.cards import Cards
 from scripts.site.pages.lists import Lists
+from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
 # What a typed number comes from: for tests, not for readers.
 MARK = re.compile(r"<!-- (?:=.*?|for .*?|given|argued|said in words) -->")
-PIECE = re.compile(r'<figure [^>]*id="(live-\w+)"')
+ANCHOR = re.compile(r'<(?:figure|div) [^>]*id="((?:live|figure|step)-\w+)"')
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -57,7 +58,8 @@ class Build(BasePlugin):
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
-        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces, self.fences.library)
+        self.sheets = Sheets(self.reader.root)
+        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces, self.fences.library, self.sheets)
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -83,6 +85,8 @@ class Build(BasePlugin):
     def on_files(self, files, config):
         for file in self.snippets.files():
             files.append(file)
+        for picture in self.sheets.files(config):
+            files.append(picture)
         return files
 
     def on_page_markdown(self, markdown, page, config, files):
@@ -92,6 +96,8 @@ class Build(BasePlugin):
         else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
+        if page.file.src_uri.startswith("whiteboard/"):
+            markdown = self.sheets.laid_out(markdown, page.file.name)
         search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
@@ -116,8 +122,8 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
         self.fences.page.check(html, self.reader)
-        if pieces := PIECE.findall(html):  # MkDocs sees no anchor in what a fence returns
-            page.present_anchor_ids |= set(pieces)
+        if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
+            page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         html = drawings.icons(glossary.quiet_headings(html), page.file.src_uri, self.settings["callouts"])
         return self.pages.keep(page, html)

@@ -16,6 +16,7 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.pages import api, labs, order, peers, reading
 from scripts.site.pages.order import Chapter
+from scripts.site.pages.sheets import Sheets
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
@@ -28,13 +29,20 @@ LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 class Lists:
     """nav: the navigation, which has the order of sheets and of the pages of the API
     library: the modules that a list asks besides records, as in ``fences.Fences``
+    drawn: what lays the sheets out
     """
 
     def __init__(
-        self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces, library: dict[str, ModuleType]
+        self,
+        chapters: list[Chapter],
+        nav: list,
+        reader: Reader,
+        pieces: Pieces,
+        library: dict[str, ModuleType],
+        drawn: Sheets,
     ):
         docs = reader.root / "docs"
-        self.chapters, self.reader, self.pieces = chapters, reader, pieces
+        self.chapters, self.reader, self.pieces, self.drawn = chapters, reader, pieces, drawn
         self.labs = labs.every(reader.root)
         self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
@@ -91,7 +99,8 @@ class Lists:
 
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
-        texts = [SHEET.match(sheet.read_text(encoding="utf-8"))[0] for sheet in self.sheets]
+        read = [(sheet.stem, SHEET.match(sheet.read_text(encoding="utf-8"))[0]) for sheet in self.sheets]
+        texts = [self.drawn.laid_out(text, name, alone=False) for name, text in read]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
     def all_pieces(self) -> str:

@@ -1,0 +1,121 @@
+"""The presenter of a sheet: its screens, its clocks, its keys, its shorter versions and the projector's window."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from scripts.records import ROOT
+from scripts.site.pages import sheets
+
+NAME = "online-softmax"
+STEPS = sheets.steps((ROOT / "docs" / "whiteboard" / f"{NAME}.md").read_text(encoding="utf-8"))
+TITLES = [step.draw.split("**")[1] for step in STEPS]
+
+
+@pytest.fixture
+def presenter(visit):
+    page: Page = visit(f"whiteboard/{NAME}/")
+    page.clock.install()
+    page.get_by_role("button", name="Present", exact=True).click()
+    return page.locator("dialog.hb-presenter")
+
+
+def press(presenter, *keys: str) -> None:
+    for key in keys:
+        presenter.page.keyboard.press(key)
+
+
+def clocks(presenter) -> tuple[str, str]:
+    return tuple(presenter.locator(f".hb-presenter__{name}").text_content() for name in ("step", "whole"))
+
+
+def title(presenter) -> str:
+    return presenter.locator(".hb-presenter__where").text_content().partition(" · ")[2]
+
+
+def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(presenter):
+    seen = [title(presenter)]
+    for _ in range(len(STEPS) + 1):
+        press(presenter, "ArrowRight")
+        seen.append(title(presenter))
+    assert list(dict.fromkeys(seen)) == TITLES and len(seen) == len(TITLES) + 2
+    press(presenter, "ArrowRight")
+    assert title(presenter) == TITLES[-1]  # the last screen stays
+    press(presenter, "ArrowLeft", "ArrowLeft")
+    assert title(presenter) == TITLES[-3]
+
+
+def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(presenter):
+    image = presenter.locator(".hb-presenter__stage img")
+    assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1.svg")
+    expect(presenter.locator(".hb-presenter__say blockquote")).to_be_visible()
+    assert "Why it works." in presenter.locator(".hb-presenter__notes").inner_text()
+    assert presenter.locator(".hb-presenter__next").text_content() == f"Next: {TITLES[1]}"
+
+
+def test_the_clocks_stand_until_they_are_started_and_then_count_down(presenter):
+    whole = sum(step.minutes[0] for step in STEPS)
+    assert clocks(presenter) == (f"{STEPS[0].minutes[0]}:00", f"{whole}:00")
+    presenter.page.clock.run_for(5000)
+    assert clocks(presenter)[1] == f"{whole}:00"
+    press(presenter, " ")
+    presenter.page.clock.run_for(61_500)
+    assert clocks(presenter) == (f"{STEPS[0].minutes[0] - 2}:59", f"{whole - 2}:59")
+    press(presenter, " ")
+    presenter.page.clock.run_for(60_000)
+    assert clocks(presenter)[1] == f"{whole - 2}:59"
+
+
+def test_a_step_that_takes_too_long_counts_on_below_zero_and_says_how_late_it_is(presenter):
+    press(presenter, " ")
+    presenter.page.clock.run_for((STEPS[0].minutes[0] + 3) * 60_000 + 500)
+    assert clocks(presenter)[0] == "−3:00"  # noqa: RUF001
+    assert presenter.locator(".hb-presenter__late").text_content() == "3 min behind"
+
+
+def test_cut_to_twenty_minutes_it_has_the_steps_and_minutes_of_that_version(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    presenter.locator(".hb-presenter__where").click()
+    own = [(name, step.minutes[20]) for name, step in zip(TITLES, STEPS, strict=True) if 20 in step.minutes]
+    seen = {}
+    for _ in range(2 * len(own)):
+        seen.setdefault(title(presenter), clocks(presenter)[0])
+        press(presenter, "ArrowRight")
+    assert list(seen.items()) == [(name, f"{minutes}:00") for name, minutes in own]
+    assert clocks(presenter)[1] == "20:00"
+
+
+def test_the_answer_comes_at_a_key_press(presenter):
+    press(presenter, "ArrowRight", "ArrowRight")
+    image, said = presenter.locator(".hb-presenter__stage img"), presenter.locator(".hb-presenter__answer")
+    assert image.get_attribute("src").endswith("/3-ask.svg") and not said.is_visible()
+    press(presenter, "a")
+    assert image.get_attribute("src").endswith("/3.svg") and said.is_visible()
+    press(presenter, "ArrowRight")  # the poll behind the step
+    why = presenter.locator(".hb-poll__why").first
+    assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
+    press(presenter, "a")
+    assert why.is_visible()
+
+
+def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(presenter):
+    with presenter.page.expect_popup() as opened:
+        press(presenter, "p")
+    projector = opened.value
+    assert projector.locator("img").get_attribute("src").endswith("/1.svg") and not projector.locator("aside").count()
+    assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
+    projector.keyboard.press("ArrowRight")
+    assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]
+    with projector.expect_event("close"):
+        press(presenter, "Escape")
+
+
+def test_it_opens_from_a_file(site, chromium):
+    page = chromium.running.new_page()
+    page.goto((site / "whiteboard" / NAME / "index.html").as_uri())
+    page.get_by_role("button", name="Present", exact=True).click()
+    with page.expect_popup() as opened:
+        page.keyboard.press("p")
+    assert opened.value.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
+    page.keyboard.press("ArrowRight")
+    assert title(page.locator("dialog.hb-presenter")) == TITLES[1]
+    page.context.close()
