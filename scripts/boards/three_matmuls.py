@@ -259,16 +259,14 @@ def blended(board: Board) -> None:
 
 def demo(board: Board) -> None:
     n, d = SHAPE
-    first = blend(shares()[0])
+    first = f"[{', '.join(f'{value:.3f}' for value in blend(shares()[0]))}]"  # as the machine prints it
     board.step(
-        f"A tick beside the machine's shares and output, {vector(first)}. Below: a thin table of {n} by {d}, a square "
+        f"A tick beside the machine's shares and output, {first}. Below: a thin table of {n} by {d}, a square "
         f"of {n} by {n}, a thin table of {n} by {d}."
     )
     board.rub()
-    board.words(
-        18, 28, "  ".join(f"{100 * share:.1f}" for share in shares()[0]) + f" %   →   {vector(first)}", 0.85, at="left"
-    )
-    board.words(366, 28, "✓")
+    board.words(18, 28, "  ".join(f"{share:.3f}" for share in shares()[0]) + f"   →   {first}", 0.85, at="left")
+    board.words(420, 28, "✓")
     side = 144
     for x in (74, 398):
         board.box(x, 62, side * d / n, side)
