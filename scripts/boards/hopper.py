@@ -121,7 +121,10 @@ def parts(board: Board) -> None:
     board.arrow(72, 102, 72, 136)
     for i, name in enumerate(("K", "V", "Q")):
         board.words(172, 74 + 44 * i, name, 0.95)
-        board.row(190, 58 + 44 * i, [""] * STAGES, w=34, h=32)
+        if name == "Q":  # a ring for each consumer
+            board.row(190, 58 + 44 * i, [""] * STAGES * CONSUMERS, w=17, h=32)
+        else:
+            board.row(190, 58 + 44 * i, [""] * STAGES, w=34, h=32)
     board.words(222, 34, "rings", 0.9)
     board.arrow(132, 158, 160, 132)
     board.arrow(262, 92, 296, 62)
