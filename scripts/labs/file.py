@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scripts.labs.lab import Case
 from scripts.labs.strict import Refused
-from scripts.labs.verdict import Rejection
+from scripts.labs.verdict import UNWRITTEN, Rejection
 from scripts.labs.watched import Outside
 
 
@@ -25,20 +25,19 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
     lines = [frame.lineno for frame in frames if file and frame.filename == file]
     line = lines[-1] if lines else None
     mine = [frame.name for frame in frames if file and frame.filename == file]
-    if mine and mine[-1].isidentifier():
-        function = mine[-1]  # the kernel, where it is the kernel's
+    place = mine[-1] if mine and mine[-1].isidentifier() else ""  # a kernel, mostly
     for each in chain:
         if unwritten(each, file):
-            return Rejection(function, "it is not written yet", line=line)
+            return Rejection(function, UNWRITTEN, line=line, place=place)
         if isinstance(each, Outside | Refused):
-            return Rejection(function, str(each), case, line=line)
+            return Rejection(function, str(each), case, line=line, advice=getattr(each, "advice", ""), place=place)
     if isinstance(error, SystemExit):
         return Rejection(function, "your file ends the program (SystemExit): take that out", case, line=line)
     if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
         return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
     code = linecache.getline(file, line).strip() if line else ""
     says = f"it raised {type(chain[-1]).__name__}: {chain[-1]}".rstrip(".")
-    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code))
+    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
 
 
 # Said by Python or Triton's interpreter, and what the line is like -> what to do about it.

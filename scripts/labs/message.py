@@ -9,8 +9,9 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
+from scripts.labs.verdict import UNWRITTEN as NOT_YET
 from scripts.labs.verdict import Rejection, Verdict
-from scripts.labs.words import near, number, sentence
+from scripts.labs.words import near, number, plain, sentence
 
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
@@ -42,15 +43,15 @@ def refused(name: str, verdict: Verdict) -> list[str]:
     where = f", line {rejection.line} of your file" if rejection.line else ""
     were = "s that were right" if verdict.cases > 1 else " that was right"
     right = f", after {verdict.cases} case{were}" if verdict.cases else ""
-    if rejection.says == "it is not written yet":
-        return [f"{name}: {rejection.function} is not written yet{where}{right}.", *verdict.notes]
+    if rejection.says == NOT_YET:
+        return [f"{name}: {rejection.place or rejection.function} is not written yet{where}{right}.", *verdict.notes]
     lines = [f"{name}: not right yet{right}.", *verdict.notes]
     if rejection.case:
         case = f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}"
         lines += wrap(case, WIDEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
         lines += shown(rejection.case)
     if rejection.says:
-        lines.append(sentence(f"{rejection.function}{where}: {rejection.says}"))
+        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.says}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
@@ -63,12 +64,6 @@ def refused(name: str, verdict: Verdict) -> list[str]:
         lines += ["", f"It behaves like this: {mistake.says}"]
         lines += [f"Read {plain(heading(mistake.see))}."] if mistake.see else []
     return lines
-
-
-def plain(heading: str) -> str:
-    """A heading without the marks of its source: chapter 5, “A kernel of five lines”."""
-    chapter, _, title = heading.replace("`", "").partition(", ")
-    return f"{chapter}, “{title.strip('*')}”"
 
 
 def given(case: Case) -> str:

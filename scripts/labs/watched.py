@@ -25,7 +25,14 @@ OPERATIONS = {
 
 
 class Outside(Exception):
-    """A kernel reads or writes outside a table; the message says which program does, and where."""
+    """A kernel reads or writes outside a table; the message says which program does, and where.
+
+    advice: a question that leads to the mistake
+    """
+
+    def __init__(self, says: str, kind: str = ""):
+        super().__init__(says)
+        self.advice = f"Has this tl.{'load' if kind == 'reads' else 'store'} a mask, and the right one?" if kind else ""
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ class Watch:
         first = table.tensor.storage_offset()
         if wrong.any():
             outside = places[where][wrong] - first
-            raise Outside(f"{said(program)} {kind} {beyond(name, table.tensor, outside, kind)}")
+            raise Outside(f"{said(program)} {kind} {beyond(name, table.tensor, outside)}", kind)
         self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
 
     def stored(self) -> bool:
@@ -190,16 +197,15 @@ def said(program: tuple) -> str:
     return f"program {numbers[0] if len(numbers) == 1 else tuple(numbers)}"
 
 
-def beyond(name: str, tensor: Tensor, places: np.ndarray, kind: str) -> str:
-    """Which numbers that are none of a table's are touched, what it has, and what to do."""
-    do = "Has this tl.load a mask?" if kind == "reads" else "Has this tl.store a mask?"
+def beyond(name: str, tensor: Tensor, places: np.ndarray) -> str:
+    """Which numbers that are none of a table's are touched, and what it has."""
     if not tensor.numel():
-        return f"{counted(places.size, 'number')} of {name}, which is empty. {do}"
+        return f"{counted(places.size, 'number')} of {name}, which is empty"
     low, high = int(places.min()), int(places.max())
     if tensor.ndim == 1 and tensor.stride(0) == 1:
         touched = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
         has = f"has {name}[0] alone" if len(tensor) == 1 else f"goes from {name}[0] to {name}[{len(tensor) - 1}]"
-        return f"{touched}, and {name} {has}. {do}"
+        return f"{touched}, and {name} {has}"
     place = int(places[0])
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     if place < 0:
@@ -211,7 +217,7 @@ def beyond(name: str, tensor: Tensor, places: np.ndarray, kind: str) -> str:
     many = f"{counted(places.size, 'number')} outside {name}" + (
         ": the first lies " if places.size > 1 else ": it lies "
     )
-    return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}. {do}"
+    return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"
 
 
 def before(tensor: Tensor, place: int) -> list[int]:

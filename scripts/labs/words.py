@@ -34,3 +34,9 @@ def number(value: Tensor) -> str:
 def near(value: float) -> str:
     """Two digits, and no exponent where none is needed: ``0.4``, ``0.00012``, ``1.2e-07``"""
     return f"{value:.2g}"
+
+
+def plain(heading: str) -> str:
+    """A heading without the marks of its source: chapter 5, “A kernel of five lines”."""
+    chapter, _, title = heading.replace("`", "").partition(", ")
+    return f"{chapter}, “{title.strip('*')}”"
