@@ -55,7 +55,7 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
         (
             "out: torch.Tensor)",
             "out, block=256)",
-            "add takes (x, y, out, block), but the lab calls it with (x, y, out)",
+            "it takes (x, y, out, block), but the lab calls it with (x, y, out)",
         ),
         ("    programs =", "    raise SystemExit\n    programs =", "ends the program (SystemExit)"),
         (
@@ -68,12 +68,16 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
         ("import torch\n", "import torch\nfrom kernels.first.add import add as ours\n", "it imports kernels.first.add"),
         ("total, mask=real)\n", "total, mask=real)\n    raise NotImplementedError('write me')\n", "is not written yet"),
         (STORE, "    pass\n", "nobody wrote there"),
-        (STORE, "    pass\n", "does each program end by storing"),
+        (STORE, "    pass\n", "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."),
         ("tl.load(x + place, mask=real)", "x[place]", "A pointer has no index: tl.load(pointer + place) reads"),
         (STORE, "    out[place] = total\n", "    out[place] = total\nA pointer has no index"),
         ("tl.arange(0, BLOCK)", "tl.arange(0, 250)", "A row in a kernel has 1, 2, 4, 8 … places"),
         (STORE, STORE.replace("out", "x"), "x was changed"),
-        (STORE, STORE.replace("out + place", "out - 1 + place"), "program 0 writes 1 places outside out"),
+        (
+            STORE,
+            STORE.replace("out + place", "out - 1 + place"),
+            "program 0 writes out[-1], and out goes from out[0] to out[",
+        ),
         ("    add_kernel[", "    torch.add(x, y, out=out)\n    return\n    add_kernel[", "no kernel stored them"),
     ],
 )
@@ -147,7 +151,7 @@ def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     progress.note(tmp_path, lab, True)
     assert state() == "passed"
     (tmp_path / lab.file).write_text("# changed")
-    assert state() == "passed, changed since"
+    assert state() == "passed once, changed since"
     (tmp_path / lab.file).unlink()
     assert state() == "no file"
 

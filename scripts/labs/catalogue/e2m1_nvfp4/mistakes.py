@@ -101,7 +101,17 @@ ENCODE = (
         FIFTEEN,
         sign_lost_at_zero,
     ),
+    Mistake(
+        "sign-by-comparison",
+        "-0 is not less than 0, but it has a sign: torch.signbit(x) tells, and x < 0 does not.",
+        FIFTEEN,
+        lambda x: encode_of(torch.where(x == 0, 0.0, x)),
+    ),
 )
+
+
+def without_minus_zero(codes: Tensor) -> Tensor:
+    return decode_of(codes.masked_fill(codes == 8, 0))
 
 
 def looked_up(*marks: float):
@@ -133,6 +143,13 @@ DECODE = (
         "Codes from 8 on are read as two's complement. They are those from 0 on with a minus.",
         FIELDS,
         lambda codes: torch.where(codes < 8, decode_of(codes), -decode_of((16 - codes.int()).clamp(max=7))),
+    ),
+    Mistake(
+        "minus-zero",
+        "Code 8 is -0, and 0 stands there. A list of whole numbers has no -0: write 0.0 for its first number, or put "
+        "the sign on last, by a product with -1.0.",
+        FIFTEEN,
+        without_minus_zero,
     ),
 )
 
@@ -190,6 +207,17 @@ def unguarded(x: Tensor, tensor: bool, sign=torch.signbit) -> tuple[Tensor, ...]
     return pack_of(codes.to(torch.uint8).flatten(-2)), scales.view(torch.uint8), tensor_scale
 
 
+def without_signs(x: Tensor) -> tuple[Tensor, ...]:
+    packed, scales, tensor_scale = quantize_of(x)
+    return packed & 0x77, scales, tensor_scale
+
+
+def scales_without_tensors(x: Tensor) -> tuple[Tensor, ...]:
+    """The scales of blocks are made as if there were no tensor scale, and it is returned all the same."""
+    packed, scales, _ = quantize_of(x, reach=None)
+    return packed, scales, quantize_of(x)[2]
+
+
 def packed_high_first(x: Tensor) -> tuple[Tensor, ...]:
     packed, scales, tensor_scale = quantize_of(x)
     return packed << 4 | packed >> 4, scales, tensor_scale
@@ -233,6 +261,19 @@ QUANTIZE = (
         "reach to the end of E4M3.",
         BLOCKS,
         partial(quantize_of, reach=6),
+    ),
+    Mistake(
+        "scale-not-divided",
+        "The scale of a block is its largest magnitude over 6 alone: it is over the tensor's scale, too, since whoever "
+        "reads it multiplies by both.",
+        BLOCKS,
+        scales_without_tensors,
+    ),
+    Mistake(
+        "sign-lost",
+        "The signs are lost: encode takes the quotients with their signs, not their magnitudes.",
+        BLOCKS,
+        without_signs,
     ),
     Mistake("whole-rows", "All blocks of a row share one scale: each 16 numbers have their own.", MOVED, of_whole_rows),
     Mistake("high-first", "The bytes are packed with the first code in the high half.", BLOCKS, packed_high_first),

@@ -1,7 +1,9 @@
-"""Find the bug: eight kernels, each wrong in one place.  Give for each an input on which that shows.
+"""Find the bug: eight kernels, each wrong in one place.  Give for each an input on which
+that shows.
 
-Leave the kernels as they are.  The grader runs its own copies, beside what is right, on the tensors that you return:
-each dimension from 1 to 64, every number finite unless it says otherwise, scores no larger than 1000.
+Leave the kernels as they are.  The grader runs its own copies, beside what is right, on
+the tensors that you return: each dimension from 1 to 64, every number and every attention
+score from -1000 to 1000, and no NaN.  An lse may be -inf where it is said.
 """
 
 import torch
