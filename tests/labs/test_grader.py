@@ -74,7 +74,11 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
         ("tl.arange(0, BLOCK)", "tl.arange(0, 250)", "A row in a kernel has 1, 2, 4, 8 … places"),
         (STORE, STORE.replace("out", "x"), "x was changed"),
         (STORE, STORE.replace("out + place", "out - 1 + place"), "program 0 writes 1 places outside out"),
-        ("    add_kernel[", "    torch.add(x, y, alpha=2, out=out)\n    return\n    add_kernel[", "no kernel stored them"),
+        (
+            "    add_kernel[",
+            "    torch.add(x, y, alpha=2, out=out)\n    return\n    add_kernel[",
+            "no kernel stored them",
+        ),
     ],
 )
 def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
