@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.flash_forward.lab import MISTAKES as OF_FULL_BLOCKS
 from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 from scripts.labs.watched import Access, said
@@ -25,6 +27,7 @@ Two = tuple[Tensor, Tensor]
 
 def cases():
     yield case("full blocks, no mask", 1, False, 1, 16, 32)
+    yield case("full blocks, no mask, large scores", 2, False, 1, 16, 16, times=60.0)
     yield case("keys that end in a block", 1, False, 1, 16, 21)
     yield case("three heads, queries that end in a block", 2, False, 3, 19, 16)
     yield case("causal, three blocks of each", 1, True, 1, 48, 48)
@@ -355,6 +358,13 @@ MISTAKES = (
         hiding(bottom_right),
     ),
     Mistake(
+        "bottom-right-within-tiles",
+        "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
+        "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
+        SDPA,
+        hiding(lambda *given: bottom_right(*given) | (given[2] & (given[1] // BLOCK > given[0] // BLOCK))),
+    ),
+    Mistake(
         "hidden-is-zero",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
         MASKS,
@@ -412,6 +422,32 @@ def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
         total, blend = total + powers.sum(-1), blend + powers @ widened(values)
     return blend / total[..., None], largest + total.log()
 
+
+def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+    """There are as many heads as blocks of queries, and the other way round."""
+    out, lse = flash(q, k, v, is_causal)
+    heads, rows = lse.shape
+    block, head = torch.arange(rows) // BLOCK, torch.arange(heads)[:, None]
+    late = (head > block[-1]) | (block >= heads)
+    return out.masked_fill(late[..., None], NAN), lse.masked_fill(late, NAN)
+
+
+def unless_causal(form: Callable[..., Two]) -> Callable[..., Two]:
+    """A mistake of the last lab, as it shows where there is no mask."""
+    return lambda q, k, v, is_causal: flash(q, k, v, is_causal) if is_causal else form(q, k, v)
+
+
+MISTAKES += (
+    Mistake(
+        "programs-swapped",
+        "The two numbers of a program have changed places: tl.program_id(0) counts blocks of queries, and "
+        "tl.program_id(1) heads.",
+        STAY,
+        programs_swapped,
+    ),
+)
+NAMED = {mistake.name for mistake in MISTAKES}
+MISTAKES += tuple(replace(each, form=unless_causal(each.form)) for each in OF_FULL_BLOCKS if each.name not in NAMED)
 
 PARTS = (
     Part(

@@ -180,7 +180,7 @@ def rows_as_columns(q: Tensor, k: Tensor, v: Tensor) -> Two:
 def blocks_overlap(q: Tensor, k: Tensor, v: Tensor) -> Two:
     """The first places of a block are its number, not its number times the block."""
     out, lse = flash(q, k, v)
-    late = torch.arange(q.shape[-2]) >= BLOCK + q.shape[-2] // BLOCK - 1
+    late = torch.arange(q.shape[-2]) >= BLOCK - (-q.shape[-2] // BLOCK) - 1
     return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 

@@ -134,6 +134,17 @@ def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return ((powers / powers.sum(-1, keepdim=True)) @ v.float()).double()
 
 
+def maxima_of_blocks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each block's exponentials are taken below its own maximum, and divided by the sum of all."""
+    powers = [(each - each.amax(1, keepdim=True)).exp() for each in scores_of(q, k).split(BLOCK, 1)]
+    powers = torch.cat(powers, 1)
+    return powers / powers.sum(1, keepdim=True) @ v
+
+
+def values_of_last_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return scores_of(q, k).softmax(-1).split(BLOCK, 1)[-1] @ blocks(v)[-1]
+
+
 def hidden_at_minus_1000(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Places without a key have a finite score, and values of 0."""
     scores = torch.nn.functional.pad(scores_of(q, k), (0, -len(k) % BLOCK), value=-1000.0)
@@ -152,6 +163,18 @@ MISTAKES = (
         "The scores are not divided by √d: multiply them by scale.",
         SCALE,
         lambda q, k, v: attention(q * q.shape[1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "scaled-twice",
+        "The scores are divided by √d twice.",
+        SCALE,
+        lambda q, k, v: attention(q / q.shape[1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "keys-blended",
+        "The shares blend the keys, and the values are wanted.",
+        KERNEL,
+        lambda q, k, v: attention(q, k, k),
     ),
     Mistake("not-divided", "The exponentials are never divided by their sum.", SOFTMAX, not_divided),
     Mistake(
@@ -229,6 +252,25 @@ MISTAKES = (
         lambda q, k, v: attention(q, k, again(v)),
     ),
     Mistake(
+        "values-of-last-block",
+        "Only the last block of values is blended: each turn of the second loop has to add to what is there.",
+        KERNEL,
+        values_of_last_block,
+    ),
+    Mistake(
+        "maximum-a-block",
+        "Each block has its own maximum taken off, but the sum is that of the row: e^(score - maximum) compares scores "
+        "only below one maximum.",
+        "blocks-of-keys#the-cure-and-what-it-breaks",
+        maxima_of_blocks,
+    ),
+    Mistake(
+        "output-in-fp16",
+        "The output is rounded to FP16 before it is stored.",
+        KERNEL,
+        lambda q, k, v: attention(q, k, v).half().to(q.dtype),
+    ),
+    Mistake(
         "softmax-a-block",
         "Softmax is taken of each block by itself, so the shares of each block add up to 1, and those of the row to "
         "the number of blocks.",
@@ -256,8 +298,8 @@ MISTAKES = (
     ),
     Mistake(
         "hidden-is-finite",
-        "Places without a key have a score that is a number. Where the real scores lie further below, those places take "
-        "all the shares: their score has to be minus infinity.",
+        "Places without a key have a score that is a number. Where the real scores lie further below, those places "
+        "take all the shares: their score has to be minus infinity.",
         REPEATED,
         hidden_at_minus_1000,
     ),
