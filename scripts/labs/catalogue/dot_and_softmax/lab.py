@@ -119,8 +119,8 @@ SOFTMAX_MISTAKES = (
     ),
     Mistake(
         "minimum",
-        "What is taken off is not the maximum but a smaller number, such as the mean or the minimum: a score far above it "
-        "overflows, and of a hidden word -inf is taken off.",
+        "What is taken off is not the maximum but a smaller number, such as the mean or the minimum: a score far above "
+        "it overflows, and of a hidden word -inf is taken off.",
         MAXIMUM,
         lambda scores: of_differences(scores.float(), scores.float().amin()).double(),
     ),
