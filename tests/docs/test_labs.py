@@ -9,6 +9,7 @@ from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
 LABS = labs.every(ROOT)
+COLUMNS = 84
 SOLUTION = re.compile(r"^ *``` source\n *tests\.labs\.", re.MULTILINE)
 
 
@@ -49,3 +50,9 @@ def test_no_other_page_quotes_a_solution():
 def test_the_chapter_of_a_lab_leads_to_it(lab):
     chapter = (DOCS / "chapters" / f"{lab.chapter}.md").read_text(encoding="utf-8")
     assert f"<!-- labs of {lab.chapter} -->" in chapter
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_no_line_of_a_start_file_is_cut_on_a_window_of_1280_pixels(lab):
+    start = ROOT / labs.CATALOGUE / lab.name.replace("-", "_") / "start.py"
+    assert [line for line in start.read_text(encoding="utf-8").splitlines() if len(line) > COLUMNS] == []

@@ -78,7 +78,11 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
             STORE.replace("out + place", "out - 1 + place"),
             "program 0 writes out[-1], and out goes from out[0] to out[",
         ),
-        ("    add_kernel[", "    torch.add(x, y, out=out)\n    return\n    add_kernel[", "no kernel stored them"),
+        (
+            "    add_kernel[",
+            "    torch.add(x, y, alpha=2, out=out)\n    return\n    add_kernel[",
+            "no kernel stored them",
+        ),
     ],
 )
 def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):

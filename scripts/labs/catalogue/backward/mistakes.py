@@ -10,7 +10,7 @@ from torch import Tensor
 from scripts.labs.catalogue.backward.truth import INF, dk_of, dq_of, dscores_of, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
 
-BLOCK_Q = 16  # as the start file has them
+BLOCK_Q, BLOCK_K = 16, 32  # as the start file has them
 LSE = "flash-attention#one-number-a-row"
 BY_HAND = "flash-attention#backward-by-hand"
 CAUSAL = "flash-attention#causal-half-the-tiles"
@@ -82,7 +82,38 @@ ROUNDED_AS_INPUTS = (
 NO_DELTA = "delta is never taken off: dscores = weights ∘ (dweights - delta)."
 BRACKETS = "delta is taken off after the weights were multiplied in: subtract it first, then multiply."
 
+NOT_ITSELF = "A query does not see the key of its own number, and it should: key <= query."
+FIRST_QUERIES = "Each turn of the loop reads the first block of queries again: the places do not move with it."
+
+
+def first_again(x: Tensor) -> Tensor:
+    """The first block of rows in place of each; a last block that is not full is that much of the first."""
+    return x[torch.arange(len(x)) % BLOCK_Q]
+
+
+def strictly(weights: Tensor, causal: bool) -> Tensor:
+    return weights.tril(-1) if causal else weights
+
+
 DV = (
+    Mistake(
+        "times-queries",
+        "weightsᵀ is multiplied by the queries, and dout is wanted.",
+        BY_HAND,
+        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widened(q),
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        dv_from(lambda q, k, lse, scale, causal: strictly(weights_of(q, k, lse, scale, causal), causal)),
+    ),
+    Mistake(
+        "first-queries-again",
+        FIRST_QUERIES,
+        BY_HAND,
+        lambda **given: dv_of(**given | {each: first_again(given[each]) for each in ("q", "lse", "dout")}),
+    ),
     Mistake("no-lse", NO_LSE, LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
     Mistake(
         "own-softmax",
@@ -148,7 +179,20 @@ DV = (
 )
 
 
+def down_the_columns(out: Tensor, dout: Tensor) -> Tensor:
+    """It fits where a block has as many rows as columns; a last block that is not full counts zeros."""
+    products = widened(out) * widened(dout)
+    products = torch.nn.functional.pad(products, (0, 0, 0, -len(products) % BLOCK_Q))
+    return torch.cat([each.sum(0) for each in products.split(BLOCK_Q)])[: len(out)]
+
+
 DELTA = (
+    Mistake(
+        "columns",
+        "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
+        BY_HAND,
+        down_the_columns,
+    ),
     Mistake("mean", "It is the mean of the products, not their sum.", BY_HAND, lambda out, dout: (out * dout).mean(1)),
     Mistake("out-alone", "It is the sum of out: dout is never multiplied in.", BY_HAND, lambda out, dout: out.sum(1)),
     Mistake("dout-alone", "It is the sum of dout: out is never multiplied in.", BY_HAND, lambda out, dout: dout.sum(1)),
@@ -192,6 +236,12 @@ def backwards_dscores(**given) -> Tensor:
     return dscores.triu() if given["causal"] else dscores
 
 
+def last_keys_alone(**given) -> Tensor:
+    dscores = dscores_of(**given)
+    keys = torch.arange(dscores.shape[1]) // BLOCK_K
+    return dscores.masked_fill(keys < keys[-1], 0)
+
+
 DQ = (
     Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[0]),
     Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[0]),
@@ -215,6 +265,24 @@ DQ = (
         "dscores is multiplied by the values, and the keys are wanted.",
         BY_HAND,
         lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
+    ),
+    Mistake(
+        "keys-for-values",
+        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
+        BY_HAND,
+        lambda **given: dq_of(**given | {"v": given["k"]}),
+    ),
+    Mistake(
+        "never-added-up",
+        "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
+        BY_HAND,
+        lambda **given: last_keys_alone(**given) @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        lambda **given: strictly(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
     ),
     Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dq_of(**given | {"causal": False})),
     Mistake(
@@ -272,6 +340,30 @@ DK = (
         ADDED_UP,
         BY_HAND,
         lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
+    ),
+    Mistake(
+        "keys-for-values",
+        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
+        BY_HAND,
+        lambda **given: dk_of(**given | {"v": given["k"]}),
+    ),
+    Mistake(
+        "times-dout",
+        "dscoresᵀ is multiplied by dout, and the queries are wanted.",
+        BY_HAND,
+        lambda **given: dscores_of(**given).T @ widened(given["dout"]) * given["scale"],
+    ),
+    Mistake(
+        "first-queries-again",
+        FIRST_QUERIES,
+        BY_HAND,
+        lambda **given: dk_of(**given | {each: first_again(given[each]) for each in ("q", "dout", "lse", "delta")}),
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        lambda **given: strictly(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
     ),
     Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dk_of(**given | {"causal": False})),
     Mistake(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.flash_forward.lab import MISTAKES as OF_FULL_BLOCKS
+from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 from scripts.labs.watched import Access, said
 
@@ -24,8 +27,9 @@ Two = tuple[Tensor, Tensor]
 
 def cases():
     yield case("full blocks, no mask", 1, False, 1, 16, 32)
+    yield case("full blocks, no mask, large scores", 2, False, 1, 16, 16, times=60.0)
     yield case("keys that end in a block", 1, False, 1, 16, 21)
-    yield case("queries that end in a block", 2, False, 2, 19, 16)
+    yield case("three heads, queries that end in a block", 2, False, 3, 19, 16)
     yield case("causal, three blocks of each", 1, True, 1, 48, 48)
     for seed in SEEDS[1:]:
         yield case(f"causal, two blocks that end early, seed {seed}", seed, True, seed - 1, 27, 27)
@@ -34,10 +38,11 @@ def cases():
     yield case("a single query and a single key", 1, True, 1, 1, 1)
     yield case("a single query, causal, and many keys", 2, True, 1, 1, 33)
     yield case("causal, large scores", 3, True, 1, 18, 18, times=60.0)
-    yield case("ragged, and all scores far below 0", 2, False, 1, 5, 19, below=True)
+    yield case("ragged, and all scores near -20,000", 2, False, 1, 5, 19, below=True)
     yield case("causal, FP16", 1, True, 1, 21, 21, 32, times=3.0, dtype=torch.float16)
     apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "transposed", "lse": "every second"}
     yield case("causal, tables that are not contiguous", 1, True, 2, 18, 18, layouts=apart)
+    yield case("a few queries, 300 keys", 2, False, 1, 5, 300, 32)
     yield case("no keys at all", 1, False, 1, 5, 0)
     yield case("no keys at all, causal", 1, True, 1, 5, 0)
 
@@ -49,7 +54,7 @@ def case(
     q, k, v = (normal(seed + 10 * i, heads, rows, dim) for i, rows in enumerate((queries, keys, keys)))
     q = q * times
     if below:
-        q, k = q.abs() * 10, -k.abs() * 10
+        q, k = 70 + 0.03 * q, 0.03 * k - 4 * 280 / dim
     inputs = {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype), "is_causal": is_causal}
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"]), "lse": torch.empty(heads, queries)}, layouts or {})
 
@@ -98,7 +103,9 @@ def size(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
 
 
 def reads_the_future(accesses: list[Access], case: Case) -> str:
-    """A causal program may read no tile whose keys all lie behind the last of its queries."""
+    """A causal program may read no tile whose keys all lie behind the last of its queries, and none all keys."""
+    if says := all_at_once(accesses, case):
+        return says
     if not case.inputs["is_causal"] or case.layouts:
         return ""
     rows, dim = case.outputs["out"].shape[1:]
@@ -351,6 +358,13 @@ MISTAKES = (
         hiding(bottom_right),
     ),
     Mistake(
+        "bottom-right-within-tiles",
+        "The mask is aligned at the bottom right, so that the last query sees all keys of its tiles. Here it is "
+        "aligned at the top left, as PyTorch's is: query 0 sees key 0, whatever the lengths.",
+        SDPA,
+        hiding(lambda *given: bottom_right(*given) | (given[2] & (given[1] // BLOCK > given[0] // BLOCK))),
+    ),
+    Mistake(
         "hidden-is-zero",
         "A hidden score is set to 0, and e⁰ is 1: it has to be minus infinity.",
         MASKS,
@@ -408,6 +422,32 @@ def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
         total, blend = total + powers.sum(-1), blend + powers @ widened(values)
     return blend / total[..., None], largest + total.log()
 
+
+def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+    """There are as many heads as blocks of queries, and the other way round."""
+    out, lse = flash(q, k, v, is_causal)
+    heads, rows = lse.shape
+    block, head = torch.arange(rows) // BLOCK, torch.arange(heads)[:, None]
+    late = (head > block[-1]) | (block >= heads)
+    return out.masked_fill(late[..., None], NAN), lse.masked_fill(late, NAN)
+
+
+def unless_causal(form: Callable[..., Two]) -> Callable[..., Two]:
+    """A mistake of the last lab, as it shows where there is no mask."""
+    return lambda q, k, v, is_causal: flash(q, k, v, is_causal) if is_causal else form(q, k, v)
+
+
+MISTAKES += (
+    Mistake(
+        "programs-swapped",
+        "The two numbers of a program have changed places: tl.program_id(0) counts blocks of queries, and "
+        "tl.program_id(1) heads.",
+        STAY,
+        programs_swapped,
+    ),
+)
+NAMED = {mistake.name for mistake in MISTAKES}
+MISTAKES += tuple(replace(each, form=unless_causal(each.form)) for each in OF_FULL_BLOCKS if each.name not in NAMED)
 
 PARTS = (
     Part(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 
 BLOCK = 16  # as the start file has it, of queries and of keys
@@ -27,16 +28,18 @@ Two = tuple[Tensor, Tensor]
 
 def cases():
     yield case("one block of queries, one block of keys", 1, 1, 16, 16)
+    yield case("one block of each, large scores", 2, 1, 16, 16, times=60.0)
     for seed in SEEDS:
         yield case(f"two blocks of keys, seed {seed}", seed, 1, 16, 32)
     yield case("scores that grow from block to block", 1, 1, 16, 48, grow=3.0)
-    yield case("two heads, two blocks of queries", 2, 2, 32, 32)
+    yield case("three heads, two blocks of queries", 2, 3, 32, 32)
     yield case("d = 32", 3, 1, 16, 32, 32)
     yield case("large scores", 1, 1, 16, 48, times=60.0)
-    yield case("scores far below 0", 2, 1, 16, 32, below=True)
+    yield case("scores near -20,000", 2, 1, 16, 32, below=True)
     yield case("FP16", 3, 1, 16, 48, times=3.0, dtype=torch.float16)
     apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "rows apart", "lse": "every second"}
     yield case("tables that are not contiguous", 1, 2, 16, 32, layouts=apart)
+    yield case("304 keys", 2, 1, 16, 304)
 
 
 def case(
@@ -46,7 +49,7 @@ def case(
     q, k, v = (normal(seed + 10 * i, heads, rows, dim) for i, rows in enumerate((queries, keys, keys)))
     q, k = q * times, k * grow ** (torch.arange(keys) // BLOCK)[:, None]
     if below:
-        q, k = q.abs() * 10, -k.abs() * 10
+        q, k = 70 + 0.03 * q, 0.03 * k - 4 * 280 / dim
     inputs = {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype)}
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"]), "lse": torch.empty(heads, queries)}, layouts or {})
 
@@ -93,12 +96,14 @@ def stream(
     of_sum: Callable = shrink, of_blend: Callable | None = None, *, keep: Callable = torch.maximum,
     mark: Callable = lambda block, new: new, begin: float = -INF, rounded: bool = False, each_block: bool = False,
     end: Callable = divided_at_the_end,
+    kept: Callable = lambda blend: blend,
 ) -> Callable[..., Two]:  # fmt: skip
     """The stream of blocks with something else in one of its places.
 
     of_sum, of_blend: the factor of the old sum and of the old blend   keep: the new maximum, of the old and the block's
     mark: what is taken off the block's scores, of the block's maximum and the new one   begin: the maximum of nothing
     rounded: the exponentials, to FP16   each_block: whether the blend is divided after each block   end: the output
+    kept: what is left of the blend after each block
     """
 
     def form(q: Tensor, k: Tensor, v: Tensor) -> Two:
@@ -112,7 +117,7 @@ def stream(
             total = of_sum(maximum, new) * total + powers.sum(-1)
             powers = powers.half().to(powers.dtype) if rounded else powers
             blend = (of_blend or of_sum)(maximum, new)[..., None] * blend + powers @ widened(values)
-            blend = blend / total[..., None] if each_block else blend
+            blend = kept(blend / total[..., None] if each_block else blend)
             maximum = new
         return end(blend, total), maximum + total.log()
 
@@ -133,6 +138,50 @@ def not_transposed(q: Tensor, k: Tensor, v: Tensor) -> Two:
     """It fits where a block has as many keys as a key has numbers."""
     scores = torch.cat([q @ each for each in k.split(BLOCK, -2)], -1) / q.shape[-1] ** 0.5
     return scores.softmax(-1) @ v, scores.logsumexp(-1)
+
+
+def by_tiles(form: Callable[..., Two]) -> Callable[..., Two]:
+    """The form of one block of queries and all keys, for each block of queries."""
+
+    def every(q: Tensor, k: Tensor, v: Tensor) -> Two:
+        found = [form(each, k, v) for each in q.split(BLOCK, -2)]
+        return torch.cat([out for out, _ in found], -2), torch.cat([lse for _, lse in found], -1)
+
+    return every
+
+
+def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., Two]:
+    """Maximum or sum of a tile along its first axis, which fits if a tile has as many rows as columns."""
+
+    def form(q: Tensor, k: Tensor, v: Tensor) -> Two:
+        maximum, total, blend = -INF, 0.0, 0.0
+        for block, values in zip(scores_of(q, k).split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
+            new = block.amax(-2 if of_maximum else -1).clamp(min=maximum)
+            powers, rescale = (block - new[..., None]).exp(), (maximum - new).exp()
+            total = rescale * total + powers.sum(-2 if of_sum else -1)
+            blend, maximum = rescale[..., None] * blend + powers @ widened(values), new
+        return blend / total[..., None], maximum + total.log()
+
+    return by_tiles(form)
+
+
+def below_the_old(q: Tensor, k: Tensor, v: Tensor) -> Two:
+    """At the first block the old maximum is -inf, so that every exponential is infinite, and so is the sum."""
+    out, lse = flash(q, k, v)
+    return torch.full_like(out, torch.nan), torch.full_like(lse, INF)
+
+
+def rows_as_columns(q: Tensor, k: Tensor, v: Tensor) -> Two:
+    """Each tile of the output is stored on its side, which fits if it has as many rows as columns."""
+    out, lse = flash(q, k, v)
+    return torch.cat([each.mT for each in out.split(BLOCK, -2)], -2), lse
+
+
+def blocks_overlap(q: Tensor, k: Tensor, v: Tensor) -> Two:
+    """The first places of a block are its number, not its number times the block."""
+    out, lse = flash(q, k, v)
+    late = torch.arange(q.shape[-2]) >= BLOCK - (-q.shape[-2] // BLOCK) - 1
+    return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 
 def block_by_block(q: Tensor, k: Tensor, v: Tensor) -> Two:
@@ -215,6 +264,39 @@ MISTAKES = (
         "three-matmuls#every-query-meets-every-key",
         not_transposed,
     ),
+    Mistake(
+        "sum-of-columns",
+        "The exponentials are summed down the columns of the tile. Each query has a sum of its own, along its row: "
+        "tl.sum(exponentials, 1).",
+        TILES,
+        down_the_columns(False, True),
+    ),
+    Mistake(
+        "maximum-and-sum-of-columns",
+        "Maximum and sum are taken down the columns of the tile. Each query has its own, along its row: axis 1.",
+        TILES,
+        down_the_columns(True, True),
+    ),
+    Mistake(
+        "maximum-of-columns",
+        "The maximum is taken down the columns of the tile. Each query has a maximum of its own, along its row: "
+        "tl.max(scores, 1). Where scores are small that does not show, since any number may be taken off a row.",
+        TILES,
+        in_fp32(down_the_columns(True, False)),
+    ),
+    Mistake(
+        "below-the-old-maximum",
+        "The exponentials are taken below the old maximum, and the new one is wanted. At the first block the old one "
+        "is minus infinity, so they are all infinite.",
+        SO_FAR,
+        below_the_old,
+    ),
+    Mistake(
+        "rows-as-columns",
+        "The output lies on its side: rows and columns have changed places where it is stored.",
+        KERNEL,
+        rows_as_columns,
+    ),
     Mistake("powers-of-two", TWO, TILES, powers_of_two(torch.log)),
     Mistake("powers-of-two-and-log2", TWO, TILES, powers_of_two(torch.log2)),
     Mistake(
@@ -246,6 +328,13 @@ MISTAKES = (
         "The output is right, but lse is in powers of 2, and the natural logarithm is wanted: multiply it by ln 2.",
         ONE_NUMBER,
         with_lse(lambda largest, total: (largest + total.log()) / LN_2),
+    ),
+    Mistake(
+        "lse-of-two-bases",
+        "The output is right, but of lse the maximum is in powers of 2, and the logarithm is a natural one: with "
+        "tl.exp2, take tl.log2 of the sum, and multiply both by ln 2.",
+        ONE_NUMBER,
+        with_lse(lambda largest, total: largest / LN_2 + total.log()),
     ),
     Mistake(
         "lse-log2-of-sum",
@@ -347,6 +436,13 @@ MISTAKES = (
         first_rows_alone,
     ),
     Mistake(
+        "number-not-times-block",
+        "A program's queries begin at its number, and they begin at its number times BLOCK_Q: the blocks overlap, and "
+        "the last rows are never written.",
+        STAY,
+        blocks_overlap,
+    ),
+    Mistake(
         "same-queries",
         "Every program reads the first block of queries, although it writes the rows of its own.",
         STAY,
@@ -377,6 +473,12 @@ MISTAKES = (
         stream(rounded=True),
     ),
     Mistake(
+        "accumulator-in-fp16",
+        "The accumulator is kept in FP16, and so each block's share is rounded away a little: keep it in FP32.",
+        KERNEL,
+        stream(kept=lambda blend: blend.half().to(blend.dtype)),
+    ),
+    Mistake(
         "overflow",
         "No maximum is taken off: e to the power of a large score is infinite in FP32, and of a very negative one 0.",
         OVERFLOW,
@@ -398,8 +500,8 @@ MISTAKES = (
     ),
     Mistake(
         "maximum-from-zero",
-        "The maximum begins at 0, and that of nothing is minus infinity. Where all scores are far below 0, every "
-        "exponential is 0, and 0 is divided by 0.",
+        "The maximum begins at 0 or at another number that the scores may lie far below. Then every exponential is 0, "
+        "and 0 is divided by 0: the maximum of nothing is minus infinity.",
         "online-softmax#empty-update-merge",
         in_fp32(stream(begin=0.0)),
     ),
@@ -407,7 +509,7 @@ MISTAKES = (
 
 PARTS = (
     Part(
-        "flash_forward", flash, cases, MISTAKES, size=size, steps=STEPS,
+        "flash_forward", flash, cases, MISTAKES, size=size, steps=STEPS, look=all_at_once,
         large=large, rung="scripts.labs.catalogue.flash_forward.lab:rung",
     ),
 )  # fmt: skip

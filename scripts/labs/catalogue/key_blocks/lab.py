@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 from scripts.labs.watched import Access
 
@@ -28,10 +29,11 @@ def cases():
     yield Case("worked by hand in chapter 6", by_hand(), {"out": torch.empty(3, 2)})
     yield case("a single key", 2, 1, 1)
     yield case("large scores", 3, 3, BLOCK + 3, times=100.0)
-    yield case("scores far below 0", 3, 2, BLOCK + 3, below=True)
+    yield case("scores near -20,000", 3, 2, BLOCK + 3, below=True)
     yield case("FP16 tables, and arithmetic in FP32", 2, 2, BLOCK + 5, 64, times=8.0, dtype=torch.float16)
     apart = {"q": "transposed", "k": "rows apart", "v": "transposed", "out": "every second"}
     yield case("tables that are not contiguous", 1, 3, BLOCK + 2, layouts=apart)
+    yield case("300 keys, d = 32", 2, 2, 300, 32)
 
 
 def case(
@@ -41,7 +43,7 @@ def case(
     q, k, v = normal(seed, queries, dim), normal(seed + 10, keys, dim), normal(seed + 20, keys, dim)
     q = q * times
     if below:
-        q, k = q.abs() * 10, -k.abs() * 10
+        q, k = 70 + 0.03 * q, 0.03 * k - 4 * 280 / dim
     inputs = {"q": q.to(dtype), "k": k.to(dtype), "v": v.to(dtype)}
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"])}, layouts or {})
 
@@ -76,7 +78,7 @@ def size(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
-    """The task is to bring many keys by one load."""
+    """The task is to bring many keys by one load, but not all of them."""
     for name in ("k", "v"):
         table = case.inputs[name]
         lanes = [(each.places >= 0).sum() for each in accesses if each.table == name]
@@ -85,7 +87,7 @@ def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
             return (
                 f"every load of {name} brings a single {rows}: the numbers are right, but the task is to load a block"
             )
-    return ""
+    return all_at_once(accesses, case)
 
 
 def blocks(x: Tensor) -> tuple[Tensor, ...]:
@@ -132,6 +134,23 @@ def without_maximum(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return ((powers / powers.sum(-1, keepdim=True)) @ v.float()).double()
 
 
+def maxima_of_blocks(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Each block's exponentials are taken below its own maximum, and divided by the sum of all."""
+    powers = [(each - each.amax(1, keepdim=True)).exp() for each in scores_of(q, k).split(BLOCK, 1)]
+    powers = torch.cat(powers, 1)
+    return powers / powers.sum(1, keepdim=True) @ v
+
+
+def values_of_last_block(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return scores_of(q, k).softmax(-1).split(BLOCK, 1)[-1] @ blocks(v)[-1]
+
+
+def hidden_at_minus_1000(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Places without a key have a finite score, and values of 0."""
+    scores = torch.nn.functional.pad(scores_of(q, k), (0, -len(k) % BLOCK), value=-1000.0)
+    return scores.softmax(-1) @ padded(v)
+
+
 def from_zero(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = scores_of(q, k).float()
     powers = (scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp()
@@ -144,6 +163,18 @@ MISTAKES = (
         "The scores are not divided by √d: multiply them by scale.",
         SCALE,
         lambda q, k, v: attention(q * q.shape[1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "scaled-twice",
+        "The scores are divided by √d twice.",
+        SCALE,
+        lambda q, k, v: attention(q / q.shape[1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "keys-blended",
+        "The shares blend the keys, and the values are wanted.",
+        KERNEL,
+        lambda q, k, v: attention(q, k, k),
     ),
     Mistake("not-divided", "The exponentials are never divided by their sum.", SOFTMAX, not_divided),
     Mistake(
@@ -221,6 +252,25 @@ MISTAKES = (
         lambda q, k, v: attention(q, k, again(v)),
     ),
     Mistake(
+        "values-of-last-block",
+        "Only the last block of values is blended: each turn of the second loop has to add to what is there.",
+        KERNEL,
+        values_of_last_block,
+    ),
+    Mistake(
+        "maximum-a-block",
+        "Each block has its own maximum taken off, but the sum is that of the row: e^(score - maximum) compares scores "
+        "only below one maximum.",
+        "blocks-of-keys#the-cure-and-what-it-breaks",
+        maxima_of_blocks,
+    ),
+    Mistake(
+        "output-in-fp16",
+        "The output is rounded to FP16 before it is stored.",
+        KERNEL,
+        lambda q, k, v: attention(q, k, v).half().to(q.dtype),
+    ),
+    Mistake(
         "softmax-a-block",
         "Softmax is taken of each block by itself, so the shares of each block add up to 1, and those of the row to "
         "the number of blocks.",
@@ -247,6 +297,13 @@ MISTAKES = (
         lambda q, k, v: attention(q, padded(k), padded(v)),
     ),
     Mistake(
+        "hidden-is-finite",
+        "Places without a key have a score that is a number. Where the real scores lie further below, those places "
+        "take all the shares: their score has to be minus infinity.",
+        REPEATED,
+        hidden_at_minus_1000,
+    ),
+    Mistake(
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0.",
@@ -255,8 +312,8 @@ MISTAKES = (
     ),
     Mistake(
         "maximum-from-zero",
-        "The maximum is never below 0, so it begins at 0 or counts places that hold 0. Where all scores are far "
-        "below, every exponential is 0, and 0 is divided by 0.",
+        "The maximum is never below 0 or another number, where it begins or which hidden places hold. Where all scores "
+        "lie far below, every exponential is 0, and 0 is divided by 0.",
         "online-softmax#empty-update-merge",
         from_zero,
     ),

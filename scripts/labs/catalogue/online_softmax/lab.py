@@ -242,7 +242,53 @@ NOT_A_NUMBER = (
 )
 EARLY = "The accumulator is divided by the sum already: a state keeps it undivided, and divides once, at the very end."
 
+SWAPPED = (
+    "The sum and the maximum have changed places: a state is the maximum, the sum, the accumulator, in this order."
+)
+
+
+def swapped(form):
+    def exchanged(*state):
+        maximum, total, blend = form(*state)
+        return total, maximum, blend
+
+    return lambda **inputs: exchanged(*inputs.values())
+
+
+def block_divided(running_max, running_sum, accumulator, scores, values) -> Four:
+    block_max, block_sum, block_blend = block_state(scores, values)
+    divided_blend = block_blend / block_sum[:, None].clamp(min=1)
+    return merge(running_max, running_sum, accumulator, block_max, block_sum, divided_blend)
+
+
+def means(running_max, running_sum, accumulator, scores, values) -> Four:
+    block_max, block_sum, block_blend = block_state(scores, values)
+    return merge(running_max, running_sum, accumulator, block_max, block_sum / scores.shape[1], block_blend)
+
+
+def both_in_fp16(running_max, running_sum, accumulator, scores, values) -> Four:
+    block_max, block_sum, _ = block_state(scores, values)
+    powers = exp_below(scores, block_max[:, None])
+    blend = (powers.half() @ values.half()).to(powers.dtype)
+    return merge(running_max, running_sum, accumulator, block_max, block_sum, blend)
+
+
 EMPTY_MISTAKES = (
+    Mistake("swapped", SWAPPED, MERGE, swapped(empty)),
+    Mistake(
+        "maximum-finite",
+        "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
+        "and says that nothing was read.",
+        MERGE,
+        lambda rows, d: (torch.full((rows,), -1e30), *empty(rows, d)[1:]),
+    ),
+    Mistake(
+        "maximum-finite-9",
+        "The maximum of nothing is a very negative number. It has to be minus infinity, which is below every score "
+        "and says that nothing was read.",
+        MERGE,
+        lambda rows, d: (torch.full((rows,), -1e9), *empty(rows, d)[1:]),
+    ),
     Mistake(
         "maximum-zero",
         "The maximum of nothing is taken for 0: where all scores of a row are negative, 0 would stay, although it is "
@@ -258,6 +304,26 @@ EMPTY_MISTAKES = (
     ),
 )
 UPDATE_MISTAKES = (
+    Mistake("swapped", SWAPPED, SO_FAR, swapped(update)),
+    Mistake(
+        "block-divided",
+        "The block's part of the accumulator is divided by the block's sum: a state keeps it undivided.",
+        CARRY,
+        block_divided,
+    ),
+    Mistake(
+        "means",
+        "The mean of the block's exponentials is added, and their sum is wanted.",
+        SO_FAR,
+        means,
+    ),
+    Mistake(
+        "plain-exponentials",
+        "The block's exponentials are taken of the scores as they are: take the new maximum off first.",
+        SO_FAR,
+        updated(below(0), of_block=lambda old, block, new: block.exp()),
+    ),
+    Mistake("both-in-fp16", "Exponentials and values meet in FP16: keep a state in FP32.", WHY, both_in_fp16),
     Mistake("not-rescaled", FORGOTTEN, SO_FAR, updated(one)),
     Mistake("sum-not-rescaled", BOTH.format("sum", "accumulator"), CARRY, updated(one, below(0))),
     Mistake("accumulator-not-rescaled", BOTH.format("accumulator", "sum"), CARRY, updated(below(0), one)),
@@ -338,6 +404,13 @@ def merged(of_a, of_b, of_blends=None, kept=torch.maximum):
 
 
 MERGE_MISTAKES = (
+    Mistake("swapped", SWAPPED, MERGE, swapped(merge)),
+    Mistake(
+        "sums-not-rescaled",
+        BOTH.format("sum", "accumulator"),
+        CARRY,
+        merged(one, one, (below(0), below(1))),
+    ),
     Mistake(
         "not-rescaled",
         "The two states are added as they are. Bring both to the larger maximum first: each is then worth "
@@ -396,6 +469,24 @@ def outputs(running_max, running_sum, accumulator) -> Tensor:
 
 
 FINISH_MISTAKES = (
+    Mistake(
+        "divided-by-maximum",
+        "The accumulator is divided by the maximum, and the sum is wanted.",
+        CARRY,
+        lambda running_max, running_sum, accumulator: (
+            accumulator / running_max[:, None],
+            running_max + running_sum.log(),
+        ),
+    ),
+    Mistake(
+        "logarithm-taken-off",
+        "The logarithm of the sum is taken off the maximum, and it is to be added.",
+        MERGE,
+        lambda running_max, running_sum, accumulator: (
+            outputs(running_max, running_sum, accumulator),
+            running_max - running_sum.log(),
+        ),
+    ),
     Mistake(
         "not-divided",
         "The accumulator is not divided by the sum.",

@@ -202,6 +202,21 @@ SPLIT_MISTAKES = (
         walked(lambda x, d: (d, x.stride(0), x.stride(1))),
     ),
 )
+SPLIT_MISTAKES += (
+    Mistake(
+        "words-and-heads",
+        "The strides of heads and words have changed places: the sizes are heads, words, numbers, and the strides "
+        "must be in the same order.",
+        SECTION,
+        walked(lambda x, d: (x.stride(0), d * x.stride(1), x.stride(1))),
+    ),
+    Mistake(
+        "steps-of-heads",
+        "The step from head to head is as many numbers as there are heads, and it is as many as a head has: D / heads.",
+        SECTION,
+        walked(lambda x, d: (x.shape[1] // d * x.stride(1), x.stride(0), x.stride(1))),
+    ),
+)
 JOINED_MISTAKES = (
     Mistake(
         "always",
@@ -250,6 +265,18 @@ JOINED_MISTAKES = (
         "If the inner axis has a single place, all steps that are left are the outer ones.",
         SECTION,
         lambda sizes, strides: torch.tensor(strides[1]) if sizes[1] == 1 else joined_stride(sizes, strides),
+    ),
+    Mistake(
+        "axes-swapped",
+        "The axes have changed places: it is the outer step that must be as long as all of the inner axis.",
+        SECTION,
+        lambda sizes, strides: torch.tensor(strides[1] if strides[1] == sizes[0] * strides[0] else -1),
+    ),
+    Mistake(
+        "one-step-short",
+        "The outer stride is compared with the way to the inner axis's last place: the next row is one step further.",
+        SECTION,
+        lambda sizes, strides: torch.tensor(strides[1] if strides[0] == (sizes[1] - 1) * strides[1] else -1),
     ),
 )
 MERGE_MISTAKES = (

@@ -179,6 +179,28 @@ MISTAKES = (
         lambda q, k, v, causal, key_lengths: with_scores(divisor=float(q.shape[-1]))(q, k, v, causal, key_lengths),
     ),
     Mistake(
+        "scale-multiplied",
+        "The scores are multiplied by √d, and they are to be divided by it.",
+        ROOT,
+        lambda q, k, v, causal, key_lengths: with_scores(divisor=q.shape[-1] ** -0.5)(q, k, v, causal, key_lengths),
+    ),
+    Mistake(
+        "shares-divided",
+        "The shares are divided by √d, and not the scores: that comes before softmax.",
+        ROOT,
+        lambda q, k, v, causal, key_lengths: (
+            with_scores(divisor=1.0)(q, k, v, causal, key_lengths) / q.shape[-1] ** 0.5
+        ),
+    ),
+    Mistake(
+        "all-heads-wide",
+        "The scores are divided by the root of the width of all heads: d is the width of one, q.shape[-1].",
+        ROOT,
+        lambda q, k, v, causal, key_lengths: with_scores(divisor=(q.shape[1] * q.shape[-1]) ** 0.5)(
+            q, k, v, causal, key_lengths
+        ),
+    ),
+    Mistake(
         "columns",
         "Softmax runs down the columns: a row belongs to the word that asks, so it is dim=-1.",
         SHARES,
