@@ -153,6 +153,7 @@ class Build(BasePlugin):
         self.pages.tidy()
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()
+        self.sheets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
         self.say("pages and downloads written")
         self.say_faults()

@@ -28,8 +28,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     return Worksheet(
         title="FlashAttention by hand, in powers of 2",
         given=[
-            f"Q = {rows_of(q)} · K = {rows_of(k)} · V = {rows_of(v)}. Blocks of two keys. Take 2 to the power of the dot "
-            "product for the exponential.",
+            f"Q = {rows_of(q)} · K = {rows_of(k)} · V = {rows_of(v)}. Blocks of two keys. Take 2 to the power of "
+            "the dot product for the exponential.",
             "After each block: the maximum, the sum and the blend of the values, both measured by that maximum.",
         ],
         head=["Query", "Dot products", "After keys 1, 2", "After key 3", "Output"],

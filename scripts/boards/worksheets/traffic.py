@@ -21,7 +21,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     return Worksheet(
         title="Four trips of the square",
         given=[
-            f"One head, N = {n}, d = {d}, FP16, two bytes a number. The square is written, read, written and read again; "
+            f"One head, N = {n}, d = {d}, FP16, two bytes a number. The square is written, read, written, read; "
             f"Q, K and V come in, O goes out. An H100: {PEAK} TFLOP/s and {BANDWIDTH:.2f} TB/s.",
         ],
         head=["What", "Bytes"],
