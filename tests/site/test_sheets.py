@@ -14,6 +14,7 @@ STEPS = {
 }
 LENGTH = {sheet: 2 if steps else 1 for sheet, steps in STEPS.items()}  # one page while it has a table
 PAPERS = ["A4", "Letter"]
+COMPLETE = "[...document.images].filter((one) => one.complete && one.naturalWidth).length"
 LOADED = """all => Promise.all(all.map(async (one) => {
   one.loading = "eager";  // or those further down would wait
   await one.decode();
@@ -51,6 +52,14 @@ def test_each_step_shows_its_picture_and_when_it_begins(visit):
         assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])]
         pictures = shown.locator("img").evaluate_all(LOADED)
         assert len(pictures) == len(STEPS[sheet]) and all(pictures)
+
+
+def test_control_p_waits_for_every_picture(visit):
+    page = visit("whiteboard/all/")
+    page.evaluate(f"window.print = () => {{ window.came = {COMPLETE}; }}")
+    page.keyboard.press("Control+p")
+    page.wait_for_function("window.came !== undefined")
+    assert page.evaluate("came") == sum(map(len, STEPS.values()))
 
 
 def test_all_sheets_are_printed_at_once(visit):
