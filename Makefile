@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -47,6 +47,11 @@ lint:  ## check the code and its layout
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
 	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
+
+copies:  ## build the site, and into site/downloads PDFs of the sheets and of the handbook and an archive that opens from a disk
+	$(SETUP) speed
+	@COPIES=1 $(MAKE) --no-print-directory site
+	$(RUN) scripts.copies
 
 run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run

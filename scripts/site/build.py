@@ -33,6 +33,7 @@ class Build(BasePlugin):
     """Its settings stand under ``extra`` in mkdocs.yml.
 
     preview: show a stale record with a mark; a build that is published stops at it
+    copies: offer the PDFs and the archive that `make copies` puts beside the site
     repository: the address that pages tell a reader to clone
     library: the modules that a value asks besides records
     chapters: their one order
@@ -59,7 +60,15 @@ class Build(BasePlugin):
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
         self.sheets = Sheets(self.reader.root)
-        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces, self.fences.library, self.sheets)
+        self.lists = Lists(
+            self.chapters,
+            config.nav,
+            self.reader,
+            self.fences.pieces,
+            self.fences.library,
+            self.sheets,
+            bool(self.settings["copies"]),
+        )
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -144,6 +153,7 @@ class Build(BasePlugin):
         self.pages.tidy()
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()
+        self.sheets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")

@@ -109,3 +109,14 @@ def pages() -> Iterator[tuple[str, str]]:
             sheet = made(chapter, version)
             yield f"{chapter}/{version}.html", sheet.html(version, key=False)
             yield f"{chapter}/{version}-key.html", sheet.html(version, key=True)
+
+
+def rows_of(rows: list) -> str:
+    """A matrix in a line of text: [1, 0], [0, 1]."""
+    return ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
+
+
+def sized(bytes_: int) -> str:
+    """A power of 2, or a few times one, in KiB, MiB, GiB or TiB."""
+    unit = min((bytes_.bit_length() - 1) // 10, 4)
+    return f"{bytes_ / 2 ** (10 * unit):,.4g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}"

@@ -28,6 +28,8 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+from scripts.site import cache
+
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
 VERSION = re.compile(r", (\d+): (\d+)")
 KEY = re.compile(r"^<!-- key -->$", re.MULTILINE)
@@ -87,7 +89,7 @@ class Sheets:
     """The sheets of one build and their pictures."""
 
     def __init__(self, root: Path):
-        self.root = root
+        self.root, self.kept = root, cache.Cache("worksheets")
 
     @cached_property
     def boards(self) -> dict:
@@ -99,7 +101,9 @@ class Sheets:
 
     def files(self, config) -> Iterator[File]:
         """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
-        for address, html in self.worksheets.pages():
+        drawn_from = cache.digest(("kernels/bench", "scripts/boards"))
+        pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
+        for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS}/{address}", content=html)
         for name, drawn in self.boards.items():
             for step in range(1, drawn.steps + 1):
