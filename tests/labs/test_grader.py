@@ -136,7 +136,7 @@ def test_a_box_lists_indices_that_lie_apart():
 
     from scripts.labs.story import box
 
-    assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0+4, 0…1]"
+    assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0 and 4, 0…1]"
 
 
 @pytest.mark.parametrize(
