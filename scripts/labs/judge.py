@@ -18,6 +18,7 @@ from scripts.labs.guarded import Guarded
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.laid import laid
 from scripts.labs.resembles import behaves_like
+from scripts.labs.story import WITHOUT
 from scripts.labs.story import told as story_of
 from scripts.labs.strict import DOT
 from scripts.labs.timed import timed
@@ -113,12 +114,13 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
-            resembles = None
-            if not (silent and watch.programs):
-                resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
             story = story_of(watch, want.name, place, actual) if watch and outputs else ""
-            story = NOTHING if silent and watch.programs else story
+            resembles = None
+            if silent and watch.programs:
+                story = NOTHING
+            elif WITHOUT not in story:
+                resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
     if silent and any(want.truth.numel() for want in wants):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")

@@ -9,6 +9,7 @@ from scripts.labs.watched import Watch, said
 from scripts.labs.words import counted, listed
 
 MOST = 6  # tables that are listed
+WITHOUT = "without other"
 FEW = 6  # indices that are listed one by one
 
 
@@ -34,7 +35,7 @@ def told(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> st
     nan = ""
     if unsaid and actual.is_floating_point() and actual[index].isnan():
         nan = (
-            f" What a mask hides of {listed(sorted(unsaid))} it loads without other, and on a GPU anything may stand "
+            f" What a mask hides of {listed(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
             "there then; here it is NaN. Say what stands there: other=0.0, for one."
         )
     return f"{said(last.program).capitalize()} wrote it{others}{after}.{nan}"
@@ -45,13 +46,13 @@ def touches(access, table: str, place: int) -> bool:
 
 
 def box(places: np.ndarray, tensor: Tensor) -> str:
-    """The smallest box of indices that holds these places: ``[0…15, 0…31]``, ``[256]``, or ``[0+4, 0…7]``."""
+    """The smallest box of indices that holds these places: ``[0…15, 0…31]``, ``[256]``, or ``[0 and 4, 0…7]``."""
     ends: dict[int, str] = {}
     rest = places
     for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
         step = max(1, tensor.stride(dimension))
         at, rest = np.unique(rest // step), rest % step
         whole = at[-1] - at[0] + 1 == len(at) or len(at) > FEW
-        ends[dimension] = ("…" if whole else "+").join(map(str, (at[0], at[-1]) if whole else at))
-        ends[dimension] = str(at[0]) if len(at) == 1 else ends[dimension]
+        span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
+        ends[dimension] = span if whole else listed(map(str, at))
     return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

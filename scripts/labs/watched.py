@@ -160,16 +160,18 @@ class Watch:
         """Which number was stored by two programs, or twice at once by one; "" if none was."""
         for name in outputs:
             mine = [each for each in self.accesses if each.table == name and each.kind == "writes" and not each.atomic]
-            whose: dict[int, tuple] = {}
-            for each in mine:
-                places, times = np.unique(each.places[each.places >= 0], return_counts=True)
-                if (times > 1).any():
-                    index = before(self.tables[name].tensor, int(places[times > 1][0]))
-                    return f"{said(each.program)} stores {name}{index} {times.max()} times at once"
-                for place in places.tolist():
-                    if (other := whose.setdefault(place, each.program)) != each.program:
-                        index = before(self.tables[name].tensor, place)
-                        return f"{said(other)} and {said(each.program)} both store {name}{index}"
+            if not mine:
+                continue
+            places = [each.places[each.places >= 0].ravel() for each in mine]
+            every, times = np.unique(np.concatenate(places), return_counts=True)
+            for place in every[times > 1].tolist():
+                index = f"{name}{before(self.tables[name].tensor, place)}"
+                touching = [(each.program, int((at == place).sum())) for each, at in zip(mine, places, strict=True)]
+                programs = list(dict.fromkeys(program for program, many in touching if many))
+                if len(programs) > 1:
+                    return f"{said(programs[0])} and {said(programs[1])} both store {index}"
+                if (most := max(many for _, many in touching)) > 1:
+                    return f"{said(programs[0])} stores {index} {most} times at once"
         return ""
 
 

@@ -9,7 +9,7 @@ from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
 LABS = labs.every(ROOT)
-COLUMNS = 84
+COLUMNS = 84  # of a listing, on a screen of 1280 pixels
 SOLUTION = re.compile(r"^ *``` source\n *tests\.labs\.", re.MULTILINE)
 
 

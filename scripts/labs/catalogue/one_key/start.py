@@ -1,4 +1,4 @@
-"""Attention as a kernel: a program for each query, which meets one key at a time."""
+"""Attention as a kernel: a program a query, which meets one key at a time."""
 
 import torch
 import triton
