@@ -86,13 +86,6 @@ MISTAKES = (
         lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
     ),
     Mistake(
-        "number-not-times-block",
-        "A program's block begins at its number: it begins at its number times BLOCK. So the blocks overlap, and the "
-        "last numbers are never written.",
-        SECTION,
-        lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) > BLOCK + blocks(x)[-1] - 1),
-    ),
-    Mistake(
         "in-fp16",
         "The sum is rounded to FP16: keep the type of what you load.",
         SECTION,

@@ -23,6 +23,7 @@ def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
     """One block of the sum.
 
-    x, y, out: pointers, each to the first of `length` numbers
+    x, y, out: pointers, each to the first of its numbers
+    length: how many numbers each of them has
     """
     raise NotImplementedError("write me")
