@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from kernels.bench.cost import mb, requested_bytes
 from scripts import records
@@ -24,10 +25,6 @@ def scores() -> list[float]:
     return found + [-math.inf] * (ROW - len(found))
 
 
-def exponentials() -> list[float]:
-    return [math.exp(score - max(scores())) for score in scores()]
-
-
 def place(number: int) -> tuple[int, int, int]:
     """The word, head and sentence of a program."""
     return number % WORDS, number // WORDS % HEADS, number // WORDS // HEADS
@@ -38,11 +35,6 @@ def strides() -> tuple[int, int, int]:
     return HEAD_DIM, WORDS * HEAD_DIM, HEADS * WORDS * HEAD_DIM
 
 
-def begins(number: int) -> int:
-    """Where the query of a program begins."""
-    return sum(index * stride for index, stride in zip(place(number), strides(), strict=True))
-
-
 def sectors(stride: int) -> int:
     """How many a warp touches that loads a number of 4 bytes a lane."""
     return min(LANES * NUMBER * stride // SECTOR, LANES)
@@ -50,26 +42,15 @@ def sectors(stride: int) -> int:
 
 def milliseconds(form: str, head_dim: int) -> float:
     """The measured time at 512 words, 2048 numbers of each cut into heads."""
-    (row,) = [
-        row
-        for row in records.table("prefill_speed", f"forward_{head_dim}")
-        if (row["form"], row["n"], row["direction"], row["causal"]) == (form, 512, "forward", False)
-    ]
+    wanted = {"form": form, "n": 512, "direction": "forward", "causal": False}
+    (row,) = [row for row in records.table("prefill_speed", f"forward_{head_dim}") if wanted.items() <= row.items()]
     return row["median"]
 
 
 def board() -> Board:
     board = Board()
-    loop(board)
-    hall(board)
-    program(board)
-    memory(board)
-    one_row(board)
-    fits(board)
-    correct(board)
-    coalesce(board)
-    meetings(board)
-    cube(board)
+    for step in (loop, hall, program, memory, one_row, fits, correct, coalesce, meetings, cube):
+        step(board)
     return board
 
 
@@ -107,19 +88,13 @@ def hall(board: Board) -> None:
         row, seat = divmod(PROGRAM, WORDS)
         board.ring(LEFT + 26 + 50 * seat, 68 + 52 * row, 62, 48)
         whole = PROGRAM // WORDS
-        lines = (
-            f"{PROGRAM} mod {WORDS} = {word}",
-            f"word {word}",
-            f"{PROGRAM} div {WORDS} = {whole}",
-            f"{whole} mod {HEADS} = {head}",
-            f"head {head}",
-            f"{whole} div {HEADS} = {sentence}",
-            f"sentence {sentence}",
-        )
-        for line, x, y in zip(
-            lines, (206, 352, 206, 206, 352, 206, 352), (72, 72, 114, 156, 156, 208, 208), strict=True
-        ):
-            board.words(x, y, line, 1, at="left")
+        board.words(206, 72, f"{PROGRAM} mod {WORDS} = {word}", at="left")
+        board.words(352, 72, f"word {word}", at="left")
+        board.words(206, 114, f"{PROGRAM} div {WORDS} = {whole}", at="left")
+        board.words(206, 156, f"{whole} mod {HEADS} = {head}", at="left")
+        board.words(352, 156, f"head {head}", at="left")
+        board.words(206, 208, f"{whole} div {HEADS} = {sentence}", at="left")
+        board.words(352, 208, f"sentence {sentence}", at="left")
 
 
 def program(board: Board) -> None:
@@ -135,14 +110,16 @@ def program(board: Board) -> None:
         board.words(x + 49, 70, f"warp {warp}", 0.85)
         board.words(x + 49, 100, f"{LANES} lanes", 0.85)
         board.words(x + 49, 142, "q · k", 0.95)
-        board.arrow(x + 49, 158, 240 + 30 * (warp - 1.5), 198)
-    board.box(170, 202, 140, 44, "sum = score", 0.95)
-    board.words(330, 224, "here they wait", 0.9, at="left")
+        with board.answer():
+            board.arrow(x + 49, 158, 240 + 30 * (warp - 1.5), 198)
+    with board.answer():
+        board.box(170, 202, 140, 44, "sum = score", 0.95)
+        board.words(330, 224, "here they wait", 0.9, at="left")
 
 
 def memory(board: Board) -> None:
-    count, first = SENTENCES * HEADS * WORDS * HEAD_DIM, begins(PROGRAM)
     (word, head, sentence), (per_word, per_head, per_sentence) = place(PROGRAM), strides()
+    count, first = SENTENCES * per_sentence, sentence * per_sentence + head * per_head + word * per_word
     board.step(
         f"Memory as a line of {count} numbers, 0 to {count - 1}, in two sentences of two heads. {first} and "
         f"{first + HEAD_DIM - 1} are shaded: {sentence} times {per_sentence} plus {head} times {per_head} plus "
@@ -163,12 +140,8 @@ def memory(board: Board) -> None:
         board.hatch(left + cell * first, top, cell * HEAD_DIM, 34, gap=7)
         for i in range(HEAD_DIM):
             board.words(left + cell * (first + 0.5 + i) + 3 * (2 * i - 1), top + 50, str(first + i), 0.75)
-        board.words(
-            240,
-            212,
-            f"{sentence} · {per_sentence} + {head} · {per_head} + {word} · {per_word} = {first}",
-            1.1,
-        )
+        sums = f"{sentence} · {per_sentence} + {head} · {per_head} + {word} · {per_word} = {first}"
+        board.words(240, 212, sums, 1.1)
         board.words(240, 246, f"program {PROGRAM} reads {first} and {first + HEAD_DIM - 1}", 0.95)
 
 
@@ -180,7 +153,8 @@ def shown(number: float) -> str:
 
 
 def one_row(board: Board) -> None:
-    row, terms = scores(), exponentials()
+    row = scores()
+    terms = [math.exp(score - max(row)) for score in row]
     total = sum(terms)
     output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
     board.step(
@@ -213,14 +187,20 @@ def fits(board: Board) -> None:
         f"half; 32,768 want {none}, one too many."
     )
     board.rub()
-    for y, length, count in ((58, 2**14, fit), (168, 2**15, none)):
-        board.words(LEFT, y - 26, f"{length:,} ÷ {threads} = {count} a thread", 1, at="left")
-        board.box(LEFT, y, 400, 40)
-        board.hatch(LEFT, y, 400 * min(count, REGISTERS) / REGISTERS, 40, gap=10)
+    bar(board, 58, 2**14, fit)
     board.words(LEFT + 300, 78, "room for the rest", 0.85)
-    board.box(LEFT + 404, 168, 12, 40)
-    board.hatch(LEFT + 404, 168, 12, 40, gap=7)
-    board.words(LEFT, 236, f"{none} > {REGISTERS}: one too many", 1.1, at="left")
+    with board.answer():
+        bar(board, 168, 2**15, none)
+        board.box(LEFT + 404, 168, 12, 40)
+        board.hatch(LEFT + 404, 168, 12, 40, gap=7)
+        board.words(LEFT, 236, f"{none} > {REGISTERS}: one too many", 1.1, at="left")
+
+
+def bar(board: Board, y: float, length: int, count: int) -> None:
+    """The registers of a thread, and how many of them a row of this length takes."""
+    board.words(LEFT, y - 26, f"{length:,} ÷ {WARPS * LANES} = {count} a thread", 1, at="left")
+    board.box(LEFT, y, 400, 40)
+    board.hatch(LEFT, y, 400 * min(count, REGISTERS) / REGISTERS, 40, gap=10)
 
 
 def correct(board: Board) -> None:
@@ -235,12 +215,13 @@ def correct(board: Board) -> None:
     board.line((16, 102), (464, 102))
     for i, (name, form) in enumerate((("PyTorch", "pytorch"), ("ours", "one_key"), ("zeros", "one_head_of_zeros"))):
         row, y = found[form], 130 + 46 * i
-        small = [f"{row['largest']:.2g}", f"{row['mean']:.6f}" if row["mean"] < 1e-3 else f"{row['mean']:.4f}"]
-        small[0] = f"{row['largest']:.5f}" if row["largest"] < 1e-3 else small[0]
+        small = [f"{row['largest']:.2f}" if i == 2 else f"{row['largest']:.5f}"]
+        small.append(f"{row['mean']:.4f}" if i == 2 else f"{row['mean']:.6f}")
         board.words(16, y, name, 0.85, at="left")
         part = f"{row['of_budget']:.2f}" if row["of_budget"] < 10 else f"{row['of_budget']:,.0f}"
-        board.table(144, y, [[*small, part]], [90, 86], size=0.85)
+        board.table(144, y, [small], [90, 86], size=0.85)
         with board.answer():
+            board.words(320, y, part, 0.85)
             board.words(408, y, "✓" if row["verdict"] == "passes" else "REJECTED", 0.85)
 
 
@@ -273,10 +254,8 @@ def coalesce(board: Board) -> None:
 
 def meetings(board: Board) -> None:
     n, head_dim = 1024, 128
-    asked, (whole,) = (
-        mb(requested_bytes(n, head_dim, 2, block_q=1)),
-        [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"],
-    )
+    asked = mb(requested_bytes(n, head_dim, 2, block_q=1))
+    (whole,) = [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"]
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.1f} ms" for heads, d, time in times)
     board.step(
@@ -293,11 +272,8 @@ def meetings(board: Board) -> None:
     board.words(LEFT, 112, "N = 512, the same FLOP:", 0.95, at="left")
     for i, (heads, d, time) in enumerate(times):
         board.words(LEFT + 20, 152 + 38 * i, f"{heads} heads of {d}", 1, at="left")
-        if i + 1 < len(times):
+        with board.answer() if i == 2 else nullcontext():
             board.words(360, 152 + 38 * i, f"{time:.1f} ms", 1, at="right")
-        else:
-            with board.answer():
-                board.words(360, 152 + 38 * i, f"{time:.1f} ms", 1, at="right")
 
 
 def cube(board: Board) -> None:
@@ -318,4 +294,5 @@ def cube(board: Board) -> None:
         board.words(350, 66 + 30 * i, line, 0.9, at="left")
     board.words(LEFT, 208, "a meeting:", 0.9, at="left")
     board.table(204, 208, [[f"N = {n}" for n in (256, 512, 8192)]], [104, 106], size=0.9)
-    board.table(204, 242, [[f"{growth[n]:.0f} ps" for n in (256, 512, 8192)]], [104, 106], size=0.9)
+    with board.answer():
+        board.table(204, 242, [[f"{growth[n]:.0f} ps" for n in (256, 512, 8192)]], [104, 106], size=0.9)
