@@ -238,7 +238,7 @@ def a_meeting_costs_ten_times_as_much():
 
 
 def level_up_to_512():
-    """At 256 and 512 a meeting costs the same to 3 %. In words: level; same."""
+    """At 256 and 512 a meeting costs the same to 3 %. In words: level."""
     assert close(_meeting()[512], _meeting()[256], 0.03)
 
 
