@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -63,15 +64,8 @@ def plain(number: Fraction | int) -> str:
 
 def board() -> Board:
     board = Board()
-    one_gpu(board)
-    first_word(board)
-    other_words(board)
-    schemes(board)
-    ridge(board)
-    stretches(board)
-    home(board)
-    copier(board)
-    demo(board)
+    for draw in (one_gpu, first_word, other_words, schemes, ridge, stretches, home, copier, demo):
+        draw(board)
     return board
 
 
@@ -138,20 +132,15 @@ def other_words(board: Board) -> None:
     board.words(240, 246, f"each output adds up to {sum(VALUES[0])}", 0.85)
 
 
-def lines(board: Board, ticks: bool = False) -> None:
+def lines(board: Board, known: int = 1) -> None:
+    """A line a word; the room is asked for those behind the first ones, which are known."""
     for word in range(4):
+        y, sums = 102 + 34 * word, [plain(each.total) for each in boards_of(word)]
+        board.table(42, y, [[word + 1, *sums]], COLUMNS, size=0.95)
         a, b = shares(*boards_of(word))
-        y = 102 + 34 * word
-        board.table(42, y, [[word + 1, *(plain(each.total) for each in boards_of(word))]], COLUMNS, size=0.95)
-        if word and not ticks:
-            with board.answer():
-                result(board, word, y, a, b)
-        else:
-            result(board, word, y, a, b)
-
-
-def result(board: Board, word: int, y: float, a: Fraction, b: Fraction) -> None:
-    board.table(42 + sum(COLUMNS[:3]), y, [[f"{a} and {b}", pair(merged(word))]], COLUMNS[3:], size=0.95)
+        with nullcontext() if word < known else board.answer():
+            cells = [f"{a} and {b}", pair(merged(word))]
+            board.table(42 + sum(COLUMNS[:3]), y, [cells], COLUMNS[3:], size=0.95)
 
 
 def schemes(board: Board) -> None:
@@ -175,11 +164,10 @@ def schemes(board: Board) -> None:
             board.hatch(x + left, top + down, w, h, gap=9)
     board.arrow(20, top + 2.5 * cell, 20, top + 0.6 * cell)
     board.words(34, 200, "a row: tokens of one GPU, a column: heads", 0.8, at="left")
-    board.words(34, 226, "a GPU of 8 sends", 0.8, at="left")
+    board.words(34, 226, "a GPU of 8 sends 7 parts, 7 parts, 7/8 of 2 parts", 0.8, at="left")
     with board.answer():
-        for x, (scheme, each) in zip((86, 240, 394), sent.items(), strict=True):
-            count = "7/8 of 2" if scheme == "all_to_all" else "7 parts"
-            board.words(x, 252, f"{count}: {each:.0f} MB", 0.9)
+        for x, each in zip((86, 240, 394), sent.values(), strict=True):
+            board.words(x, 252, f"{each:.0f} MB", 1.0)
 
 
 def ridge(board: Board) -> None:
@@ -215,8 +203,8 @@ def ridge(board: Board) -> None:
 
 
 def stretches(board: Board) -> None:
-    squares = [sum(pairs(rank, owner, GPUS, 2**20, True, "contiguous") for owner in range(GPUS)) / 2**40
-               for rank in range(GPUS)]  # fmt: skip
+    work = [[pairs(rank, owner, GPUS, 2**20, True, "contiguous") for owner in range(GPUS)] for rank in range(GPUS)]
+    squares = [sum(row) / 2**40 for row in work]
     fair = sum(squares) / GPUS
     most, mean = squares[-1] / squares[0], longest_over_mean(GPUS, 2**20, "contiguous")
     board.step(
@@ -301,7 +289,7 @@ def demo(board: Board) -> None:
     board.rub()
     board.words(240, 26, "make run SNIPPET=two_boards", 0.9)
     board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMNS, 0], size=0.8)
-    lines(board, ticks=True)
+    lines(board, known=4)
     for word in range(4):
         board.words(461, 101 + 34 * word, "✓", 0.95)
     home_bytes = LAYERS * (WIDTH + 1) * 4

@@ -58,7 +58,7 @@ def test_the_text_is_too_large_for_one_gpu():
 
 def test_the_bytes_and_the_ridge_are_the_library_s():
     for scheme in ("ring", "all_gather", "all_to_all"):
-        assert f": {sent_bytes(scheme, 8, drawn.PART) / 1e6:.0f} MB" in said(4)
+        assert f"{sent_bytes(scheme, 8, drawn.PART) / 1e6:.0f} MB" in BOARD.read(4)
     full, causal = (hidden_from(drawn.PART, 640e12, 360e9, causal=causal) for causal in (False, True))
     assert f"= {full:.0f}, causal {causal:.0f}" in said(5)
     far, both = (hidden_from(drawn.PART, 640e12, 50e9, causal=causal) for causal in (False, True))
