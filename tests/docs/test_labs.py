@@ -9,8 +9,6 @@ from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
 LABS = labs.every(ROOT)
-COLUMNS = 84  # of a listing, on a screen of 1280 pixels
-WRAPPED = (5, 6, 12, 13)  # labs whose page quotes a file of that width whole
 SOLUTION = re.compile(r"^ *``` source\n *tests\.labs\.", re.MULTILINE)
 
 
@@ -39,13 +37,6 @@ def test_a_page_has_the_task_three_hints_and_the_solution_folded_at_its_end(lab)
     )
     task = labs.TASK.search(page)
     assert task and task["task"].count("\n") < 20
-
-
-@pytest.mark.parametrize("lab", [lab for lab in LABS if lab.number in WRAPPED], ids=lambda lab: lab.name)
-def test_no_line_to_begin_with_is_cut_off_beside_the_contents_of_a_page(lab):
-    start = ROOT / "scripts" / "labs" / "catalogue" / lab.name.replace("-", "_") / "start.py"
-    lines = start.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if len(line) > COLUMNS] == []
 
 
 def test_no_other_page_quotes_a_solution():
