@@ -1,9 +1,9 @@
 """Find the bug: eight kernels, each wrong in one place.  Give for each an input on
 which that shows.
 
-Leave the kernels as they are.  The grader runs its own copies, beside what is right,
-on the tensors that you return: each dimension from 1 to 64, every number and every
-attention score from -1000 to 1000, and no NaN.  An lse may be -inf where it is said.
+Leave the kernels as they are.  The grader runs its own copies, beside what is
+right, on the tensors that you return: each dimension from 1 to 64, every number and
+every attention score from -1000 to 1000, and no NaN.  An lse may be -inf.
 """
 
 import torch
@@ -91,21 +91,24 @@ def rescaled(q, k, v, out):
     q, out: [N_q, 16]   k, v: [N_k, 16]   FP32, contiguous
     """
     programs = triton.cdiv(q.shape[0], BLOCK)
-    rescaled_kernel[(programs,)](q, k, v, out, q.shape[0], k.shape[0], D=16, BLOCK=BLOCK)
+    lengths = q.shape[0], k.shape[0]
+    rescaled_kernel[(programs,)](q, k, v, out, *lengths, D=16, BLOCK=BLOCK)
 
 
 @triton.jit
-def rescaled_kernel(q, k, v, out, seq_q, seq_k, D: tl.constexpr, BLOCK: tl.constexpr):
+def rescaled_kernel(
+    q, k, v, out, seq_q, seq_k, D: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = tl.arange(0, D)
-    queries = tl.load(q + row[:, None] * D + column, row[:, None] < seq_q, other=0.0)
+    queries = tl.load(q + row[:, None] * D + column, row[:, None] < seq_q, 0.0)
     running_max = tl.full((BLOCK,), float("-inf"), tl.float32)
     running_sum = tl.zeros((BLOCK,), tl.float32)
     accumulator = tl.zeros((BLOCK, D), tl.float32)
     for first in range(0, seq_k, BLOCK):
         key = first + tl.arange(0, BLOCK)
-        keys = tl.load(k + key[:, None] * D + column, key[:, None] < seq_k, other=0.0)
-        values = tl.load(v + key[:, None] * D + column, key[:, None] < seq_k, other=0.0)
+        keys = tl.load(k + key[:, None] * D + column, key[:, None] < seq_k, 0.0)
+        values = tl.load(v + key[:, None] * D + column, key[:, None] < seq_k, 0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * 0.25
         scores = tl.where(key[None, :] < seq_k, scores, float("-inf"))
         new_max = tl.maximum(running_max, tl.max(scores, 1))
@@ -130,21 +133,24 @@ def ragged(q, k, v, out):
     q, out: [N_q, 16]   k, v: [N_k, 16]   FP32, contiguous
     """
     programs = triton.cdiv(q.shape[0], BLOCK)
-    ragged_kernel[(programs,)](q, k, v, out, q.shape[0], k.shape[0], D=16, BLOCK=BLOCK)
+    lengths = q.shape[0], k.shape[0]
+    ragged_kernel[(programs,)](q, k, v, out, *lengths, D=16, BLOCK=BLOCK)
 
 
 @triton.jit
-def ragged_kernel(q, k, v, out, seq_q, seq_k, D: tl.constexpr, BLOCK: tl.constexpr):
+def ragged_kernel(
+    q, k, v, out, seq_q, seq_k, D: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = tl.arange(0, D)
-    queries = tl.load(q + row[:, None] * D + column, row[:, None] < seq_q, other=0.0)
+    queries = tl.load(q + row[:, None] * D + column, row[:, None] < seq_q, 0.0)
     running_max = tl.full((BLOCK,), float("-inf"), tl.float32)
     running_sum = tl.zeros((BLOCK,), tl.float32)
     accumulator = tl.zeros((BLOCK, D), tl.float32)
     for first in range(0, seq_k, BLOCK):
         key = first + tl.arange(0, BLOCK)
-        keys = tl.load(k + key[:, None] * D + column, key[:, None] < seq_k, other=0.0)
-        values = tl.load(v + key[:, None] * D + column, key[:, None] < seq_k, other=0.0)
+        keys = tl.load(k + key[:, None] * D + column, key[:, None] < seq_k, 0.0)
+        values = tl.load(v + key[:, None] * D + column, key[:, None] < seq_k, 0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * 0.25
         new_max = tl.maximum(running_max, tl.max(scores, 1))
         rescale = tl.exp(running_max - new_max)
@@ -174,19 +180,20 @@ def causal(q, k, v, out):
 
 @triton.jit
 def causal_kernel(
-    q, k, v, out, length, D: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr
+    q, k, v, out, length,
+    D: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     first_row = tl.program_id(0) * BLOCK_Q
     row = first_row + tl.arange(0, BLOCK_Q)
     column = tl.arange(0, D)
-    queries = tl.load(q + row[:, None] * D + column, row[:, None] < length, other=0.0)
+    queries = tl.load(q + row[:, None] * D + column, row[:, None] < length, 0.0)
     running_max = tl.full((BLOCK_Q,), float("-inf"), tl.float32)
     running_sum = tl.zeros((BLOCK_Q,), tl.float32)
     accumulator = tl.zeros((BLOCK_Q, D), tl.float32)
     for first in range(0, first_row + BLOCK_K, BLOCK_K):
         key = first + tl.arange(0, BLOCK_K)
-        keys = tl.load(k + key[:, None] * D + column, key[:, None] < length, other=0.0)
-        values = tl.load(v + key[:, None] * D + column, key[:, None] < length, other=0.0)
+        keys = tl.load(k + key[:, None] * D + column, key[:, None] < length, 0.0)
+        values = tl.load(v + key[:, None] * D + column, key[:, None] < length, 0.0)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") * 0.25
         seen = (key[None, :] <= row[:, None]) & (key[None, :] < length)
         scores = tl.where(seen, scores, float("-inf"))
@@ -220,7 +227,8 @@ def strided(q, k, v, out):
 
 @triton.jit
 def strided_kernel(
-    q, k, v, out, seq_k, q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column,
+    q, k, v, out, seq_k,
+    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column,
     D: tl.constexpr, ROW: tl.constexpr,
 ):  # fmt: skip
     column = tl.arange(0, D)
@@ -236,7 +244,7 @@ def strided_kernel(
     tl.store(out + tl.program_id(0) * out_row + column * out_column, row)
 
 
-def expose_merged() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+def expose_merged() -> tuple[torch.Tensor, ...]:
     """lse_a, lse_b: [M], out_a, out_b: [M, 16], FP32, for ``merged``.
 
     An lse may be -inf.
@@ -249,8 +257,8 @@ def merged(lse_a, lse_b, out_a, out_b, out):
 
     lse_a, lse_b: [M], out_a, out_b, out: [M, 16], FP32, contiguous
 
-    The lse of a half in which a query sees no key is -inf, and its output is 0.  If it
-    sees none in either, so is out.
+    The lse of a half in which a query sees no key is -inf, and its output is 0.  If
+    it sees none in either, so is out.
     """
     merged_kernel[(lse_a.shape[0],)](lse_a, lse_b, out_a, out_b, out, D=16)
 
