@@ -11,12 +11,12 @@ from scripts.labs.message import told
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
-    "sums": ("place < length // BLOCK * BLOCK, other", "place < length, other"),
+    "sums": ("place < length // BLOCK * BLOCK", "place < length"),
     "dots": (
-        "tl.load(x + first + place, real, other=0.0) * tl.load(",
-        "tl.load(x + first + place, real, other=0.0).to(tl.float32) * tl.load(",
+        "products = xs * ys",
+        "products = xs.to(tl.float32) * ys",
     ),
-    "rescaled": ("accumulator = accumulator + tl.dot", "accumulator = accumulator * rescale[:, None] + tl.dot"),
+    "rescaled": ("accumulator = accumulator + blend", "accumulator = accumulator * rescale[:, None] + blend"),
     "ragged": (
         "* 0.25\n        new_max",
         '* 0.25\n        scores = tl.where(key[None, :] < seq_k, scores, float("-inf"))\n        new_max',
