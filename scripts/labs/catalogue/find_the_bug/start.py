@@ -27,7 +27,8 @@ def softmax_kernel(x, out, length, ROW: tl.constexpr):
     real = place < length
     scores = tl.load(x + tl.program_id(0) * length + place, real, other=0.0)
     powers = tl.where(real, tl.exp(scores - tl.max(scores, 0)), 0.0)
-    tl.store(out + tl.program_id(0) * length + place, powers / tl.sum(powers, 0), real)
+    shares = powers / tl.sum(powers, 0)
+    tl.store(out + tl.program_id(0) * length + place, shares, real)
 
 
 def expose_sums() -> torch.Tensor:
