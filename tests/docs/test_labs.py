@@ -5,11 +5,11 @@ import re
 import pytest
 
 from scripts.records import ROOT
+from scripts.site.fences import symbols
 from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
 LABS = labs.every(ROOT)
-COLUMNS = 84  # of a listing, on a screen of 1280 pixels
 SOLUTION = re.compile(r"^ *``` source\n *tests\.labs\.", re.MULTILINE)
 
 
@@ -52,7 +52,13 @@ def test_the_chapter_of_a_lab_leads_to_it(lab):
     assert f"<!-- labs of {lab.chapter} -->" in chapter
 
 
+WIDEST = 84  # characters of a listing that a window of 1280 pixels shows
+LISTING = re.compile(r"^``` source\n(scripts\.labs\.catalogue\.\w+\.start\S*)$", re.MULTILINE)
+
+
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
-def test_no_line_of_a_start_file_is_cut_on_a_window_of_1280_pixels(lab):
-    start = ROOT / labs.CATALOGUE / lab.name.replace("-", "_") / "start.py"
-    assert [line for line in start.read_text(encoding="utf-8").splitlines() if len(line) > COLUMNS] == []
+def test_a_page_shows_the_file_to_begin_with_by_the_readers_name_and_cuts_no_line(lab):
+    (mark,) = LISTING.findall(text(lab))
+    listing = symbols.quote(mark, ROOT)
+    assert [line for line in listing.text.splitlines() if len(line) > WIDEST] == []
+    assert listing.title.partition(" · ")[0] == f"labs/{lab.file}"

@@ -68,7 +68,8 @@ def quote(mark: str, root: Path) -> Symbol:
     if ends:
         first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
-    shown = readers_file(path) if START.fullmatch(name) else ""
+    shown = readers_file(path) if START.fullmatch(module) else ""
+    shown += f" · lines {first}–{last}" if shown and symbol else ""  # noqa: RUF001
     return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, shown)
 
 
