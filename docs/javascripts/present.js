@@ -39,8 +39,8 @@
   const PROJECTOR = `
     <style>
       body { align-items: center; background: #fff; color: #1c2430; display: flex; font: 4vmin/1.4 system-ui, sans-serif; height: 100vh; justify-content: center; margin: 0; }
-      img { height: 98vh; object-fit: contain; width: 98vw; }
-      div { max-width: 85vw; }
+      img { display: block; height: 98vh; object-fit: contain; width: 98vw; }
+      div:not(:has(img)) { max-width: 85vw; }
       .hb-poll__why { display: none; }
       .hb-answered .hb-poll__why { display: inline; }
       .hb-poll__answer strong { font-weight: inherit; }

@@ -11,6 +11,9 @@ STEPS = sheets.steps((ROOT / "docs" / "whiteboard" / f"{NAME}.md").read_text(enc
 TITLES = [step.draw.split("**")[1] for step in STEPS]
 
 
+FOCUS = "document.activeElement.localName"
+
+
 @pytest.fixture
 def presenter(visit):
     page: Page = visit(f"whiteboard/{NAME}/")
@@ -107,6 +110,20 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]
     with projector.expect_event("close"):
         press(presenter, "Escape")
+
+
+def project(presenter) -> Page:
+    """The projector's window, on a projector of 1920 by 1080."""
+    with presenter.page.expect_popup() as opened:
+        press(presenter, "p")
+    opened.value.set_viewport_size({"width": 1920, "height": 1080})
+    return opened.value
+
+
+def test_the_projector_shows_the_whole_board(presenter):
+    box = project(presenter).locator("img").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 1920
+    assert box["y"] >= 0 and box["y"] + box["height"] <= 1080
 
 
 def test_it_opens_from_a_file(site, chromium):
