@@ -79,13 +79,18 @@
       for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
         select.append(new Option(`${total(version)} minutes`, version));
       }
-      select.addEventListener("input", () => this.cut(Number(select.value)));
+      select.addEventListener("input", () => {
+        this.cut(Number(select.value));
+        this.part("main").focus();
+      });
       this.dialog.addEventListener("click", (event) => {
         const asked = event.target.closest("button");
         if (asked) this[asked.dataset.does]();
-        if (asked && event.detail) asked.blur(); // clicked, not reached by keyboard: space is the pause again
+        // Clicked, not reached by keyboard: space is the pause again.
+        if (event.detail && this.dialog.open && !event.target.closest("select, label, a")) this.part("main").focus();
       });
-      this.dialog.addEventListener("keydown", (event) => this.key(event));
+      // Before anything of the page has the key: wherever the focus is, Material would turn the page at n and p.
+      addEventListener("keydown", (event) => this.dialog.open && this.key(event), true);
       this.dialog.addEventListener("close", () => this.closed());
       document.body.append(this.dialog);
     }
@@ -115,12 +120,14 @@
     }
 
     key(event) {
-      event.stopPropagation(); // Material would turn the page at n and p
+      event.stopPropagation();
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const does = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-      const own = event.target.matches?.("select") || (event.key === " " && event.target.matches?.("button, summary"));
-      if (!does || own || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      this[does]();
+      if (event.key === " " && event.target.matches?.("button, summary")) return;
+      // A remote's keys and letters would choose another version; up and down still do, and Tab leads on.
+      const chooses = event.target.matches?.("select") && !["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key);
+      if (does || chooses) event.preventDefault();
+      if (does) this[does]();
     }
 
     /** The screens of this version: its steps, each with its polls behind it. */

@@ -126,6 +126,40 @@ def test_the_projector_shows_the_whole_board(presenter):
     assert box["y"] >= 0 and box["y"] + box["height"] <= 1080
 
 
+@pytest.mark.parametrize("name", ["Start", "Next →", "Notes n"])
+def test_after_a_click_on_a_button_the_keys_are_the_presenters(presenter, name):
+    page, address = presenter.page, presenter.page.url
+    presenter.get_by_role("button", name=name).click()
+    assert page.evaluate(FOCUS) == "main"
+    before = TITLES.index(title(presenter))
+    press(presenter, "ArrowRight")
+    assert title(presenter) == TITLES[before + 1]
+    press(presenter, ",", ".", "n", "b", "/")
+    page.evaluate("new Promise((started) => setTimeout(started, 300))")
+    assert page.url == address and presenter.is_visible()
+
+
+def test_no_key_reaches_the_theme_where_nothing_has_the_focus(presenter):
+    page = presenter.page
+    page.evaluate("""() => {
+        addEventListener("keydown", () => (window.reached = true));
+        document.activeElement.blur();
+    }""")
+    for key in ["n", ",", ".", "ArrowRight"]:
+        press(presenter, key)
+    assert title(presenter) == TITLES[1] and not page.evaluate("window.reached")
+
+
+def test_a_remote_leads_on_where_the_version_has_the_focus_and_leaves_the_version(presenter):
+    select = presenter.get_by_label("Lesson of")
+    select.focus()
+    press(presenter, "PageDown", "ArrowLeft", "ArrowRight")
+    press(presenter, "2", "End")
+    assert (title(presenter), select.input_value()) == (TITLES[1], "0")
+    select.select_option("20")
+    assert presenter.page.evaluate(FOCUS) == "main"
+
+
 def test_it_opens_from_a_file(site, chromium):
     page = chromium.running.new_page()
     page.goto((site / "whiteboard" / NAME / "index.html").as_uri())
