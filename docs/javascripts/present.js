@@ -74,6 +74,7 @@
       this.screen = 0;
       this.spent = steps.map(() => 0); // milliseconds in each step
       this.since = undefined; // when the clock last began to run
+      this.begun = false; // whether it ever did
       this.answered = false;
       const select = this.part("select");
       for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
@@ -130,9 +131,14 @@
       if (does) this[does]();
     }
 
+    /** The steps of this version. */
+    get own() {
+      return steps.filter(({ minutes }) => this.version in minutes);
+    }
+
     /** The screens of this version: its steps, each with its polls behind it. */
     get screens() {
-      return steps.filter(({ minutes }) => this.version in minutes).flatMap((step) => [{ step }, ...step.polls.map((poll) => ({ step, poll }))]);
+      return this.own.flatMap((step) => [{ step }, ...step.polls.map((poll) => ({ step, poll }))]);
     }
 
     get here() {
@@ -140,6 +146,7 @@
     }
 
     next() {
+      if (!this.begun) this.pause(); // the lesson begins
       this.go(this.screen + 1);
     }
 
@@ -167,6 +174,7 @@
     pause() {
       this.count();
       this.since = this.since === undefined ? Date.now() : undefined;
+      this.begun = true;
       this.draw();
     }
 
@@ -214,7 +222,7 @@
       this.countDown(".hb-presenter__step", own);
       this.countDown(".hb-presenter__whole", whole);
       const minutes = Math.round(Math.abs(late) / 60);
-      this.part(".hb-presenter__late").textContent = minutes ? `${minutes} min ${late > 0 ? "behind" : "ahead"}` : "";
+      this.part(".hb-presenter__late").textContent = !this.begun ? "not started" : minutes ? `${minutes} min ${late > 0 ? "behind" : "ahead"}` : "";
     }
 
     countDown(selector, seconds) {
@@ -227,7 +235,7 @@
       const { step, poll } = this.here;
       const after = this.screens[this.screen + 1];
       this.dialog.classList.toggle("hb-answered", this.answered);
-      this.part(".hb-presenter__where").textContent = `${step.number} of ${steps.length} · ${step.title}`;
+      this.part(".hb-presenter__where").textContent = `${this.own.indexOf(step) + 1} of ${this.own.length} · ${step.title}`;
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
       this.part('[data-does="next"]').disabled = !after;

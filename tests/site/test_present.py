@@ -78,6 +78,7 @@ def test_a_step_that_takes_too_long_counts_on_below_zero_and_says_how_late_it_is
 def test_cut_to_twenty_minutes_it_has_the_steps_and_minutes_of_that_version(presenter):
     presenter.get_by_label("Lesson of").select_option("20")
     presenter.locator(".hb-presenter__where").click()
+    press(presenter, " ", " ")  # started, and stopped again
     own = [(name, step.minutes[20]) for name, step in zip(TITLES, STEPS, strict=True) if 20 in step.minutes]
     seen = {}
     for _ in range(2 * len(own)):
@@ -85,6 +86,25 @@ def test_cut_to_twenty_minutes_it_has_the_steps_and_minutes_of_that_version(pres
         press(presenter, "ArrowRight")
     assert list(seen.items()) == [(name, f"{minutes}:00") for name, minutes in own]
     assert clocks(presenter)[1] == "20:00"
+
+
+def test_the_first_step_on_starts_the_clocks_and_a_later_one_does_not(presenter):
+    late, start = presenter.locator(".hb-presenter__late"), presenter.locator("[data-does=pause]")
+    assert (late.text_content(), start.text_content()) == ("not started", "Start")
+    press(presenter, "ArrowRight")
+    assert late.text_content() != "not started" and start.text_content() == "Pause"
+    presenter.page.clock.run_for(61_500)
+    assert clocks(presenter)[1] == f"{sum(step.minutes[0] for step in STEPS) - 2}:59"
+    press(presenter, " ", "ArrowRight")
+    assert start.text_content() == "Start"
+
+
+def test_a_shorter_version_counts_its_own_steps(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    number = sum(20 in step.minutes for step in STEPS)
+    assert 1 < number < len(STEPS)
+    press(presenter, *["ArrowRight"] * (2 * len(STEPS)))
+    assert presenter.locator(".hb-presenter__where").text_content().startswith(f"{number} of {number} · ")
 
 
 def test_the_answer_comes_at_a_key_press(presenter):
