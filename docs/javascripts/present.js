@@ -1,6 +1,7 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
 // and for the lesson.  Keys: arrows go on and back, space starts and pauses, a answers, n hides the notes, p opens a
-// window for the projector, which has the picture alone.  A classic script, so that it runs from a file as well.
+// window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson goes on
+// where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
   "use strict";
 
@@ -15,6 +16,7 @@
         <span>Lesson <b class="hb-presenter__whole" role="timer"></b></span>
         <span class="hb-presenter__late"></span>
       </p>
+      <p class="hb-presenter__said" role="status"></p>
       <p class="hb-presenter__buttons">
         <label>Lesson of <select></select></label>
         <button type="button" data-does="pause"></button>
@@ -33,9 +35,10 @@
     <aside class="md-typeset">
       <div class="hb-presenter__notes"></div>
       <p class="hb-presenter__next"></p>
-      <p class="hb-presenter__said" role="status"></p>
     </aside>`;
-  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", n: "notes", p: "projector" };
+  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", n: "notes", p: "projector", Escape: "leave" };
+  const AGAIN = 2000; // milliseconds in which the second Esc must come
+  const KEPT = `hb-present ${location.pathname}`;
   const PROJECTOR = `
     <style>
       body { align-items: center; background: #fff; color: #1c2430; display: flex; font: 4vmin/1.4 system-ui, sans-serif; height: 100vh; justify-content: center; margin: 0; }
@@ -66,6 +69,16 @@
     return `${seconds <= -1 ? "−" : ""}${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
   }
 
+  /** Where the lesson stood when the page was reloaded, if one did. */
+  function kept() {
+    try {
+      const state = JSON.parse(sessionStorage.getItem(KEPT));
+      return state?.spent.length === steps.length && total(state.version) ? state : undefined;
+    } catch {
+      return undefined; // no storage, or not ours
+    }
+  }
+
   class Presenter {
     constructor() {
       this.dialog = Object.assign(document.createElement("dialog"), { className: "hb-presenter", innerHTML: SKELETON });
@@ -76,6 +89,7 @@
       this.since = undefined; // when the clock last began to run
       this.begun = false; // whether it ever did
       this.answered = false;
+      this.asked = 0; // when Esc was pressed
       const select = this.part("select");
       for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
         select.append(new Option(`${total(version)} minutes`, version));
@@ -92,6 +106,10 @@
       });
       // Before anything of the page has the key: wherever the focus is, Material would turn the page at n and p.
       addEventListener("keydown", (event) => this.dialog.open && this.key(event), true);
+      this.dialog.addEventListener("cancel", (event) => {
+        event.preventDefault(); // what a telephone has for Esc
+        this.leave();
+      });
       this.dialog.addEventListener("close", () => this.closed());
       document.body.append(this.dialog);
     }
@@ -112,11 +130,43 @@
       this.dialog.close();
     }
 
+    /** Esc: a lesson does not end at one key pressed by mistake. */
+    leave() {
+      if (Date.now() - this.asked < AGAIN) return this.close();
+      this.asked = Date.now();
+      this.tell("Press Esc again to close the lesson.");
+    }
+
+    /** As it was before the page was reloaded: the clock has run on, and the projector follows again. */
+    resume({ projecting, ...state }) {
+      Object.assign(this, state);
+      this.screen = Math.min(this.screen, this.screens.length - 1);
+      this.part("select").value = this.version;
+      this.open();
+      if (projecting) this.projector();
+    }
+
+    /** For a reload; what is undefined is left out. */
+    keep() {
+      const { version, screen, spent, since, begun, answered } = this;
+      const projecting = Boolean(this.window && !this.window.closed);
+      try {
+        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, answered, projecting }));
+      } catch {
+        // no storage: a reload begins anew
+      }
+    }
+
     closed() {
       if (this.since !== undefined) this.pause();
       clearInterval(this.ticking);
       this.lock?.release();
       this.window?.close();
+      try {
+        sessionStorage.removeItem(KEPT);
+      } catch {
+        // nothing was kept
+      }
       button.focus();
     }
 
@@ -124,6 +174,7 @@
       event.stopPropagation();
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const does = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (does === "leave" && (event.repeat || event.currentTarget !== window)) return event.preventDefault();
       if (event.key === " " && event.target.matches?.("button, summary")) return;
       // A remote's keys and letters would choose another version; up and down still do, and Tab leads on.
       const chooses = event.target.matches?.("select") && !["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key);
@@ -190,11 +241,11 @@
     /** A window with the picture alone: its keys do the same. */
     projector() {
       if (this.window && !this.window.closed) return this.window.focus();
-      this.window = window.open("", "hb-projector", "popup,width=960,height=540");
+      this.window = window.open("", "hb-projector", "popup,width=960,height=540"); // the same one again after a reload
       if (!this.window) return this.tell("The browser has blocked the window: allow it for this page, then press p again.");
       this.window.document.title = document.title;
       this.window.document.body.innerHTML = `${PROJECTOR}<div></div>`;
-      this.window.addEventListener("keydown", (event) => this.key(event));
+      this.window.onkeydown = (event) => this.key(event); // in place of the one from before a reload
       this.tell("Drag the other window onto the projector. F11 fills its screen.");
       this.draw();
     }
@@ -213,6 +264,11 @@
 
     tick() {
       this.count();
+      this.keep();
+      if (this.asked && Date.now() - this.asked >= AGAIN) {
+        this.asked = 0;
+        this.tell("");
+      }
       const { step } = this.here;
       const sum = (numbers) => numbers.reduce((all, each) => all + each, 0);
       const own = step.minutes[this.version] * 60 - this.spent[step.number - 1] / 1000;
@@ -267,4 +323,6 @@
     presenter ??= new Presenter();
     presenter.open();
   });
+  const before = kept();
+  if (before) (presenter = new Presenter()).resume(before);
 })();

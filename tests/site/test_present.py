@@ -129,7 +129,7 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]
     with projector.expect_event("close"):
-        press(presenter, "Escape")
+        press(presenter, "Escape", "Escape")
 
 
 def project(presenter) -> Page:
@@ -178,6 +178,38 @@ def test_a_remote_leads_on_where_the_version_has_the_focus_and_leaves_the_versio
     assert (title(presenter), select.input_value()) == (TITLES[1], "0")
     select.select_option("20")
     assert presenter.page.evaluate(FOCUS) == "main"
+
+
+def test_after_a_reload_the_lesson_goes_on_and_the_projector_follows(presenter):
+    page, projector = presenter.page, project(presenter)
+    press(presenter, "ArrowRight", "ArrowRight", "a")
+    page.clock.run_for(61_500)
+    page.reload()
+    expect(presenter).to_be_visible()
+    expect(presenter.locator("[data-does=pause]")).to_have_text("Pause")
+    left = clocks(presenter)[1]
+    assert title(presenter) == TITLES[2] and left.startswith(f"{sum(step.minutes[0] for step in STEPS) - 2}:")
+    assert presenter.locator(".hb-presenter__stage img").get_attribute("src").endswith("/3.svg")
+    press(presenter, "ArrowLeft")
+    assert projector.locator("img").get_attribute("src").endswith("/2.svg")
+    projector.keyboard.press("ArrowLeft")
+    assert title(presenter) == TITLES[0] and len(page.context.pages) == 2
+    presenter.get_by_role("button", name="Close").click()
+    page.reload()
+    expect(page.get_by_role("button", name="Present", exact=True)).to_be_visible()
+    assert not presenter.is_visible()
+
+
+def test_one_escape_asks_and_the_second_closes(presenter):
+    press(presenter, "Escape")
+    assert presenter.is_visible()
+    expect(presenter.locator(".hb-presenter__said")).to_have_text("Press Esc again to close the lesson.")
+    presenter.page.clock.run_for(2500)
+    expect(presenter.locator(".hb-presenter__said")).to_have_text("")
+    press(presenter, "Escape")
+    assert presenter.is_visible()  # the first one is forgotten
+    press(presenter, "Escape")
+    expect(presenter).not_to_be_visible()
 
 
 def test_it_opens_from_a_file(site, chromium):
