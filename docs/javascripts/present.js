@@ -24,6 +24,8 @@
         <button type="button" data-does="next">Next →</button>
         <button type="button" data-does="answer">Answer <kbd>a</kbd></button>
         <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
+        <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
+        <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
         <button type="button" data-does="projector">Projector <kbd>p</kbd></button>
         <button type="button" data-does="close">Close</button>
       </p>
@@ -43,7 +45,10 @@
     <style>
       body { align-items: center; background: #fff; color: #1c2430; display: flex; font: 4vmin/1.4 system-ui, sans-serif; height: 100vh; justify-content: center; margin: 0; }
       img { display: block; height: 98vh; object-fit: contain; width: 98vw; }
-      div:not(:has(img)) { max-width: 85vw; }
+      div:not(:has(img)) { font-size: 6vmin; line-height: 1.25; max-width: 90vw; }
+      p { margin: 0; }
+      ul { list-style: upper-alpha; margin: 0.4em 0 0; padding-left: 1.6em; }
+      .hb-poll__why { font-size: 3.6vmin; }
       .hb-poll__why { display: none; }
       .hb-answered .hb-poll__why { display: inline; }
       .hb-poll__answer strong { font-weight: inherit; }
@@ -89,6 +94,7 @@
       this.since = undefined; // when the clock last began to run
       this.begun = false; // whether it ever did
       this.answered = false;
+      this.size = 0; // of the notes
       this.asked = 0; // when Esc was pressed
       const select = this.part("select");
       for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
@@ -142,16 +148,17 @@
       Object.assign(this, state);
       this.screen = Math.min(this.screen, this.screens.length - 1);
       this.part("select").value = this.version;
+      this.scale(0);
       this.open();
       if (projecting) this.projector();
     }
 
     /** For a reload; what is undefined is left out. */
     keep() {
-      const { version, screen, spent, since, begun, answered } = this;
+      const { version, screen, spent, since, begun, answered, size } = this;
       const projecting = Boolean(this.window && !this.window.closed);
       try {
-        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, answered, projecting }));
+        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, answered, size, projecting }));
       } catch {
         // no storage: a reload begins anew
       }
@@ -236,6 +243,20 @@
 
     notes() {
       this.dialog.classList.toggle("hb-presenter--bare");
+    }
+
+    smaller() {
+      this.scale(-1);
+    }
+
+    larger() {
+      this.scale(1);
+    }
+
+    /** The notes are read standing, from an arm's length or from two. */
+    scale(by) {
+      this.size = Math.min(6, Math.max(-2, this.size + by));
+      this.dialog.style.setProperty("--hb-notes", 1.15 ** this.size);
     }
 
     /** A window with the picture alone: its keys do the same. */

@@ -212,6 +212,28 @@ def test_one_escape_asks_and_the_second_closes(presenter):
     expect(presenter).not_to_be_visible()
 
 
+def test_the_back_row_reads_a_poll_and_answers_by_letter(presenter):
+    projector = project(presenter)
+    press(presenter, "ArrowRight", "ArrowRight", "ArrowRight", "a")
+    answers, page = projector.locator("li"), presenter.locator(".hb-presenter__stage ul")
+    for each in [answers.first, projector.locator("p").first]:
+        assert float(each.evaluate("(text) => parseFloat(getComputedStyle(text).fontSize)")) >= 0.06 * 1080
+    for each in [answers.first, page]:
+        assert each.evaluate("(list) => getComputedStyle(list).listStyleType") == "upper-alpha"
+    for box in [projector.locator("p").first.bounding_box(), answers.last.bounding_box()]:  # and all of it fits
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 1080
+
+
+def test_the_notes_are_read_standing_and_grow(presenter):
+    notes = presenter.locator(".hb-presenter__notes p").first
+    size = "(text) => parseFloat(getComputedStyle(text).fontSize)"
+    first = notes.evaluate(size)
+    presenter.get_by_role("button", name="Larger notes").click()
+    larger = notes.evaluate(size)
+    presenter.get_by_role("button", name="Smaller notes").click()
+    assert 22 <= first == notes.evaluate(size) < larger
+
+
 def test_it_opens_from_a_file(site, chromium):
     page = chromium.running.new_page()
     page.goto((site / "whiteboard" / NAME / "index.html").as_uri())
