@@ -59,7 +59,7 @@ class Build(BasePlugin):
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
-        self.sheets = Sheets(self.reader.root)
+        self.sheets = Sheets(self.reader)
         self.lists = Lists(
             self.chapters,
             config.nav,

@@ -85,7 +85,7 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
-    lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, Sheets(root))
+    lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(root)))
     assert lists.filled("<!-- chapter three -->: why?") == "**[2 · Three](chapters/three.md)** · 5 min: why?"
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     with pytest.raises(PluginError, match="has no five"):
@@ -98,7 +98,7 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
 
 def test_the_measurements_have_a_section_for_every_snippet():
     reader = Reader()
-    sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(ROOT)).filled("<!-- every record -->")
+    sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(ROOT))).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+from scripts import records
 from scripts.site import cache
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
@@ -88,12 +89,26 @@ def starts(steps: list[Step], version: int = 0) -> list[int | None]:
 class Sheets:
     """The sheets of one build and their pictures."""
 
-    def __init__(self, root: Path):
-        self.root, self.kept = root, cache.Cache("worksheets")
+    def __init__(self, reader: records.Reader):
+        self.reader, self.root, self.kept = reader, reader.root, cache.Cache("worksheets")
 
     @cached_property
     def boards(self) -> dict:
-        return {path.stem.replace("_", "-"): board(path.stem) for path in scripts(self.root)}
+        return {path.stem.replace("_", "-"): self._drawn(path.stem) for path in scripts(self.root)}
+
+    def _drawn(self, script: str):
+        """A board; where it needs a record that cannot be had, as many pictures that say so."""
+        with self.reader.noting():
+            try:
+                return board(script)
+            except (records.Missing, records.Stale) as fault:
+                page = self.root / "docs" / "whiteboard" / f"{script.replace('_', '-')}.md"
+                empty = import_module("scripts.boards.board").Board()
+                for _ in steps(page.read_text(encoding="utf-8")):
+                    empty.step(str(fault))
+                    empty.rub()
+                    empty.words(240, 135, "awaits its run")
+                return empty
 
     @cached_property
     def worksheets(self):
