@@ -15,7 +15,7 @@ SCORES = (1, 0, 2, 1, 0, 2)
 VALUES = ((10, 0),) * 3 + ((0, 10),) * 3
 BLOCK = 2
 ROWS, WORDS, DIM = 64, 8192, 128  # of the strip: the queries at once, the keys, the numbers of a value
-COLUMNS = [40, 46, 62, 60, 76, 95]  # of the table, from the middle of one to the middle of the next
+COLUMNS = [38, 42, 59, 55, 87, 99]  # of the table, from the middle of one to the middle of the next
 LEFT, FIRST, LINE = 28, 94, 24  # its left column, its first row and the height of a row
 WORK, NEXT = 170, 26  # the first line below it, and from one to the next
 
@@ -111,8 +111,8 @@ def overflow(board: Board) -> None:
     words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
 
 
-def words(board: Board, y: float, text: str) -> None:
-    board.words(LEFT - 14, y, text, 0.85, at="left")
+def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
+    board.words(LEFT - 14, y, text, size, at="left")
 
 
 def safe(board: Board) -> None:
@@ -146,7 +146,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     board.rub()
     for block in range(len(after)):
         board.row(LEFT + 20 + 130 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=54, h=27)
-    row(board, -1, ["block", "max", "factor", "new ones", "sum"])
+    row(board, -1, ["block", "max", "factor", "new", "sum"])
     for i, (part, state) in enumerate(zip(parts, after, strict=True)):
         with board.answer() if i + 1 == len(after) else nullcontext():
             board.strike(LEFT + 12 + 130 * i, 32, LEFT + 126 + 130 * i, 11)
@@ -233,8 +233,8 @@ def bug(board: Board, parts: list[State]) -> None:
     with board.group("bug"):
         totals = " + ".join(f"{part.total:.3f}" for part in parts)
         words(board, WORK, f"not rescaled:  {totals} = {wrong.total:.3f}")
-        words(board, WORK + NEXT, " + ".join(pair(part.blend) for part in parts))
-        words(board, WORK + 2 * NEXT, f"= {pair(wrong.blend)},   {pair(wrong.blend)} ÷ {wrong.total:.3f}")
+        words(board, WORK + NEXT, " + ".join(pair(part.blend) for part in parts) + f" = {pair(wrong.blend)}", 0.8)
+        words(board, WORK + 2 * NEXT, f"{pair(wrong.blend)} ÷ {wrong.total:.3f}")
         with board.answer():
             words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
             board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
@@ -277,7 +277,7 @@ def left(board: Board, last: State) -> None:
     )
     board.rub("readers", "ticks", "work", "bug")
     board.strike(LEFT + 14, 48, LEFT + 384, 48)
-    for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 52), (LEFT + sum(COLUMNS[:5]), 102)):
+    for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
         board.ring(x, FIRST + 2 * LINE, wide, 23)
     board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
     board.strike(LEFT - 14, 210, LEFT + 164, 172)
