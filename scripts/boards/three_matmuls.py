@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from scripts.boards.board import Board
 
@@ -133,17 +134,17 @@ def alike(board: Board) -> None:
         f"Then three other keys: with all four it is {said}."
     )
     board.rub()
-    lines = {"q": ASKS, "k": first, "q · k": [q * k + 0.0 for q, k in zip(ASKS, first, strict=True)]}
+    lines = {"q": ASKS, "k": first, "products": [q * k + 0.0 for q, k in zip(ASKS, first, strict=True)]}
     for i, (name, row) in enumerate(lines.items()):
-        board.words(42, 33 + 40 * i, name, 0.95)
-        board.row(84, 18 + 40 * i, short(row), w=62, h=30)
-    board.words(344, 113, f"= {dot(ASKS, first):.2f}", 1, at="left")
+        board.words(42, 33 + 40 * i, name, 0.95 if len(name) == 1 else 0.8)
+        board.row(90, 18 + 40 * i, short(row), w=62, h=30)
+    board.words(344, 113, f"sum = {dot(ASKS, first):.2f}", 1, at="left")
     board.words(344, 73, OFFERS[first], 0.85, at="left")
     board.words(42, 164, "k", 0.95)
     for i, key in enumerate(others):
         y = 164 + 38 * i
         board.words(62, y, "(" + ", ".join(short(key)) + ")", 0.85, at="left")
-        with board.answer():
+        with board.answer() if i else nullcontext():  # the first is said before the room is asked
             sums = f"1 - 1 = {dot(ASKS, key):.0f}" if key[0] * ASKS[0] == 1 else f"= {dot(ASKS, key):.2f}"
             board.words(202, y, sums, 0.85, at="left")
             board.words(310, y, OFFERS[key], 0.8, at="left")
@@ -158,12 +159,13 @@ def grid(board: Board) -> None:
     )
     board.rub()
     board.words(196, 22, "who is looked at", 0.8)
-    board.words(54, 52, "who asks", 0.8)
+    board.words(48, 52, "who asks", 0.8)
     for j, key in enumerate(K):
         board.words(140 + 56 * j, 52, vector(key), 0.8)
     board.grid(112, 72, 3, 3, w=56, h=46)
     for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
-        board.words(78, 95 + 46 * i, vector(query), 0.85)
+        board.words(32, 95 + 46 * i, f"word {i + 1}", 0.75)
+        board.words(84, 95 + 46 * i, vector(query), 0.8)
         for j, cell in enumerate(row):
             if i:
                 with board.answer():
@@ -171,7 +173,7 @@ def grid(board: Board) -> None:
             else:
                 board.words(140 + 56 * j, 95, number(cell))
     for i, (words, cells) in enumerate(((3, 3**2), (10, 10**2), (1000, f"{1000**2:,}"))):
-        with board.group("cells"):
+        with board.group("cells"), board.answer():  # counted last
             board.words(30 + 130 * i + (20 if i == 2 else 0), 240, f"{words}² = {cells}", 0.85, at="left")
 
 
@@ -187,13 +189,8 @@ def divided(board: Board) -> None:
     board.arrow(288, 141, 328, 141)
     board.words(308, 162, f"{math.sqrt(len(K[0])):.2f}", 0.75)
     for i, row in enumerate(rows):
-        cells = [(362 + 44 * j, 95 + 46 * i, number(cell)) for j, cell in enumerate(row)]
-        for x, y, cell in cells:
-            if i:
-                with board.answer():
-                    board.words(x, y, cell, 0.85)
-            else:
-                board.words(x, y, cell, 0.85)
+        for j, cell in enumerate(row):
+            board.words(362 + 44 * j, 95 + 46 * i, number(cell), 0.85)
     board.line((342, 76), (336, 76), (336, 206), (342, 206))
     board.line((468, 76), (474, 76), (474, 206), (468, 206))
     board.words(240, 240, "a score keeps its size, however large d is", 0.85)
@@ -205,29 +202,31 @@ def pies(board: Board) -> None:
         f"{' '.join(map(number, row))} over {sum(row):.2f}, {per_cent(part)}"
         for row, part in zip(powers, parts, strict=True)
     ]
-    board.step(f"For each row its exponentials, their sum, its shares and its pie: {'; '.join(lines)}.")
+    board.step(
+        f"For each word its scores, their exponentials, the sum, its shares and its pie: {'; '.join(lines)}. Below, 10 "
+        f"against 5: e to the 5, {math.exp(5):.0f}, to 1."
+    )
     board.rub()
-    exact = {0: "0", 1: "1/√2", 2: "√2"}  # a dot product over √2, not rounded
+    named = {
+        0: "0",
+        1: f"{math.sqrt(1 / 2):.2f}",
+        2: f"{math.sqrt(2):.3f}",
+    }  # as on the board, and to the digits needed
     known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in products() for product in row}
-    said = "     ".join(f"e^{{{exact[product]}}} = {number(power)}" for product, power in sorted(known.items()))
-    board.words(240, 26, said, 0.85)
-    for x, head in ((96, "exponentials"), (222, "sum"), (338, "shares")):
-        board.words(x, 62, head, 0.75)
+    said = "     ".join(f"e^{{{named[product]}}} = {number(power)}" for product, power in sorted(known.items()))
+    board.words(240, 24, said, 0.85)
+    for x, head in ((26, "word"), (89, "scores"), (205, "exponentials"), (287, "sum"), (366, "shares")):
+        board.words(x, 56, head, 0.75)
     for i, (row, part) in enumerate(zip(powers, parts, strict=True)):
-        y = 104 + 60 * i
-        if i == len(parts) - 1:
-            with board.answer():
-                shared(board, y, row, part)
-        else:
-            shared(board, y, row, part)
-
-
-def shared(board: Board, y: float, row: Row, part: Row) -> None:
-    board.table(38, y, [list(map(number, row))], [58] * 3)
-    board.words(222, y, number(sum(row)), 0.85)
-    board.arrow(250, y, 274, y)
-    board.words(338, y, per_cent(part), 0.85)
-    pie(board, 440, y, 25, part)
+        y = 92 + 56 * i
+        board.words(17, y, f"{i + 1}.", 0.75)
+        board.table(54, y, [list(map(number, scores()[i]))], [35] * 3, size=0.75)
+        with board.answer() if i == len(parts) - 1 else nullcontext():
+            board.table(168, y, [list(map(number, row))], [37] * 3, size=0.75)
+            board.words(287, y, number(sum(row)), 0.75)
+            board.words(366, y, per_cent(part), 0.75)
+            pie(board, 448, y, 20, part)
+    board.words(18, 252, f"10 against 5:  e^{{5}} = {math.exp(5):.0f}  to 1", 0.85, at="left")
 
 
 def blended(board: Board) -> None:
@@ -239,10 +238,10 @@ def blended(board: Board) -> None:
         + f". Below, the first row: each value times its share, added up to {vector(rows[0])}, together 10."
     )
     board.rub()
-    board.words(98, 24, "shares", 0.8)
+    board.words(110, 24, "shares", 0.8)
     board.words(266, 24, "values", 0.8)
     board.words(412, 24, "output", 0.8)
-    board.matrix(16, 44, [[number(share) for share in row] for row in parts], w=52, h=32, size=0.8)
+    board.matrix(34, 44, [[number(share) for share in row] for row in parts], w=48, h=32, size=0.8)
     board.words(206, 92, "·")
     board.matrix(226, 44, V, w=36, h=32, size=0.9)
     board.words(336, 92, "=")
@@ -255,6 +254,8 @@ def blended(board: Board) -> None:
     board.words(18, 212, f"= {vector(rows[0])}", 0.95, at="left")
     board.words(136, 212, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
     board.words(18, 246, "N×N · N×d = N×d", 0.85, at="left")
+    for i in range(len(parts)):
+        board.words(28, 60 + 32 * i, f"{i + 1}.", 0.75, at="right")
 
 
 def demo(board: Board) -> None:
@@ -276,7 +277,7 @@ def demo(board: Board) -> None:
     board.words(78, 226, f"{n}×{d}", 0.8)
     board.words(240, 226, f"{n}×{n}", 0.8)
     board.words(402, 226, f"{n}×{d}", 0.8)
-    for x, says in ((78, "small"), (240, "square"), (402, "small")):
+    for x, says in ((78, "thin"), (240, "square"), (402, "thin")):
         board.words(x, 250, says, 0.85)
 
 
@@ -295,4 +296,4 @@ def large(board: Board) -> None:
     for i, name in enumerate("QKVO"):
         board.box(46 + 40 * i, 34, side * DIM / WORDS, side)
         board.words(48 + 40 * i, 20, name, 0.85)
-    board.words(110, 256, f"{small} MiB each", 0.8)
+    board.words(110, 256, f"d = {DIM}: {small} MiB each", 0.8)

@@ -66,3 +66,16 @@ def test_only_eight_of_the_64_rows_fit_into_the_registers():
         f"{64 * 8192 * 4 // 2**20} MiB" in said
         and f"{registers / 2**10:.0f} KiB, {registers // (8192 * 4):.0f} rows" in said
     )
+
+
+def test_what_is_kept_of_the_strip_fits_into_the_registers():
+    kept = drawn.ROWS * (drawn.DIM + 2) * 4  # a maximum, a sum and an accumulator a row
+    assert kept < H100["registers per SM"].value
+    assert f"{kept / 2**10:g} KiB of" in " ".join(BOARD.read(9))
+
+
+def test_the_new_ones_are_what_each_block_brings():
+    for i, block in enumerate(states(BLOCKS)):
+        fresh = (BLOCKS[i] - block.running_max).exp()
+        assert f"{fresh.sum():.3f}" in BOARD.read(3)[BOARD.read(3).index("sum") + 1 :][5 * i + i :]
+        assert drawn.pair((fresh @ VALUES[2 * i : 2 * i + 2]).tolist()) in " ".join(BOARD.read(5))
