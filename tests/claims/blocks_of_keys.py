@@ -257,6 +257,12 @@ def _barriers(rung, head_dim, n=N):
     return rungs()["named"][rung, n, head_dim]["BAR"]
 
 
+def _over_the_starts(head_dim, n=N):
+    """Clocks of a meeting for which the unit is busy under one key, beyond one for each instruction that it takes."""
+    found = _busy("one_key", head_dim, n)
+    return (found["unit"] - found["starts"]) / 100 * _clocks("one_key", head_dim, n)
+
+
 def barriers_take_the_rest(percent, barriers, clocks):
     """At d = 128 the unit is busy in so many % more of all clocks than it takes instructions in, as printed.
 
@@ -268,12 +274,6 @@ def barriers_take_the_rest(percent, barriers, clocks):
     for head_dim, n in [(64, 256), *((head_dim, N) for head_dim in HEADS)]:
         assert _barriers("one_key", head_dim, n) == barriers
         assert abs(_over_the_starts(head_dim, n) - float(barriers * clocks)) < 0.5
-
-
-def _over_the_starts(head_dim, n=N):
-    """Clocks of a meeting for which the unit is busy under one key, beyond one for each instruction that it takes."""
-    found = _busy("one_key", head_dim, n)
-    return (found["unit"] - found["starts"]) / 100 * _clocks("one_key", head_dim, n)
 
 
 def clocks_over_the_starts(narrow, middle, wide, over):
