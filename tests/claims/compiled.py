@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -104,6 +105,20 @@ def of_the_unit(rung, seq_k, head_dim):
     return shuffles + stored + len(wide), warps * shuffles, warps * sum(max(1, bits // 32) for bits in wide)
 
 
+def named(rung, seq_k, head_dim):
+    """name -> how many instructions of that name, such as BAR, a thread has in a turn of both loops."""
+    code = "".join(turns(rung, seq_k, head_dim))
+    names = re.findall(r"\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", code)
+    assert len(names) == code.count(";"), "an instruction was not understood"
+    return dict(Counter(names))
+
+
+def across_halves(rung, seq_k, head_dim):
+    """In a turn of the loop over values: shuffles by half a warp, and stores to shared memory by some threads alone."""
+    *_, values = turns(rung, seq_k, head_dim)
+    return len(re.findall(r"\bSHFL\.BFLY\b[^;]*, 0x10, 0x1f", values)), len(re.findall(r"@!?P\d+ STS\b", values))
+
+
 def accesses(rung, seq_k, head_dim):
     """Clocks for which a program keeps shared memory busy with each access of a turn, those of each loop."""
     ptx = compiled(rung, seq_k, head_dim)["ptx"]
@@ -132,6 +147,8 @@ def first_rungs():
         "instructions": {row: instructions(*row) for row in settings},
         "of the unit": {row: of_the_unit(*row) for row in settings},
         "shared memory": {row: accesses(*row) for row in settings},
+        "named": {row: named(*row) for row in settings},
+        "across halves": across_halves("key_blocks", 512, 128),
     }
 
 
