@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.four_tokens import KEYS, QUERY, VALUES, part, shares
 
-QUERY = (1, 1)
-KEYS = ((0, 0), (1, 0), (1, 1), (0, 1))
-VALUES = ((9, 0), (0, 9), (9, 0), (0, 9))
 LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2  # of Llama 3 8B, in 16 bits
 LONG = 131072  # tokens
 WIDTH = 4096  # of a layer, and as many tokens
 CACHES = 100
 PAGES, PAGE, TABLE, TOKENS = 8, 16, (6, 1, 2), 33
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one program finds in its tokens, in powers of 2."""
-
-    scores: list[int]
-    terms: list[float]
-    maximum: int
-    total: float
-    blend: list[float]
-
-    @property
-    def output(self) -> list[float]:
-        return [number / self.total for number in self.blend]
-
-
-def part(begin: int, end: int, mark: int | None = None) -> Part:
-    """Tokens begin to end; measured from ``mark``, from their own maximum if there is none."""
-    scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
-    top = max(scores)
-    terms = [2.0 ** (score - (top if mark is None else mark)) for score in scores]
-    blend = [sum(t * v[i] for t, v in zip(terms, VALUES[begin:end], strict=True)) for i in (0, 1)]
-    return Part(scores, terms, top, sum(terms), blend)
-
-
-def shares(one: Part, other: Part) -> list[float]:
-    """What the two parts' sums are worth at the larger maximum."""
-    top = max(one.maximum, other.maximum)
-    return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]
 
 
 def timed(form: str, cache: str, heads: str = "32/8") -> dict:

@@ -11,10 +11,8 @@ from fractions import Fraction
 
 from kernels.bench.cost import fused_traffic, mb, mib, qkvo_bytes, requested_bytes
 from scripts.boards.board import Board
+from scripts.boards.worked.three_words import K, Q, V, dot
 
-Q = ((1, 0), (1, 1), (0, 1))
-K = ((1, 0), (0, 1), (1, 1))
-V = ((10, 0), (0, 10), (5, 5))
 GRADIENT = ((1, 0), (0, 1), (1, 1))  # of the output
 BLOCK = 2
 N, HEAD_DIM, BYTES, BLOCK_Q, BLOCK_K = 8192, 128, 2, 64, 128
@@ -40,10 +38,6 @@ class State:
     @property
     def lse(self) -> float:
         return self.maximum + math.log2(self.total)
-
-
-def dot(one: Sequence, other: Sequence):
-    return sum(x * y for x, y in zip(one, other, strict=True))
 
 
 def power(exponent: int) -> Fraction:

@@ -4,30 +4,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from kernels.bench.cost import square_bytes
 from kernels.bench.hardware import H100
 from scripts.boards.board import Board
+from scripts.boards.worked.three_words import K, Q, V, blend, number, products, vector
 
-Q = ((1, 0), (1, 1), (0, 1))
-K = ((1, 0), (0, 1), (1, 1))
-V = ((10, 0), (0, 10), (5, 5))
 CARDS = {"Q": "look for", "K": "offer", "V": "hand over"}
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
 TRIPS = 4  # of the square, in the textbook
 FREE = 322  # where the right third begins
 SQUARE = (346, 26, 118)  # its left, its top and its side
-
-Row = Sequence[float]
-
-
-def dot(one: Row, other: Row) -> float:
-    return sum(x * y for x, y in zip(one, other, strict=True))
-
-
-def products() -> list[list[float]]:
-    return [[dot(query, key) for key in K] for query in Q]
 
 
 def exponentials() -> list[list[float]]:
@@ -37,19 +24,6 @@ def exponentials() -> list[list[float]]:
 def shares() -> list[list[float]]:
     """As one writes them: to whole per cents."""
     return [[round(power / sum(row), 2) for power in row] for row in exponentials()]
-
-
-def blend(row: Row) -> list[float]:
-    return [dot(row, column) for column in zip(*V, strict=True)]
-
-
-def number(value: float) -> str:
-    """0.71, and 1 without decimals."""
-    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.2f}"
-
-
-def vector(row: Row) -> str:
-    return "[" + ", ".join(number(value) for value in row) + "]"
 
 
 def sizes() -> tuple[int, int]:

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import nullcontext
 
 from scripts.boards.board import Board
+from scripts.boards.worked.three_words import K, Q, Row, V, blend, dot, number, products, vector
 
-Q = ((1, 0), (1, 1), (0, 1))
-K = ((1, 0), (0, 1), (1, 1))
-V = ((10, 0), (0, 10), (5, 5))
 CARDS = {"Q": "what I look for", "K": "what I offer", "V": "what I hand over"}
 ASKS = (1, 0, 0.5, -0.5)  # one query, and four keys with what to say of them
 OFFERS = {
@@ -22,16 +19,6 @@ OFFERS = {
 }
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
 SHAPE = (1024, 64)  # of the demo
-
-Row = Sequence[float]
-
-
-def dot(one: Row, other: Row) -> float:
-    return sum(x * y for x, y in zip(one, other, strict=True))
-
-
-def products() -> list[list[float]]:
-    return [[dot(query, key) for key in K] for query in Q]
 
 
 def scores() -> list[list[float]]:
@@ -49,19 +36,6 @@ def shares() -> list[list[float]]:
 def at_the_board() -> list[list[float]]:
     """The shares as one writes them: to whole per cents, 24.8 as 25 and 50.3 as 50."""
     return [[round(share, 2) for share in row] for row in shares()]
-
-
-def blend(row: Row) -> list[float]:
-    return [dot(row, column) for column in zip(*V, strict=True)]
-
-
-def number(value: float) -> str:
-    """0.71, and 1 without decimals."""
-    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.2f}"
-
-
-def vector(row: Row) -> str:
-    return "[" + ", ".join(number(value) for value in row) + "]"
 
 
 def short(row: Row) -> list[str]:

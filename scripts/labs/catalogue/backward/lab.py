@@ -8,7 +8,8 @@ from functools import partial
 import torch
 
 from scripts.labs.catalogue.backward import truth
-from scripts.labs.catalogue.backward.mistakes import DELTA, DK, DQ, DV
+from scripts.labs.catalogue.backward.mistakes import DELTA, DV
+from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK, DQ
 from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import Case, Part, normal
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.e2m1_nvfp4 import truth
-from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE, DEQUANTIZE, ENCODE, PACK, QUANTIZE
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE, ENCODE, PACK
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE, QUANTIZE
 from scripts.labs.lab import SEEDS, Case, Part, generator, normal
 
 # The block of chapter 10, with its five ties moved a little to where they go: a GPU divides by 6 inexactly.
