@@ -98,7 +98,8 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
 
 def test_the_measurements_have_a_section_for_every_snippet():
     reader = Reader()
-    sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(ROOT))).filled("<!-- every record -->")
+    pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader)
+    sections = Lists([], [], reader, pieces, {}, sheets).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
 
@@ -112,7 +113,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
         )
     nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
-    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {})
+    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(docs.parent)))
     rows = lists.filled("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (
