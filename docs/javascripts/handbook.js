@@ -169,10 +169,11 @@
   });
 
   // A picture further down is fetched when it comes near, or when it is to be printed.
-  const pictures = () => [...document.querySelectorAll("img[loading=lazy]")].map((picture) => {
+  const pictures = () => [...document.querySelectorAll("img[loading=lazy]")].map((picture) => new Promise((done) => {
+    if (picture.naturalWidth) return done();
+    for (const end of ["load", "error"]) picture.addEventListener(end, done, { once: true });
     picture.loading = "eager";
-    return picture.decode();
-  });
+  }));
 
   // Print: Ctrl/Cmd+P waits for every figure and picture; a print from the menu prints what is drawn, and the others' alternatives.
   addEventListener("keydown", (event) => {
