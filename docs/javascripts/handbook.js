@@ -170,7 +170,7 @@
 
   // A picture further down is fetched when it comes near, or when it is to be printed.
   const pictures = () => [...document.querySelectorAll("img[loading=lazy]")].map((picture) => new Promise((done) => {
-    if (picture.naturalWidth) return done();
+    if (picture.complete && picture.naturalWidth) return done(); // one that is awaited has its place already
     for (const end of ["load", "error"]) picture.addEventListener(end, done, { once: true });
     picture.loading = "eager";
   }));

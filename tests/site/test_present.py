@@ -49,7 +49,7 @@ def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(pre
 
 def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(presenter):
     image = presenter.locator(".hb-presenter__stage img")
-    assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1.svg")
+    assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1-ask.svg")
     expect(presenter.locator(".hb-presenter__say blockquote")).to_be_visible()
     assert "Why it works." in presenter.locator(".hb-presenter__notes").inner_text()
     assert presenter.locator(".hb-presenter__next").text_content() == f"Next: {TITLES[1]}"
@@ -124,7 +124,9 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     with presenter.page.expect_popup() as opened:
         press(presenter, "p")
     projector = opened.value
-    assert projector.locator("img").get_attribute("src").endswith("/1.svg") and not projector.locator("aside").count()
+    assert (
+        projector.locator("img").get_attribute("src").endswith("/1-ask.svg") and not projector.locator("aside").count()
+    )
     assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
     projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]

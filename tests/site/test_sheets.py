@@ -56,7 +56,7 @@ def test_each_step_shows_its_picture_and_when_it_begins(visit):
 
 def test_control_p_waits_for_every_picture(visit):
     page = visit("whiteboard/all/")
-    page.evaluate(f"window.print = () => {{ window.came = {COMPLETE}; }}")
+    page.evaluate(f"() => {{ window.print = () => {{ window.came = {COMPLETE}; }}; }}")
     page.keyboard.press("Control+p")
     page.wait_for_function("window.came !== undefined")
     assert page.evaluate("came") == sum(map(len, STEPS.values()))
