@@ -52,7 +52,7 @@ def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_u
     for each in printed:
         first[each.path] = len(whole.pages)
         whole.append(each.reader, import_outline=True)
-    feet(page, whole, printed, paper)
+    feet(context.new_page(), whole, printed, paper)
     context.close()
     lead_within(whole, url, first, site_url)
     whole.add_metadata({"/Title": TITLE})
@@ -78,7 +78,10 @@ def leaves(page: Page, url: str, path: str, paper: str) -> Leaves:
 
 
 def feet(page: Page, whole: PdfWriter, printed: list[Leaves], paper: str) -> None:
-    """Below each leaf the title of its page, and its number."""
+    """Below each leaf the title of its page, and its number.
+
+    page: a new one, since a script of the site that has still something to do would put it behind the last foot
+    """
     titles = [each.title for each in printed for _ in each.reader.pages]
     feet = [f"<div><span>{escape(title)}</span><span>{at}</span></div>" for at, title in enumerate(titles, 1)]
     page.set_content(FOOT + "".join(feet))
