@@ -15,11 +15,11 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site run labs lab newest test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
-		printf 'make %-8s %s\n' "$$name" "$$what"; done
+		printf 'make %-9s %s\n' "$$name" "$$what"; done
 
 site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
 	$(SETUP) site
@@ -48,6 +48,11 @@ serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
 	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
 
+copies:  ## build the site, and into site/downloads PDFs of the sheets and of the handbook and an archive that opens from a disk
+	$(SETUP) speed
+	@COPIES=1 $(MAKE) --no-print-directory site
+	$(RUN) scripts.copies
+
 run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
 	$(SETUP) run
 	@$(RUN) scripts.run $(SNIPPET)
@@ -62,10 +67,13 @@ lab:  ## say what is wrong with your kernel: make lab N=4, or make lab N=vector-
 
 newest:  ## solve the labs on the newest PyTorch and Triton, in build/newest, instead of on those that are locked
 	@$(PYTHON) -m venv --clear build/newest
-	@build/newest/bin/python -m pip install -q --only-binary :all: --index-url https://download.pytorch.org/whl/cpu torch
-	@build/newest/bin/python -m pip install -q --only-binary :all: --upgrade triton numpy pytest pytest-timeout pytest-xdist
+	@build/newest/bin/python -m pip install -q --only-binary :all: --upgrade torch triton numpy pytest pytest-timeout pytest-xdist
 	@build/newest/bin/python -m pip list
 	@build/newest/bin/python -m pytest -n 0 tests/labs
+
+worksheet:  ## an example with fresh numbers and its key, into build/worksheets: make worksheet CHAPTER=online-softmax SEED=7
+	$(SETUP) site
+	@$(RUN) scripts.boards.worksheets $(CHAPTER) $(SEED)
 
 record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record

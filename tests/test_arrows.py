@@ -15,6 +15,7 @@ STANDARD = {"__future__", *sys.stdlib_module_names}
 # Grimp does not see what is run by its path: these files, and the modules of our rooms that they may import.
 MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel.cost"}
 RUN_BY_PATH = {
+    "scripts/boards": {"scripts.records", "scripts.boards", *MEASURES},
     "scripts/figures": {"scripts.records", "scripts.figures.plot", *MEASURES},
     "snippets": {"kernels"},
 }
@@ -70,8 +71,8 @@ def test_what_figures_count_with_imports_no_torch(graph, module):
     assert not of_packages(reached(graph, module), "torch", "triton")
 
 
-def test_the_site_imports_no_kernel_no_figure_no_lab_and_no_torch(graph):
-    strange = "kernels", "torch", "triton", "scripts.figures", "scripts.labs"
+def test_the_site_imports_no_kernel_no_figure_no_board_no_lab_and_no_torch(graph):
+    strange = "kernels", "torch", "triton", "scripts.figures", "scripts.boards", "scripts.labs"
     assert not of_packages(reached(graph, "scripts.site"), *strange)
 
 

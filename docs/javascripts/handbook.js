@@ -168,11 +168,18 @@
     if (!__md_get("scheme")) show(matches ? "slate" : "default");
   });
 
-  // Print: Ctrl/Cmd+P waits for every figure; a print from the menu prints what is drawn, and the others' alternatives.
+  // A picture further down is fetched when it comes near, or when it is to be printed.
+  const pictures = () => [...document.querySelectorAll("img[loading=lazy]")].map((picture) => new Promise((done) => {
+    if (picture.complete && picture.naturalWidth) return done(); // one that is awaited has its place already
+    for (const end of ["load", "error"]) picture.addEventListener(end, done, { once: true });
+    picture.loading = "eager";
+  }));
+
+  // Print: Ctrl/Cmd+P waits for every figure and picture; a print from the menu prints what is drawn, and the others' alternatives.
   addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "p" || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    Promise.allSettled(plots.map((plot) => plot.draw())).then(() => print());
+    Promise.allSettled([...plots.map((plot) => plot.draw()), ...pictures()]).then(() => print());
   });
   let closed = [];
   addEventListener("beforeprint", () => {

@@ -80,6 +80,8 @@ def main(slug: str, file: str, verdict: str, trace: str) -> None:
     from scripts.labs.message import told
 
     lab = load(slug)
+    if lab.about.triton:
+        import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
     if not torch.cuda.is_available():
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         with contextlib.suppress(ValueError, OSError):

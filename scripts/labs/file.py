@@ -11,7 +11,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from scripts.labs.lab import Case
-from scripts.labs.verdict import Rejection
+from scripts.labs.strict import Refused
+from scripts.labs.verdict import UNWRITTEN, Rejection
 from scripts.labs.watched import Outside
 
 
@@ -23,27 +24,69 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
     frames = [frame for each in chain for frame in traceback.extract_tb(each.__traceback__)]
     lines = [frame.lineno for frame in frames if file and frame.filename == file]
     line = lines[-1] if lines else None
+    mine = [frame.name for frame in frames if file and frame.filename == file]
+    place = mine[-1] if mine and mine[-1].isidentifier() else ""  # a kernel, mostly
     for each in chain:
         if unwritten(each, file):
-            return Rejection(function, "it is not written yet", line=line)
-        if isinstance(each, Outside):
-            return Rejection(function, str(each), case, line=line)
+            return Rejection(function, UNWRITTEN, line=line, place=place)
+        if isinstance(each, Outside | Refused):
+            return Rejection(function, str(each), case, line=line, advice=getattr(each, "advice", ""), place=place)
     if isinstance(error, SystemExit):
         return Rejection(function, "your file ends the program (SystemExit): take that out", case, line=line)
     if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
         return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
     code = linecache.getline(file, line).strip() if line else ""
     says = f"it raised {type(chain[-1]).__name__}: {chain[-1]}".rstrip(".")
-    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code))
+    return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
+
+
+# Said by Python or Triton's interpreter, and what the line is like -> what to do about it.
+ADVICE = (
+    (
+        r"not iterable|not subscriptable|0-dimensional|size-1 arrays|does not support item",
+        r"\w\[(?!\()",
+        "A pointer has no index: tl.load(pointer + place) reads, and tl.store(pointer + place, numbers) writes. A row "
+        "in registers has none either: tl.sum(tl.where(place == i, row, 0.0)) takes number i out of it.",
+    ),
+    (
+        "'function' object is not subscriptable",
+        "",
+        "A kernel is launched as kernel[grid](…): has it lost its @triton.jit?",
+    ),
+    (
+        "power of (2|two)",
+        "",
+        "A row in a kernel has 1, 2, 4, 8 … places; what is of another length gets a longer row and a mask.",
+    ),
+    (
+        "'list' object has no attribute",
+        "",
+        "A kernel keeps no list of numbers: make a row, tl.full([ROW], …), and put each at its place with tl.where.",
+    ),
+    (
+        r"axis \d+ (is )?out of bounds",
+        "",
+        "A row has the axis 0 alone, and a tile has two: 0, down its columns, and 1, along its rows.",
+    ),
+    (
+        "equal ranks|at least 2D|rank",
+        r"tl\.dot",
+        "tl.dot multiplies tiles. The dot product of two rows is tl.sum(a * b).",
+    ),
+    (
+        "missing .* required positional argument|unexpected keyword argument|takes .* positional argument",
+        "",
+        "The kernel does not take what it is launched with: put its first lines back as they were.",
+    ),
+    ("'NoneType' object has no attribute", r"\)\.\w+\(", "In a kernel write tl.exp(x) and the like, not x.exp()."),
+)
 
 
 def advice(said: str, code: str) -> str:
     """What to do about an error that Triton's interpreter tells in words of its own; "" for all others."""
-    if re.search(r"not iterable|not subscriptable|0-dimensional|size-1 arrays", said) and re.search(r"\w\[", code):
-        return "A pointer has no index: tl.load(pointer + place) reads, and tl.store(pointer + place, numbers) writes."
-    if "power of 2" in said or "power of two" in said:
-        return "A row in a kernel has 1, 2, 4, 8 … places; what is of another length gets a longer row and a mask."
-    return ""
+    fitting = [(says, like, do) for says, like, do in ADVICE if re.search(says, said) and re.search(like, code)]
+    functions = [do for says, _, do in fitting if says.startswith("'function'")]
+    return (functions or [do for *_, do in fitting] or [""])[0]
 
 
 def unwritten(error: BaseException, file: str) -> bool:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
+from scripts.labs.verdict import UNWRITTEN as NOT_YET
 from scripts.labs.verdict import Rejection, Verdict
+from scripts.labs.words import near, number, plain, sentence
 
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
-WIDTH, HEIGHT = 64, 16
+WIDTH, HEIGHT, WIDEST = 64, 16, 110
+FEW = 8  # numbers that are printed
+LIES = {
+    "transposed": "the numbers of a column lie side by side",
+    "every second": "with a gap behind each number",
+    "rows apart": "with gaps between the rows",
+}
 
 
 def told(lab: Lab, verdict: Verdict) -> str:
@@ -22,30 +32,38 @@ def told(lab: Lab, verdict: Verdict) -> str:
         lines += verdict.notes
         for function, (own, theirs) in verdict.times.items():
             lines.append(f"{function}: {own:.3g} ms, the handbook's {theirs:.3g} ms, {own / theirs:.2f} times as long.")
-        lines.append(f"What to notice now: {lab.about.page}")
+        lines.append("What to notice now stands on the lab's page, below the hints.")
         return "\n".join(lines)
+    return "\n".join(refused(name, verdict))
+
+
+def refused(name: str, verdict: Verdict) -> list[str]:
+    """The message of what is not right yet, line by line."""
     rejection = verdict.rejection
     where = f", line {rejection.line} of your file" if rejection.line else ""
     were = "s that were right" if verdict.cases > 1 else " that was right"
     right = f", after {verdict.cases} case{were}" if verdict.cases else ""
-    if rejection.says == "it is not written yet":
-        return "\n".join([f"{name}: {rejection.function} is not written yet{where}{right}.", *verdict.notes])
+    if rejection.says == NOT_YET:
+        return [f"{name}: {rejection.place or rejection.function} is not written yet{where}{right}.", *verdict.notes]
     lines = [f"{name}: not right yet{right}.", *verdict.notes]
     if rejection.case:
-        lines.append(f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}")
+        case = f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}"
+        lines += wrap(case, WIDEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        lines += shown(rejection.case)
     if rejection.says:
-        lines.append(f"{rejection.function}{where}: {rejection.says}.")
+        lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.says}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
     lines += [rejection.advice] if rejection.advice else []
     if rejection.wrong is not None:
         lines += numbers(rejection)
-    if rejection.unwritten is not None and rejection.unwritten.all() and not rejection.resembles:
-        lines += ["", "Nothing was written there at all: does each program end by storing what it has computed?"]
+    unwritten = rejection.unwritten is not None and rejection.unwritten.all()
+    if unwritten and not rejection.resembles and not rejection.story:
+        lines += ["", f"Nothing was written to {rejection.wanted.name}: does each program end by storing it?"]
     if rejection.resembles:
         mistake = rejection.resembles
         lines += ["", f"It behaves like this: {mistake.says}"]
-        lines += [f"Read {heading(mistake.see)}."] if mistake.see else []
-    return "\n".join(lines)
+        lines += [f"Read {plain(heading(mistake.see))}."] if mistake.see else []
+    return lines
 
 
 def given(case: Case) -> str:
@@ -53,19 +71,26 @@ def given(case: Case) -> str:
     said = []
     for name, value in (case.inputs | case.outputs).items():
         if not isinstance(value, Tensor):
-            said.append(f"{name} = {value}")
+            said.append(f"{name} = {value:.7g}" if isinstance(value, float) else f"{name} = {value}")
             continue
         lies = case.layouts.get(name, "contiguous")
         said.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
-        said[-1] += "" if lies == "contiguous" else f" ({lies})"
+        said[-1] += "" if lies == "contiguous" else f" ({LIES.get(lies, lies)})"
     return ", ".join(said)
+
+
+def shown(case: Case) -> list[str]:
+    """The inputs of a few numbers, as they are."""
+    few = {name: x for name, x in case.inputs.items() if isinstance(x, Tensor) and x.ndim == 1 and len(x) <= FEW}
+    return [f"    {name} = [{', '.join(f'{each:.6g}' for each in x.tolist())}]" for name, x in few.items() if len(x)]
 
 
 def numbers(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
     lines, wrong = [first_wrong(rejection)], rejection.wrong
     lines += [rejection.story] if rejection.story else []
-    return lines + drawing(rejection, index_of_first(wrong)) if wrong.numel() > 1 else lines
+    drawn = wrong.numel() > 1 and len(signs_of(rejection).unique()) > 1  # one sign alone shows nothing
+    return lines + drawing(rejection, index_of_first(wrong)) if drawn else lines
 
 
 def index_of_first(wrong: Tensor) -> tuple[int, ...]:
@@ -77,15 +102,15 @@ def first_wrong(rejection: Rejection) -> str:
     want, wrong = rejection.wanted, rejection.wrong
     index = index_of_first(wrong)
     stood = "nobody wrote there" if rejection.unwritten[index] else f"there stands {number(rejection.actual[index])}"
-    line = f"{want.name}[{', '.join(map(str, index))}]" if index else want.name
+    named = want.name if want.name != "the result" else f"{rejection.function}(…)"
+    line = f"{named}[{', '.join(map(str, index))}]" if index else named
     line += f": {stood}, and {number(want.truth[index])} is wanted"
     if want.truth.is_floating_point() and want.allowed[index] > 0:
-        line += f", to {want.allowed[index].item():.1e}"
-    return f"{line}. {int(wrong.sum())} of {wrong.numel()} are wrong."
-
-
-def number(value: Tensor) -> str:
-    return f"{value.item():.7g}" if value.is_floating_point() else str(value.item())
+        line += f", give or take {near(want.allowed[index].item())}"
+    many, all = int(wrong.sum()), wrong.numel()
+    if all == 1:
+        return sentence(line)
+    return f"{line}. {f'All {all}' if many == all else f'{many} of {all}'} {'is' if many == 1 else 'are'} wrong."
 
 
 def drawing(rejection: Rejection, index: tuple[int, ...]) -> list[str]:

@@ -12,7 +12,7 @@ NAME = "progress.json"
 
 
 def read(folder: Path) -> dict[str, dict]:
-    """Slug -> what became of the last try, and the digest of the file that passed."""
+    """Slug -> how many tries, and the digests of the file that passed and of the one that failed last."""
     try:
         return json.loads((folder / NAME).read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -24,6 +24,7 @@ def note(folder: Path, about: About, passed: bool) -> None:
     progress = read(folder)
     mine = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
     mine["tries"] += 1
+    mine["failed"] = "" if passed else digest(folder / about.file)
     if passed:
         mine["passed"] = digest(folder / about.file)
     (folder / NAME).write_text(json.dumps(progress, indent=1), encoding="utf-8")
@@ -39,7 +40,9 @@ def state(folder: Path, about: About, progress: dict[str, dict]) -> str:
     if not file.is_file():
         return "no file"
     if mine["passed"]:
-        return "passed" if mine["passed"] == digest(file) else "passed, changed since"
+        if mine["passed"] == digest(file):
+            return "passed"
+        return "passed once, fails now" if mine.get("failed") == digest(file) else "passed once, changed since"
     if file.read_bytes() == about.start.read_bytes():
         return "not begun"
     return f"tried {mine['tries']} times" if mine["tries"] != 1 else "tried once"
@@ -54,5 +57,5 @@ def table(folder: Path, labs: list[About]) -> str:
     for about, said in zip(labs, states, strict=True):
         where = numbers.index(about.chapter) or "primer"
         lines.append(f"{about.number:2d}  {about.title:{wide}}  {where!s:>7}  {about.minutes:7d}  {said}")
-    passed = sum(said.startswith("passed") for said in states)
+    passed = states.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

@@ -25,7 +25,20 @@ def behaves_like(
                 return mistake
         except Exception:  # a form that was not made for this case: no name is better than none of the message
             continue
-    return None
+    return ROUNDED if in_fp16(part, case, wants, actuals) else None
+
+
+def in_fp16(part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor]) -> bool:
+    """Whether results of FP16 numbers are off by little: by what rounding to FP16 on the way makes."""
+    if part.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
+        return False
+    for want, actual in zip(wants, actuals, strict=True):
+        finite = want.truth.isfinite()
+        size = want.truth[finite].abs().max() if finite.any() else 0.0
+        off = (actual.double() - want.truth)[finite].abs()
+        if not (off <= LITTLE * size).all():  # NaN is not
+            return False
+    return True
 
 
 def shows(form: Callable, case: Case, wants: list[Wanted]) -> bool:
@@ -38,6 +51,14 @@ def zeros(part: Part, **inputs) -> tuple[Tensor, ...]:
     return tuple(map(torch.zeros_like, results(part.reference(**inputs))))
 
 
+LITTLE = 0.05
+ROUNDED = Mistake(
+    "in-fp16",
+    "The numbers are off by little, and the inputs are FP16: something on the way is rounded to FP16. Load with "
+    ".to(tl.float32), and keep sums in FP32.",
+    "",
+    None,
+)
 ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
 
 

@@ -9,6 +9,8 @@ from torch import Tensor
 from scripts.labs.budget import Wanted
 from scripts.labs.lab import Case, Mistake
 
+UNWRITTEN = "it is not written yet"
+
 
 @dataclass(frozen=True)
 class Rejection:
@@ -16,7 +18,7 @@ class Rejection:
 
     says: a sentence   unwritten: True where nobody has written   wrong: True where a number is too far off
     story: which program wrote the first wrong number   line: of the reader's file, if it is known
-    code: that line   advice: what to do about an error
+    code: that line   advice: what to do about an error   place: the function of that line, if it is another
     """
 
     function: str
@@ -31,6 +33,7 @@ class Rejection:
     line: int | None = None
     code: str = ""
     advice: str = ""
+    place: str = ""
 
 
 @dataclass

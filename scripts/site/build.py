@@ -19,11 +19,12 @@ from scripts.site.fences.page import Page
 from scripts.site.pages import api, glossary, head, labs, order, repository, search
 from scripts.site.pages.cards import Cards
 from scripts.site.pages.lists import Lists
+from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
 # What a typed number comes from: for tests, not for readers.
 MARK = re.compile(r"<!-- (?:=.*?|for .*?|given|argued|said in words) -->")
-PIECE = re.compile(r'<figure [^>]*id="(live-\w+)"')
+ANCHOR = re.compile(r'<(?:figure|div) [^>]*id="((?:live|figure|step)-\w+)"')
 
 log = logging.getLogger("mkdocs.handbook")
 
@@ -32,6 +33,7 @@ class Build(BasePlugin):
     """Its settings stand under ``extra`` in mkdocs.yml.
 
     preview: show a stale record with a mark; a build that is published stops at it
+    copies: offer the PDFs and the archive that `make copies` puts beside the site
     repository: the address that pages tell a reader to clone
     library: the modules that a value asks besides records
     chapters: their one order
@@ -57,7 +59,16 @@ class Build(BasePlugin):
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
-        self.lists = Lists(self.chapters, config.nav, self.reader, self.fences.pieces, self.fences.library)
+        self.sheets = Sheets(self.reader)
+        self.lists = Lists(
+            self.chapters,
+            config.nav,
+            self.reader,
+            self.fences.pieces,
+            self.fences.library,
+            self.sheets,
+            bool(self.settings["copies"]),
+        )
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
@@ -83,6 +94,8 @@ class Build(BasePlugin):
     def on_files(self, files, config):
         for file in self.snippets.files():
             files.append(file)
+        for picture in self.sheets.files(config):
+            files.append(picture)
         return files
 
     def on_page_markdown(self, markdown, page, config, files):
@@ -92,6 +105,8 @@ class Build(BasePlugin):
         else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
+        if page.file.src_uri.startswith("whiteboard/"):
+            markdown = self.sheets.laid_out(markdown, page.file.name)
         search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
@@ -116,8 +131,8 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
         self.fences.page.check(html, self.reader)
-        if pieces := PIECE.findall(html):  # MkDocs sees no anchor in what a fence returns
-            page.present_anchor_ids |= set(pieces)
+        if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
+            page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         html = drawings.icons(glossary.quiet_headings(html), page.file.src_uri, self.settings["callouts"])
         return self.pages.keep(page, html)
@@ -138,6 +153,7 @@ class Build(BasePlugin):
         self.pages.tidy()
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()
+        self.sheets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")

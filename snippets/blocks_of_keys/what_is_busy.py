@@ -22,7 +22,7 @@ rungs = {"one_key": one_key_attention, "key_blocks": key_blocks_attention}
 percent = dict.fromkeys(["instructions", "unit", "shared", "starts"], "%")
 table = Table("busy", form="", n="", head_dim="", time="ms", clock="GHz", **percent)
 counts = torch.cuda.is_available() and shutil.which("ncu")
-for n, head_dim in [(512, 64), (512, 128), (512, 256), (256, 64), (1024, 64)] if counts else ():
+for n, head_dim in [(256, 64), (512, 64), (512, 128), (512, 256)] if counts else ():
     for form, rung in rungs.items():
         (kernel,) = busy(rung, 16384 // n, 2048 // head_dim, n, head_dim)
         shares = (kernel.instructions, kernel.lsu, kernel.shared, kernel.starts)

@@ -10,6 +10,7 @@ from tests.claims.rows import chip, close, rounded, row, rows
 N, WORDS, WIDTH = 512, 16384, 2048  # of the ladder's run: words in all sentences, numbers a word in all heads
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 HEADS = (64, 128, 256)
+CLOCK = 1.98e9  # 1/s, of the SMs as they were counted: see clock_of_the_count
 
 
 def _median(form, head_dim):
@@ -26,33 +27,27 @@ def _whole(form):
     return row("hbm_traffic", "whole", form=form)
 
 
-def _turns(rung):
-    """How often the loops of a program go round in the ladder's run."""
-    return {"one_key": N, "key_blocks": N // BLOCK_K}[rung]
+def _busy(rung, head_dim, n=N):
+    """What the profiler counted."""
+    return row("what_is_busy", "busy", form=rung, n=n, head_dim=head_dim)
 
 
-def _ms(rung, head_dim, turn, at_once):
-    """Milliseconds that all programs of the ladder's run take, if a turn of both loops takes so many clocks of an SM.
-
-    at_once: how many of these things an SM does in a clock
-    """
-    programs = WORDS * WIDTH // head_dim
-    return 1e3 * programs * _turns(rung) * turn / (at_once * chip("sms") * chip("tensor core clock"))
+def _clocks(rung, head_dim, n=N):
+    """Clocks of an SM that one turn of a program's loops took under the profiler, its softmax shared out over them."""
+    turns = WORDS * WIDTH // head_dim * {"one_key": n, "key_blocks": n // BLOCK_K}[rung]
+    return _busy(rung, head_dim, n)["time"] * 1e-3 * CLOCK * chip("sms") / turns
 
 
-def _of_instructions(rung, head_dim):
-    """What the instructions of both loops take: an SM has four schedulers, each starts one for a warp in a clock."""
-    return _ms(rung, head_dim, THREADS // 32 * sum(rungs()["instructions"][rung, N, head_dim]), at_once=4)
-
-
-def _of_shared_memory(rung, head_dim):
-    return _ms(rung, head_dim, sum(rungs()["shared memory"][rung, N, head_dim]), at_once=1)
+def _of_the_unit(rung, head_dim):
+    """Clocks for which a turn of a program's loops keeps the load-store unit busy, as the compiled code has it."""
+    _, shuffles, loads = rungs()["of the unit"][rung, N, head_dim]
+    return sum(map(sum, rungs()["shared memory"][rung, N, head_dim])) + shuffles + loads
 
 
 def _of_arithmetic(head_dim):
     """On plain lanes."""
     flops = attention_flops(N, head_dim, WIDTH // head_dim, WORDS // N)
-    return 1e3 * flops / (chip("sms") * chip("fp32 lanes") * chip("tensor core clock"))
+    return 1e3 * flops / (chip("sms") * chip("fp32 lanes") * CLOCK)
 
 
 def _of_requests(head_dim):
@@ -178,50 +173,34 @@ def instructions_of_a_block(narrow, middle, wide):
     assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
 
 
-def fewer_instructions_a_key():
-    """In blocks a key takes 1/11 and 1/7 as many instructions at d = 64 and 128, to 10 %, and at 256 1/5 to 1/4.
+def _a_key(rung, head_dim, n=N):
+    """Instructions that a thread starts for a key, as counted."""
+    keys = {"one_key": 1, "key_blocks": BLOCK_K}[rung]
+    return _busy(rung, head_dim, n)["instructions"] / 100 * 4 * _clocks(rung, head_dim, n) / (THREADS // 32) / keys
 
-    In words: less, quarter, many.
+
+def fewer_instructions_a_key():
+    """In blocks a key takes 1/10, 1/7 and 1/4 as many instructions at d = 64, 128 and 256, to 6 %, as counted.
+
+    In words: tenth, quarter, many.
     """
-    one_key, blocks = (
-        {d: sum(rungs()["instructions"][rung, N, d]) for d in HEADS} for rung in ("one_key", "key_blocks")
-    )
-    times = {d: one_key[d] / (blocks[d] / BLOCK_K) for d in HEADS}
-    assert close(times[64], 11, 0.1) and close(times[128], 7, 0.1) and 4 < times[256] < 5
+    times = [_a_key("one_key", head_dim) / _a_key("key_blocks", head_dim) for head_dim in HEADS]
+    assert all(close(found, said, 0.06) for found, said in zip(times, (10, 7, 4), strict=True))
 
 
 def _by_length():
     """n -> instructions that one key takes in both loops, heads of 64."""
-    return {n: sum(rungs()["instructions"]["one_key", n, 64]) for n in (256, 512, 1024)}
+    return {n: sum(rungs()["instructions"]["one_key", n, 64]) for n in (256, 512)}
 
 
 def fewer_instructions_no_less_time():
-    """With heads of 64 a key takes 1/6 fewer instructions, to 0.02, at 256 words than at 512, and at least the time.
+    """With heads of 64 a key takes 1/7 fewer instructions at 256 words than at 512, to 0.02, and at least the clocks.
 
-    In words: sixth, fewer, no, less.
+    The share of these for which the unit is busy is the same, to 1 %. In words: fewer, no, less.
     """
-    count, costs = _by_length(), _meeting("one_key")
-    assert abs(1 - count[256] / count[512] - 1 / 6) < 0.02 and costs[256] >= costs[512]
-
-
-def a_fifth_more_instructions():
-    """With heads of 64 a key takes 1/5 more instructions, to 0.03, at 512 words than at 256, and at most the time.
-
-    In words: fifth, more, no, more.
-    """
-    count, costs = _by_length(), _meeting("one_key")
-    assert abs(count[512] / count[256] - 6 / 5) < 0.03 and costs[512] <= costs[256]
-
-
-def instructions_at_three_lengths(*typed):
-    """With heads of 64 one key takes so many instructions, to 7 %, at three lengths: so many % of the time, to 7 %."""
-    counts, lengths, parts = typed[:3], typed[3:6], typed[6:]
-    assert list(lengths) == list(_by_length())
-    a_second = 4 / (THREADS // 32) * chip("sms") * chip("tensor core clock")  # an SM has four schedulers
-    for n, count, part in zip(lengths, counts, parts, strict=True):
-        found = _by_length()[n]
-        assert close(found, float(count), 0.07)
-        assert close(1e12 * found / a_second / _meeting("one_key")[n], float(part) / 100, 0.07)
+    fewer = 1 - _a_key("one_key", 64, 256) / _a_key("one_key", 64)
+    assert abs(fewer - 1 / 7) < 0.02 and _clocks("one_key", 64, 256) >= _clocks("one_key", 64)
+    assert close(_busy("one_key", 64, 256)["unit"], _busy("one_key", 64)["unit"], 0.01)
 
 
 def the_walk_is_a_third():
@@ -239,19 +218,6 @@ def a_seventh_of_the_instructions():
     assert close(one_key / (blocks / BLOCK_K), 7, 0.1)
 
 
-def instructions_fill_one_key():
-    """At d = 128 its instructions take four fifths of one key's time, to 5 %; at each d 0.75 to 0.9 of it."""
-    parts = [_of_instructions("one_key", head_dim) / _median("one_key_attention", head_dim) for head_dim in HEADS]
-    assert close(parts[1], 4 / 5, 0.05) and all(0.75 <= part <= 0.9 for part in parts)
-
-
-def the_largest_bills_fill_four_fifths():
-    """At d = 128 one key's instructions and the blocks at shared memory each take 4/5 of the time, to 5 %."""
-    instructions = _of_instructions("one_key", 128) / _median("one_key_attention", 128)
-    stored = _of_shared_memory("key_blocks", 128) / _median("key_blocks_attention", 128)
-    assert all(close(part, 4 / 5, 0.05) for part in (instructions, stored))
-
-
 def arithmetic_is_less_than_a_twentieth():
     """At each d plain lanes would do the arithmetic in less than a twentieth of the blocks' time.
 
@@ -265,40 +231,161 @@ def requests_are_less_than_two_fifths():
     assert all(0.3 < _of_requests(d) / _median("key_blocks_attention", d) < 0.4 for d in HEADS)
 
 
-def shared_memory_fills_the_blocks():
-    """At each d shared memory is busy for four fifths of the blocks' time, to 5 %. In words: every."""
-    parts = [_of_shared_memory("key_blocks", d) / _median("key_blocks_attention", d) for d in HEADS]
-    assert all(close(part, 4 / 5, 0.05) for part in parts)
+def clock_of_the_count(ghz):
+    """While they were counted, the SMs had so many GHz, in all rows."""
+    assert {ghz} == {rounded(found["clock"], ghz) for found in rows("what_is_busy", "busy")}
+    assert float(ghz) == CLOCK / 1e9
+
+
+def times_of_the_count(percent):
+    """At each d both took the times of the ladder's run, to so many per cent."""
+    for rung in ("one_key", "key_blocks"):
+        for head_dim in HEADS:
+            found, ladder = _busy(rung, head_dim)["time"], _median(f"{rung}_attention", head_dim)
+            assert close(found, ladder, float(percent) / 100)
+
+
+def busy_under_one_key(unit, starts, instructions):
+    """At d = 128 the unit is busy in so many % of all clocks, takes an instruction in so many, schedulers so many %."""
+    found = _busy("one_key", 128)
+    for typed, column in ((unit, "unit"), (starts, "starts"), (instructions, "instructions")):
+        assert typed == rounded(found[column], typed)
+
+
+def _barriers(rung, head_dim, n=N):
+    """Of a turn of both loops, compiled."""
+    return rungs()["named"][rung, n, head_dim]["BAR"]
+
+
+def _over_the_starts(head_dim, n=N):
+    """Clocks of a meeting for which the unit is busy under one key, beyond one for each instruction that it takes."""
+    found = _busy("one_key", head_dim, n)
+    return (found["unit"] - found["starts"]) / 100 * _clocks("one_key", head_dim, n)
+
+
+def barriers_take_the_rest(percent, barriers, clocks):
+    """At d = 128 the unit is busy in so many % more of all clocks than it takes instructions in, as printed.
+
+    At each d, and at 256 words, that is what so many barriers a key, at so many clocks, make of a meeting, to half a
+    clock.  In words: each.
+    """
+    found = _busy("one_key", 128)
+    assert float(percent) == round(found["unit"]) - round(found["starts"])
+    for head_dim, n in [(64, 256), *((head_dim, N) for head_dim in HEADS)]:
+        assert _barriers("one_key", head_dim, n) == barriers
+        assert abs(_over_the_starts(head_dim, n) - float(barriers * clocks)) < 0.5
+
+
+def clocks_over_the_starts(narrow, middle, wide, over):
+    """Under one key the unit is busy so many clocks of a meeting at d = 64, 128, 256, so many over its instructions.
+
+    To half a clock.  In words: more.
+    """
+    for typed, head_dim in zip((narrow, middle, wide), HEADS, strict=True):
+        assert typed == rounded(_busy("one_key", head_dim)["unit"] / 100 * _clocks("one_key", head_dim), typed)
+        assert abs(_over_the_starts(head_dim) - float(over)) < 0.5
+
+
+def barriers_of_a_block(barriers):
+    """Compiled, a block has so many barriers in both loops, at each d."""
+    assert {_barriers("key_blocks", head_dim) for head_dim in HEADS} == {barriers}
+
+
+def half_compare_choose_and_add():
+    """At each d, of one key's instructions 0.45 to 0.55 compare, choose or add numbers in FP32. In words: half."""
+    for head_dim in HEADS:
+        counts = rungs()["named"]["one_key", N, head_dim]
+        simple = sum(counts.get(name, 0) for name in ("ISETP", "UISETP", "PLOP3", "FSEL", "SEL", "FADD"))
+        assert 0.45 < simple / sum(counts.values()) < 0.55
+
+
+def halves_add_first(shuffles, writers):
+    """At d = 128 the loop over values has so many shuffles by 16 lanes; then so many of a warp's 32 threads write.
+
+    In words: halves, first.
+    """
+    shuffled, by_some = rungs()["across halves"]
+    assert shuffled == shuffles <= by_some and writers == 32 // 2
+
+
+def unit_under_blocks(narrow, middle, wide):
+    """Under the blocks the unit is busy in so many % of all clocks at d = 64, 128, 256."""
+    for typed, head_dim in zip((narrow, middle, wide), HEADS, strict=True):
+        assert typed == rounded(_busy("key_blocks", head_dim)["unit"], typed)
+
+
+def shared_under_blocks(least, most):
+    """At each d so many to so many % of all clocks are those of shared memory, to half of one."""
+    shares = [_busy("key_blocks", head_dim)["shared"] for head_dim in HEADS]
+    assert abs(min(shares) - float(least)) <= 0.5 and abs(max(shares) - float(most)) <= 0.5
+
+
+def instructions_under_blocks(least, most):
+    """At each d the schedulers start so many to so many % of what they can."""
+    shares = [_busy("key_blocks", head_dim)["instructions"] for head_dim in HEADS]
+    assert [rounded(min(shares), least), rounded(max(shares), most)] == [least, most]
+
+
+def unit_under_blocks_at_128():
+    """At d = 128 the unit is busy in 19 of 20 clocks, to 1 %."""
+    assert close(_busy("key_blocks", 128)["unit"] / 100, 19 / 20, 0.01)
+
+
+def a_line_of_sixteen(accesses, line):
+    """At d = 128 the loop over values has so many accesses that take a warp so many clocks; no other takes over 4."""
+    warps = THREADS // 32
+    clocks = rungs()["shared memory"]["key_blocks", N, 128][1]
+    assert [one for one in clocks if one > 4 * warps] == [line * warps] * int(accesses)
 
 
 def clocks_of_a_block(narrow, middle, wide):
     """In both loops a block keeps shared memory busy for so many clocks at d = 64, 128, 256."""
-    assert [sum(rungs()["shared memory"]["key_blocks", N, d]) for d in HEADS] == [narrow, middle, wide]
+    found = [sum(map(sum, rungs()["shared memory"]["key_blocks", N, d])) for d in HEADS]
+    assert found == [narrow, middle, wide]
+
+
+def clocks_of_the_unit(narrow, middle, wide):
+    """With shuffles and loads a block keeps the unit busy for so many clocks at d = 64, 128, 256."""
+    assert [_of_the_unit("key_blocks", d) for d in HEADS] == [narrow, middle, wide]
+
+
+def by_hand_as_counted(percent):
+    """At each d that is less than the profiler counted: at one of them by so many per cent, and nowhere by more.
+
+    In words: less, not.
+    """
+    short = []
+    for head_dim in HEADS:
+        counted = _busy("key_blocks", head_dim)["unit"] / 100 * _clocks("key_blocks", head_dim)
+        short.append(100 * (1 - _of_the_unit("key_blocks", head_dim) / counted))
+    assert min(short) >= 0 and rounded(max(short), percent) == percent
+
+
+def instructions_of_the_unit(narrow, middle, wide):
+    """Compiled, a meeting takes a warp so many of the unit's instructions; four times these are counted, to 1 %."""
+    for typed, head_dim in zip((narrow, middle, wide), HEADS, strict=True):
+        assert rungs()["of the unit"]["one_key", N, head_dim][0] == typed
+        counted = _busy("one_key", head_dim)["starts"] / 100 * _clocks("one_key", head_dim)
+        assert close(counted, 4 * float(typed), 0.01)
+
+
+def shuffles_count_as_shared(clocks, accesses, shuffles, warps, together, rest):
+    """At d = 128 the profiler has so many clocks of a meeting as shared memory's; its code has so many of each.
+
+    Of a warp, of which a program has so many; together so many, and the rest is the number of barriers.
+    In words: each, all, many.
+    """
+    assert warps == THREADS // 32 and together == warps * (accesses + shuffles)
+    assert clocks - together == rest == _barriers("one_key", 128)
+    counted = _busy("one_key", 128)["shared"] / 100 * _clocks("one_key", 128)
+    assert clocks == rounded(counted, clocks)
+    in_unit, shuffled, _ = rungs()["of the unit"]["one_key", N, 128]
+    assert shuffled == 4 * shuffles and in_unit - shuffles - 2 == accesses  # and two loads
 
 
 def clocks_of_the_sum_down(clocks):
     """At d = 128 so many of them are for values."""
-    assert rungs()["shared memory"]["key_blocks", N, 128][1] == clocks
-
-
-def ms_of_one_keys_instructions(ms):
-    """At d = 128 the instructions of one key's loops take so many milliseconds, to 5 %."""
-    assert close(_of_instructions("one_key", 128), float(ms), 0.05)
-
-
-def ms_of_the_blocks_instructions(ms):
-    """At d = 128 the instructions of the blocks' loops take so many milliseconds, to 5 %."""
-    assert close(_of_instructions("key_blocks", 128), float(ms), 0.05)
-
-
-def ms_of_one_key_at_shared_memory(ms):
-    """At d = 128 one key's loops keep shared memory busy for so many milliseconds."""
-    assert ms == rounded(_of_shared_memory("one_key", 128), ms)
-
-
-def ms_of_the_blocks_at_shared_memory(ms):
-    """At d = 128 the blocks' loops keep shared memory busy for so many milliseconds."""
-    assert ms == rounded(_of_shared_memory("key_blocks", 128), ms)
+    assert sum(rungs()["shared memory"]["key_blocks", N, 128][1]) == clocks
 
 
 def parts_of_the_limit(blocks, one_key):
@@ -313,12 +400,6 @@ def one_key_is_level_up_to_512(fewer):
     """At 512 words a meeting one key at a time costs no more than at 256. In words: no, more."""
     costs = _meeting("one_key")
     assert costs[512] <= costs[int(fewer)]
-
-
-def both_took(one_key, blocks):
-    """At d = 128 one key at a time and blocks of keys took so many milliseconds."""
-    for form, typed in (("one_key_attention", one_key), ("key_blocks_attention", blocks)):
-        assert close(_median(form, 128), float(typed), 0.003)
 
 
 def three_lines_took(ms):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -22,6 +23,7 @@ from tests.claims import banks
 THREADS = 128
 
 
+@cache
 def compiled(rung, seq_k, head_dim):
     """Triton's intermediate forms of ``kernels.first.<rung>``, in 16 bits, every key seen, all tensors contiguous."""
     import triton
@@ -70,8 +72,9 @@ def registers(rung, seq_k, head_dim):
     return int(used), sum(map(int, re.findall(r"(\d+) bytes spill", said)))
 
 
-def instructions(rung, seq_k, head_dim):
-    """Machine instructions of a thread in a turn of each loop, that of the keys and that of the values."""
+@cache
+def turns(rung, seq_k, head_dim):
+    """The machine code of a turn of each loop, that of the keys and that of the values."""
     from triton import knobs
 
     with tempfile.NamedTemporaryFile("wb", suffix=".cubin") as file:
@@ -79,15 +82,48 @@ def instructions(rung, seq_k, head_dim):
         file.flush()
         command = [knobs.nvidia.nvdisasm.path, "--print-code", file.name]
         listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    turns = [body.count(";") for body in loops(listing, r"\.L_\w+", r"BRA `\({}\)")]
-    return [turn for turn in turns if turn > 1]  # behind its end a kernel has a branch to itself
+    bodies = loops(listing, r"\.L_\w+", r"BRA `\({}\)")
+    return [body for body in bodies if body.count(";") > 1]  # behind its end a kernel has a branch to itself
 
 
-def clocks_of_shared_memory(rung, seq_k, head_dim):
-    """Clocks for which a program keeps shared memory busy in a turn of each loop."""
+def instructions(rung, seq_k, head_dim):
+    """Machine instructions of a thread in a turn of each loop, that of the keys and that of the values."""
+    return [body.count(";") for body in turns(rung, seq_k, head_dim)]
+
+
+def of_the_unit(rung, seq_k, head_dim):
+    """What a turn of both loops asks of the unit for loads, stores, shared memory and shuffles.
+
+    Its instructions for a warp, and, for all warps of a program, the clocks of its shuffles and of its loads of global
+    memory, of which it serves 128 bytes in each.
+    """
+    code = "".join(turns(rung, seq_k, head_dim))
+    wide = [int(bits or 32) for bits in re.findall(r"\bLDG\.E(?:\.[US]?(\d+))?[. ]", code)]
+    assert len(wide) == len(re.findall(r"\bLDG\b", code)), "a load was not understood"
+    shuffles, stored = len(re.findall(r"\bSHFL\b", code)), len(re.findall(r"\b(?:LDS|STS)\b", code))
+    warps = THREADS // 32
+    return shuffles + stored + len(wide), warps * shuffles, warps * sum(max(1, bits // 32) for bits in wide)
+
+
+def named(rung, seq_k, head_dim):
+    """name -> how many instructions of that name, such as BAR, a thread has in a turn of both loops."""
+    code = "".join(turns(rung, seq_k, head_dim))
+    names = re.findall(r"\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", code)
+    assert len(names) == code.count(";"), "an instruction was not understood"
+    return dict(Counter(names))
+
+
+def across_halves(rung, seq_k, head_dim):
+    """In a turn of the loop over values: shuffles by half a warp, and stores to shared memory by some threads alone."""
+    *_, values = turns(rung, seq_k, head_dim)
+    return len(re.findall(r"\bSHFL\.BFLY\b[^;]*, 0x10, 0x1f", values)), len(re.findall(r"@!?P\d+ STS\b", values))
+
+
+def accesses(rung, seq_k, head_dim):
+    """Clocks for which a program keeps shared memory busy with each access of a turn, those of each loop."""
     ptx = compiled(rung, seq_k, head_dim)["ptx"]
     defined = banks.definitions(ptx)
-    return [sum(banks.clocks_of(body, defined, THREADS)) for body in loops(ptx, r"\$L__BB\w+", r"bra\s+{};")]
+    return [banks.clocks_of(body, defined, THREADS) for body in loops(ptx, r"\$L__BB\w+", r"bra\s+{};")]
 
 
 def loops(code, label, back):
@@ -102,14 +138,17 @@ def first_rungs():
     """What the claims about the first two rungs need, each compiled once: registers, widths of loads, layouts."""
     rows = [("one_key", length, 64) for length in (512, 2048, 4096, 8192)] + [("one_key", 16384, 128)]
     rows += [("key_blocks", length, 64) for length in (4096, 8192, 16384)] + [("key_blocks", 16384, 128)]
-    turns = [(rung, 512, head_dim) for rung in ("one_key", "key_blocks") for head_dim in (64, 128, 256)]
-    turns += [("one_key", length, 64) for length in (256, 1024)]
+    settings = [(rung, 512, head_dim) for rung in ("one_key", "key_blocks") for head_dim in (64, 128, 256)]
+    settings += [("one_key", 256, 64)]
     return {
         "registers": {row: registers(*row) for row in rows},
         "widths": {rung: widths_of_loads(rung, 512, 128) for rung in ("one_key", "key_blocks")},
         "layouts": layouts("key_blocks", 512, 128),
-        "instructions": {row: instructions(*row) for row in turns},
-        "shared memory": {row: clocks_of_shared_memory(*row) for row in turns},
+        "instructions": {row: instructions(*row) for row in settings},
+        "of the unit": {row: of_the_unit(*row) for row in settings},
+        "shared memory": {row: accesses(*row) for row in settings},
+        "named": {row: named(*row) for row in settings},
+        "across halves": across_halves("key_blocks", 512, 128),
     }
 
 

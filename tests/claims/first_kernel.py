@@ -226,6 +226,12 @@ def time_halves_with_the_heads():
     assert all(0.45 < after / before < 0.55 for before, after in pairwise(times))
 
 
+def times_of_the_heads(*said):
+    """So many heads of so many numbers take so many ms, three times over; 2048 numbers in all."""
+    for heads, head_dim, time in zip(said[::3], said[1::3], said[2::3], strict=True):
+        assert heads * head_dim == 2048 and rounded(_median("one_key_attention", int(head_dim)), time) == time
+
+
 def a_meeting_costs_ten_times_as_much():
     """A meeting costs 9.5 to 10 times as much at 8192 as at 512."""
     assert 9.5 < _meeting()[8192] / _meeting()[512] < 10
@@ -239,7 +245,7 @@ def level_up_to_512():
 def doubles_from_4096_to_8192():
     """From 512 on a meeting costs more with every length; from 4096 to 8192 it doubles, to 6 %.
 
-    In words: rises, doubles.
+    In words: rises, doubles; doubles.
     """
     assert _meeting()[512] < _meeting()[1024] < _meeting()[2048] < _meeting()[4096]
     assert close(_meeting()[8192], 2 * _meeting()[4096], 0.06)

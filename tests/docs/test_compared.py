@@ -2,8 +2,8 @@
 
 What is looked at: each sentence that quotes a number or makes a claim, and in every sentence the words for speed. What
 is argued on the page, defined or asked, is marked ``<!-- argued -->`` in its sentence. Headings are let be, and
-quotations, but not what is said at the board, in the tables of a sheet. A caption can hold no claim, so its words for
-speed stand in a claim of its page, and their contraries in none.
+quotations, but not what is said at the board: a sheet's tables, and its steps' quotations. A caption can hold no
+claim, so its words for speed stand in a claim of its page, and their contraries in none.
 """
 
 import re
@@ -48,7 +48,7 @@ def captions(text):
 def sentences(text):
     """The sentences of a block, a sign for each claim in them."""
     text = CLAIMED.sub(rf"{CLAIM}\2", text).replace(ARGUED, "\N{THEREFORE}")
-    text = text if text.startswith("|") else QUOTED.sub(" ", text)
+    text = text if text.startswith(("|", ">")) else QUOTED.sub(" ", text)
     return SENTENCE.split(re.sub("<!--.*?-->", "", text))
 
 

@@ -16,7 +16,7 @@ from tests.claims.test_claims import CLAIMS, NO_CLAIM, NUMBER, holds
 from tests.docs.equations import equations
 from tests.docs.pages import COUNTS, DOCS, blocks, value
 from tests.docs.quantities import known, typed, unvouched
-from tests.docs.test_sheets import BOARDS, strangers
+from tests.docs.test_sheets import STEPS, strangers
 from tests.docs.test_typed_once import CHAPTERS, typed_once
 
 PAGES = sorted({path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"references.md"})
@@ -32,7 +32,7 @@ def faults(page, found):
             yield f"line {each.line}: {each.text}: {each.why or each.verdict}"
     yield from map(str, unvouched(page, found))
     yield from typed_once(found) if page in CHAPTERS else []
-    yield from strangers(page, found) if page in BOARDS else []
+    yield from strangers(page, found) if page in STEPS else []
 
 
 def some(page, attacks):

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from scripts.records import ROOT
+from scripts.site.fences import symbols
 from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
@@ -49,3 +50,15 @@ def test_no_other_page_quotes_a_solution():
 def test_the_chapter_of_a_lab_leads_to_it(lab):
     chapter = (DOCS / "chapters" / f"{lab.chapter}.md").read_text(encoding="utf-8")
     assert f"<!-- labs of {lab.chapter} -->" in chapter
+
+
+WIDEST = 84  # characters of a listing that a window of 1280 pixels shows
+LISTING = re.compile(r"^``` source\n(scripts\.labs\.catalogue\.\w+\.start\S*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_page_shows_the_file_to_begin_with_by_the_readers_name_and_cuts_no_line(lab):
+    (mark,) = LISTING.findall(text(lab))
+    listing = symbols.quote(mark, ROOT)
+    assert [line for line in listing.text.splitlines() if len(line) > WIDEST] == []
+    assert listing.title.partition(" · ")[0] == f"labs/{lab.file}"

@@ -1,38 +1,98 @@
-"""A sheet's minutes add up, and its long numbers are computed there or stand in its chapter."""
+"""A sheet's minutes add up, also those of its shorter versions; each step has its picture and its speech; its long
+numbers are computed there or stand in its chapter."""
 
 import re
 
 import pytest
 
+from scripts.records import ROOT
+from scripts.site.pages import sheets
 from tests.docs.arithmetic import tokens
-from tests.docs.pages import CLAIM, DOCS, VALUE, blocks
+from tests.docs.pages import CLAIM, DOCS, VALUE, blocks, plain
 from tests.docs.quantities import results
 from tests.docs.tables import tables
 
 SHEETS = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md"))
-BOARDS = [sheet for sheet in SHEETS if any("Min" in rows[0] for rows in tables(sheet))]
+STEPS = {sheet: found for sheet in SHEETS if (found := sheets.steps((DOCS / sheet).read_text(encoding="utf-8")))}
+OTHERS = ["whiteboard/all.md", "whiteboard/index.md"]
+TALK = "whiteboard/talk.md"
+SPEECH = range(120, 201)  # words
+PARTS = ("**Ask.** ", "**They answer.** ", "**Why it works.** ")
+POLL = re.compile(r"^<!-- poll after step (\d+) -->\n(.+?)(?=^<!--|^</div>|\Z)", re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"<!--.*?-->", re.DOTALL)
 CHAPTER = re.compile(r"\((?:\.\./)?(chapters/[\w-]+\.md)")
 
 
-@pytest.mark.parametrize("sheet", BOARDS)
-def test_the_minutes_add_up(sheet):
-    (board,) = [rows for rows in tables(sheet) if "Min" in rows[0]]
-    announced = re.findall(r"(\d+)[- ]minutes?\b", (DOCS / sheet).read_text(encoding="utf-8").partition("| Min |")[0])
-    assert announced and set(map(int, announced)) == {sum(int(row["Min"]) for row in board)}
+def announced(sheet):
+    """The minutes that a sheet says above its steps that it takes."""
+    head = re.split(r"<!-- step |\| Min \|", (DOCS / sheet).read_text(encoding="utf-8"))[0]
+    return {int(minutes) for minutes in re.findall(r"(\d+)[- ]minutes?\b", head)}
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
+    (whole,) = announced(sheet)
+    sums = {version: sum(step.minutes.get(version, 0) for step in STEPS[sheet]) for version in (0, 30, 20)}
+    assert sums == {0: whole, 30: 30 if whole > 30 else 0, 20: 20}
+    for step in STEPS[sheet]:
+        assert all(0 < minutes <= step.minutes[0] for minutes in step.minutes.values()), step.draw
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_a_step_begins_when_those_before_it_have_ended(sheet):
+    for version in (0, 30, 20):
+        own = [step.minutes[version] for step in STEPS[sheet] if version in step.minutes]
+        starts = [start for start in sheets.starts(STEPS[sheet], version) if start is not None]
+        assert starts == [sum(own[:i]) for i in range(len(own))]
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_there_is_a_picture_a_step(sheet):
+    name = sheet.removeprefix("whiteboard/").removesuffix(".md")
+    assert sheets.board(name.replace("-", "_")).steps == len(STEPS[sheet])
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_a_speech_has_its_length_and_says_what_to_ask_and_why_it_works(sheet):
+    lengths = {step.draw.split("**")[1]: len(MARK.sub("", plain(step.speech)).split()) for step in STEPS[sheet]}
+    assert {title: words for title, words in lengths.items() if words not in SPEECH} == {}
+    assert [step.draw for step in STEPS[sheet] if any(f"\n{part}" not in f"\n{step.speech}" for part in PARTS)] == []
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_a_sheet_has_two_polls_each_with_one_right_answer_and_what_every_answer_shows(sheet):
+    polls = POLL.findall((DOCS / sheet).read_text(encoding="utf-8"))
+    assert len(polls) == 2
+    for step, text in polls:
+        assert 1 <= int(step) <= len(STEPS[sheet])
+        answers = re.findall(r"^- (.+?): .+", text, re.MULTILINE)
+        assert len(answers) >= 3 and len(answers) == len(re.findall(r"^- ", text, re.MULTILINE))
+        assert sum(answer.startswith("**") for answer in answers) == 1
+
+
+def test_every_board_belongs_to_a_sheet():
+    boards = {path.stem.replace("_", "-") for path in sheets.scripts(ROOT)}
+    assert boards == {sheet.removeprefix("whiteboard/").removesuffix(".md") for sheet in STEPS}
+
+
+def test_every_sheet_is_laid_out_in_steps():
+    assert sorted([*STEPS, *OTHERS]) == SHEETS
 
 
 def test_the_talk_is_announced_with_its_minutes():
     (row,) = next(iter(tables("whiteboard/index.md")))  # the build adds a row for every other sheet
-    (board,) = [rows for rows in tables("whiteboard/talk.md") if "Min" in rows[0]]
     (at_home,) = re.findall(r"a talk of (\d+) minutes", (DOCS / "index.md").read_text(encoding="utf-8"))
-    assert {int(at_home), int(row["Minutes at the board"])} == {sum(int(row["Min"]) for row in board)}
+    assert {int(at_home), int(row["Minutes at the board"])} == {sum(step.minutes[0] for step in STEPS[TALK])}
 
 
 def test_the_square_goes_up_in_the_minute_that_the_talk_says():
-    text = (DOCS / "whiteboard/talk.md").read_text(encoding="utf-8")
-    before = re.findall(r"^\| (\d+) \|", text.partition("The balloon:")[0], re.MULTILINE)
-    (said,) = re.findall(r"the square goes up there in minute (\d+)", text)
-    assert int(said) == sum(map(int, before)) - int(before[-1])
+    (said,) = re.findall(r"the square goes up there in minute (\d+)", (DOCS / TALK).read_text(encoding="utf-8"))
+    (begins,) = [
+        start
+        for start, step in zip(sheets.starts(STEPS[TALK]), STEPS[TALK], strict=True)
+        if "The square goes up" in step.draw
+    ]
+    assert int(said) == begins
 
 
 def strangers(sheet, found):
@@ -54,6 +114,6 @@ def typed(found):
                 yield token.text
 
 
-@pytest.mark.parametrize("sheet", BOARDS)
+@pytest.mark.parametrize("sheet", STEPS)
 def test_a_long_number_stands_in_the_chapter(sheet):
     assert strangers(sheet, blocks(sheet)) == []

@@ -3,18 +3,20 @@
 import pytest
 import torch
 
+from scripts.labs.about import ROOT
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
-from scripts.labs.judge import functions_of, judge_case
+from scripts.labs.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
+from scripts.labs.message import told
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
-    "sums": ("place < length // BLOCK * BLOCK, other", "place < length, other"),
+    "sums": ("place < length // BLOCK * BLOCK", "place < length"),
     "dots": (
-        "tl.load(x + first + place, real, other=0.0) * tl.load(",
-        "tl.load(x + first + place, real, other=0.0).to(tl.float32) * tl.load(",
+        "products = xs * ys",
+        "products = xs.to(tl.float32) * ys",
     ),
-    "rescaled": ("accumulator = accumulator + tl.dot", "accumulator = accumulator * rescale[:, None] + tl.dot"),
+    "rescaled": ("accumulator = accumulator + blend", "accumulator = accumulator * rescale[:, None] + blend"),
     "ragged": (
         "* 0.25\n        new_max",
         '* 0.25\n        scores = tl.where(key[None, :] < seq_k, scores, float("-inf"))\n        new_max',
@@ -65,3 +67,21 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
     out = bug.output(given)
     kernel(*given.values(), out)
     assert torch.allclose(out, bug.reference(**given), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        ("sums_never_ends", "it did not end within 1 s"),
+        ("dots_of_sixteen_at_random", "which a tolerance of 0.01 lets pass"),
+        ("softmax_returns_nothing", "it returns nothing, and a tensor, x, is wanted."),
+        ("rescaled_returns_two", "it returns 2 tensors, and 3 tensors, q, k and v, are wanted."),
+        ("softmax_beyond", "x holds -100000, and 1000 is the most, with either sign."),
+    ],
+)
+def test_each_function_is_told_whether_it_found_its_bug(wrong, said):
+    lab = load("find-the-bug")
+    file = ROOT / "tests" / "labs" / "find_the_bug" / f"wrong_{wrong}.py"
+    message = told(lab, judge(lab, functions_of(file), str(file)))
+    assert message.count(": found. ") == 7
+    assert message.count(said) == 1

@@ -10,6 +10,7 @@ from scripts.records import ROOT, Reader
 from scripts.site.live import Pieces
 from scripts.site.pages import order
 from scripts.site.pages.lists import Lists
+from scripts.site.pages.sheets import Sheets
 
 ORDER = ["start", {"First part": ["one-two", "three"]}, {"Second part": ["four"]}]
 NAV = [
@@ -83,9 +84,8 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
-    lists = Lists(
-        chapters, order.navigation(NAV, chapters, [], docs), Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {}
-    )
+    nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
+    lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(root)))
     assert lists.filled("<!-- chapter three -->: why?") == "**[2 · Three](chapters/three.md)** · 5 min: why?"
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     with pytest.raises(PluginError, match="has no five"):
@@ -98,7 +98,8 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
 
 def test_the_measurements_have_a_section_for_every_snippet():
     reader = Reader()
-    sections = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}).filled("<!-- every record -->")
+    pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader)
+    sections = Lists([], [], reader, pieces, {}, sheets).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
 
@@ -112,7 +113,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
         )
     nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
-    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {})
+    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(docs.parent)))
     rows = lists.filled("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (

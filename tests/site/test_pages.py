@@ -139,6 +139,8 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
     """Which number it is, tests/site/fences/test_values.py says."""
     found = 0
     for page, article in articles.items():
+        if page == "whiteboard/all/":  # made of the sheets, whose own pages are looked at
+            continue
         quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", written(page))]
         values = article.find_all(class_="hb-value")
         assert len(values) == len(quotations), page

@@ -6,13 +6,15 @@ import ast
 import re
 import shlex
 import textwrap
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import griffe
 
 # What may be quoted besides the library: what a lab begins with, and a solution, which tests/labs runs.
-OF_LABS = re.compile(r"scripts\.labs\.catalogue\.\w+\.start|tests\.labs\.\w+\.right_\d")
+START = re.compile(r"scripts\.labs\.catalogue\.\w+\.start")
+OF_LABS = re.compile(rf"{START.pattern}|tests\.labs\.\w+\.right_\d")
 
 
 class SymbolError(Exception):
@@ -25,6 +27,7 @@ class Symbol:
 
     name: ``package.module.Symbol.attribute``, as the API names it
     documented: whether the API has it
+    shown: what stands above it, if not the path and the lines
     """
 
     name: str
@@ -33,10 +36,11 @@ class Symbol:
     last: int
     text: str
     documented: bool
+    shown: str = ""
 
     @property
     def title(self) -> str:
-        return f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
+        return self.shown or f"{self.path} · lines {self.first}–{self.last}"  # noqa: RUF001  (an en dash, as print has it)
 
 
 def quote(mark: str, root: Path) -> Symbol:
@@ -64,7 +68,15 @@ def quote(mark: str, root: Path) -> Symbol:
     if ends:
         first, last = lines_of_part(source.splitlines(), first, last, ends, mark)
     text = textwrap.dedent("\n".join(source.splitlines()[first - 1 : last]))
-    return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented)
+    shown = readers_file(path) if START.fullmatch(module) else ""
+    shown += f" · lines {first}–{last}" if shown and symbol else ""  # noqa: RUF001
+    return Symbol(name.replace(":", "."), path.relative_to(root).as_posix(), first, last, text, documented, shown)
+
+
+def readers_file(start: Path) -> str:
+    """What the reader of a lab has of the file it begins with: ``labs/04_vector_add.py``."""
+    number = tomllib.loads((start.parent / "about.toml").read_text(encoding="utf-8"))["number"]
+    return f"labs/{number:02d}_{start.parent.name}.py"
 
 
 def of_lab(name: str) -> bool:

@@ -16,10 +16,16 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.pages import api, labs, order, peers, reading
 from scripts.site.pages.order import Chapter
+from scripts.site.pages.sheets import Sheets
 
 LIVE = re.compile(r"^``` live.*\n(\w+).*\n```$", re.MULTILINE)
 SHEET = re.compile(r".*?(^</div>$|\Z)", re.DOTALL | re.MULTILINE)
 MINUTES = re.compile(r"\b(\d+) minutes")
+SHEETS_COPIES = {"sheets.pdf": "all sheets, A4 (PDF)", "sheets-letter.pdf": "all sheets, Letter (PDF)"}
+HANDBOOK_COPIES = {
+    "handbook.pdf": "the whole handbook (PDF)",
+    "attention-handbook.zip": "the site, to unpack and to open without a network",
+}
 CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
 LABS = re.compile(r"<!-- labs of ([\w-]+) -->")
 LAB = re.compile(r"<!-- lab ([\w-]+) -->")
@@ -28,14 +34,23 @@ LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 class Lists:
     """nav: the navigation, which has the order of sheets and of the pages of the API
     library: the modules that a list asks besides records, as in ``fences.Fences``
+    drawn: what lays the sheets out   copies: whether PDFs and an archive will stand in downloads/
     """
 
     def __init__(
-        self, chapters: list[Chapter], nav: list, reader: Reader, pieces: Pieces, library: dict[str, ModuleType]
+        self,
+        chapters: list[Chapter],
+        nav: list,
+        reader: Reader,
+        pieces: Pieces,
+        library: dict[str, ModuleType],
+        drawn: Sheets,
+        copies: bool = False,
     ):
         docs = reader.root / "docs"
-        self.chapters, self.reader, self.pieces = chapters, reader, pieces
+        self.chapters, self.reader, self.pieces, self.drawn = chapters, reader, pieces, drawn
         self.labs = labs.every(reader.root)
+        self.copies = copies
         self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
@@ -43,6 +58,8 @@ class Lists:
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
+            "<!-- the sheets to take along -->": lambda: self.to_take_along(SHEETS_COPIES),
+            "<!-- the handbook to take along -->": lambda: self.to_take_along(HANDBOOK_COPIES),
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
             "<!-- every snippet -->": self.all_snippets,
@@ -91,8 +108,15 @@ class Lists:
 
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
-        texts = [SHEET.match(sheet.read_text(encoding="utf-8"))[0] for sheet in self.sheets]
+        read = [(sheet.stem, SHEET.match(sheet.read_text(encoding="utf-8"))[0]) for sheet in self.sheets]
+        texts = [self.drawn.laid_out(text, name, alone=False) for name, text in read]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
+
+    def to_take_along(self, names: dict[str, str]) -> str:
+        """Links to what `make copies` puts beside the site, for a page one folder deep."""
+        if not self.copies:
+            return f"`make copies` makes them: {', '.join(f'`site/downloads/{name}`' for name in names)}."
+        return " · ".join(f'<a href="../downloads/{name}">{what}</a>' for name, what in names.items())
 
     def all_pieces(self) -> str:
         """Each piece as the first chapter that has it shows it, below its title."""

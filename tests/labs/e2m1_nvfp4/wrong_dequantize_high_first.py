@@ -3,7 +3,7 @@
 import torch
 
 names = "high-first"
-MARKS = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+MARKS = [0.0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
 def encode(x: torch.Tensor) -> torch.Tensor:

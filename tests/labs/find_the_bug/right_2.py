@@ -12,7 +12,7 @@ def expose_sums() -> torch.Tensor:
 
 
 def expose_dots() -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.randn(4, 33).half(), torch.randn(4, 33).half()
+    return 20 * torch.randn(4, 33).half(), 20 * torch.randn(4, 33).half()
 
 
 def expose_rescaled() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

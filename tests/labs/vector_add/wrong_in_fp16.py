@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 BLOCK = 256
+names = "in-fp16-from-the-start"
 
 
 def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
@@ -15,5 +16,5 @@ def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     real = place < length
-    total = tl.load(x + place, mask=real).to(tl.float16) + tl.load(y + place, mask=real).to(tl.float16)
+    total = tl.load(x + place, mask=real).to(tl.float16) + 2 * tl.load(y + place, mask=real).to(tl.float16)
     tl.store(out + place, total, mask=real)

@@ -15,5 +15,5 @@ def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
     place = tl.program_id(0) * (BLOCK // 2) + tl.arange(0, BLOCK)
     real = place < length
-    total = tl.load(x + place, mask=real) + tl.load(y + place, mask=real)
+    total = tl.load(x + place, mask=real) + 2 * tl.load(y + place, mask=real)
     tl.store(out + place, total, mask=real)

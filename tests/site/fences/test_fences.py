@@ -47,9 +47,11 @@ def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(house):
         file = house.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text('"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
+    about = 'number = 4\ntitle = "Add"\nchapter = "first-kernel"\nminutes = 9\nfunctions = ["add"]\n'
+    (house.root / "scripts/labs/catalogue/add/about.toml").write_text(about)
     assert "return x + y" in house.fence("source", "tests.labs.add.right_1:add").pre.get_text()
     start = house.fence("source", "scripts.labs.catalogue.add.start")
-    assert start.find(class_="filename").get_text() == "scripts/labs/catalogue/add/start.py · lines 1–6"  # noqa: RUF001
+    assert start.find(class_="filename").get_text() == "labs/04_add.py"
     assert not start.find(class_="filename").a  # the API has no lab
     house.page.check("", house.shelf)  # no record runs them
     with pytest.raises(FenceError, match=r"has no module tests\.labs\.add\.wrong_1"):

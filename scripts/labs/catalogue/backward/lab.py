@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 
 from scripts.labs.catalogue.backward import truth
-from scripts.labs.catalogue.backward.mistakes import DELTA, DK, DQ, DV
+from scripts.labs.catalogue.backward.mistakes import DELTA, DV
+from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK, DQ
+from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import Case, Part, normal
 
 
@@ -35,15 +38,20 @@ def cases(takes: tuple[str, ...], writes: str, like: str):
         return Case(name, inputs, outputs, {each: "rows apart" for each in apart if each in (*takes, writes)})
 
     def every():
-        apart = ("q", "k", "v", "out", "dout", "dq", "dk", "dv")
+        apart = ("q", "v", "out", "dq", "dk")  # in other cases the others, so that no table has another's strides
+        others = ("k", "dout", "dv")
         yield case("16 queries, 16 keys", seed=1, seq_q=16, seq_k=16)
         yield case("17 queries, 33 keys", seed=2, seq_q=17, seq_k=33)
         yield case("rows apart", apart, seed=3, seq_q=17, seq_k=5, d=32)
+        yield case("rows of other tables apart", others, seed=2, seq_q=5, seq_k=18, d=32)
         if "causal" in takes:
             yield case("causal", seed=1, seq_q=20, seq_k=20, causal=True)
             yield case("causal, more keys than queries", apart, seed=2, seq_q=19, seq_k=37, causal=True)
             yield case("causal, large scores", seed=3, seq_q=33, seq_k=33, causal=True, loud=30.0)
         yield case("queries 0, 3 and 17 saw no key", seed=1, seq_q=18, seq_k=19, blind=(0, 3, 17))
+        if writes in ("dv", "dq"):  # dk has dv's loop
+            long = (5, 290) if writes == "dq" else (290, 5)
+            yield case(f"{long[0]} queries, {long[1]} keys", seed=3, seq_q=long[0], seq_k=long[1])
         yield case("FP16", seed=2, seq_q=18, seq_k=20, dtype=torch.float16)
         if "causal" not in takes:
             yield case("a single row", seed=3, seq_q=1, seq_k=1)
@@ -53,9 +61,10 @@ def cases(takes: tuple[str, ...], writes: str, like: str):
 
 FOR_DV = ("q", "k", "lse", "dout", "scale", "causal")
 FOR_BOTH = ("q", "k", "v", "dout", "lse", "delta", "scale", "causal")
+QUERIES_PASS = partial(all_at_once, passing=("q", "dout"))
 PARTS = (
-    Part("backward_dv", truth.dv_of, cases(FOR_DV, "dv", "k"), DV, size=truth.size_of_dv),
+    Part("backward_dv", truth.dv_of, cases(FOR_DV, "dv", "k"), DV, size=truth.size_of_dv, look=QUERIES_PASS),
     Part("backward_delta", truth.delta_of, cases(("out", "dout"), "delta", "delta"), DELTA, size=truth.size_of_delta),
-    Part("backward_dq", truth.dq_of, cases(FOR_BOTH, "dq", "q"), DQ, size=truth.size_of_dq),
-    Part("backward_dk", truth.dk_of, cases(FOR_BOTH, "dk", "k"), DK, size=truth.size_of_dk),
+    Part("backward_dq", truth.dq_of, cases(FOR_BOTH, "dq", "q"), DQ, size=truth.size_of_dq, look=all_at_once),
+    Part("backward_dk", truth.dk_of, cases(FOR_BOTH, "dk", "k"), DK, size=truth.size_of_dk, look=QUERIES_PASS),
 )

@@ -1,4 +1,4 @@
-"""What people get wrong of the backward pass, part by part."""
+"""What people get wrong of dV and of delta."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.backward.truth import INF, dk_of, dq_of, dscores_of, dv_of, scores_of, weights_of
+from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
 
-BLOCK_Q = 16  # as the start file has them
+BLOCK_Q = 16  # as the start file has it
 LSE = "flash-attention#one-number-a-row"
 BY_HAND = "flash-attention#backward-by-hand"
 CAUSAL = "flash-attention#causal-half-the-tiles"
@@ -46,19 +46,6 @@ def dv_from(form):
     return lambda q, k, lse, dout, scale, causal: form(q, k, lse, scale, causal).T @ widened(dout)
 
 
-def dk_and_dq_from(form):
-    """A mistake of dscores, of weights, dweights and delta: what becomes of dq, and of dk."""
-
-    def dscores(q, k, v, dout, lse, delta, scale, causal):
-        dweights = widened(dout) @ widened(v).T
-        return form(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
-
-    return (
-        lambda **given: dscores(**given) @ widened(given["k"]) * given["scale"],
-        lambda **given: dscores(**given).T @ widened(given["q"]) * given["scale"],
-    )
-
-
 def backwards(q, k, lse, scale, causal) -> Tensor:
     """Weights with the causal mask the other way round."""
     weights = weights_of(q, k, lse, scale, False)
@@ -79,10 +66,39 @@ ROUNDED_AS_INPUTS = (
     "The tile between the two products was rounded to the FP16 of the inputs: widen what you load, and let the tile "
     "stay in FP32."
 )
-NO_DELTA = "delta is never taken off: dscores = weights ∘ (dweights - delta)."
-BRACKETS = "delta is taken off after the weights were multiplied in: subtract it first, then multiply."
+
+NOT_ITSELF = "A query does not see the key of its own number, and it should: key <= query."
+FIRST_QUERIES = "Each turn of the loop reads the first block of queries again: the places do not move with it."
+
+
+def first_again(x: Tensor) -> Tensor:
+    """The first block of rows in place of each; a last block that is not full is that much of the first."""
+    return x[torch.arange(len(x)) % BLOCK_Q]
+
+
+def strictly(weights: Tensor, causal: bool) -> Tensor:
+    return weights.tril(-1) if causal else weights
+
 
 DV = (
+    Mistake(
+        "times-queries",
+        "weightsᵀ is multiplied by the queries, and dout is wanted.",
+        BY_HAND,
+        lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widened(q),
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        dv_from(lambda q, k, lse, scale, causal: strictly(weights_of(q, k, lse, scale, causal), causal)),
+    ),
+    Mistake(
+        "first-queries-again",
+        FIRST_QUERIES,
+        BY_HAND,
+        lambda **given: dv_of(**given | {each: first_again(given[each]) for each in ("q", "lse", "dout")}),
+    ),
     Mistake("no-lse", NO_LSE, LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
     Mistake(
         "own-softmax",
@@ -148,7 +164,20 @@ DV = (
 )
 
 
+def down_the_columns(out: Tensor, dout: Tensor) -> Tensor:
+    """It fits where a block has as many rows as columns; a last block that is not full counts zeros."""
+    products = widened(out) * widened(dout)
+    products = torch.nn.functional.pad(products, (0, 0, 0, -len(products) % BLOCK_Q))
+    return torch.cat([each.sum(0) for each in products.split(BLOCK_Q)])[: len(out)]
+
+
 DELTA = (
+    Mistake(
+        "columns",
+        "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
+        BY_HAND,
+        down_the_columns,
+    ),
     Mistake("mean", "It is the mean of the products, not their sum.", BY_HAND, lambda out, dout: (out * dout).mean(1)),
     Mistake("out-alone", "It is the sum of out: dout is never multiplied in.", BY_HAND, lambda out, dout: out.sum(1)),
     Mistake("dout-alone", "It is the sum of dout: out is never multiplied in.", BY_HAND, lambda out, dout: dout.sum(1)),
@@ -167,130 +196,5 @@ DELTA = (
         "The products are rounded to FP16 before they are added up: widen both tables first.",
         BY_HAND,
         lambda out, dout: (out.half() * dout.half()).to(widened(out).dtype).sum(1),
-    ),
-)
-
-NO_DELTA_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights)
-PLUS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * (dweights + delta))
-BRACKETS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights - delta)
-NO_WEIGHTS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: dweights - delta)
-ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: rounded(weights * (dweights - delta)))
-
-
-def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
-    return scores_of(q, k, scale).exp() * (widened(dout) @ widened(v).T - delta[:, None])
-
-
-def saw_nothing(**given) -> Tensor:
-    return dscores_of(**given) + blind(given["lse"]) * (
-        widened(given["dout"]) @ widened(given["v"]).T - given["delta"][:, None]
-    )
-
-
-def backwards_dscores(**given) -> Tensor:
-    dscores = dscores_of(**given | {"causal": False})
-    return dscores.triu() if given["causal"] else dscores
-
-
-DQ = (
-    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[0]),
-    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[0]),
-    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[0]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[0]),
-    Mistake("no-lse", NO_LSE, LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]),
-    Mistake(
-        "not-scaled",
-        "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        SCALE,
-        lambda **given: dscores_of(**given) @ widened(given["k"]),
-    ),
-    Mistake(
-        "scaled-twice",
-        "The sum is scaled twice: once at the end is enough.",
-        SCALE,
-        lambda **given: dq_of(**given) * given["scale"],
-    ),
-    Mistake(
-        "blend-of-values",
-        "dscores is multiplied by the values, and the keys are wanted.",
-        BY_HAND,
-        lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
-    ),
-    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dq_of(**given | {"causal": False})),
-    Mistake(
-        "causal-backwards",
-        OTHER_WAY,
-        CAUSAL,
-        lambda **given: backwards_dscores(**given) @ widened(given["k"]) * given["scale"],
-    ),
-    Mistake(
-        "saw-nothing",
-        SAW_NOTHING,
-        LSE,
-        lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
-    ),
-    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[0]),
-    Mistake(
-        "rounded-as-inputs",
-        ROUNDED_AS_INPUTS,
-        BY_HAND,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
-    ),
-)
-
-DK = (
-    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[1]),
-    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[1]),
-    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[1]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[1]),
-    Mistake(
-        "not-transposed",
-        "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
-        BY_HAND,
-        lambda **given: dscores_of(**given) @ widened(given["q"]) * given["scale"],
-    ),
-    Mistake(
-        "times-keys",
-        "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
-        BY_HAND,
-        lambda **given: dscores_of(**given).T @ widened(given["k"]) * given["scale"],
-    ),
-    Mistake(
-        "not-scaled",
-        "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        SCALE,
-        lambda **given: dscores_of(**given).T @ widened(given["q"]),
-    ),
-    Mistake(
-        "last-queries-missing",
-        LAST_QUERIES,
-        BY_HAND,
-        lambda **given: dk_of(**given | {each: first_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
-    ),
-    Mistake(
-        "never-added-up",
-        ADDED_UP,
-        BY_HAND,
-        lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
-    ),
-    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dk_of(**given | {"causal": False})),
-    Mistake(
-        "causal-backwards",
-        OTHER_WAY,
-        CAUSAL,
-        lambda **given: backwards_dscores(**given).T @ widened(given["q"]) * given["scale"],
-    ),
-    Mistake(
-        "saw-nothing",
-        SAW_NOTHING,
-        LSE,
-        lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
-    ),
-    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[1]),
-    Mistake(
-        "rounded-as-inputs",
-        ROUNDED_AS_INPUTS,
-        BY_HAND,
-        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
     ),
 )

@@ -1,11 +1,15 @@
-"""The backward pass of one head, in four kernels: the square of weights is made again, tile by tile, and never stored.
+"""The backward pass of one head, in four kernels.
 
-Query i sees key j if j < seq_k, and where causal is True only if j <= i.  Its weight is
+The square of weights is made again, tile by tile, and never stored.
+
+Query i sees key j if j < seq_k, and where causal is True only if j <= i.  Its
+weight is
 
     weights[i, j] = exp(scale · (q[i] · k[j]) - lse[i])
 
-A query whose lse is -inf saw no key at all: its weights are 0, so its gradient is 0 and it adds nothing to others.
-Tables may be FP16: widen what you load with .to(tl.float32), and compute in FP32.  On a GPU tl.dot needs
+A query whose lse is -inf saw no key at all: its weights are 0, so its gradient is 0
+and it adds nothing to others.  Tables may be FP16: widen what you load with
+.to(tl.float32), and compute in FP32.  On a GPU tl.dot needs
 input_precision="ieee", or it rounds FP32 to TF32 first.
 """
 
@@ -19,14 +23,17 @@ BLOCK_K = 32
 def backward_dv(q, k, lse, dout, dv, scale: float, causal: bool) -> None:
     """Writes the gradient of the values: weightsᵀ · dout.
 
-    q, dout: [seq_q, d]   k, dv: [seq_k, d]   FP32 or FP16; d is 16, 32 or 64; rows contiguous, but maybe apart
-    lse: [seq_q], FP32, the logarithm of each row's sum of exp(score), from the forward pass
+    q, dout: [seq_q, d]   k, dv: [seq_k, d]   FP32 or FP16; d is 16, 32 or 64
+    lse: [seq_q], FP32, the logarithm of each row's sum of exp(score), from forward
+    The numbers of a row are neighbours; rows may lie apart.
 
-    One program owns a block of keys.  This launch is right as it stands; so are the three below.
+    One program owns a block of keys.  This launch is right as it stands, and so
+    are the three below.
     """
     (seq_q, d), seq_k = q.shape, len(k)
     dv_kernel[(triton.cdiv(seq_k, BLOCK_K),)](
-        q, k, lse, dout, dv, q.stride(0), k.stride(0), dout.stride(0), dv.stride(0), seq_q, seq_k, scale,
+        q, k, lse, dout, dv, q.stride(0), k.stride(0), dout.stride(0), dv.stride(0),
+        seq_q, seq_k, scale,
         HEAD_DIM=d, CAUSAL=causal, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
     )  # fmt: skip
 
@@ -34,11 +41,13 @@ def backward_dv(q, k, lse, dout, dv, scale: float, causal: bool) -> None:
 @triton.jit
 def dv_kernel(
     q, k, lse, dout, dv, q_row, k_row, dout_row, dv_row, seq_q, seq_k, scale,
-    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A block of keys: streams all queries past it, and adds up what each owes to the values.
+    """A block of keys: streams all queries past it, and adds up what each owes.
 
-    q, k, lse, dout, dv: pointers   q_row, …: how many numbers from one row of a table to its next
+    q, k, lse, dout, dv: pointers
+    q_row, …: how many numbers from one row of a table to its next
     """
     raise NotImplementedError("write me")
 
@@ -50,12 +59,16 @@ def backward_delta(out, dout, delta) -> None:
     """
     seq_q, d = out.shape
     delta_kernel[(triton.cdiv(seq_q, BLOCK_Q),)](
-        out, dout, delta, out.stride(0), dout.stride(0), seq_q, HEAD_DIM=d, BLOCK_Q=BLOCK_Q
-    )
+        out, dout, delta, out.stride(0), dout.stride(0), seq_q,
+        HEAD_DIM=d, BLOCK_Q=BLOCK_Q,
+    )  # fmt: skip
 
 
 @triton.jit
-def delta_kernel(out, dout, delta, out_row, dout_row, seq_q, HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr):
+def delta_kernel(
+    out, dout, delta, out_row, dout_row, seq_q,
+    HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr,
+):  # fmt: skip
     """A block of rows, a number for each."""
     raise NotImplementedError("write me")
 
@@ -63,25 +76,29 @@ def delta_kernel(out, dout, delta, out_row, dout_row, seq_q, HEAD_DIM: tl.conste
 def backward_dq(q, k, v, dout, lse, delta, dq, scale: float, causal: bool) -> None:
     """Writes the gradient of the queries: dscores · k · scale.
 
-    q, dout, dq: [seq_q, d]   k, v: [seq_k, d]   FP32 or FP16   lse, delta: [seq_q], FP32
+    q, dout, dq: [seq_q, d]   k, v: [seq_k, d]   FP32 or FP16
+    lse, delta: [seq_q], FP32
 
         dweights = dout · vᵀ
-        dscores  = weights ∘ (dweights - delta)          ∘ multiplies place by place
+        dscores  = weights ∘ (dweights - delta)      ∘ multiplies place by place
 
     One program owns a block of queries.
     """
     (seq_q, d), seq_k = q.shape, len(k)
     dq_kernel[(triton.cdiv(seq_q, BLOCK_Q),)](
         q, k, v, dout, lse, delta, dq,
-        q.stride(0), k.stride(0), v.stride(0), dout.stride(0), dq.stride(0), seq_q, seq_k, scale,
+        q.stride(0), k.stride(0), v.stride(0), dout.stride(0), dq.stride(0),
+        seq_q, seq_k, scale,
         HEAD_DIM=d, CAUSAL=causal, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
     )  # fmt: skip
 
 
 @triton.jit
 def dq_kernel(
-    q, k, v, dout, lse, delta, dq, q_row, k_row, v_row, dout_row, dq_row, seq_q, seq_k, scale,
-    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    q, k, v, dout, lse, delta, dq, q_row, k_row, v_row, dout_row, dq_row,
+    seq_q, seq_k, scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A block of queries: streams keys and values past it."""
     raise NotImplementedError("write me")
@@ -90,22 +107,26 @@ def dq_kernel(
 def backward_dk(q, k, v, dout, lse, delta, dk, scale: float, causal: bool) -> None:
     """Writes the gradient of the keys: dscoresᵀ · q · scale.
 
-    q, dout: [seq_q, d]   k, v, dk: [seq_k, d]   FP32 or FP16   lse, delta: [seq_q], FP32
+    q, dout: [seq_q, d]   k, v, dk: [seq_k, d]   FP32 or FP16
+    lse, delta: [seq_q], FP32
 
     One program owns a block of keys.
     """
     (seq_q, d), seq_k = q.shape, len(k)
     dk_kernel[(triton.cdiv(seq_k, BLOCK_K),)](
         q, k, v, dout, lse, delta, dk,
-        q.stride(0), k.stride(0), v.stride(0), dout.stride(0), dk.stride(0), seq_q, seq_k, scale,
+        q.stride(0), k.stride(0), v.stride(0), dout.stride(0), dk.stride(0),
+        seq_q, seq_k, scale,
         HEAD_DIM=d, CAUSAL=causal, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
     )  # fmt: skip
 
 
 @triton.jit
 def dk_kernel(
-    q, k, v, dout, lse, delta, dk, q_row, k_row, v_row, dout_row, dk_row, seq_q, seq_k, scale,
-    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    q, k, v, dout, lse, delta, dk, q_row, k_row, v_row, dout_row, dk_row,
+    seq_q, seq_k, scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A block of keys: streams queries past it."""
     raise NotImplementedError("write me")

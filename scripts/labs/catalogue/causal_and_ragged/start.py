@@ -1,4 +1,4 @@
-"""FlashAttention for real inputs: any lengths, and causal tiles that are never read."""
+"""FlashAttention for real inputs: any lengths, causal tiles that are never read."""
 
 import torch
 import triton
@@ -16,21 +16,23 @@ def flash_forward(
     out: torch.Tensor,
     lse: torch.Tensor,
 ) -> None:
-    """Writes each head's attention to out, and the log-sum-exp of the visible scores to lse.
+    """Writes each head's attention to out, and what it has seen to lse.
 
     q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   FP32 or FP16, of any strides
-    lse: [heads, N_q], FP32   d: 16, 32, 64 or 128
+    lse: [heads, N_q], FP32, the log-sum-exp of the scores that the query sees
+    d: 16, 32, 64 or 128
     N_q: any length from 1 on   N_k: any length from 0 on, also another than N_q
-    is_causal: query i sees keys 0 to i, as far as they exist; if False, it sees all keys
+    is_causal: query i sees keys 0 to i, as far as they exist; if False, all keys
 
-    A query that sees no key gets 0, and the lse -inf.  This launches one program for each
-    block of queries of each head, the last one included, which may not be full.  It is right
-    as it stands.
+    A query that sees no key gets 0, and the lse -inf.  This launches one program
+    for each block of queries of each head, the last one included, which may not be
+    full.  It is right as it stands.
     """
     heads, seq_q, head_dim = q.shape
     seq_k = k.shape[1]
     flash_kernel[(triton.cdiv(seq_q, BLOCK_Q), heads)](
-        q, k, v, out, lse, *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
+        q, k, v, out, lse,
+        *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
         head_dim**-0.5, seq_q, seq_k,
         HEAD_DIM=head_dim, CAUSAL=is_causal, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
     )  # fmt: skip
@@ -41,15 +43,18 @@ def flash_kernel(
     q, k, v, out, lse,
     q_head, q_row, q_column, k_head, k_row, k_column, v_head, v_row, v_column,
     out_head, out_row, out_column, lse_head, lse_row, scale, seq_q, seq_k,
-    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A block of BLOCK_Q queries of one head: their rows of out and their numbers of lse.
+    """A block of BLOCK_Q queries of one head: its rows of out and of lse.
 
     q, k, v, out, lse: pointers
     *_head, *_row, *_column: how many numbers to step over for the next of each
-    scale: 1/√d   tl.program_id(0): which block of queries   tl.program_id(1): which head
+    scale: 1/√d
+    tl.program_id(0): which block of queries   tl.program_id(1): which head
 
-    A tile in which no query of the block sees a key is not read, neither keys nor values.
+    A tile in which no query of the block sees a key is not read, neither its keys
+    nor its values.
     Begin with your kernel of the last lab.
     """
     raise NotImplementedError("write me")

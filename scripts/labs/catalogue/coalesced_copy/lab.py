@@ -9,6 +9,7 @@ from torch import Tensor
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Mistake, Part, normal
 from scripts.labs.watched import Access, said
+from scripts.labs.words import plain
 
 BLOCK, TILE = 256, 32  # as the start file has them
 SEGMENT = 128  # bytes
@@ -63,7 +64,7 @@ def few_segments(accesses: list[Access], case: Case) -> str:
         worst = mine[int(np.argmax(touched))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        read = f"Read {heading(COALESCE)}"
+        read = f"Read {plain(heading(COALESCE))}"
         if max(touched) <= MOST * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
@@ -72,9 +73,8 @@ def few_segments(accesses: list[Access], case: Case) -> str:
             )
         return (
             f"the numbers are right, but {said(worst.program)} {kind} {numbers} numbers of {name} at once that lie in "
-            f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. The first of these numbers are "
-            f"{first_places(worst)} places behind the table's first; wanted are neighbours, {SEGMENT // size} or more "
-            f"in a run. {read}"
+            f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. {runs(worst)}; wanted are runs "
+            f"of {SEGMENT // size} neighbours or more. {read}"
         )
     return ""
 
@@ -85,9 +85,14 @@ def segments(access: Access) -> int:
     return len(np.unique(places * access.size // SEGMENT))
 
 
-def first_places(access: Access) -> str:
-    places = access.places[access.places >= 0].ravel()[:4]
-    return ", ".join(map(str, places.tolist()))
+def runs(access: Access) -> str:
+    """How the numbers lie that are touched at once."""
+    places = np.sort(access.places[access.places >= 0].ravel())
+    longest = max(len(run) for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1))
+    if longest > 1:
+        return f"They come in runs of {longest} neighbours"
+    first = ", ".join(map(str, places[:4].tolist()))
+    return f"No two are neighbours: the first of them lie {first} places behind the table's first"
 
 
 def blocks(x: Tensor) -> Tensor:
@@ -114,6 +119,11 @@ def tiles_in_place(x: Tensor) -> Tensor:
             if there.shape == tile.shape:
                 there.copy_(tile)
     return found
+
+
+def diagonal(x: Tensor) -> Tensor:
+    """Of each number whether it lies on the diagonal of its tile."""
+    return torch.arange(len(x))[:, None] % TILE == torch.arange(x.shape[1]) % TILE
 
 
 COPY_MISTAKES = (
@@ -166,6 +176,13 @@ TRANSPOSE_MISTAKES = (
         "Each tile is turned, but stays where it was: the second from the left belongs second from the top.",
         COALESCE,
         tiles_in_place,
+    ),
+    Mistake(
+        "diagonal-only",
+        "Only the diagonal of a tile is written: rows and columns go in step, one pair a lane. A column of rows, "
+        "row[:, None], and a row of columns, column[None, :], make all pairs.",
+        MASK,
+        lambda x: hidden(x, ~diagonal(x)).T,
     ),
     Mistake(
         "first-tile-only",

@@ -1,4 +1,4 @@
-"""Copy and transpose: two kernels without arithmetic, in which only the addresses count."""
+"""Copy and transpose: two kernels without arithmetic; only the addresses count."""
 
 import torch
 import triton
@@ -27,8 +27,8 @@ def copy_kernel(
 ):  # fmt: skip
     """BLOCK numbers of the copy.
 
-    x_row, x_column, out_row, out_column: strides, how many numbers to step over for the next
-        row or column
+    x_row, x_column, out_row, out_column: strides, how many numbers to step over for
+        the next row or column
     """
     raise NotImplementedError("write me")
 
@@ -36,9 +36,10 @@ def copy_kernel(
 def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
     """Writes x, turned on its side, to out: out[c, r] = x[r, c].
 
-    x: [rows, columns]   out: [columns, rows], FP32 or FP16, with strides of their own
+    x: [rows, columns]   out: [columns, rows], FP32 or FP16, any strides
 
-    This launches one program for each tile of TILE by TILE numbers of x.  It is right as it stands.
+    This launches one program for each tile of TILE by TILE numbers of x.  It is
+    right as it stands.
     """
     rows, columns = x.shape
     programs = triton.cdiv(rows, TILE), triton.cdiv(columns, TILE)
@@ -50,5 +51,9 @@ def transpose(x: torch.Tensor, out: torch.Tensor) -> None:
 def transpose_kernel(
     x, out, rows, columns, x_row, x_column, out_row, out_column, TILE: tl.constexpr
 ):  # fmt: skip
-    """One tile: tl.program_id(0) counts tiles down the rows of x, tl.program_id(1) along its columns."""
+    """One tile of x.
+
+    tl.program_id(0) counts tiles down the rows of x, tl.program_id(1) along its
+    columns.
+    """
     raise NotImplementedError("write me")

@@ -34,6 +34,7 @@ def rows():
             yield Case(f"{length} scores, seed {seed}", {"scores": scores}, layouts={"scores": "every second"})
     yield Case("large scores", {"scores": torch.tensor([9999.0, 10000.0, 9998.5])})
     yield Case("scores far below 0", {"scores": torch.tensor([-9999.0, -10000.0, -9998.5])})
+    yield Case("scores far apart", {"scores": torch.tensor([-9000.0, 9000.0, 8999.0])})
     yield Case("some words hidden", {"scores": torch.tensor([-INF, 1.0, -INF, 2.0])})
     yield Case("every word hidden", {"scores": torch.full((4,), -INF)})
 
@@ -53,6 +54,12 @@ def of_differences(scores: Tensor, taken_off: Tensor) -> Tensor:
 
 
 DOT_MISTAKES = (
+    Mistake(
+        "cosine",
+        "It is divided by the lengths of x and y: that is the cosine of the angle between them.",
+        LIKE,
+        lambda x, y: (x * y).sum() / (x.norm() * y.norm()),
+    ),
     Mistake("products", "It is the sum of x and y, not of their products.", LIKE, lambda x, y: (x + y).sum()),
     Mistake("last-missing", "The last product is missing.", LIKE, lambda x, y: (x * y)[:-1].sum()),
     Mistake("first-missing", "The first product is missing.", LIKE, lambda x, y: (x * y)[1:].sum()),
@@ -92,8 +99,28 @@ SOFTMAX_MISTAKES = (
         "no-powers", "The scores themselves are divided by their sum.", SHARES, lambda scores: scores / scores.sum()
     ),
     Mistake(
+        "divided-by-length",
+        "The powers are divided by how many there are, and not by their sum.",
+        SHARES,
+        lambda scores: (scores - scores.amax()).exp() / len(scores),
+    ),
+    Mistake(
+        "plain-divided-by-length",
+        "The powers are divided by how many there are, and not by their sum.",
+        SHARES,
+        lambda scores: scores.exp() / len(scores),
+    ),
+    Mistake("plain-no-sum", "The powers are not divided by their sum.", SHARES, lambda scores: scores.exp()),
+    Mistake(
+        "largest-size",
+        "The largest size is taken off, not the maximum: below 0 the score that is farthest from 0 is the smallest.",
+        MAXIMUM,
+        lambda scores: of_differences(scores.float(), scores.float().abs().amax()).double(),
+    ),
+    Mistake(
         "minimum",
-        "The minimum is taken off, not the maximum.",
+        "What is taken off is not the maximum but a smaller number, such as the mean or the minimum: a score far above "
+        "it overflows, and of a hidden word -inf is taken off.",
         MAXIMUM,
         lambda scores: of_differences(scores.float(), scores.float().amin()).double(),
     ),

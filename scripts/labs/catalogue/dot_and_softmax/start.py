@@ -1,4 +1,4 @@
-"""Dot product and softmax: the two steps of attention that are not a matmul of large tables."""
+"""Dot product and softmax: of what every score and every share is made."""
 
 import torch
 
@@ -14,12 +14,14 @@ def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def softmax_row(scores: torch.Tensor) -> torch.Tensor:
-    """The shares of a row of scores: e to the power of each, divided by the sum of all.
+    """The shares of a row of scores: e to the power of each, divided by their sum.
 
     scores: [N], FP32, as large as 10,000 and as small as -10,000
     returns: [N], FP32, a new tensor
 
-    A score of -inf belongs to a word that must not be seen, and its share is 0.  If all are -inf, all shares are 0.
-    Without torch.softmax: torch.exp, sums and maxima are enough.
+    A score of -inf belongs to a word that must not be seen, and its share is 0.
+    If all scores are -inf, all shares are 0.
+
+    Without torch.softmax and torch.logsumexp: exponentials, sums and maxima do.
     """
     raise NotImplementedError("write me")

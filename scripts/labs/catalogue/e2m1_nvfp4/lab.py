@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.e2m1_nvfp4 import truth
-from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE, DEQUANTIZE, ENCODE, PACK, QUANTIZE
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE, ENCODE, PACK
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE, QUANTIZE
 from scripts.labs.lab import SEEDS, Case, Part, generator, normal
 
 # The block of chapter 10, with its five ties moved a little to where they go: a GPU divides by 6 inexactly.
@@ -25,6 +26,7 @@ def numbers():
     yield Case("next to the ties", {"x": beside}, layouts={"x": "transposed"})
     yield Case("beyond the last mark", {"x": torch.tensor([6.5, 8.0, 100.0, 3e38, -7.0, -1e30])})
     yield Case("small and below 0", {"x": torch.tensor([-0.1, -0.25, -1e-30])})
+    yield Case("0 and -0", {"x": torch.tensor([0.0, -0.0])})
     for seed in SEEDS:
         yield Case(f"5 rows of 7, seed {seed}", {"x": normal(seed, 5, 7) * 3}, layouts={"x": "every second"})
     yield Case("no numbers", {"x": torch.zeros(0)})
@@ -84,6 +86,6 @@ PARTS = (
     Part("encode", truth.encode_of, numbers, ENCODE, exact=True),
     Part("decode", truth.decode_of, codes_to_read, DECODE, exact=True),
     Part("pack", truth.pack_of, codes_to_pack, PACK, exact=True),
-    Part("quantize", truth.quantize_of, to_quantize, QUANTIZE, size=own),
+    Part("quantize", truth.quantize_of, to_quantize, QUANTIZE, size=own, results=("packed", "scales", "tensor_scale")),
     Part("dequantize", truth.dequantize_of, to_dequantize, DEQUANTIZE, size=own),
 )

@@ -1,4 +1,4 @@
-"""What people get wrong of E2M1 and NVFP4, function by function."""
+"""What people get wrong of E2M1 and its codes, function by function."""
 
 from __future__ import annotations
 
@@ -7,24 +7,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.e2m1_nvfp4.truth import (
-    BLOCK,
-    MARKS,
-    decode_of,
-    dequantize_of,
-    encode_of,
-    middles,
-    numbers,
-    pack_of,
-    quantize_of,
-    round_half_even,
-    unpack_of,
-)
+from scripts.labs.catalogue.e2m1_nvfp4.truth import MARKS, decode_of, encode_of, middles, numbers, round_half_even
 from scripts.labs.lab import Mistake
 
 FIELDS = "number-formats#sign-exponent-mantissa"
 FIFTEEN = "number-formats#fifteen-numbers"
-MOVED = "number-formats#why-four-bits-can-work"
 BLOCKS = "number-formats#one-block-of-nvfp4"
 
 
@@ -101,7 +88,17 @@ ENCODE = (
         FIFTEEN,
         sign_lost_at_zero,
     ),
+    Mistake(
+        "sign-by-comparison",
+        "-0 is not less than 0, but it has a sign: torch.signbit(x) tells, and x < 0 does not.",
+        FIFTEEN,
+        lambda x: encode_of(torch.where(x == 0, 0.0, x)),
+    ),
 )
+
+
+def without_minus_zero(codes: Tensor) -> Tensor:
+    return decode_of(codes.masked_fill(codes == 8, 0))
 
 
 def looked_up(*marks: float):
@@ -134,6 +131,13 @@ DECODE = (
         FIELDS,
         lambda codes: torch.where(codes < 8, decode_of(codes), -decode_of((16 - codes.int()).clamp(max=7))),
     ),
+    Mistake(
+        "minus-zero",
+        "Code 8 is -0, and 0 stands there. A list of whole numbers has no -0: write 0.0 for its first number, or put "
+        "the sign on last, by a product with -1.0.",
+        FIFTEEN,
+        without_minus_zero,
+    ),
 )
 
 
@@ -165,133 +169,4 @@ PACK = (
         lambda codes: codes[..., ::2] | codes[..., 1::2] << 3,
     ),
     Mistake("first-alone", "Only every second code is there.", BLOCKS, lambda codes: codes[..., ::2]),
-)
-
-
-def of_whole_rows(x: Tensor) -> tuple[Tensor, ...]:
-    """One scale for all blocks of a row."""
-    return quantize_of(x, block=x.shape[-1])
-
-
-def unguarded(x: Tensor, tensor: bool, sign=torch.signbit) -> tuple[Tensor, ...]:
-    """What 0 / 0 and x / 0 make of tables and blocks of zeros.
-
-    tensor: whether it is the tensor's scale that is unguarded, and not those of the blocks
-    sign: what is taken for negative, of numbers and of NaN
-    """
-    blocks = x.float().unflatten(-1, (-1, BLOCK))
-    tensor_scale = x.float().abs().amax() / (448 * 6)
-    if not tensor:
-        tensor_scale = torch.where(tensor_scale == 0, 1.0, tensor_scale)
-    scales = (blocks.abs().amax(-1) / 6 / tensor_scale).to(torch.float8_e4m3fn)
-    unit = scales.float()[..., None]
-    numbers = blocks / tensor_scale / (torch.where(unit == 0, 1.0, unit) if tensor else unit)
-    codes = round_half_even(numbers.abs()) + 8 * sign(numbers)
-    return pack_of(codes.to(torch.uint8).flatten(-2)), scales.view(torch.uint8), tensor_scale
-
-
-def packed_high_first(x: Tensor) -> tuple[Tensor, ...]:
-    packed, scales, tensor_scale = quantize_of(x)
-    return packed << 4 | packed >> 4, scales, tensor_scale
-
-
-ZERO_TENSOR = "A table of zeros is divided by its own largest magnitude: 0 / 0 is NaN. Its tensor scale is 1."
-ZERO_SCALE = (
-    "A block has the scale 0, and its numbers are divided by it: 0 / 0 is NaN, and x / 0 is infinite and becomes 6. "
-    "Ask for a scale of 0 before you divide."
-)
-QUANTIZE = (
-    Mistake(
-        "exact-scale",
-        "The codes are taken against the scale before it was rounded. Whoever reads them has the rounded one: divide "
-        "by what is stored.",
-        BLOCKS,
-        partial(quantize_of, rounds=False),
-    ),
-    Mistake(
-        "largest-not-magnitude",
-        "The scale comes from the largest number, and the largest magnitude is wanted: -5 is louder than 4.",
-        MOVED,
-        partial(quantize_of, largest=lambda x: x),
-    ),
-    Mistake(
-        "no-tensor-scale",
-        "The tensor's scale is 1. Then large blocks want a scale beyond 448, where E4M3 ends.",
-        BLOCKS,
-        partial(quantize_of, reach=None),
-    ),
-    Mistake(
-        "reach-448",
-        "The tensor's scale is the largest magnitude over 448. It is over 448 · 6, so that the largest scale of "
-        "a block is 448.",
-        BLOCKS,
-        partial(quantize_of, reach=448),
-    ),
-    Mistake(
-        "reach-6",
-        "The tensor's scale is the largest magnitude over 6. It is over 448 · 6, so that the scales of blocks "
-        "reach to the end of E4M3.",
-        BLOCKS,
-        partial(quantize_of, reach=6),
-    ),
-    Mistake("whole-rows", "All blocks of a row share one scale: each 16 numbers have their own.", MOVED, of_whole_rows),
-    Mistake("high-first", "The bytes are packed with the first code in the high half.", BLOCKS, packed_high_first),
-    Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True)),
-    Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
-    Mistake("zero-scale", ZERO_SCALE, BLOCKS, partial(unguarded, tensor=False)),
-    Mistake("zero-scale", ZERO_SCALE, BLOCKS, partial(unguarded, tensor=False, sign=lambda x: x < 0)),
-)
-
-
-def scaled_by(form):
-    """``form``: of the scales and the tensor's scale what a code is multiplied by."""
-
-    def wrong(packed, scales, tensor_scale):
-        unit = form(scales.view(torch.float8_e4m3fn).to(tensor_scale.dtype), tensor_scale)
-        return decode_of(unpack_of(packed)).to(unit.dtype) * unit.repeat_interleave(BLOCK, -1)
-
-    return wrong
-
-
-DEQUANTIZE = (
-    Mistake(
-        "high-first",
-        "The high half of each byte is read first: the first code stands in the low half.",
-        BLOCKS,
-        partial(dequantize_of, unpack=lambda packed: unpack_of(packed << 4 | packed >> 4)),
-    ),
-    Mistake(
-        "halves",
-        "All low halves come first and then all high ones: the two codes of a byte are neighbours.",
-        BLOCKS,
-        partial(dequantize_of, unpack=lambda packed: torch.cat([packed & 15, packed >> 4], -1)),
-    ),
-    Mistake(
-        "no-tensor-scale",
-        "The tensor's scale is never multiplied in.",
-        BLOCKS,
-        scaled_by(lambda scales, tensor_scale: scales),
-    ),
-    Mistake(
-        "no-scale",
-        "The scales of the blocks are never multiplied in.",
-        BLOCKS,
-        scaled_by(lambda scales, tensor_scale: torch.ones_like(scales) * tensor_scale),
-    ),
-    Mistake(
-        "divided",
-        "It is divided by the tensor's scale, and quantize has done that: multiply on the way back.",
-        BLOCKS,
-        scaled_by(lambda scales, tensor_scale: scales / tensor_scale),
-    ),
-    Mistake(
-        "bytes-as-numbers",
-        "The bytes of the scales are taken for whole numbers: .view(torch.float8_e4m3fn) reads them as E4M3.",
-        FIELDS,
-        lambda packed, scales, tensor_scale: (
-            decode_of(unpack_of(packed)).to(tensor_scale.dtype)
-            * scales.to(tensor_scale.dtype).repeat_interleave(BLOCK, -1)
-            * tensor_scale
-        ),
-    ),
 )

@@ -33,7 +33,7 @@ def decode_of(codes: Tensor) -> Tensor:
 
 
 def numbers(marks) -> Tensor:
-    return torch.tensor([*marks, *(-mark for mark in marks)])
+    return torch.tensor([*marks, *(-float(mark) for mark in marks)])
 
 
 def pack_of(codes: Tensor) -> Tensor:

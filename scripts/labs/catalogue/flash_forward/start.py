@@ -1,4 +1,4 @@
-"""FlashAttention: a block of queries stays, blocks of keys and values stream past."""
+"""FlashAttention: a block of queries stays, keys and values stream past."""
 
 import torch
 import triton
@@ -15,19 +15,21 @@ def flash_forward(
     out: torch.Tensor,
     lse: torch.Tensor,
 ) -> None:
-    """Writes softmax(q kᵀ / √d) v of each head to out, and the rows' log-sum-exp to lse.
+    """Writes softmax(q kᵀ / √d) v of each head to out, the log-sum-exp to lse.
 
     q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   FP32 or FP16, of any strides
-    lse: [heads, N_q], FP32, the logarithm of the sum of e^score over the row's scores
-    N_q and N_k: multiples of 16, at least 16, so blocks of 16 need no mask   d: 16, 32, 64 or 128
+    lse: [heads, N_q], FP32, the natural logarithm of the row's sum of e^score
+    N_q, N_k: multiples of 16, at least 16, so that blocks of 16 need no mask
+    d: 16, 32, 64 or 128
 
-    This launches one program for each block of queries of each head.  It is right as it
-    stands.
+    This launches one program for each block of queries of each head.  It is right
+    as it stands.
     """
     heads, seq_q, head_dim = q.shape
     seq_k = k.shape[1]
     flash_kernel[(seq_q // BLOCK_Q, heads)](
-        q, k, v, out, lse, *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
+        q, k, v, out, lse,
+        *q.stride(), *k.stride(), *v.stride(), *out.stride(), *lse.stride(),
         head_dim**-0.5, seq_k, HEAD_DIM=head_dim, BLOCK_Q=BLOCK_Q, BLOCK_K=BLOCK_K,
     )  # fmt: skip
 
@@ -39,14 +41,15 @@ def flash_kernel(
     out_head, out_row, out_column, lse_head, lse_row, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A block of BLOCK_Q queries of one head: their rows of out and their numbers of lse.
+    """A block of BLOCK_Q queries of one head: its rows of out and of lse.
 
     q, k, v, out, lse: pointers
     *_head, *_row, *_column: how many numbers to step over for the next of each
-    scale: 1/√d   tl.program_id(0): which block of queries   tl.program_id(1): which head
+    scale: 1/√d
+    tl.program_id(0): which block of queries   tl.program_id(1): which head
 
-    Maximum, sum, accumulator and lse are FP32.  The exponentials may be rounded to v's type
-    for tl.dot, which wants both its tables in one type; give it input_precision="ieee", or a
-    GPU rounds FP32 to TF32.
+    Maximum, sum, accumulator and lse are FP32.  tl.dot wants both its tables in one
+    type, so the exponentials may be rounded to v's type for it.  Give each tl.dot
+    input_precision="ieee", or a GPU rounds FP32 to TF32.  tl.trans turns a table.
     """
     raise NotImplementedError("write me")

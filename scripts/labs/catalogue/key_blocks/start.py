@@ -1,4 +1,4 @@
-"""Attention with one program for each query, which meets a block of keys at a time."""
+"""Attention: a program for each query, which meets a block of keys at a time."""
 
 import torch
 import triton
@@ -7,7 +7,12 @@ import triton.language as tl
 BLOCK_K = 16
 
 
-def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor) -> None:
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+) -> None:
     """Writes softmax(q kᵀ / √d) v to out.
 
     q, out: [N_q, d]   k, v: [N_k, d]   FP32 or FP16, of any strides
@@ -27,13 +32,14 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
 @triton.jit
 def attention_kernel(
     q, k, v, out,
-    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column, scale, seq_k,
+    q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column,
+    scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, LINES: tl.constexpr,
 ):  # fmt: skip
     """The output of one query, with all arithmetic in FP32.
 
     q, k, v, out: pointers
-    *_row, *_column: how many numbers to step over for the next row and the next column
+    *_row, *_column: how many numbers to step over for the next row, the next column
     scale: 1/√d
     LINES: how many blocks of BLOCK_K keys hold all keys, rounded up to a power of 2
     """

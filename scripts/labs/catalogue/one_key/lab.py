@@ -33,7 +33,10 @@ def cases():
     yield random(1, 1, 2, 5, 16, factor=300, name="large scores, ")
     q, k, v = (normal(i, 1, n, 16) for i, n in ((1, 2), (2, 5), (3, 5)))
     yield of("all scores far below 0", q.abs() * 20, -k.abs() * 20, v)
-    yield random(2, 1, 2, 5, 16, dtype=torch.float16)
+    yield of("all scores below -20,000", q.abs() * 1000, -k.abs() * 20, v)
+    q, k, v = (normal(i, 2, n, 16, dtype=torch.float16) for i, n in ((1, 2), (2, 6), (3, 6)))
+    q[..., 0] = k[..., 0] = 16
+    yield of("FP16, all scores near 64", q, k, v)
     yield random(3, 2, 2, 0, 16)
 
 
@@ -124,6 +127,19 @@ MISTAKES = (
         "The scores are divided by d, and √d is wanted: the scale is already in, or taken twice.",
         ROOT,
         lambda q, k, v: attention(q / q.shape[-1] ** 0.5, k, v),
+    ),
+    Mistake(
+        "divided-by-scale",
+        "The scores are divided by scale, which is 1/√d already: multiply.",
+        ROOT,
+        lambda q, k, v: attention(q * q.shape[-1], k, v),
+    ),
+    Mistake(
+        "scores-padded-by-little",
+        "The row of scores holds about -10,000 where there is no key, and scores may lie below that: it has to begin "
+        "as -inf.",
+        ONE_HEAD,
+        lambda q, k, v: padded(q, k, v, -1e4),
     ),
     Mistake(
         "scores-padded-by-zero",

@@ -3,7 +3,7 @@
 Each row is by itself.  A state is three tensors, all of them FP32:
     running_max  [rows]     the largest score that was read
     running_sum  [rows]     the sum of e^(score - running_max) over these scores
-    accumulator  [rows, d]  the sum of e^(score - running_max) times the value of that score
+    accumulator  [rows, d]  the sum of e^(score - running_max) times its value
 
 A score of -inf is hidden and adds nothing.  No function changes what it is given.
 """
@@ -14,7 +14,7 @@ State = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def empty(rows: int, d: int) -> State:
-    """The state of rows of which nothing was read: maximum -inf, sum 0, accumulator 0."""
+    """The state of rows of which nothing was read: -inf, 0 and 0."""
     raise NotImplementedError("write me")
 
 
@@ -27,7 +27,7 @@ def update(
 ) -> State:
     """The state after a block was read as well.
 
-    scores: [rows, B], as large as 10,000; B at least 1; -inf where a score is hidden
+    scores: [rows, B], up to ±10,000; B at least 1; -inf where a score is hidden
     values: [B, d], the same for all rows
     """
     raise NotImplementedError("write me")
@@ -41,7 +41,7 @@ def merge(
     sum_b: torch.Tensor,
     accumulator_b: torch.Tensor,
 ) -> State:
-    """The state of rows of which one reader has read a part, and another reader the rest.
+    """The state of rows of which one reader has read a part, and another the rest.
 
     Either of them may have read nothing, and so may both.
     """

@@ -8,12 +8,18 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.paged_decode import truth
-from scripts.labs.catalogue.paged_decode.mistakes import MERGE, PARTS_OF_CACHE
+from scripts.labs.catalogue.paged_decode.mistakes import PARTS_OF_CACHE
+from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE
 from scripts.labs.lab import Case, Part, generator, normal
 
 
-def cache(seed: int, lengths: list[int], splits: int, page_size=8, d=16, loud=1.0, dtype=torch.float32) -> dict:
-    """Tables of sequences of these lengths, whose pages lie in any order."""
+def cache(
+    seed: int, lengths: list[int], splits: int, page_size=8, d=16, loud=1.0, dtype=torch.float32, below=False
+) -> dict:
+    """Tables of sequences of these lengths, whose pages lie in any order.
+
+    below: whether all scores are below 0
+    """
     counts = [-(-length // page_size) for length in lengths]
     pages = sum(counts) + 2  # two of nobody
     free = iter(torch.randperm(pages, generator=generator(seed)).tolist())
@@ -26,7 +32,9 @@ def cache(seed: int, lengths: list[int], splits: int, page_size=8, d=16, loud=1.
                 table[sequence, token // page_size] = next(free)
             place = table[sequence, token // page_size], token % page_size
             keys[place], values[place] = tokens[:, sum(lengths[:sequence]) + token]
-    q = (normal(seed + 10, len(lengths), d) * loud).to(dtype)
+    q = normal(seed + 10, len(lengths), d) * loud
+    q, keys = (q.abs(), -keys.abs()) if below else (q, keys)
+    q = q.to(dtype)
     given = dict(q=q, keys=keys.to(dtype), values=values.to(dtype), page_table=table)
     return given | dict(lengths=torch.tensor(lengths, dtype=torch.int32), scale=1 / math.sqrt(d), splits=splits)
 
@@ -40,7 +48,8 @@ def parts():
     yield parts_case("lengths 0, 3 and 25", seed=3, lengths=[0, 3, 25], splits=4)
     yield parts_case("rows apart", ("q", "keys", "page_table"), seed=2, lengths=[19, 33], splits=2, page_size=16, d=32)
     yield parts_case("large scores", seed=1, lengths=[29], splits=2, loud=100.0)
-    yield parts_case("FP16", seed=2, lengths=[13, 9], splits=2, dtype=torch.float16)
+    yield parts_case("scores far below 0", seed=3, lengths=[19], splits=2, loud=200.0, below=True)
+    yield parts_case("FP16", seed=2, lengths=[13, 9], splits=2, loud=4.0, dtype=torch.float16)
 
 
 def parts_case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:

@@ -1,12 +1,14 @@
-"""Strides: how a tensor walks through memory, and when its numbers have to be copied."""
+"""Strides: how a tensor walks through memory, and when numbers must be copied."""
 
 import torch
 
 
 def cells(sizes: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
-    """The memory cell of each number of a tensor, counted from its first one: int64, of shape sizes.
+    """The memory cell of each number of a tensor, counted from its first number.
 
-    strides: for each axis how many cells one step along it is; any whole number from 0 on
+    sizes: of the axes, one, two or more of them
+    strides: for each axis how many cells one step along it is, 0 or more
+    returns: int64, of shape sizes
 
     cells((2, 3), (3, 1)) is [[0, 1, 2], [3, 4, 5]].
     """
@@ -14,24 +16,27 @@ def cells(sizes: tuple[int, ...], strides: tuple[int, ...]) -> torch.Tensor:
 
 
 def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
-    """The same numbers as heads, words, numbers of a head: [heads, N, D / heads], without a copy.
+    """The same numbers by heads, words, numbers of a head, without a copy.
 
-    x: [N, D], with strides x.stride(0) from word to word and x.stride(1) from number to number
-    heads: a divisor of D; with d = D / heads, head h has numbers h · d to (h + 1) · d - 1 of each word
+    x: [N, D]; x.stride(0) leads to the next word, x.stride(1) to the next number
+    heads: a divisor of D; with d = D / heads, head h has numbers h · d to
+        (h + 1) · d - 1 of each word
+    returns: [heads, N, d], a view of x
 
-    x.as_strided(sizes, strides) is a view that begins at x's first number and walks as you say.
-    Without view, reshape, transpose and their like: they choose the strides for you.
+    x.as_strided(sizes, strides) is a view that begins at x's first number and walks
+    as you say.  Without view, reshape, transpose and their like: they choose the
+    strides for you.
     """
     raise NotImplementedError("write me")
 
 
 def joined_stride(sizes: tuple[int, int], strides: tuple[int, int]) -> int:
-    """The stride with which two neighbouring axes could be walked as a single one; -1 if none can.
+    """The stride with which two axes could be walked as one; -1 if they cannot.
 
-    sizes, strides: of the outer axis and of the inner one, sizes from 1 on, and not both 1
+    sizes, strides: of the outer axis and the inner one; sizes from 1, not both 1
 
-    joined_stride((3, 4), (4, 1)) is 1: cells 0 to 11 follow each other.  With strides (5, 1)
-    there is no such stride.  The order of the numbers stays.
+    joined_stride((3, 4), (4, 1)) is 1: cells 0 to 11 follow each other.  With
+    strides (5, 1) there is no such stride.  The order of the numbers stays.
     """
     raise NotImplementedError("write me")
 
@@ -43,6 +48,7 @@ def merge_heads(blends: torch.Tensor) -> torch.Tensor:
 
     blends: [heads, N, d], with any strides, not to be changed
 
-    torch.empty and as_strided are enough; .copy_ writes through a view.
+    torch.empty and as_strided are enough; .copy_ writes through a view.  Without
+    torch.cat, torch.stack and their like.
     """
     raise NotImplementedError("write me")

@@ -31,7 +31,7 @@ def large() -> Case:
 
 def size(x: Tensor, y: Tensor) -> Tensor:
     """One number may be far smaller than another of its vector, so each has a budget of its own."""
-    return x.abs() + y.abs()
+    return x.abs() + 2 * y.abs()
 
 
 def blocks(x: Tensor) -> Tensor:
@@ -48,37 +48,58 @@ MISTAKES = (
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
         SECTION,
-        lambda x, y: unwritten(x + y, blocks(x) > 0),
+        lambda x, y: unwritten(x + 2 * y, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
         SECTION,
-        lambda x, y: unwritten(x + y, blocks(x) >= len(x) // BLOCK),
+        lambda x, y: unwritten(x + 2 * y, blocks(x) >= len(x) // BLOCK),
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
         SECTION,
-        lambda x, y: unwritten(x + y, torch.arange(len(x)) == len(x) - 1),
+        lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) == len(x) - 1),
     ),
+    Mistake(
+        "as-in-the-chapter",
+        "The output is x + y, the chapter's sum: here y counts twice.",
+        SECTION,
+        lambda x, y: x + y,
+    ),
+    Mistake("x-doubled", "The output is 2·x + y: it is y that counts twice.", SECTION, lambda x, y: 2 * x + y),
+    Mistake("both-doubled", "The output is 2·(x + y): only y counts twice.", SECTION, lambda x, y: 2 * (x + y)),
     Mistake("copies-x", "The output is x alone: y is never added.", SECTION, lambda x, y: x),
-    Mistake("x-twice", "The output is x + x: both loads read x.", SECTION, lambda x, y: x + x),
-    Mistake("difference", "The output is x minus y.", SECTION, lambda x, y: x - y),
+    Mistake("x-twice", "The output is 3·x: both loads read x.", SECTION, lambda x, y: 3 * x),
+    Mistake("difference", "The output is x - 2·y.", SECTION, lambda x, y: x - 2 * y),
     Mistake(
         "same-block-of-y",
         "The places of y do not begin at the program's own block: every program reads the first block of y.",
         SECTION,
-        lambda x, y: x + y[torch.arange(len(x)) % BLOCK],
+        lambda x, y: x + 2 * y[torch.arange(len(x)) % BLOCK],
     ),
     Mistake(
         "one-number-a-block",
         "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
         SECTION,
-        lambda x, y: unwritten(x + y, torch.arange(len(x)) % BLOCK > 0),
+        lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
     ),
+    Mistake(
+        "in-fp16",
+        "The sum is rounded to FP16: keep the type of what you load.",
+        SECTION,
+        lambda x, y: (x + 2 * y).half().double(),
+    ),
+    Mistake(
+        "in-fp16-from-the-start",
+        "x and y are rounded to FP16 before they are added: keep the type of what you load.",
+        SECTION,
+        lambda x, y: (x.half() + 2 * y.half()).double(),
+    ),
+    Mistake("difference-of-y", "The output is 2·y - x.", SECTION, lambda x, y: 2 * y - x),
 )
 
 PARTS = (
-    Part("add", lambda x, y: x + y, cases, MISTAKES, size=size, steps=0, large=large, rung="kernels.first.add:add"),
+    Part("add", lambda x, y: x + 2 * y, cases, MISTAKES, size=size, steps=0, large=large, rung="kernels.first.add:add"),
 )

@@ -1,0 +1,349 @@
+// Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
+// and for the lesson.  Keys: arrows go on and back, space starts and pauses, a answers, n hides the notes, p opens a
+// window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson goes on
+// where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
+(() => {
+  "use strict";
+
+  const button = document.querySelector(".hb-present");
+  if (!button) return;
+
+  const SKELETON = `
+    <header>
+      <p class="hb-presenter__where"></p>
+      <p class="hb-presenter__clocks">
+        <span>Step <b class="hb-presenter__step" role="timer"></b></span>
+        <span>Lesson <b class="hb-presenter__whole" role="timer"></b></span>
+        <span class="hb-presenter__late"></span>
+      </p>
+      <p class="hb-presenter__said" role="status"></p>
+      <p class="hb-presenter__buttons">
+        <label>Lesson of <select></select></label>
+        <button type="button" data-does="pause"></button>
+        <button type="button" data-does="back">← Back</button>
+        <button type="button" data-does="next">Next →</button>
+        <button type="button" data-does="answer">Answer <kbd>a</kbd></button>
+        <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
+        <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
+        <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
+        <button type="button" data-does="projector">Projector <kbd>p</kbd></button>
+        <button type="button" data-does="close">Close</button>
+      </p>
+    </header>
+    <main tabindex="-1">
+      <div class="hb-presenter__stage"></div>
+      <div class="hb-presenter__say md-typeset"></div>
+    </main>
+    <aside class="md-typeset">
+      <div class="hb-presenter__notes"></div>
+      <p class="hb-presenter__next"></p>
+    </aside>`;
+  const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", n: "notes", p: "projector", Escape: "leave" };
+  const AGAIN = 2000; // milliseconds in which the second Esc must come
+  const KEPT = `hb-present ${location.pathname}`;
+  const PROJECTOR = `
+    <style>
+      body { align-items: center; background: #fff; color: #1c2430; display: flex; font: 4vmin/1.4 system-ui, sans-serif; height: 100vh; justify-content: center; margin: 0; }
+      img { display: block; height: 98vh; object-fit: contain; width: 98vw; }
+      div:not(:has(img)) { font-size: 6vmin; line-height: 1.25; max-width: 90vw; }
+      p { margin: 0; }
+      ul { list-style: upper-alpha; margin: 0.4em 0 0; padding-left: 1.6em; }
+      .hb-poll__why { font-size: 3.6vmin; }
+      .hb-poll__why { display: none; }
+      .hb-answered .hb-poll__why { display: inline; }
+      .hb-poll__answer strong { font-weight: inherit; }
+      .hb-answered .hb-poll__answer strong { font-weight: 700; text-decoration: underline; }
+    </style>`;
+
+  /** What the page has: each step with the minutes that it takes, by version, 0 the whole. */
+  const steps = [...document.querySelectorAll(".hb-strip .hb-step")].map((place, index) => ({
+    number: index + 1,
+    minutes: Object.fromEntries(Object.entries(place.dataset).filter(([key]) => /^m\d+$/.test(key)).map(([key, text]) => [key.slice(1), Number(text)])),
+    title: place.querySelector(".hb-step__draw strong").textContent,
+    picture: place.querySelector("img"),
+    draw: place.querySelector(".hb-step__draw").innerHTML,
+    say: place.querySelector(".hb-step__say").innerHTML,
+    speech: place.querySelector(".hb-speech"),
+    polls: [...document.querySelectorAll(`.hb-poll[data-step="${index + 1}"]`)],
+  }));
+  const total = (version) => steps.reduce((sum, { minutes }) => sum + (minutes[version] ?? 0), 0);
+
+  /** m:ss; what is over the time has a minus. */
+  function clock(seconds) {
+    const whole = Math.abs(Math.ceil(seconds));
+    return `${seconds <= -1 ? "−" : ""}${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+  }
+
+  /** Where the lesson stood when the page was reloaded, if one did. */
+  function kept() {
+    try {
+      const state = JSON.parse(sessionStorage.getItem(KEPT));
+      return state?.spent.length === steps.length && total(state.version) ? state : undefined;
+    } catch {
+      return undefined; // no storage, or not ours
+    }
+  }
+
+  class Presenter {
+    constructor() {
+      this.dialog = Object.assign(document.createElement("dialog"), { className: "hb-presenter", innerHTML: SKELETON });
+      this.dialog.setAttribute("aria-label", `Present: ${document.querySelector("h1").textContent.replace("¶", "")}`);
+      this.version = 0;
+      this.screen = 0;
+      this.spent = steps.map(() => 0); // milliseconds in each step
+      this.since = undefined; // when the clock last began to run
+      this.begun = false; // whether it ever did
+      this.answered = false;
+      this.size = 0; // of the notes
+      this.asked = 0; // when Esc was pressed
+      const select = this.part("select");
+      for (const version of [0, ...Object.keys(Object.assign({}, ...steps.map(({ minutes }) => minutes))).map(Number).filter(Boolean).sort((a, b) => b - a)]) {
+        select.append(new Option(`${total(version)} minutes`, version));
+      }
+      select.addEventListener("input", () => {
+        this.cut(Number(select.value));
+        this.part("main").focus();
+      });
+      this.dialog.addEventListener("click", (event) => {
+        const asked = event.target.closest("button");
+        if (asked) this[asked.dataset.does]();
+        // Clicked, not reached by keyboard: space is the pause again.
+        if (event.detail && this.dialog.open && !event.target.closest("select, label, a")) this.part("main").focus();
+      });
+      // Before anything of the page has the key: wherever the focus is, Material would turn the page at n and p.
+      addEventListener("keydown", (event) => this.dialog.open && this.key(event), true);
+      this.dialog.addEventListener("cancel", (event) => {
+        event.preventDefault(); // what a telephone has for Esc
+        this.leave();
+      });
+      this.dialog.addEventListener("close", () => this.closed());
+      document.body.append(this.dialog);
+    }
+
+    part(selector) {
+      return this.dialog.querySelector(selector);
+    }
+
+    open() {
+      this.dialog.showModal();
+      this.part("main").focus(); // and not the first control, which would take the keys for itself
+      this.ticking = setInterval(() => this.tick(), 250);
+      navigator.wakeLock?.request("screen").then((lock) => (this.lock = lock), () => {});
+      this.draw();
+    }
+
+    close() {
+      this.dialog.close();
+    }
+
+    /** Esc: a lesson does not end at one key pressed by mistake. */
+    leave() {
+      if (Date.now() - this.asked < AGAIN) return this.close();
+      this.asked = Date.now();
+      this.tell("Press Esc again to close the lesson.");
+    }
+
+    /** As it was before the page was reloaded: the clock has run on, and the projector follows again. */
+    resume({ projecting, ...state }) {
+      Object.assign(this, state);
+      this.screen = Math.min(this.screen, this.screens.length - 1);
+      this.part("select").value = this.version;
+      this.scale(0);
+      this.open();
+      if (projecting) this.projector();
+    }
+
+    /** For a reload; what is undefined is left out. */
+    keep() {
+      const { version, screen, spent, since, begun, answered, size } = this;
+      const projecting = Boolean(this.window && !this.window.closed);
+      try {
+        sessionStorage.setItem(KEPT, JSON.stringify({ version, screen, spent, since, begun, answered, size, projecting }));
+      } catch {
+        // no storage: a reload begins anew
+      }
+    }
+
+    closed() {
+      if (this.since !== undefined) this.pause();
+      clearInterval(this.ticking);
+      this.lock?.release();
+      this.window?.close();
+      try {
+        sessionStorage.removeItem(KEPT);
+      } catch {
+        // nothing was kept
+      }
+      button.focus();
+    }
+
+    key(event) {
+      event.stopPropagation();
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const does = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (does === "leave" && (event.repeat || event.currentTarget !== window)) return event.preventDefault();
+      if (event.key === " " && event.target.matches?.("button, summary")) return;
+      // A remote's keys and letters would choose another version; up and down still do, and Tab leads on.
+      const chooses = event.target.matches?.("select") && !["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key);
+      if (does || chooses) event.preventDefault();
+      if (does) this[does]();
+    }
+
+    /** The steps of this version. */
+    get own() {
+      return steps.filter(({ minutes }) => this.version in minutes);
+    }
+
+    /** The screens of this version: its steps, each with its polls behind it. */
+    get screens() {
+      return this.own.flatMap((step) => [{ step }, ...step.polls.map((poll) => ({ step, poll }))]);
+    }
+
+    get here() {
+      return this.screens[this.screen];
+    }
+
+    next() {
+      if (!this.begun) this.pause(); // the lesson begins
+      this.go(this.screen + 1);
+    }
+
+    back() {
+      this.go(this.screen - 1);
+    }
+
+    go(screen) {
+      if (screen < 0 || screen >= this.screens.length) return;
+      this.count();
+      this.screen = screen;
+      this.answered = false;
+      this.draw();
+    }
+
+    /** Another version; the step stays, or the one before it that this version has. */
+    cut(version) {
+      this.count();
+      const { step } = this.here;
+      this.version = version;
+      this.screen = Math.max(0, this.screens.findLastIndex((screen) => !screen.poll && screen.step.number <= step.number));
+      this.draw();
+    }
+
+    pause() {
+      this.count();
+      this.since = this.since === undefined ? Date.now() : undefined;
+      this.begun = true;
+      this.draw();
+    }
+
+    answer() {
+      this.answered = !this.answered;
+      this.draw();
+    }
+
+    notes() {
+      this.dialog.classList.toggle("hb-presenter--bare");
+    }
+
+    smaller() {
+      this.scale(-1);
+    }
+
+    larger() {
+      this.scale(1);
+    }
+
+    /** The notes are read standing, from an arm's length or from two. */
+    scale(by) {
+      this.size = Math.min(6, Math.max(-2, this.size + by));
+      this.dialog.style.setProperty("--hb-notes", 1.15 ** this.size);
+    }
+
+    /** A window with the picture alone: its keys do the same. */
+    projector() {
+      if (this.window && !this.window.closed) return this.window.focus();
+      this.window = window.open("", "hb-projector", "popup,width=960,height=540"); // the same one again after a reload
+      if (!this.window) return this.tell("The browser has blocked the window: allow it for this page, then press p again.");
+      this.window.document.title = document.title;
+      this.window.document.body.innerHTML = `${PROJECTOR}<div></div>`;
+      this.window.onkeydown = (event) => this.key(event); // in place of the one from before a reload
+      this.tell("Drag the other window onto the projector. F11 fills its screen.");
+      this.draw();
+    }
+
+    tell(text) {
+      this.part(".hb-presenter__said").textContent = text;
+    }
+
+    /** Adds what the clock has run to the step that is shown. */
+    count() {
+      if (this.since === undefined) return;
+      const now = Date.now();
+      this.spent[this.here.step.number - 1] += now - this.since;
+      this.since = now;
+    }
+
+    tick() {
+      this.count();
+      this.keep();
+      if (this.asked && Date.now() - this.asked >= AGAIN) {
+        this.asked = 0;
+        this.tell("");
+      }
+      const { step } = this.here;
+      const sum = (numbers) => numbers.reduce((all, each) => all + each, 0);
+      const own = step.minutes[this.version] * 60 - this.spent[step.number - 1] / 1000;
+      const whole = total(this.version) * 60 - sum(this.spent) / 1000;
+      const later = sum(steps.filter(({ number }) => number > step.number).map(({ minutes }) => (minutes[this.version] ?? 0) * 60));
+      const late = later + Math.max(own, 0) - whole; // what the steps want, less what is left
+      this.countDown(".hb-presenter__step", own);
+      this.countDown(".hb-presenter__whole", whole);
+      const minutes = Math.round(Math.abs(late) / 60);
+      this.part(".hb-presenter__late").textContent = !this.begun ? "not started" : minutes ? `${minutes} min ${late > 0 ? "behind" : "ahead"}` : "";
+    }
+
+    countDown(selector, seconds) {
+      const place = this.part(selector);
+      place.textContent = clock(seconds);
+      place.classList.toggle("hb-presenter--over", seconds <= -1);
+    }
+
+    draw() {
+      const { step, poll } = this.here;
+      const after = this.screens[this.screen + 1];
+      this.dialog.classList.toggle("hb-answered", this.answered);
+      this.part(".hb-presenter__where").textContent = `${this.own.indexOf(step) + 1} of ${this.own.length} · ${step.title}`;
+      this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
+      this.part('[data-does="back"]').disabled = !this.screen;
+      this.part('[data-does="next"]').disabled = !after;
+      const shown = poll ? poll.innerHTML : this.picture(step);
+      this.part(".hb-presenter__stage").innerHTML = shown;
+      this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
+      const notes = this.part(".hb-presenter__notes");
+      notes.replaceChildren(...[...step.speech.children].filter((each) => !each.matches("summary")).map((each) => each.cloneNode(true)));
+      for (const each of notes.children) each.classList.toggle("hb-presenter__answer", each.textContent.startsWith("They answer."));
+      this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
+      if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
+      this.window?.document?.body?.classList.toggle("hb-answered", this.answered);
+      this.tick();
+    }
+
+    /** The board after the step; before the answer, without what the room is asked for. */
+    picture({ picture }) {
+      const { ask } = picture.dataset;
+      const image = new Image();
+      image.src = ask && !this.answered ? new URL(ask, document.baseURI).href : picture.src;
+      image.alt = picture.alt;
+      return image.outerHTML;
+    }
+  }
+
+  let presenter;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    presenter ??= new Presenter();
+    presenter.open();
+  });
+  const before = kept();
+  if (before) (presenter = new Presenter()).resume(before);
+})();

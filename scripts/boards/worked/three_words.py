@@ -1,0 +1,32 @@
+"""The three words that several boards have: their products, a blend, and how one writes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Q = ((1, 0), (1, 1), (0, 1))
+K = ((1, 0), (0, 1), (1, 1))
+V = ((10, 0), (0, 10), (5, 5))
+
+Row = Sequence[float]
+
+
+def dot(one: Row, other: Row) -> float:
+    return sum(x * y for x, y in zip(one, other, strict=True))
+
+
+def products() -> list[list[float]]:
+    return [[dot(query, key) for key in K] for query in Q]
+
+
+def blend(row: Row) -> list[float]:
+    return [dot(row, column) for column in zip(*V, strict=True)]
+
+
+def number(value: float) -> str:
+    """0.71, and 1 without decimals."""
+    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.2f}"
+
+
+def vector(row: Row) -> str:
+    return "[" + ", ".join(number(value) for value in row) + "]"

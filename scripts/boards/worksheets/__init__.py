@@ -1,0 +1,122 @@
+"""Fresh numbers for the examples worked by hand: a worksheet without its key, and the key.
+
+Beside this file a chapter's script, ``online_softmax.py``, has a function ``worksheet(draw)`` that takes its numbers
+from ``draw``, a ``random.Random``, and returns a ``Worksheet``, or None where they do not come out evenly: with what is
+printed a hand must come to the very digits of the key, and these must be few.  The library checks each in the tests.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from importlib import import_module
+from pathlib import Path
+
+VERSIONS = "ABCDEF"  # those on the site; `make worksheet` makes more
+TRIES = 20_000
+STYLE = """
+body { color: #1c2430; font: 12pt/1.5 system-ui, sans-serif; margin: 1cm auto; max-width: 18cm; padding: 0 0.5cm; }
+h1 { font-size: 16pt; } footer { border-top: 0.5pt solid #54525a; color: #54525a; font-size: 9pt; margin-top: 1cm; }
+table { border-collapse: collapse; margin: 0.5cm 0; width: 100%; }
+th, td { border: 0.5pt solid #54525a; height: 0.9cm; padding: 0 0.3cm; text-align: left; }
+li { margin: 0.3cm 0; } .line { border-bottom: 0.5pt solid #54525a; display: block; height: 1cm; }
+.key { color: #7a0a26; font-weight: 600; } @page { margin: 15mm; }
+"""
+
+
+class Blank(str):
+    """What the key fills in, and the worksheet leaves empty."""
+
+
+@dataclass
+class Worksheet:
+    """
+    title: of the example   given: its paragraphs   head, rows: its table   questions: each with its answer
+
+    All are text; ``e^{-1}`` is raised and ``x_{1}`` lowered.
+    """
+
+    title: str
+    given: list[str]
+    head: list[str]
+    rows: list[list[str]]
+    questions: list[tuple[str, str]] = field(default_factory=list)
+
+    def html(self, version: str, key: bool) -> str:
+        """A page by itself, ready to print."""
+        head = "".join(f"<th>{marked(cell)}</th>" for cell in self.head)
+        rows = "".join(f"<tr>{''.join(f'<td>{cell_html(cell, key)}</td>' for cell in row)}</tr>" for row in self.rows)
+        questions = "".join(f"<li>{marked(ask)}{answer_html(answer, key)}</li>" for ask, answer in self.questions)
+        what = f"Key to worksheet {version}" if key else f"Worksheet {version}"
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{what}: {escape(self.title)}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><main>'
+            f"<h1>{escape(self.title)}</h1>{''.join(f'<p>{marked(text)}</p>' for text in self.given)}"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ol>{questions}</ol></main>"
+            f"<footer>The Attention Kernel Handbook · {what}</footer></body></html>\n"
+        )
+
+    def answers(self) -> list[str]:
+        """All that the key fills in."""
+        return [
+            *(str(cell) for row in self.rows for cell in row if isinstance(cell, Blank)),
+            *(a for _, a in self.questions),
+        ]
+
+
+def marked(text: str) -> str:
+    return re.sub(r"\^\{([^}]*)\}", r"<sup>\1</sup>", re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", escape(text)))
+
+
+def cell_html(cell: str, key: bool) -> str:
+    if not isinstance(cell, Blank):
+        return marked(cell)
+    return f'<span class="key">{marked(cell)}</span>' if key else ""
+
+
+def answer_html(answer: str, key: bool) -> str:
+    return f' <span class="key">{marked(answer)}</span>' if key else '<span class="line"></span>'
+
+
+def chapters() -> list[str]:
+    """The chapters that have worksheets, by the names of their pages."""
+    return [path.stem.replace("_", "-") for path in sorted(Path(__file__).parent.glob("[!_]*.py"))]
+
+
+def made(chapter: str, seed: str) -> Worksheet:
+    """The worksheet of a chapter that belongs to this seed; A to F are those on the site.
+
+    Raises:
+        ValueError: if the chapter has none, or no numbers come out evenly.
+    """
+    if chapter not in chapters():
+        raise ValueError(f"{chapter!r} has no worksheet; there are: {', '.join(chapters())}")
+    script = import_module(f"{__name__}.{chapter.replace('-', '_')}")
+    draw = random.Random(f"{chapter} {seed}")
+    for _ in range(TRIES):
+        if found := script.worksheet(draw):
+            return found
+    raise ValueError(f"{chapter}: in {TRIES} tries no numbers came out evenly")
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """The pages of the site: the address of each below its folder, and its HTML."""
+    for chapter in chapters():
+        for version in VERSIONS:
+            sheet = made(chapter, version)
+            yield f"{chapter}/{version}.html", sheet.html(version, key=False)
+            yield f"{chapter}/{version}-key.html", sheet.html(version, key=True)
+
+
+def rows_of(rows: list) -> str:
+    """A matrix in a line of text: [1, 0], [0, 1]."""
+    return ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
+
+
+def sized(bytes_: int) -> str:
+    """A power of 2, or a few times one, in KiB, MiB, GiB or TiB."""
+    unit = min((bytes_.bit_length() - 1) // 10, 4)
+    return f"{bytes_ / 2 ** (10 * unit):,.4g} {['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}"

@@ -1,0 +1,72 @@
+"""`make copies`: beside the built site, in ``site/downloads``, two PDFs of it and an archive that opens from a disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from scripts.copies import offline, pdf
+from scripts.records import ROOT
+from scripts.speed import browser
+from scripts.speed.static_server import serve
+
+LINKED = re.compile(r'href="([^":#?]+/)"')
+OF_NO_CHAPTER = ("glossary/", "corrections/", "references/")  # what stands behind the chapters and their notes
+
+
+def main(site: Path) -> None:
+    """Raises SystemExit if there is no site."""
+    if not (site / "index.html").is_file():
+        sys.exit(f"{site} holds no site: `make copies` builds it first")
+    downloads, site_url = site / "downloads", os.environ.get("SITE_URL", "")
+    with serve(site) as url, sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
+        made = [
+            ("handbook.pdf", handbook(site), "A4"),
+            ("sheets.pdf", sheets(site), "A4"),
+            ("sheets-letter.pdf", sheets(site), "Letter"),
+        ]
+        for name, paths, paper in made:
+            start = time.monotonic()
+            pdf.write(running, url, paths, downloads / name, site_url or url, paper)
+            told(downloads / name, start)
+        running.close()
+    start = time.monotonic()
+    offline.write(site, downloads / "attention-handbook.zip")
+    told(downloads / "attention-handbook.zip", start)
+
+
+def told(path: Path, start: float) -> None:
+    size = path.stat().st_size / 1e6
+    print(f"{path.name}: {size:.1f} MB in {time.monotonic() - start:.0f} s", flush=True)
+
+
+def handbook(site: Path) -> list[str]:
+    """The first page, each chapter and then its lab notes in the order of the navigation, and what stands behind."""
+    chapters = list(dict.fromkeys(pages(site, "chapters/primer/", "chapters")))
+    notes = [note for chapter in chapters if (site / (note := chapter.replace("chapters/", "notes/"))).is_dir()]
+    return ["", *chapters, *notes, *OF_NO_CHAPTER]
+
+
+def sheets(site: Path) -> list[str]:
+    """The sheets in the order of the navigation."""
+    return [path for path in dict.fromkeys(pages(site, "whiteboard/", "whiteboard")) if path != "whiteboard/all/"]
+
+
+def pages(site: Path, page: str, folder: str) -> Iterator[str]:
+    """The pages of a folder to which a page links, in their order."""
+    html = (site / page / "index.html").read_text(encoding="utf-8")
+    for link in LINKED.findall(html.partition("<body")[2]):  # the head names the next page
+        target = (site / page / link).resolve()
+        if target.parent == (site / folder).resolve() and (target / "index.html").is_file():
+            yield f"{target.relative_to(site.resolve()).as_posix()}/"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "site")

@@ -1,0 +1,95 @@
+"""The site as one archive that opens from a disk, with search, figures and pieces.
+
+A browser that reads from a disk opens no folder as a page, no module and no worker.  So links name the file, the
+modules are put into one plain script, and ``offline.js`` stands in for the worker of the search.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+HERE = Path(__file__).parent
+LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
+LEFT_OUT = {"sitemap.xml", "sitemap.xml.gz", "objects.inv", "downloads"}
+LINK = re.compile(r'(?<=href=")(?![a-z]+:|//)([^"#?]*)(?=[#?"])')
+MAP = re.compile(r'<script type="importmap">.*?"([^"]*)vendor/lit-html\.js".*?</script>', re.DOTALL)
+SHIM = '<script src="{0}live/offline.js"></script><script defer src="{0}live/bundle.js"></script>'
+IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
+EXPORTED = re.compile(r"export\{([^}]*)\};")  # of lit-html, at its end
+ASKED = re.compile(r"\bimport\(")
+
+
+def write(site: Path, archive: Path, name: str = "attention-handbook") -> None:
+    """Write ``archive``, which unpacks to the folder NAME: its index.html is the first page."""
+    with ZipFile(archive, "w") as packed:
+        for inside, content in sorted(contents(site)):
+            entry = ZipInfo(f"{name}/{inside}", LONG_AGO)
+            entry.compress_type, entry.external_attr = ZIP_DEFLATED, 0o644 << 16
+            packed.writestr(entry, content)
+
+
+def contents(site: Path) -> Iterator[tuple[str, bytes]]:
+    """Each file of the copy: where it lies and what is in it."""
+    for path in site.rglob("*"):
+        inside = path.relative_to(site)
+        if path.is_dir() or inside.parts[0] in LEFT_OUT:
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".html":
+            content = page(content.decode()).encode()
+        elif inside.as_posix() == "javascripts/handbook.js":
+            content = ASKED.sub("imported(", content.decode()).encode()
+        elif inside.as_posix() == "search/search_index.json":
+            yield "search/search_index.js", index(content.decode()).encode()
+        yield inside.as_posix(), content
+    yield "live/offline.js", (HERE / "offline.js").read_bytes()
+    yield "live/bundle.js", bundle(site).encode()
+
+
+def page(html: str) -> str:
+    """A page whose links name files, and whose scripts are plain ones."""
+    return MAP.sub(lambda found: SHIM.format(found[1]), LINK.sub(lambda link: file(link[1]), html))
+
+
+def file(address: str) -> str:
+    """``../chapters/primer/`` is a folder, of which the file is wanted; nothing is the page itself."""
+    last = address.rpartition("/")[2]
+    if address and last in ("", ".", ".."):
+        return f"{address.rstrip('/') or '.'}/index.html"
+    return address
+
+
+def index(text: str) -> str:
+    """The search's index as a script."""
+    whole = json.loads(text)
+    for entry in whole["docs"]:
+        place, hash_sign, anchor = entry["location"].partition("#")
+        entry["location"] = file(place or "./") + hash_sign + anchor
+    return f"var __index = {json.dumps(whole, ensure_ascii=False, separators=(',', ':'))}"
+
+
+def bundle(site: Path) -> str:
+    """The modules of the pieces, each in a function that runs when it is first asked for."""
+    files = {path.name: path for path in [*sorted((site / "live").glob("*.js")), site / "javascripts" / "find.js"]}
+    files["lit-html"] = site / "vendor" / "lit-html.js"
+    return "\n".join(module(name, path.read_text(encoding="utf-8")) for name, path in files.items())
+
+
+def module(name: str, text: str) -> str:
+    exported = ["default: $default" if default else own for default, _, own in EXPORT.findall(text)]
+    for names in EXPORTED.findall(text):
+        exported += [": ".join(reversed(each.split(" as "))) for each in names.split(",")]
+    text = EXPORTED.sub("", re.sub(r"^//# sourceMappingURL.*$", "", text, flags=re.MULTILINE))
+    text = IMPORT.sub(required, text)
+    text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
+    text = ASKED.sub("imported(", text)
+    return f"modules[{json.dumps(name)}] = () => {{ {text}\nreturn {{ {', '.join(exported)} }}; }};"
+
+
+def required(line: re.Match) -> str:
+    return f"const {{ {line[1].replace(' as ', ': ')} }} = required({json.dumps(line[2].removeprefix('./'))});"

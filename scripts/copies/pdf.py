@@ -1,0 +1,110 @@
+"""Pages of the site as one PDF, with bookmarks and page numbers, and links that lead within it where they can.
+
+Each page is printed by itself, so that it begins on a leaf of its own and none is left over.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+
+TITLE = "The Attention Kernel Handbook"
+LOADED = """Promise.all([...document.images].map((one) => {
+  one.loading = "eager";
+  return one.decode().catch(() => {});
+}))"""
+FOOT = """
+<style>
+  @page { margin: 0; } body { margin: 0; }
+  div { box-sizing: border-box; break-after: page; color: #54525a; display: flex; font: 8pt system-ui, sans-serif;
+    height: 100vh; justify-content: space-between; align-items: flex-end; padding: 0 14mm 6mm; }
+  div:last-child { break-after: auto; }
+</style>
+"""
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """A page of the site as it was printed."""
+
+    path: str
+    title: str
+    reader: PdfReader
+
+
+def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_url: str, paper: str = "A4") -> None:
+    """Print the pages at these paths below ``url`` into one PDF.
+
+    site_url: where the site will stand, for links to what is not among the pages
+    """
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    printed = [leaves(page, url, path, paper) for path in paths]
+    whole = PdfWriter()
+    first: dict[str, int] = {}
+    for each in printed:
+        first[each.path] = len(whole.pages)
+        whole.append(each.reader, import_outline=True)
+    feet(context.new_page(), whole, printed, paper)
+    context.close()
+    lead_within(whole, url, first, site_url)
+    whole.add_metadata({"/Title": TITLE})
+    whole.page_mode = "/UseOutlines"  # a reader opens with the bookmarks
+    whole.compress_identical_objects(remove_unreferenced=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    whole.write(target)
+
+
+def leaves(page: Page, url: str, path: str, paper: str) -> Leaves:
+    """One page, printed once all of its figures have been drawn, and with what it folds away."""
+    assert page.goto(url + path).ok, path
+    page.wait_for_selector("[data-opens]", state="attached")
+    page.evaluate("window.print = () => { window.drawn = true; }")
+    page.keyboard.press("Control+p")
+    if page.query_selector(".hb-plot"):
+        page.wait_for_function("window.drawn")
+    page.evaluate(LOADED)
+    page.add_style_tag(content="html, body { background: #fff !important; }")  # paper has its own colour
+    title = page.locator("h1").first.text_content().removesuffix("¶")
+    pdf = page.pdf(format=paper, outline=True, tagged=True, print_background=True)
+    return Leaves(path, title, PdfReader(io.BytesIO(pdf)))
+
+
+def feet(page: Page, whole: PdfWriter, printed: list[Leaves], paper: str) -> None:
+    """Below each leaf the title of its page, and its number.
+
+    page: a new one, since a script of the site that has still something to do would put it behind the last foot
+    """
+    titles = [each.title for each in printed for _ in each.reader.pages]
+    feet = [f"<div><span>{escape(title)}</span><span>{at}</span></div>" for at, title in enumerate(titles, 1)]
+    page.set_content(FOOT + "".join(feet))
+    stamps = PdfReader(io.BytesIO(page.pdf(format=paper))).pages
+    assert len(stamps) == len(titles), (len(stamps), len(titles))
+    for leaf, stamp in zip(whole.pages, stamps, strict=True):
+        leaf.merge_page(stamp)
+        leaf.compress_content_streams()
+
+
+def lead_within(whole: PdfWriter, url: str, first: dict[str, int], site_url: str) -> None:
+    """Links to a page that is in the PDF lead to its first leaf, those to other pages to the site."""
+    for leaf in whole.pages:
+        for annotation in leaf.get("/Annots") or []:
+            action = annotation.get_object().get("/A", DictionaryObject())
+            address = str(action.get("/URI", ""))
+            if not address.startswith(url):
+                continue
+            path = address.removeprefix(url).partition("#")[0].partition("?")[0]
+            if path in first:
+                action.pop("/URI")
+                action[NameObject("/S")] = NameObject("/GoTo")
+                place = whole.pages[first[path]].indirect_reference
+                action[NameObject("/D")] = ArrayObject([place, NameObject("/Fit")])
+            else:
+                action[NameObject("/URI")] = TextStringObject(site_url + address.removeprefix(url))

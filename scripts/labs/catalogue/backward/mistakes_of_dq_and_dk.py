@@ -1,0 +1,224 @@
+"""What people get wrong of dQ and of dK, which share dscores."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scripts.labs.catalogue.backward.mistakes import (
+    ADDED_UP,
+    BY_HAND,
+    CAUSAL,
+    FIRST_QUERIES,
+    LAST_QUERIES,
+    LSE,
+    NO_LSE,
+    NOT_CAUSAL,
+    NOT_ITSELF,
+    OTHER_WAY,
+    ROUNDED,
+    ROUNDED_AS_INPUTS,
+    SAW_NOTHING,
+    SCALE,
+    blind,
+    first_again,
+    first_blocks,
+    last_block,
+    rounded,
+    rounded_as,
+    strictly,
+)
+from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
+from scripts.labs.lab import Mistake, widened
+
+BLOCK_K = 32  # as the start file has it
+
+
+def dk_and_dq_from(form):
+    """A mistake of dscores, of weights, dweights and delta: what becomes of dq, and of dk."""
+
+    def dscores(q, k, v, dout, lse, delta, scale, causal):
+        dweights = widened(dout) @ widened(v).T
+        return form(weights_of(q, k, lse, scale, causal), dweights, delta[:, None])
+
+    return (
+        lambda **given: dscores(**given) @ widened(given["k"]) * given["scale"],
+        lambda **given: dscores(**given).T @ widened(given["q"]) * given["scale"],
+    )
+
+
+NO_DELTA = "delta is never taken off: dscores = weights ∘ (dweights - delta)."
+BRACKETS = "delta is taken off after the weights were multiplied in: subtract it first, then multiply."
+
+NO_DELTA_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights)
+PLUS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * (dweights + delta))
+BRACKETS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: weights * dweights - delta)
+NO_WEIGHTS_FORMS = dk_and_dq_from(lambda weights, dweights, delta: dweights - delta)
+ROUNDED_FORMS = dk_and_dq_from(lambda weights, dweights, delta: rounded(weights * (dweights - delta)))
+
+
+def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
+    return scores_of(q, k, scale).exp() * (widened(dout) @ widened(v).T - delta[:, None])
+
+
+def saw_nothing(**given) -> Tensor:
+    return dscores_of(**given) + blind(given["lse"]) * (
+        widened(given["dout"]) @ widened(given["v"]).T - given["delta"][:, None]
+    )
+
+
+def backwards_dscores(**given) -> Tensor:
+    dscores = dscores_of(**given | {"causal": False})
+    return dscores.triu() if given["causal"] else dscores
+
+
+def last_keys_alone(**given) -> Tensor:
+    dscores = dscores_of(**given)
+    keys = torch.arange(dscores.shape[1]) // BLOCK_K
+    return dscores.masked_fill(keys < keys[-1], 0)
+
+
+DQ = (
+    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[0]),
+    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[0]),
+    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[0]),
+    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[0]),
+    Mistake("no-lse", NO_LSE, LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]),
+    Mistake(
+        "not-scaled",
+        "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
+        SCALE,
+        lambda **given: dscores_of(**given) @ widened(given["k"]),
+    ),
+    Mistake(
+        "scaled-twice",
+        "The sum is scaled twice: once at the end is enough.",
+        SCALE,
+        lambda **given: dq_of(**given) * given["scale"],
+    ),
+    Mistake(
+        "blend-of-values",
+        "dscores is multiplied by the values, and the keys are wanted.",
+        BY_HAND,
+        lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
+    ),
+    Mistake(
+        "keys-for-values",
+        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
+        BY_HAND,
+        lambda **given: dq_of(**given | {"v": given["k"]}),
+    ),
+    Mistake(
+        "never-added-up",
+        "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
+        BY_HAND,
+        lambda **given: last_keys_alone(**given) @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        lambda **given: strictly(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dq_of(**given | {"causal": False})),
+    Mistake(
+        "causal-backwards",
+        OTHER_WAY,
+        CAUSAL,
+        lambda **given: backwards_dscores(**given) @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake(
+        "saw-nothing",
+        SAW_NOTHING,
+        LSE,
+        lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[0]),
+    Mistake(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        BY_HAND,
+        lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
+    ),
+)
+
+DK = (
+    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[1]),
+    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[1]),
+    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[1]),
+    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[1]),
+    Mistake(
+        "not-transposed",
+        "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
+        BY_HAND,
+        lambda **given: dscores_of(**given) @ widened(given["q"]) * given["scale"],
+    ),
+    Mistake(
+        "times-keys",
+        "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
+        BY_HAND,
+        lambda **given: dscores_of(**given).T @ widened(given["k"]) * given["scale"],
+    ),
+    Mistake(
+        "not-scaled",
+        "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
+        SCALE,
+        lambda **given: dscores_of(**given).T @ widened(given["q"]),
+    ),
+    Mistake(
+        "last-queries-missing",
+        LAST_QUERIES,
+        BY_HAND,
+        lambda **given: dk_of(**given | {each: first_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
+    ),
+    Mistake(
+        "never-added-up",
+        ADDED_UP,
+        BY_HAND,
+        lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
+    ),
+    Mistake(
+        "keys-for-values",
+        "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
+        BY_HAND,
+        lambda **given: dk_of(**given | {"v": given["k"]}),
+    ),
+    Mistake(
+        "times-dout",
+        "dscoresᵀ is multiplied by dout, and the queries are wanted.",
+        BY_HAND,
+        lambda **given: dscores_of(**given).T @ widened(given["dout"]) * given["scale"],
+    ),
+    Mistake(
+        "first-queries-again",
+        FIRST_QUERIES,
+        BY_HAND,
+        lambda **given: dk_of(**given | {each: first_again(given[each]) for each in ("q", "dout", "lse", "delta")}),
+    ),
+    Mistake(
+        "not-itself",
+        NOT_ITSELF,
+        CAUSAL,
+        lambda **given: strictly(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
+    ),
+    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dk_of(**given | {"causal": False})),
+    Mistake(
+        "causal-backwards",
+        OTHER_WAY,
+        CAUSAL,
+        lambda **given: backwards_dscores(**given).T @ widened(given["q"]) * given["scale"],
+    ),
+    Mistake(
+        "saw-nothing",
+        SAW_NOTHING,
+        LSE,
+        lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
+    ),
+    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[1]),
+    Mistake(
+        "rounded-as-inputs",
+        ROUNDED_AS_INPUTS,
+        BY_HAND,
+        lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
+    ),
+)

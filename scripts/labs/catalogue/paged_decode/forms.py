@@ -1,0 +1,179 @@
+"""Wrong forms of a paged, split decode."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from scripts.labs.catalogue.paged_decode.truth import attend, by_piece, pieces, rows
+
+
+def of_cache(**wrong):
+    """``by_piece`` with a wrong part."""
+    return partial(by_piece, **wrong)
+
+
+def table_ignored(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+    """Pages in the order in which they lie."""
+    return rows(pages, torch.arange(len(table)), tokens)
+
+
+def first_page_again(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+    return rows(pages, table[:1].expand(len(table)), tokens)
+
+
+def first_sequence(q, keys, values, page_table, lengths, scale, splits):
+    return by_piece(q, keys, values, page_table[:1].expand_as(page_table), lengths, scale, splits)
+
+
+def first_query(q, keys, values, page_table, lengths, scale, splits):
+    return by_piece(q[:1].expand_as(q), keys, values, page_table, lengths, scale, splits)
+
+
+def to_the_end_of_the_page(length: int, page_size: int, splits: int) -> list[range]:
+    """The last page is read whole."""
+    return [range(each.start, -(-each.stop // page_size) * page_size) for each in pieces(length, page_size, splits)]
+
+
+def read_behind_the_end(q, keys, values, page_table, lengths, scale, splits):
+    """Scores behind the end are masked, values are not: their weight is 0, and 0 · NaN is NaN."""
+    outs, lses = by_piece(q, keys, values, page_table, lengths, scale, splits)
+    for sequence, length in enumerate(lengths.tolist()):
+        for i, each in enumerate(pieces(length, keys.shape[1], splits)):
+            if len(each) % keys.shape[1]:
+                outs[sequence, i] = torch.nan
+    return outs, lses
+
+
+def whole_cache(length: int, page_size: int, splits: int) -> list[range]:
+    return [range(length)] * splits
+
+
+def rounded_down(length: int, page_size: int, splits: int) -> list[range]:
+    share = -(-length // page_size) // splits * page_size
+    return [range(min(i * share, length), min((i + 1) * share, length)) for i in range(splits)]
+
+
+def first_of_each(length: int, page_size: int, splits: int) -> list[range]:
+    return [pieces(length, page_size, splits)[0]] * splits
+
+
+def last_page_alone(length: int, page_size: int, splits: int) -> list[range]:
+    found = pieces(length, page_size, splits)
+    return [range(max(each.start, (each.stop - 1) // page_size * page_size), each.stop) for each in found]
+
+
+def undivided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    out, lse = attend(scores, values)
+    return (out, lse) if not len(scores) else (out * (scores - scores.amax()).exp().sum(), lse)
+
+
+def lse_from(form):
+    """``form``: of the scores of a piece what stands in the place of its lse."""
+    return lambda scores, values: (
+        attend(scores, values)[0],
+        form(scores) if len(scores) else attend(scores, values)[1],
+    )
+
+
+def empty_as(out: float, lse: float):
+    """What a piece without tokens leaves."""
+
+    def form(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        found = attend(scores, values)
+        return found if len(scores) else (torch.full_like(found[0], out), torch.full_like(found[1], lse))
+
+    return form
+
+
+def base_two(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    return attend(scores * math.log(2), values)
+
+
+def without_maximum(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    if not len(scores):
+        return attend(scores, values)
+    powers = scores.float().exp()
+    return ((powers @ values.float()) / powers.sum()).double(), powers.sum().log().double()
+
+
+def page_by_page(form):
+    """``form`` instead of ``attend``, with the size of a page for its third argument."""
+
+    def wrong(q, keys, values, page_table, lengths, scale, splits):
+        attend = partial(form, page_size=keys.shape[1])
+        return by_piece(q, keys, values, page_table, lengths, scale, splits, attend=attend)
+
+    return wrong
+
+
+def not_rescaled(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
+    """Each page's weights are taken below the maximum of its own time, and never made less."""
+    if not len(scores):
+        return attend(scores, values)
+    starts = range(0, len(scores), page_size)
+    below = [scores[i : i + page_size] - scores[: i + page_size].amax() for i in starts]
+    weights = torch.cat(below).exp()
+    return weights @ values / weights.sum(), scores.amax() + weights.sum().log()
+
+
+def half_rescaled(of_sum: bool):
+    """Only the sum, or only the blend, is made less when the maximum moves."""
+
+    def form(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
+        out, lse = attend(scores, values)
+        if not len(scores):
+            return out, lse
+        wrong = not_rescaled(scores, values, page_size)
+        wrong_sum, right_sum = (wrong[1] - scores.amax()).exp(), (lse - scores.amax()).exp()
+        return (wrong[0] * wrong_sum / right_sum, lse) if of_sum else (out * right_sum / wrong_sum, wrong[1])
+
+    return form
+
+
+def maximum_from_zero(empty_sum: float):
+    """The maximum begins at 0, in FP32; ``empty_sum`` stands for a sum of 0."""
+
+    def form(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if not len(scores):
+            return attend(scores, values)
+        largest = scores.float().amax().clamp(min=0)
+        powers = (scores.float() - largest).exp()
+        total = powers.sum()
+        lse = largest + torch.where(total == 0, empty_sum, total).log()
+        out = (powers @ values.float()) / torch.where(total == 0, 1.0, total)
+        return out.to(values.dtype), lse.to(values.dtype)
+
+    return form
+
+
+def whole_pages(length: int, page_size: int, splits: int) -> list[range]:
+    """length // PAGE_SIZE: the last page, which is not full, is nobody's."""
+    return pieces(length // page_size * page_size, page_size, splits)
+
+
+def to_the_end(length: int, page_size: int, splits: int) -> list[range]:
+    """Without tl.minimum: each piece has its share of pages, and the last runs on into pages that are nobody's."""
+    return [range(each.start, length) for each in pieces(length, page_size, splits)]
+
+
+def values_by_place(q, keys, values, page_table, lengths, scale, splits):
+    """The page table is asked for the keys alone."""
+
+    def read(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+        return (rows if pages is keys else table_ignored)(pages, table, tokens)
+
+    return by_piece(q, keys, values, page_table, lengths, scale, splits, read=read)
+
+
+def zeros_behind(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
+    """Rows behind the end are loaded as 0, so that their scores are 0, and these count."""
+    if not len(scores):
+        return attend(scores, values)
+    more = -len(scores) % page_size
+    return attend(
+        torch.cat([scores, scores.new_zeros(more)]), torch.cat([values, values.new_zeros(more, values.shape[1])])
+    )

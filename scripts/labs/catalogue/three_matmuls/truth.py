@@ -1,0 +1,46 @@
+"""What attention with a mask comes to."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from scripts.labs.lab import widened
+
+INF = float("inf")
+
+
+def seen(q: Tensor, k: Tensor, causal: bool, key_lengths: Tensor) -> Tensor:
+    """Of each query and key whether the one may see the other: [batch, 1, N_q, N_k]."""
+    keys = torch.arange(k.shape[-2])
+    real = keys < key_lengths[:, None, None, None]
+    return real & (~causal_hidden(q, k) if causal else True)
+
+
+def causal_hidden(q: Tensor, k: Tensor, later: int = 0) -> Tensor:
+    """Of each query i and key j whether j > i + later."""
+    return torch.arange(k.shape[-2]) > torch.arange(q.shape[-2])[:, None] + later
+
+
+def blended(q: Tensor, k: Tensor, v: Tensor, sees: Tensor, nothing: float = 0.0, **how) -> Tensor:
+    """Attention where ``sees`` is True.
+
+    nothing: what a share is where no key is seen
+    """
+    weights = torch.softmax(scored(q, k, **how).masked_fill(~sees, -INF), -1).nan_to_num(nan=nothing)
+    return weights.to(v.dtype) @ v
+
+
+def scored(q: Tensor, k: Tensor, divisor: float | None = None) -> Tensor:
+    scores = widened(q) @ widened(k).mT
+    return scores / (q.shape[-1] ** 0.5 if divisor is None else divisor)
+
+
+def attention(q, k, v, causal, key_lengths) -> Tensor:
+    return (blended(widened(q), widened(k), widened(v), seen(q, k, causal, key_lengths))).to(q.dtype)
+
+
+def plain(q, k, v, causal, key_lengths) -> Tensor:
+    """The three lines as they are typed, each of which rounds to the dtype of q: the baseline."""
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~seen(q, k, causal, key_lengths), -INF)
+    return torch.softmax(scores, -1).nan_to_num(nan=0.0) @ v

@@ -1,0 +1,65 @@
+"""What Triton's interpreter lets pass, and a GPU does not: here it is refused, or shows in the numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+
+class Refused(Exception):
+    """Triton's compiler would refuse this; the message says why, and what to do."""
+
+
+CONDITION = (
+    "a row of {} numbers stands as a condition, and no single yes or no: a GPU refuses that. Choose number by "
+    "number, with tl.where(condition, a, b)"
+)
+DOT = (
+    'on a GPU, tl.dot rounds FP32 numbers to TF32, which keeps three digits: give it input_precision="ieee". '
+    "The interpreter does not round, so it shows there alone"
+)
+
+
+def filled(arguments: tuple) -> tuple[tuple, bool]:
+    """The arguments of a masked load, with NaN for ``other`` if there is none, and whether something was filled in."""
+    pointers, mask, other = arguments[:3]
+    kind = numbers_of(pointers)
+    if other is not None or kind is None or np.asarray(mask.data, dtype=bool).all():
+        return arguments, False
+    nan = type(pointers)(np.full_like(pointers.data, np.nan, dtype=kind), pointers.get_element_ty())
+    return (*arguments[:2], nan, *arguments[3:]), True
+
+
+def numbers_of(pointers) -> np.dtype | None:
+    """What numpy calls the numbers that are pointed to, if NaN is one of them and the interpreter computes with it."""
+    name = str(pointers.get_element_ty())
+    return {"fp16": np.dtype("float16"), "fp32": np.dtype("float32"), "fp64": np.dtype("float64")}.get(name)
+
+
+def no_rows_as_conditions(patch: Callable) -> Callable:
+    """The interpreter's patch of tensors, after which one that has several numbers is no condition of the reader's."""
+
+    def patched(tensor, *scope):
+        patch(tensor, *scope)
+        (scope[0].set_attr if scope else setattr)(tensor, "__bool__", truth)
+
+    return patched
+
+
+def truth(tensor) -> bool:
+    """Whether a tensor counts as true.  Triton itself asks by this whether there is a tensor at all."""
+    caller, data = sys._getframe(1).f_code, tensor.handle.data
+    if "triton" in caller.co_filename.replace("\\", "/").split("/"):
+        return True if caller.co_name == "_load_legacy" or data.size != 1 else bool(data)
+    if data.size != 1:
+        raise Refused(CONDITION.format(data.size))
+    return bool(data)
+
+
+def rounds(arguments: tuple) -> bool:
+    """Whether a tl.dot of these operands would round them to TF32 on a GPU."""
+    a, b, _, precision = arguments[:4]
+    full = all(each.data.dtype == np.float32 for each in (a, b))
+    return full and "IEEE" not in str(precision).upper() and "X3" not in str(precision).upper()

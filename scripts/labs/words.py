@@ -1,0 +1,42 @@
+"""Numbers and lists in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+
+def counted(many: int, one: str) -> str:
+    """``1 place``, ``2 places``"""
+    return f"{many} {one}" if many == 1 else f"{many} {one}s"
+
+
+def listed(names: Iterable[str], joint: str = "and") -> str:
+    """``x``, ``x and y``, ``x, y and out``"""
+    *others, last = names
+    return f"{', '.join(others)} {joint} {last}" if others else last
+
+
+def sentence(text: str) -> str:
+    """With a full stop, if it has no end of its own."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def number(value: Tensor) -> str:
+    """One number; a byte also in base 16, where each of its halves is a digit."""
+    if value.is_floating_point():
+        return f"{value.item():.7g}"
+    return f"{value.item()} (0x{value.item():02x})" if value.dtype == torch.uint8 else str(value.item())
+
+
+def near(value: float) -> str:
+    """Two digits, and no exponent where none is needed: ``0.4``, ``0.00012``, ``1.2e-07``"""
+    return f"{value:.2g}"
+
+
+def plain(heading: str) -> str:
+    """A heading without the marks of its source: chapter 5, “A kernel of five lines”."""
+    chapter, _, title = heading.replace("`", "").partition(", ")
+    return f"{chapter}, “{title.strip('*')}”"

@@ -1,0 +1,232 @@
+"""The whiteboard sheets: what a writer typed as steps, laid out with the board as it looks after each.
+
+In ``docs/whiteboard/NAME.md`` a step is
+
+    <!-- step 9 min, 30: 7, 20: 6 -->
+    **Its title.** What is drawn.
+
+    > What is said.
+
+    The speech, as many paragraphs as it takes.
+
+with the minutes that it has in the whole lesson and in those of 30 and of 20 minutes; one that is not named leaves the
+step out.  ``<!-- key -->`` begins the second page, and on it ``<!-- poll after step 3 -->`` a question with its list of
+answers, ``- 1.871: what it shows of whoever chose it``, the right one in bold.  The pictures come from
+``scripts/boards/NAME.py``, one a step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib import import_module
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+from scripts import records
+from scripts.site import cache
+
+STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
+VERSION = re.compile(r", (\d+): (\d+)")
+KEY = re.compile(r"^<!-- key -->$", re.MULTILINE)
+POLL = re.compile(r"^<!-- poll after step (\d+) -->\n+((?:(?!- ).*\n)+)((?:- .*\n(?: +.*\n)*)+)", re.MULTILINE)
+SHEET = re.compile(
+    r"(?s)(?P<before>.*?)(?P<steps>^<!-- step .*?)(?P<key>^<!-- key -->.*?)(?P<after>^</div>.*)", re.MULTILINE
+)
+ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
+ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)", re.MULTILINE)
+FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
+
+
+@dataclass(frozen=True)
+class Step:
+    """
+    minutes: in the whole lesson, under 0, and in each shorter one that it belongs to
+    draw: what is drawn, with the step's title   say: the sentence, as a quotation   speech: all that follows
+    """
+
+    minutes: dict[int, int]
+    draw: str
+    say: str
+    speech: str
+
+
+def steps(text: str) -> list[Step]:
+    """The steps of a sheet, none if it has a table yet.
+
+    Raises:
+        PluginError: for a step without its three parts.
+    """
+    if not (sheet := SHEET.match(text)):
+        return []
+    found = []
+    _, *parts = STEP.split(sheet["steps"])
+    for whole, shorter, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        draw, *rest = body.strip().split("\n\n")
+        said = [part for part in rest if part.startswith(">")]
+        speech = [part for part in rest if not part.startswith(">")]
+        if len(said) != 1 or not speech or not draw.startswith("**"):
+            raise PluginError(f"a step is **Title.** what is drawn, then one quotation, then its speech: {draw[:60]}")
+        minutes = {0: int(whole)} | {int(version): int(each) for version, each in VERSION.findall(shorter)}
+        found.append(Step(minutes, draw, said[0], "\n\n".join(speech)))
+    return found
+
+
+def starts(steps: list[Step], version: int = 0) -> list[int | None]:
+    """The minute in which each step begins, None for one that is left out."""
+    at, found = 0, []
+    for step in steps:
+        found.append(at if version in step.minutes else None)
+        at += step.minutes.get(version, 0)
+    return found
+
+
+class Sheets:
+    """The sheets of one build and their pictures."""
+
+    def __init__(self, reader: records.Reader):
+        self.reader, self.root, self.kept = reader, reader.root, cache.Cache("worksheets")
+
+    @cached_property
+    def boards(self) -> dict:
+        return {path.stem.replace("_", "-"): self._drawn(path.stem) for path in scripts(self.root)}
+
+    def _drawn(self, script: str):
+        """A board; where it needs a record that cannot be had, as many pictures that say so."""
+        with self.reader.noting():
+            try:
+                return board(script)
+            except (records.Missing, records.Stale) as fault:
+                page = self.root / "docs" / "whiteboard" / f"{script.replace('_', '-')}.md"
+                empty = import_module("scripts.boards.board").Board()
+                for _ in steps(page.read_text(encoding="utf-8")):
+                    empty.step(str(fault))
+                    empty.rub()
+                    empty.words(240, 135, "awaits its run")
+                return empty
+
+    @cached_property
+    def worksheets(self):
+        return import_module("scripts.boards.worksheets")
+
+    def files(self, config) -> Iterator[File]:
+        """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
+        drawn_from = cache.digest(("kernels/bench", "scripts/boards"))
+        pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
+        for address, html in pages:
+            yield File.generated(config, f"{WORKSHEETS}/{address}", content=html)
+        for name, drawn in self.boards.items():
+            for step in range(1, drawn.steps + 1):
+                yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn.svg(step))
+                if drawn.asks(step):
+                    svg = drawn.svg(step, answered=False)
+                    yield File.generated(config, f"{FOLDER}/{name}/{step}-ask.svg", content=svg)
+
+    def laid_out(self, text: str, name: str, alone: bool = True) -> str:
+        """A sheet's Markdown with its steps as a strip of pictures; as it is where it has a table yet.
+
+        alone: it has a page of its own, with speeches, anchors and the presenter
+
+        Raises:
+            PluginError: if there are not as many pictures as steps.
+        """
+        found, sheet = steps(text), SHEET.match(text)
+        if not found:
+            return text
+        drawn = self.boards.get(name)
+        if not drawn or drawn.steps != len(found):
+            pictures = drawn.steps if drawn else "no"
+            raise PluginError(
+                f"whiteboard/{name}.md has {len(found)} steps, scripts/boards has {pictures} pictures of it"
+            )
+        offered = sorted({version for step in found for version in step.minutes}, key=lambda version: -version or -99)
+        begun = {version: starts(found, version) for version in offered}
+        strip = "\n\n".join(self.step(name, number, step, begun, alone) for number, step in enumerate(found))
+        key = POLL.sub(poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{asked(found)}"
+        ways = f"{self.ways(name)}\n\n" * alone
+        return (
+            f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
+            f'<div class="hb-key" markdown>\n\n{key}\n\n</div>\n\n{sheet["after"]}'
+        )
+
+    def ways(self, name: str) -> str:
+        """The presenter's button, and the example with fresh numbers."""
+        button = '<button type="button" class="hb-present" hidden>Present</button>'
+        if name not in self.worksheets.chapters():
+            return f'<p class="hb-ways">{button}</p>'
+        links = ", ".join(
+            f'<a href="../../{WORKSHEETS}/{name}/{version}.html">{version}</a>'
+            f' (<a href="../../{WORKSHEETS}/{name}/{version}-key.html">key</a>)'
+            for version in self.worksheets.VERSIONS
+        )
+        return f'<p class="hb-ways">{button} Worksheets with fresh numbers: {links}</p>'
+
+    def step(self, name: str, number: int, step: Step, begun: dict, alone: bool) -> str:
+        drawn, picture = self.boards[name], f"../../{FOLDER}/{name}/{number + 1}"
+        shows = escape(drawn.alternatives[number])
+        ask = f' data-ask="{picture}-ask.svg"' if drawn.asks(number + 1) else ""
+        minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
+        anchor = f' id="step-{number + 1}"' if alone else ""
+        speech = (
+            f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{step.speech}\n\n</details>\n\n'
+        ) * alone
+        return (
+            f'<div class="hb-step"{anchor}{minutes} markdown>\n\n'
+            f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{shows}"{ask} '
+            f'loading="lazy" width="960" height="540"></a></figure>\n\n'
+            f"{times(step, {version: at[number] for version, at in begun.items()})}\n\n"
+            f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
+            f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
+        )
+
+
+def times(step: Step, begun: dict[int, int | None]) -> str:
+    """When the step begins and how long it takes, in the whole lesson and in the shorter ones."""
+    shorter = [
+        f"{version}: {clock(begun[version])}, {step.minutes[version]} min"
+        if version in step.minutes
+        else f"{version}: -"
+        for version in begun
+        if version
+    ]
+    said = "".join(f"<span>{each}</span>" for each in shorter)
+    return f'<p class="hb-step__time"><b>{clock(begun[0])}</b> {step.minutes[0]} min {said}</p>'
+
+
+def clock(minute: int) -> str:
+    return f"0:{minute:02}" if minute < 60 else f"{minute // 60}:{minute % 60:02}"
+
+
+def asked(found: list[Step]) -> str:
+    """What to ask the room, with the time: for paper, which has no speeches."""
+    lines = [
+        f"- {clock(at)} {question[1]}"
+        for at, step in zip(starts(found), found, strict=True)
+        if (question := ASK.search(step.speech))
+    ]
+    return '<div class="hb-asks" data-search-exclude markdown>\n\n**To ask**\n\n' + "\n".join(lines) + "\n\n</div>"
+
+
+def poll(found: re.Match) -> str:
+    """A question and its answers, each with what it shows of whoever chose it."""
+    answers = re.sub(r"\n +", " ", found[3])
+    parted = ANSWER.sub(r'- <span class="hb-poll__answer">\1</span><span class="hb-poll__why">: \2</span>', answers)
+    return (
+        f'<div class="hb-poll" data-step="{found[1]}" markdown>\n\n**Poll, after step {found[1]}.** {found[2].strip()}'
+        f"\n\n{parted.strip()}\n\n</div>\n"
+    )
+
+
+def scripts(root: Path) -> list[Path]:
+    return [
+        path for path in sorted((root / "scripts" / "boards").glob("[!_.]*.py")) if path.stem not in ("board", "hand")
+    ]
+
+
+def board(name: str):
+    return import_module(f"scripts.boards.{name}").board()

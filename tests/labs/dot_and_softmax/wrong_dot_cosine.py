@@ -1,0 +1,17 @@
+"""It is a cosine."""
+
+import torch
+
+names = "cosine"
+
+
+def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return (x * y).sum() / (x.norm() * y.norm())
+
+
+def softmax_row(scores: torch.Tensor) -> torch.Tensor:
+    largest = scores.max()
+    if largest == -torch.inf:  # every word is hidden
+        return torch.zeros_like(scores)
+    powers = torch.exp(scores - largest)
+    return powers / powers.sum()

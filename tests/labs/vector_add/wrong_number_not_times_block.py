@@ -1,0 +1,20 @@
+"""A program's block begins at the program's number."""
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 256
+
+
+def add(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
+    add_kernel[(triton.cdiv(len(x), BLOCK),)](x, y, out, len(x), BLOCK=BLOCK)
+
+
+@triton.jit
+def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
+    first = tl.program_id(0)
+    place = first + tl.arange(0, BLOCK)
+    real = place < length
+    total = tl.load(x + place, real) + 2 * tl.load(y + place, real)
+    tl.store(out + place, total, real)

@@ -1,0 +1,78 @@
+"""Sheet 9: the board says what the plan, the records and the registry say: clocks, bits, registers, bytes, blocks."""
+
+from kernels.bench.hardware import H100
+from kernels.hopper.plan import PLANS
+from kernels.hopper.ring import ROWS
+from scripts import records
+from scripts.boards import hopper as drawn
+from scripts.figures.hopper import hopper_rungs, hopper_timeline
+
+BOARD = drawn.board()
+PLAN = PLANS[128, True]
+
+
+def joined(step):
+    return " ".join(BOARD.read(step))
+
+
+def row(snippet, table, **wanted):
+    (found,) = [each for each in records.table(snippet, table) if wanted.items() <= each.items()]
+    return found
+
+
+def test_the_plan_is_the_kernels():
+    assert (PLAN.consumers, PLAN.block_k, PLAN.stages) == (drawn.CONSUMERS, drawn.BLOCK_K, drawn.STAGES)
+    assert ROWS.value == drawn.ROWS and PLAN.q_stages == drawn.STAGES and drawn.GRANTED[2] == PLAN.registers
+
+
+def test_the_times_and_the_limit_are_those_of_the_ladder():
+    rungs = {rung.name: rung.time for rung in hopper_rungs.rungs(128)}
+    for name in ("portable", "cuDNN", "paired"):
+        assert f"{rungs[name]:.2f} ms" in BOARD.read(1)
+    assert round(drawn.LIMIT, 6) == round(rungs["the limit"], 6) and f"the limit: {drawn.LIMIT:.1f} ms" in BOARD.read(1)
+    parts = [f"{100 * rungs['the limit'] / rungs[name]:.0f} %" for name in drawn.STEPS.values()]
+    assert [word for word in BOARD.read(8) if word.endswith(" %")] == parts
+
+
+def test_the_clocks_of_a_score_are_those_of_the_budget():
+    written = BOARD.read(2)
+    for head_dim in (64, 128, 256):
+        found = row("hopper_budget", "clocks", head_dim=head_dim)
+        line = [str(head_dim), f"{found['matmuls']:g}", f"{found['exp2']:g}"]
+        at = written.index(line[0], written.index("d"))
+        assert written[at : at + 3] == line and written[at + 3].startswith(f"{found['one_after_other']:.0f}")
+
+
+def test_each_side_waits_for_the_bits_of_the_budget():
+    phases, written = records.table("hopper_budget", "phases"), BOARD.read(4)
+    for name, column in (("use", "use"), ("place", "tile"), ("full", "wait_for_full"), ("free", "wait_for_free")):
+        at = written.index(name)
+        assert written[at + 1 : at + 7] == [str(found[column]) for found in phases]
+
+
+def test_registers_and_bytes_are_those_of_the_budget():
+    two = row("hopper_budget", "budget", head_dim=128, consumers=2, stages=2)
+    three = row("hopper_budget", "budget", head_dim=128, consumers=3)
+    said = joined(5)
+    assert f"{two['accumulator']} + {two['scores']} + {two['weights']} = {two['all_three']}" in said
+    assert f"two: {two['granted']}" in said and f"three: {three['granted']}" in said
+    assert f"= {two['rings']:,}" in said and f"{H100['shared memory per block'].value:,}" in said
+    third = row("hopper_budget", "budget", head_dim=128, stages=3)["rings"]
+    assert f"{third:,}, does not fit" in said and third > H100["shared memory per block"].value
+
+
+def test_the_schedule_is_that_of_the_figure():
+    bars, _ = hopper_timeline.schedule(hopper_timeline.CHOICES[0])
+    (product,) = {bar.clocks for bar in bars if bar.line == "tensor cores"}
+    (exp2,) = {bar.clocks for bar in bars if bar.line == "consumer 0"}
+    assert f"{2 * product:.0f} - {exp2:.0f} = {2 * product - exp2:.0f} clocks" in joined(6)
+    assert f"busy {2 * product:.0f} of {2 * product + exp2:.0f}" in BOARD.read(6)
+
+
+def test_program_0_has_the_blocks_that_the_shares_count():
+    single, paired = drawn.shares()
+    found = row("hopper_shares", "shares", head_dim=128, n=drawn.N)
+    mean = 16 * 128 * 129 / 2 / H100["sms"].value
+    assert round(sum(single) / mean, 3) == found["in_turn"] and f"mean: {mean:.1f}" in BOARD.read(7)
+    assert round(sum(map(sum, paired)) / mean, 3) == found["paired"]
+    assert f"{sum(single)} ÷ {sum(map(sum, paired))} = {found['gain']:.2f}" in BOARD.read(7)

@@ -1,0 +1,65 @@
+"""A PDF of several pages: each begins on a leaf of its own, leaves have numbers, bookmarks and links lead right."""
+
+import pypdf
+import pytest
+
+from scripts.copies import __main__ as command
+from scripts.copies import pdf
+
+PATHS = ["whiteboard/online-softmax/", "whiteboard/traffic/", "chapters/online-softmax/"]
+ELSEWHERE = "https://example.org/handbook/"
+
+
+@pytest.fixture(scope="module")
+def printed(url, chromium, tmp_path_factory):
+    target = tmp_path_factory.mktemp("pdf") / "some.pdf"
+    pdf.write(chromium.running, url, PATHS, target, ELSEWHERE)
+    return pypdf.PdfReader(target)
+
+
+def titles(printed) -> dict[str, int]:
+    """The bookmarks of the pages, and the leaves to which they lead."""
+    top = [each for each in printed.outline if not isinstance(each, list)]
+    return {each.title: printed.get_destination_page_number(each) for each in top}
+
+
+def test_each_page_begins_on_a_leaf_of_its_own_and_has_a_bookmark(printed):
+    found = titles(printed)
+    assert list(found) == ["Sheet 7: online softmax", "Sheet 4: 64× traffic", "Online softmax"]  # noqa: RUF001
+    assert list(found.values())[:2] == [0, 2]
+    for title, leaf in found.items():
+        assert title in " ".join(printed.pages[leaf].extract_text().split())
+
+
+def test_the_sections_of_a_chapter_have_bookmarks_below_it(printed):
+    below = [each for each in printed.outline if isinstance(each, list)][-1]
+    assert "What overflows" in [each.title for each in below if not isinstance(each, list)]
+
+
+def test_each_leaf_has_its_number_and_none_is_empty(printed):
+    for number, leaf in enumerate(printed.pages, 1):
+        words = leaf.extract_text().split()
+        assert str(number) in words and len(words) > 20
+
+
+def test_links_lead_within_the_pdf_or_to_where_the_site_will_stand(printed, url):
+    actions = [
+        each.get_object()["/A"]
+        for leaf in printed.pages
+        for each in leaf.get("/Annots") or []
+        if "/A" in each.get_object()
+    ]
+    chapter = printed.pages[titles(printed)["Online softmax"]].indirect_reference
+    assert any(
+        each["/S"] == "/GoTo" and each["/D"][0] == chapter for each in actions if isinstance(each.get("/D"), list)
+    )
+    addresses = [str(each["/URI"]) for each in actions if "/URI" in each]
+    assert not [address for address in addresses if address.startswith(url)]
+    assert any(address.startswith(f"{ELSEWHERE}chapters/") for address in addresses)
+
+
+def test_the_handbook_has_every_chapter_in_its_order_and_every_sheet_is_printed(site):
+    chapters = [path for path in command.handbook(site) if path.startswith("chapters/")]
+    assert chapters[0] == "chapters/primer/" and len(chapters) == len(list((site / "chapters").glob("*/index.html")))
+    sheets = command.sheets(site)
+    assert sheets[-1] == "whiteboard/talk/" and len(sheets) == len(list((site / "whiteboard").glob("*/index.html"))) - 1

@@ -1,0 +1,248 @@
+"""The presenter of a sheet: its screens, its clocks, its keys, its shorter versions and the projector's window."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from scripts.records import ROOT
+from scripts.site.pages import sheets
+
+NAME = "online-softmax"
+STEPS = sheets.steps((ROOT / "docs" / "whiteboard" / f"{NAME}.md").read_text(encoding="utf-8"))
+TITLES = [step.draw.split("**")[1] for step in STEPS]
+
+
+FOCUS = "document.activeElement.localName"
+
+
+@pytest.fixture
+def presenter(visit):
+    page: Page = visit(f"whiteboard/{NAME}/")
+    page.clock.install()
+    page.get_by_role("button", name="Present", exact=True).click()
+    return page.locator("dialog.hb-presenter")
+
+
+def press(presenter, *keys: str) -> None:
+    for key in keys:
+        presenter.page.keyboard.press(key)
+
+
+def clocks(presenter) -> tuple[str, str]:
+    return tuple(presenter.locator(f".hb-presenter__{name}").text_content() for name in ("step", "whole"))
+
+
+def title(presenter) -> str:
+    return presenter.locator(".hb-presenter__where").text_content().partition(" · ")[2]
+
+
+def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(presenter):
+    seen = [title(presenter)]
+    for _ in range(len(STEPS) + 1):
+        press(presenter, "ArrowRight")
+        seen.append(title(presenter))
+    assert list(dict.fromkeys(seen)) == TITLES and len(seen) == len(TITLES) + 2
+    press(presenter, "ArrowRight")
+    assert title(presenter) == TITLES[-1]  # the last screen stays
+    press(presenter, "ArrowLeft", "ArrowLeft")
+    assert title(presenter) == TITLES[-3]
+
+
+def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(presenter):
+    image = presenter.locator(".hb-presenter__stage img")
+    assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1-ask.svg")
+    expect(presenter.locator(".hb-presenter__say blockquote")).to_be_visible()
+    assert "Why it works." in presenter.locator(".hb-presenter__notes").inner_text()
+    assert presenter.locator(".hb-presenter__next").text_content() == f"Next: {TITLES[1]}"
+
+
+def test_the_clocks_stand_until_they_are_started_and_then_count_down(presenter):
+    whole = sum(step.minutes[0] for step in STEPS)
+    assert clocks(presenter) == (f"{STEPS[0].minutes[0]}:00", f"{whole}:00")
+    presenter.page.clock.run_for(5000)
+    assert clocks(presenter)[1] == f"{whole}:00"
+    press(presenter, " ")
+    presenter.page.clock.run_for(61_500)
+    assert clocks(presenter) == (f"{STEPS[0].minutes[0] - 2}:59", f"{whole - 2}:59")
+    press(presenter, " ")
+    presenter.page.clock.run_for(60_000)
+    assert clocks(presenter)[1] == f"{whole - 2}:59"
+
+
+def test_a_step_that_takes_too_long_counts_on_below_zero_and_says_how_late_it_is(presenter):
+    press(presenter, " ")
+    presenter.page.clock.run_for((STEPS[0].minutes[0] + 3) * 60_000 + 500)
+    assert clocks(presenter)[0] == "−3:00"  # noqa: RUF001
+    assert presenter.locator(".hb-presenter__late").text_content() == "3 min behind"
+
+
+def test_cut_to_twenty_minutes_it_has_the_steps_and_minutes_of_that_version(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    presenter.locator(".hb-presenter__where").click()
+    press(presenter, " ", " ")  # started, and stopped again
+    own = [(name, step.minutes[20]) for name, step in zip(TITLES, STEPS, strict=True) if 20 in step.minutes]
+    seen = {}
+    for _ in range(2 * len(own)):
+        seen.setdefault(title(presenter), clocks(presenter)[0])
+        press(presenter, "ArrowRight")
+    assert list(seen.items()) == [(name, f"{minutes}:00") for name, minutes in own]
+    assert clocks(presenter)[1] == "20:00"
+
+
+def test_the_first_step_on_starts_the_clocks_and_a_later_one_does_not(presenter):
+    late, start = presenter.locator(".hb-presenter__late"), presenter.locator("[data-does=pause]")
+    assert (late.text_content(), start.text_content()) == ("not started", "Start")
+    press(presenter, "ArrowRight")
+    assert late.text_content() != "not started" and start.text_content() == "Pause"
+    presenter.page.clock.run_for(61_500)
+    assert clocks(presenter)[1] == f"{sum(step.minutes[0] for step in STEPS) - 2}:59"
+    press(presenter, " ", "ArrowRight")
+    assert start.text_content() == "Start"
+
+
+def test_a_shorter_version_counts_its_own_steps(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    number = sum(20 in step.minutes for step in STEPS)
+    assert 1 < number < len(STEPS)
+    press(presenter, *["ArrowRight"] * (2 * len(STEPS)))
+    assert presenter.locator(".hb-presenter__where").text_content().startswith(f"{number} of {number} · ")
+
+
+def test_the_answer_comes_at_a_key_press(presenter):
+    press(presenter, "ArrowRight", "ArrowRight")
+    image, said = presenter.locator(".hb-presenter__stage img"), presenter.locator(".hb-presenter__answer")
+    assert image.get_attribute("src").endswith("/3-ask.svg") and not said.is_visible()
+    press(presenter, "a")
+    assert image.get_attribute("src").endswith("/3.svg") and said.is_visible()
+    press(presenter, "ArrowRight")  # the poll behind the step
+    why = presenter.locator(".hb-poll__why").first
+    assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
+    press(presenter, "a")
+    assert why.is_visible()
+
+
+def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(presenter):
+    with presenter.page.expect_popup() as opened:
+        press(presenter, "p")
+    projector = opened.value
+    assert (
+        projector.locator("img").get_attribute("src").endswith("/1-ask.svg") and not projector.locator("aside").count()
+    )
+    assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
+    projector.keyboard.press("ArrowRight")
+    assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]
+    with projector.expect_event("close"):
+        press(presenter, "Escape", "Escape")
+
+
+def project(presenter) -> Page:
+    """The projector's window, on a projector of 1920 by 1080."""
+    with presenter.page.expect_popup() as opened:
+        press(presenter, "p")
+    opened.value.set_viewport_size({"width": 1920, "height": 1080})
+    return opened.value
+
+
+def test_the_projector_shows_the_whole_board(presenter):
+    box = project(presenter).locator("img").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 1920
+    assert box["y"] >= 0 and box["y"] + box["height"] <= 1080
+
+
+@pytest.mark.parametrize("name", ["Start", "Next →", "Notes n"])
+def test_after_a_click_on_a_button_the_keys_are_the_presenters(presenter, name):
+    page, address = presenter.page, presenter.page.url
+    presenter.get_by_role("button", name=name).click()
+    assert page.evaluate(FOCUS) == "main"
+    before = TITLES.index(title(presenter))
+    press(presenter, "ArrowRight")
+    assert title(presenter) == TITLES[before + 1]
+    press(presenter, ",", ".", "n", "b", "/")
+    page.evaluate("new Promise((started) => setTimeout(started, 300))")
+    assert page.url == address and presenter.is_visible()
+
+
+def test_no_key_reaches_the_theme_where_nothing_has_the_focus(presenter):
+    page = presenter.page
+    page.evaluate("""() => {
+        addEventListener("keydown", () => (window.reached = true));
+        document.activeElement.blur();
+    }""")
+    for key in ["n", ",", ".", "ArrowRight"]:
+        press(presenter, key)
+    assert title(presenter) == TITLES[1] and not page.evaluate("window.reached")
+
+
+def test_a_remote_leads_on_where_the_version_has_the_focus_and_leaves_the_version(presenter):
+    select = presenter.get_by_label("Lesson of")
+    select.focus()
+    press(presenter, "PageDown", "ArrowLeft", "ArrowRight")
+    press(presenter, "2", "End")
+    assert (title(presenter), select.input_value()) == (TITLES[1], "0")
+    select.select_option("20")
+    assert presenter.page.evaluate(FOCUS) == "main"
+
+
+def test_after_a_reload_the_lesson_goes_on_and_the_projector_follows(presenter):
+    page, projector = presenter.page, project(presenter)
+    press(presenter, "ArrowRight", "ArrowRight", "a")
+    page.clock.run_for(61_500)
+    page.reload()
+    expect(presenter).to_be_visible()
+    expect(presenter.locator("[data-does=pause]")).to_have_text("Pause")
+    left = clocks(presenter)[1]
+    assert title(presenter) == TITLES[2] and left.startswith(f"{sum(step.minutes[0] for step in STEPS) - 2}:")
+    assert presenter.locator(".hb-presenter__stage img").get_attribute("src").endswith("/3.svg")
+    press(presenter, "ArrowLeft")
+    assert projector.locator("img").get_attribute("src").endswith("/2.svg")
+    projector.keyboard.press("ArrowLeft")
+    assert title(presenter) == TITLES[0] and len(page.context.pages) == 2
+    presenter.get_by_role("button", name="Close").click()
+    page.reload()
+    expect(page.get_by_role("button", name="Present", exact=True)).to_be_visible()
+    assert not presenter.is_visible()
+
+
+def test_one_escape_asks_and_the_second_closes(presenter):
+    press(presenter, "Escape")
+    assert presenter.is_visible()
+    expect(presenter.locator(".hb-presenter__said")).to_have_text("Press Esc again to close the lesson.")
+    presenter.page.clock.run_for(2500)
+    expect(presenter.locator(".hb-presenter__said")).to_have_text("")
+    press(presenter, "Escape")
+    assert presenter.is_visible()  # the first one is forgotten
+    press(presenter, "Escape")
+    expect(presenter).not_to_be_visible()
+
+
+def test_the_back_row_reads_a_poll_and_answers_by_letter(presenter):
+    projector = project(presenter)
+    press(presenter, "ArrowRight", "ArrowRight", "ArrowRight", "a")
+    answers, page = projector.locator("li"), presenter.locator(".hb-presenter__stage ul")
+    for each in [answers.first, projector.locator("p").first]:
+        assert float(each.evaluate("(text) => parseFloat(getComputedStyle(text).fontSize)")) >= 0.06 * 1080
+    for each in [answers.first, page]:
+        assert each.evaluate("(list) => getComputedStyle(list).listStyleType") == "upper-alpha"
+    for box in [projector.locator("p").first.bounding_box(), answers.last.bounding_box()]:  # and all of it fits
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 1080
+
+
+def test_the_notes_are_read_standing_and_grow(presenter):
+    notes = presenter.locator(".hb-presenter__notes p").first
+    size = "(text) => parseFloat(getComputedStyle(text).fontSize)"
+    first = notes.evaluate(size)
+    presenter.get_by_role("button", name="Larger notes").click()
+    larger = notes.evaluate(size)
+    presenter.get_by_role("button", name="Smaller notes").click()
+    assert 22 <= first == notes.evaluate(size) < larger
+
+
+def test_it_opens_from_a_file(site, chromium):
+    page = chromium.running.new_page()
+    page.goto((site / "whiteboard" / NAME / "index.html").as_uri())
+    page.get_by_role("button", name="Present", exact=True).click()
+    with page.expect_popup() as opened:
+        page.keyboard.press("p")
+    assert opened.value.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
+    page.keyboard.press("ArrowRight")
+    assert title(page.locator("dialog.hb-presenter")) == TITLES[1]
+    page.context.close()
