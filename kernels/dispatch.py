@@ -1,7 +1,7 @@
 """Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
 
-    hopper_attention       a Hopper GPU, FP16 or BF16, no gradient wanted; where heads have up
-                           to 64 numbers, also enough of them that no SM is left idle
+    hopper_attention       a Hopper GPU, FP16 or BF16; where heads have up to 64 numbers, also
+                           enough of them that no SM is left idle
     flash_attention        a GPU that Triton compiles for, up to 256 numbers a head
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
@@ -29,6 +29,7 @@ try:
 
     from kernels.flash.call import flash_attention
     from kernels.flash.forward import flash_forward_kernel
+    from kernels.launch import gradient_is_wanted, noted, notes_for
 
     COMPILES = isinstance(flash_forward_kernel, JITFunction)  # an interpreted kernel is slow
 except ImportError:  # there is no Triton
@@ -83,6 +84,19 @@ def fastest_rung(
     The choice depends on device, dtype and shape, and on whether a gradient is wanted.  No
     number of the tensors is read.
     """
+    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+    if COMPILES and isinstance(q, Tensor) and q.is_cuda:
+        notes = notes_for((q, k, v), *options.values())
+        if notes is not None:
+            name = ("rung", gradient_is_wanted(q, k, v))
+            return noted(notes, name, lambda: chosen(q, k, v, **options))
+    return chosen(q, k, v, **options)
+
+
+def chosen(
+    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float | None, enable_gqa: bool
+) -> Callable[..., Tensor]:
+    """What ``fastest_rung`` returns, worked out anew."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
         return hopper_attention
@@ -104,7 +118,6 @@ def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
         and is_hopper(q.device)
         and q.dtype != torch.float32
         and q.shape[-1] % 8 == 0
-        and not gradient_is_wanted(q, k, v)
     )
 
 
@@ -142,10 +155,6 @@ def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:
     scores = q.shape[:-1].numel() * k.shape[-2]
     memory = torch.cuda.get_device_properties(q.device).total_memory
     return squares * scores * 4 <= memory / 4
-
-
-def gradient_is_wanted(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
 def reference_attention(

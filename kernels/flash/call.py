@@ -32,13 +32,23 @@ from __future__ import annotations
 import torch
 import triton
 from torch import Tensor
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernels.checks import REFERENCE, check_kernel, check_shapes, transformed
 from kernels.flash.backward import flash_dkdv_kernel, flash_dq_kernel
 from kernels.flash.forward import flash_forward_kernel
+from kernels.flash.tensors import (
+    described,
+    empty_like,
+    empty_outputs,
+    interleaved,
+    precision,
+    sizes_of,
+)
 from kernels.flash.tiles import tiles
 from kernels.flash.work import LOG2_E
+from kernels.launch import gradient_is_wanted, launch, noted, notes_for
+
+TINY = torch.finfo(torch.float32).tiny
 
 
 def flash_attention(
@@ -79,6 +89,34 @@ def flash_attention(
     Raises a ValueError or TypeError that names the argument, also for one on a CPU outside
     Triton's interpreter.
     """
+    notes = notes_for((q, k, v, key_lengths), is_causal, scale, enable_gqa)
+    scale = noted(
+        notes, "scale",
+        lambda: check(q, k, v, key_lengths, is_causal, scale, enable_gqa, notes is not None),
+    )  # fmt: skip
+    lengths_apart = key_lengths is not None and not key_lengths.is_contiguous()
+    if scale < TINY or lengths_apart:
+        # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
+        if scale < 0:
+            q, scale = -q, -scale
+        if scale < TINY:
+            q, scale = 0 * q, 1.0
+        key_lengths = key_lengths.contiguous() if lengths_apart else key_lengths
+        notes = notes_for((q, k, v, key_lengths), is_causal, scale)
+    if notes is None:
+        out, lse = flash_forward(q, k, v, key_lengths, is_causal, scale)
+    elif gradient_is_wanted(q, k, v):
+        out, lse = Attention.apply(q, k, v, key_lengths, is_causal, scale, notes)
+    else:
+        out, lse = forward(q, k, v, key_lengths, is_causal, scale, notes)
+    return (out, lse) if return_lse else out
+
+
+def check(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None,
+    is_causal: bool, scale: float | None, enable_gqa: bool, skips_operator: bool,
+) -> float:  # fmt: skip
+    """Raises what ``flash_attention`` says of its arguments; the scale to use."""
     scale = check_shapes(
         q, k, v,
         is_causal=is_causal, key_lengths=key_lengths, scale=scale, enable_gqa=enable_gqa,
@@ -88,39 +126,98 @@ def flash_attention(
             f"{transformed(query=q, key=k, value=v)} is differentiated in forward mode or by "
             f"torch.func, for which this has no rule: use torch.autograd.grad or {REFERENCE}"
         )
-    key_lengths = None if key_lengths is None else key_lengths.contiguous()
-    # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
-    if scale < 0:
-        q, scale = -q, -scale
-    if scale < torch.finfo(torch.float32).tiny:
-        q, scale = 0 * q, 1.0
-    out, lse = flash_forward(q, k, v, key_lengths, is_causal, scale)
-    return (out, lse) if return_lse else out
+    if skips_operator:
+        check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
+    return scale
 
 
-# What torch has to know: two operators, their shapes, and which is the other's gradient.
+# The two passes.
+
+
+def forward(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
+    notes: dict | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Output and lse, from one kernel."""
+    batch, heads, seq_q, head_dim = q.shape
+    out, lse = empty_outputs(q)
+    if out.numel() == 0 or k.shape[-2] == 0:
+        return out.zero_(), lse.fill_(-torch.inf)
+    tile, multiply = tiles("forward", head_dim, q.dtype), precision(q)
+
+    def prepare():
+        pairs = batch * heads
+        arguments = (
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            out, lse, key_lengths, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k),
+        )  # fmt: skip
+        options = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=multiply, **tile.launch)
+        return (pairs * triton.cdiv(seq_q, tile.block_q),), arguments, options
+
+    addressed = (q, k, v, out, lse, key_lengths)
+    launch(flash_forward_kernel, notes, (tile, multiply), addressed, prepare)
+    return out, lse
+
+
+def backward(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of q, k and v, from two kernels; one leaves the other two numbers a row."""
+    batch, heads, seq_q, head_dim = q.shape
+    dq, dk, dv = (empty_like(x) for x in (q, k, v))
+    if dq.numel() == 0 or dk.numel() == 0:
+        return dq.zero_(), dk.zero_(), dv.zero_()
+    dlse = None if dlse is None else dlse.contiguous()
+    notes = notes_for((q, k, v, key_lengths, out, lse, dout, dlse), is_causal, scale)
+    to_dq, to_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
+    # Room for whole blocks of queries: the second kernel reads its rows without a mask.
+    padded_q = triton.cdiv(seq_q, block := max(to_dq.block_q, to_dkdv.block_q)) * block
+    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device).unbind()
+    multiply = precision(q)
+    further = (to_dq, to_dkdv, multiply)
+    shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=multiply)
+
+    def prepare_dq():
+        tile, pairs = to_dq, batch * heads
+        arguments = (
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            described(out, tile.block_q), described(dout, tile.block_q),
+            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
+        )  # fmt: skip
+        grid = (pairs * triton.cdiv(padded_q, tile.block_q),)
+        return grid, arguments, {**shared, **tile.launch}
+
+    def prepare_dkdv():
+        tile, pairs = to_dkdv, batch * k.shape[1]
+        arguments = (
+            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
+            described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
+            scale, scale * LOG2_E.value,
+            pairs, interleaved(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
+        )  # fmt: skip
+        grid = (pairs * triton.cdiv(k.shape[2], tile.block_k),)
+        return grid, arguments, {**shared, **tile.launch}
+
+    read = (q, k, v, key_lengths, dout, shift, delta)
+    launch(flash_dq_kernel, notes, further, (*read, out, lse, dlse, dq), prepare_dq)
+    launch(flash_dkdv_kernel, notes, further, (*read, dk, dv), prepare_dkdv)
+    return dq, dk, dv
+
+
+# What torch has to know: two operators, their shapes, and which is the other's gradient.  Where
+# nobody traces or maps them the passes are called by themselves, which costs the host less.
 
 
 @torch.library.custom_op("attention_handbook::flash_forward", mutates_args=())
 def flash_forward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Output and lse, from one kernel."""
     check_kernel(flash_forward_kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
-    batch, heads, seq_q, head_dim = q.shape
-    out, lse = empty_outputs(q)
-    if out.numel() == 0 or k.shape[-2] == 0:
-        return out.zero_(), lse.fill_(-torch.inf)
-    tile = tiles("forward", head_dim, q.dtype)
-    pairs = batch * heads
-    with torch.cuda.device_of(q):
-        flash_forward_kernel[(pairs * triton.cdiv(seq_q, tile.block_q),)](
-            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            out, lse, key_lengths, scale * LOG2_E.value,
-            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k),
-            HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(), **tile.launch,
-        )  # fmt: skip
-    return out, lse
+    notes = notes_for((q, k, v, key_lengths), is_causal, scale)
+    return forward(q, k, v, key_lengths, is_causal, scale, notes)
 
 
 @torch.library.custom_op("attention_handbook::flash_backward", mutates_args=())
@@ -128,35 +225,7 @@ def flash_backward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of q, k and v, from two kernels; one leaves the other two numbers a row."""
-    batch, heads, seq_q, head_dim = q.shape
-    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    if dq.numel() == 0 or dk.numel() == 0:
-        return dq.zero_(), dk.zero_(), dv.zero_()
-    to_dq, to_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
-    # Room for whole blocks of queries: the second kernel reads its rows without a mask.
-    padded_q = triton.cdiv(seq_q, block := max(to_dq.block_q, to_dkdv.block_q)) * block
-    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device)
-    dlse = None if dlse is None else dlse.contiguous()
-    shared = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision())
-    with torch.cuda.device_of(q):
-        tile, pairs = to_dq, batch * heads
-        flash_dq_kernel[(pairs * triton.cdiv(padded_q, tile.block_q),)](
-            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            described(out, tile.block_q), described(dout, tile.block_q),
-            lse, dlse, shift, delta, dq, key_lengths, scale, scale * LOG2_E.value,
-            pairs, interleaved(is_causal, pairs, seq_q), *sizes_of(q, k), padded_q,
-            **shared, **tile.launch,
-        )  # fmt: skip
-        tile, pairs = to_dkdv, batch * k.shape[1]
-        flash_dkdv_kernel[(pairs * triton.cdiv(k.shape[2], tile.block_k),)](
-            described(q, tile.block_q), described(k, tile.block_k), described(v, tile.block_k),
-            described(dout, tile.block_q), shift, delta, dk, dv, key_lengths,
-            scale, scale * LOG2_E.value,
-            pairs, interleaved(is_causal, pairs, k.shape[2]), *sizes_of(q, k), padded_q,
-            **shared, **tile.launch,
-        )  # fmt: skip
-    return dq, dk, dv
+    return backward(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse)
 
 
 @flash_forward.register_fake
@@ -166,7 +235,7 @@ def _(q, k, v, key_lengths, is_causal, scale):
 
 @flash_backward.register_fake
 def _(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse):
-    return tuple(torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    return empty_like(q), empty_like(k), empty_like(v)
 
 
 def keep_for_backward(ctx, inputs, output):
@@ -181,46 +250,23 @@ def gradients(ctx, dout, dlse):
     q, k, v, key_lengths, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
     arguments = (q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
-    return *flash_backward(*arguments), None, None, None
+    # The operator refuses to be differentiated once more, which the function would not notice.
+    skip = not torch.is_grad_enabled() and notes_for((dout, dlse)) is not None
+    return *(backward if skip else flash_backward)(*arguments), None, None, None
 
 
 flash_forward.register_autograd(gradients, setup_context=keep_for_backward)
 
 
-# How tensors reach the kernels.
+class Attention(torch.autograd.Function):
+    """The operator and its gradient, for a call that nobody traces or maps."""
 
+    @staticmethod
+    def forward(ctx, *inputs):
+        output = forward(*inputs)
+        keep_for_backward(ctx, inputs[:-1], output)
+        return output
 
-def empty_outputs(q: Tensor) -> tuple[Tensor, Tensor]:
-    """Room for the output, like q but contiguous, and for lse."""
-    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    return out, torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
-
-
-def described(x: Tensor, rows: int) -> TensorDescriptor:
-    """Where blocks of ``rows`` rows of one head are: an address, four sizes, four strides."""
-    unit = 16 // x.element_size()  # TMA counts in 16 bytes
-    strides_fit = x.stride(-1) == 1 and all(stride % unit == 0 for stride in x.stride()[:-1])
-    if not strides_fit or x.data_ptr() % 16:
-        width = triton.cdiv(x.shape[-1], unit) * unit
-        x = x.new_empty(*x.shape[:-1], width)[..., : x.shape[-1]].copy_(x)
-    columns = max(16, triton.next_power_of_2(x.shape[-1]))
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, columns])
-
-
-def sizes_of(q: Tensor, k: Tensor) -> tuple[int, int, int, int]:
-    """heads, group, seq_q, seq_k: group is how many query heads share one key head."""
-    return q.shape[1], q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
-
-
-def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
-    """How many of the last pairs of batch and head are worked on at a time, causal: 2**15 rows.
-
-    That is about what runs on an H100 at once.  Without it the last long blocks run alone at
-    the end; all pairs interleaved would not share what L2 holds.  rows: of one pair
-    """
-    return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
-
-
-def precision() -> str:
-    """How FP32 is multiplied; tensor cores round it to TF32, which torch must have allowed."""
-    return "tf32" if torch.backends.cuda.matmul.fp32_precision == "tf32" else "ieee"
+    @staticmethod
+    def backward(ctx, *arrived):
+        return *gradients(ctx, *arrived), None

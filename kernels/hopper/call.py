@@ -32,20 +32,22 @@ Instructions", "mbarrier" and "cp.async.bulk.tensor".
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 import triton
 from torch import Tensor
 from triton.compiler import CompiledKernel
-from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.checks import check_no_gradient, check_shapes, is_hopper
+import kernels.launch
+from kernels.checks import check_shapes
 from kernels.flash.work import LOG2_E
+from kernels.hopper.backward.call import hopper_backward_operator, hopper_gradients
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, padded, plan_for
 from kernels.hopper.ring import ROWS
+from kernels.hopper.tensors import check_hopper, described
+from kernels.launch import gradient_is_wanted, noted, notes_for
+
+TINY = torch.finfo(torch.float32).tiny
 
 
 def hopper_attention(
@@ -61,6 +63,10 @@ def hopper_attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """What ``flash_attention`` returns, on a Hopper GPU: [batch, heads, N_q, head_dim].
 
+    Differentiable, once, by torch.autograd: ``hopper.backward`` has the gradients, which have
+    none.  They are added up as they come, or in one order where torch is told by
+    ``torch.use_deterministic_algorithms`` to keep one.  Forward mode and torch.func.grad are
+    refused; torch.func.vmap takes one entry after the other.
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256: it takes as long as the next
     of 64, 128 and 256.
@@ -68,28 +74,63 @@ def hopper_attention(
     scale: 1/√head_dim if None, any sign; what FP32 holds only as a subnormal counts as 0
     enable_gqa: fewer heads in k and v than in q
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
-    in FP32
+    in FP32; it has a gradient, too, so that partial results can be trained through
     plan: another than that of ``plan_for``
     A query without any key gets 0 and lse -inf; so does one whose every score is -inf.  NaN
     or inf in v reaches the whole block of queries that reads it.
     What TMA cannot read in place is copied first: a tensor whose rows are not contiguous, or
     whose start or strides are no multiples of 16 bytes.
 
-    Raises a ValueError or TypeError that names the argument, also for one that requires a
-    gradient, and a RuntimeError where the GPU is no Hopper.
+    Raises a ValueError or TypeError that names the argument, and a RuntimeError where the GPU
+    is no Hopper.
     """
-    scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
-    check_hopper(q, k, v)
-    # The kernel takes the maximum before it scales, so its scale must be above 0, in FP32 too.
-    if scale < 0:
-        q, scale = -q, -scale
-    if scale < torch.finfo(torch.float32).tiny:
-        q, scale = 0 * q, 1.0
-    plan = plan_for(q.shape[-1], is_causal, q.shape[-2]) if plan is None else plan
+    notes = notes_for((q, k, v), is_causal, scale, enable_gqa)
+    scale = noted(notes, "scale", lambda: check(q, k, v, is_causal, scale, enable_gqa))
+    if scale < TINY:
+        # The kernel takes the maximum before it scales: its scale must be above 0, in FP32 too.
+        if scale < 0:
+            q, scale = -q, -scale
+        if scale < TINY:
+            q, scale = 0 * q, 1.0
+        notes = notes_for((q, k, v), is_causal, scale)
+    if plan is None:
+        plan = noted(notes, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
     if plan.consumers not in (2, 3):
         raise ValueError(f"plan has {plan.consumers} consumers, 2 or 3 are wanted")
-    out, lse = hopper_forward(q, k, v, is_causal, scale, return_lse, [int(x) for x in plan])
+    gradient = gradient_is_wanted(q, k, v)
+    with_lse = return_lse or gradient
+    if notes is None:
+        out, lse = hopper_forward(q, k, v, is_causal, scale, with_lse, [int(x) for x in plan])
+    elif gradient:
+        out, lse = Attention.apply(q, k, v, is_causal, scale, with_lse, plan, notes)
+    else:
+        out, lse = forward(q, k, v, is_causal, scale, with_lse, plan, notes)
     return (out, lse) if return_lse else out
+
+
+def check(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float | None, enable_gqa: bool
+) -> float:
+    """Raises what ``hopper_attention`` says of its arguments; the scale to use."""
+    scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+    check_hopper(q, k, v)
+    return scale
+
+
+def forward(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
+    plan: Plan, notes: dict | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Output and lse, which is empty unless it is asked for."""
+    out, lse = empty(q, with_lse)
+    if out.numel() == 0 or k.shape[-2] == 0:
+        return out.zero_(), lse.fill_(-torch.inf)
+    launch(q, k, v, out, lse if with_lse else None, is_causal, scale, plan, notes)
+    return out, lse
+
+
+# What torch has to know: an operator, its shapes and its gradient.  Where nobody traces or maps
+# it the passes are called by themselves, which costs the host less.
 
 
 @torch.library.custom_op("attention_handbook::hopper_forward", mutates_args=())
@@ -97,12 +138,8 @@ def hopper_forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: list[int],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Output and lse, which is empty unless it is asked for: what torch has to know."""
-    out, lse = empty(q, with_lse)
-    if out.numel() == 0 or k.shape[-2] == 0:
-        return out.zero_(), lse.fill_(-torch.inf)
-    launch(q, k, v, out, lse if with_lse else None, is_causal, scale, Plan(*plan))
-    return out, lse
+    notes = notes_for((q, k, v), is_causal, scale)
+    return forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), notes)
 
 
 @hopper_forward.register_fake
@@ -110,78 +147,77 @@ def _(q, k, v, is_causal, scale, with_lse, plan):
     return empty(q, with_lse)
 
 
+def keep_for_backward(ctx, inputs, output):
+    """What the backward pass needs of the forward pass: O(N), and no square."""
+    q, k, v, ctx.is_causal, ctx.scale, with_lse, _ = inputs
+    if not with_lse:
+        raise RuntimeError("with_lse is False, and without lse there is no gradient")
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.set_materialize_grads(False)  # None for an output that was not used
+
+
+def gradients(ctx, dout, dlse):
+    """The gradients of hopper_forward's arguments, from those of its two results."""
+    q, k, v, out, lse = ctx.saved_tensors
+    dout = torch.zeros_like(out) if dout is None else dout
+    order = torch.are_deterministic_algorithms_enabled()
+    # The operator refuses to be differentiated once more, which the function would not notice.
+    skip = not torch.is_grad_enabled() and notes_for((dout, dlse)) is not None
+    backward = hopper_gradients if skip else hopper_backward_operator
+    found = backward(q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
+    return *found, None, None, None, None
+
+
+hopper_forward.register_autograd(gradients, setup_context=keep_for_backward)
+
+
+class Attention(torch.autograd.Function):
+    """The operator and its gradient, for a call that nobody traces or maps."""
+
+    @staticmethod
+    def forward(ctx, *inputs):
+        output = forward(*inputs)
+        keep_for_backward(ctx, inputs[:-1], output)
+        return output
+
+    @staticmethod
+    def backward(ctx, *arrived):
+        return *gradients(ctx, *arrived), None
+
+
 def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor]:
     """Room for the output, like q but contiguous, and for lse."""
-    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    out = torch.empty_like(q, memory_format=torch.contiguous_format)
     rows = q.shape[:-1] if with_lse else (0,)
     return out, torch.empty(rows, dtype=torch.float32, device=q.device)
 
 
-def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuses what ``hopper_kernel`` cannot run on, and says what can."""
-    for name, tensor in {"query": q, "key": k, "value": v}.items():
-        if tensor.dtype not in (torch.float16, torch.bfloat16):
-            raise TypeError(
-                f"{name} is {tensor.dtype}, float16 or bfloat16 is wanted: "
-                "use kernels.dispatch.attention"
-            )
-        if tensor.device.type != "cuda":
-            raise ValueError(
-                f"{name} is on {tensor.device}, where hopper_attention cannot run: "
-                "use kernels.dispatch.attention"
-            )
-    if q.shape[-1] % 8:
-        raise ValueError(
-            f"query has head_dim {q.shape[-1]}, a multiple of 8 is wanted: use flash_attention"
-        )
-    check_no_gradient(instead="flash_attention", query=q, key=k, value=v)
-    if not is_hopper(q.device):
-        raise RuntimeError(
-            f"query is on {torch.cuda.get_device_name(q.device)}, and hopper_attention needs "
-            "a Hopper GPU, of compute capability 9.0: use flash_attention"
-        )
-
-
 def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
-    is_causal: bool, scale: float, plan: Plan,
+    is_causal: bool, scale: float, plan: Plan, notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel on what was checked, and returns it as it was compiled."""
-    batch, heads, seq_q, head_dim = q.shape
-    blocks = triton.cdiv(seq_q, plan.block_q)
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    # A unit of work is one block of queries, or two.
-    paired = is_causal and plan.paired and batch * heads * blocks > sms
-    units = batch * heads * (triton.cdiv(blocks, 2) if paired else blocks)
-    rows, columns = ROWS.value, padded(head_dim)
-    with torch.cuda.device_of(q):
-        return hopper_kernel[(min(units, sms) if plan.persistent else units,)](
+
+    def prepare():
+        batch, heads, seq_q, head_dim = q.shape
+        blocks = triton.cdiv(seq_q, plan.block_q)
+        sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+        # A unit of work is one block of queries, or two.
+        paired = is_causal and plan.paired and batch * heads * blocks > sms
+        units = batch * heads * (triton.cdiv(blocks, 2) if paired else blocks)
+        rows, columns = ROWS.value, padded(head_dim)
+        arguments = (
             described(q, rows, columns), described(k, plan.block_k, columns),
             described(v, plan.block_k, columns),
             described(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
             lse, scale * LOG2_E.value, units, heads, heads // k.shape[1], seq_q, k.shape[2],
+        )  # fmt: skip
+        options = dict(
             CONSUMERS=plan.consumers, Q_STAGES=plan.q_stages, STAGES=plan.stages,
             REGISTERS=plan.registers, CAUSAL=is_causal, PAIRED=paired,
             OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), num_warps=4,
         )  # fmt: skip
+        return (min(units, sms) if plan.persistent else units,), arguments, options
 
-
-def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
-    """Where TMA finds tiles of one head: address, sizes, strides, and how a tile will lie."""
-    strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
-    if not strides_fit or x.data_ptr() % 16:
-        x = x.clone(memory_format=torch.contiguous_format)
-    tile = [1, 1, rows, columns]
-    layout = layout_of(rows, columns, x.dtype)
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), tile, layout)
-
-
-@cache
-def layout_of(rows: int, columns: int, dtype: torch.dtype) -> gl.NVMMASharedLayout:
-    """How a tile lies in shared memory: swizzled, as wgmma reads it.
-
-    The 16-byte pieces of a row are permuted, differently in each of eight rows, so that reading
-    one column of eight rows meets no bank twice.
-    """
-    dtype = gl.float16 if dtype == torch.float16 else gl.bfloat16
-    return gl.NVMMASharedLayout.get_default_for([1, 1, rows, columns], dtype)
+    further = (plan, lse is None)
+    return kernels.launch.launch(hopper_kernel, notes, further, (q, k, v, out, lse), prepare)

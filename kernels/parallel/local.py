@@ -54,6 +54,11 @@ def gradients(
     out, lse, dout: of these queries, over all keys that they see anywhere
     Kernels give it in the dtype of q, the formulas as they have it inside.
     """
+    if hopper_takes(q, k, v):
+        from kernels.hopper.backward.call import hopper_gradients  # there is Gluon
+
+        order = torch.are_deterministic_algorithms_enabled()
+        return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)
     if flash_takes(q, k, v):
         return flash_backward(
             q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None

@@ -29,13 +29,14 @@ from triton.compiler import CompiledKernel
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.checks import check_shapes
+from kernels.checks import check_no_gradient, check_shapes
 from kernels.hopper.backward.kernel import hopper_backward_kernel
 from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
 from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
-from kernels.hopper.call import check_hopper, described
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
+from kernels.hopper.tensors import check_hopper, check_like, described
+from kernels.launch import launch, notes_for
 
 REGISTERS = 240  # of a consumer's thread
 BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block
@@ -77,6 +78,7 @@ def hopper_backward(
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     check_hopper(q, k, v)
+    check_no_gradient(instead="hopper_attention", query=q, key=k, value=v)
     check_like("out", out, q.shape, q.dtype, q.device)
     check_like("dout", dout, q.shape, q.dtype, q.device)
     check_like("lse", lse, q.shape[:-1], torch.float32, q.device)
@@ -98,18 +100,22 @@ def hopper_backward(
     return dq if factor == 1 else factor * dq, dk, dv
 
 
-def check_like(
-    name: str, tensor: Tensor, shape: torch.Size, dtype: torch.dtype, device: torch.device
-) -> None:
-    """Refuses what is not as it must be beside query, key and value."""
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
-    if tensor.dtype != dtype:
-        raise TypeError(f"{name} is {tensor.dtype}, {dtype} is wanted")
-    if tensor.shape != shape:
-        raise ValueError(f"{name} has shape {list(tensor.shape)}, {list(shape)} is wanted")
-    if tensor.device != device:
-        raise ValueError(f"{name} is on {tensor.device}, query is on {device}: they must match")
+@torch.library.custom_op("attention_handbook::hopper_backward", mutates_args=())
+def hopper_backward_operator(
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """``hopper_gradients`` as torch has to know it, where it traces or maps."""
+    return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic)
+
+
+@hopper_backward_operator.register_fake
+def _(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic):
+    return like(q), like(k), like(v)
+
+
+def like(x: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def hopper_gradients(
@@ -117,12 +123,17 @@ def hopper_gradients(
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """What ``hopper_backward`` returns, of what was checked; scale is above 0."""
+    dq, dk, dv = like(q), like(k), like(v)
+    if dq.numel() == 0 or dk.numel() == 0:
+        return dq.zero_(), dk.zero_(), dv.zero_()
+    out, lse, dout = out.contiguous(), lse.contiguous(), readable(dout)
+    dlse = None if dlse is None else dlse.contiguous()
+    notes = notes_for((q, k, v, out, lse, dout, dlse), is_causal, scale, deterministic)
     batch, heads, seq_q, head_dim = q.shape
     columns = padded(head_dim)
     block_q, block_k = BLOCKS[columns]
-    dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
     padded_q = round_up(seq_q, max(block_q, 128) if columns == 256 else block_q)
-    shift, delta = torch.empty(2, batch * heads * padded_q, device=q.device)
+    shift, delta = torch.empty(2, batch * heads * padded_q, device=q.device).unbind()
     sums = None
     if columns < 256:
         sums = torch.empty(batch * heads * padded_q * columns, device=q.device)
@@ -133,83 +144,109 @@ def hopper_gradients(
     splits, to_dk, to_dv = 1, dk, dv
     if not deterministic and (splits := splits_of(q, k, block_k)) > 1:
         numbers = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
-        to_dk, to_dv = torch.zeros(2, numbers, device=q.device)
-    out, lse = out.contiguous(), lse.contiguous()
-    dlse = None if dlse is None else dlse.contiguous()
-    dout = readable(dout)
-    with torch.cuda.device_of(q):
-        rows = ROWS.value
-        before_backward_kernel[(batch * heads * padded_q // rows,)](
-            out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q,
-            *(x // 8 for x in dout.stride()[:-1]),
-            HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=rows, num_warps=4,
-        )  # fmt: skip
-        arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
-        launch_keys(*arguments, splits, turns, sums, to_dk, to_dv)
-        if columns == 256:
-            launch_queries(*arguments, dq)
-        else:
-            finish(sums, dq, scale, block_q)
-        if splits > 1:
-            finish(to_dk, dk, scale, rows)
-            finish(to_dv, dv, 1.0, rows)
+        to_dk, to_dv = torch.zeros(2, numbers, device=q.device).unbind()
+    before(out, dout, lse, dlse, shift, delta, sums, padded_q, notes)
+    arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
+    launch_keys(*arguments, splits, turns, sums, to_dk, to_dv, notes)
+    if columns == 256:
+        launch_queries(*arguments, dq, notes)
+    else:
+        finish(sums, dq, scale, block_q, "dq", notes)
+    if splits > 1:
+        finish(to_dk, dk, scale, ROWS.value, "dk", notes)
+        finish(to_dv, dv, 1.0, ROWS.value, "dv", notes)
     return dq, dk, dv
+
+
+def before(
+    out: Tensor, dout: Tensor, lse: Tensor, dlse: Tensor | None,
+    shift: Tensor, delta: Tensor, sums: Tensor | None, padded_q: int, notes: dict | None,
+) -> CompiledKernel:  # fmt: skip
+    """Starts the kernel that leaves two numbers of each row, and sums of 0."""
+
+    def prepare():
+        batch, heads, seq_q, head_dim = out.shape
+        rows, strides = ROWS.value, (x // 8 for x in dout.stride()[:-1])
+        arguments = (
+            out, dout, lse, dlse, shift, delta, sums, heads, seq_q, padded_q, *strides
+        )  # fmt: skip
+        options = dict(HEAD_DIM=head_dim, COLUMNS=padded(head_dim), BLOCK=rows, num_warps=4)
+        return (batch * heads * padded_q // rows,), arguments, options
+
+    tensors = (out, dout, lse, dlse, shift, delta, sums)
+    return launch(before_backward_kernel, notes, None, tensors, prepare)
 
 
 def launch_keys(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int,
     splits: int, turns: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
+    notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it as it was compiled."""
-    columns, rows, key_heads, seq_k = padded(q.shape[-1]), ROWS.value, k.shape[1], k.shape[2]
-    block_q, block_k = BLOCKS[columns]
-    pairs = k.shape[0] * key_heads * splits
-    heads = q.shape[1]
-    sizes = (
-        heads, heads // key_heads, splits, pairs, interleaved(is_causal, pairs, seq_k),
-        q.shape[2], seq_k, padded_q,
-    )  # fmt: skip
-    inputs = (
-        described(q, block_q, columns),
-        described(k, rows, columns), described(v, rows, columns),
-        described(dout, block_q, columns),
-        numbers(shift, block_q), numbers(delta, block_q),
-    )  # fmt: skip
-    outputs = tuple(added(x) if splits > 1 else described(x, rows, columns) for x in (dk, dv))
-    options = {"REGISTERS": REGISTERS, "CAUSAL": is_causal, "SPLIT": splits > 1, "num_warps": 4}
-    grid = (pairs * triton.cdiv(seq_k, block_k),)
-    if columns == 256:
-        return hopper_dkdv_kernel[grid](*inputs, *outputs, scale, *sizes, **options)
-    return hopper_backward_kernel[grid](
-        *inputs, added(sums), *outputs, turns, scale, *sizes, **options
-    )
+    wide = padded(q.shape[-1]) == 256
+
+    def prepare():
+        columns, rows = padded(q.shape[-1]), ROWS.value
+        block_q, block_k = BLOCKS[columns]
+        heads, key_heads, seq_k = q.shape[1], k.shape[1], k.shape[2]
+        pairs = k.shape[0] * key_heads * splits
+        inputs = (
+            described(q, block_q, columns),
+            described(k, rows, columns), described(v, rows, columns),
+            described(dout, block_q, columns),
+            numbers(shift, block_q), numbers(delta, block_q),
+        )  # fmt: skip
+        outputs = [added(x) if splits > 1 else described(x, rows, columns) for x in (dk, dv)]
+        arguments = (
+            *inputs, *(outputs if wide else (added(sums), *outputs, turns)), scale,
+            heads, heads // key_heads, splits, pairs, interleaved(is_causal, pairs, seq_k),
+            q.shape[2], seq_k, padded_q,
+        )  # fmt: skip
+        options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, SPLIT=splits > 1, num_warps=4)
+        return (pairs * triton.cdiv(seq_k, block_k),), arguments, options
+
+    kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
+    tensors = (q, k, v, dout, shift, delta, turns, sums, dk, dv)
+    return launch(kernel, notes, splits, tensors, prepare)
 
 
 def launch_queries(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
-    is_causal: bool, scale: float, padded_q: int, dq: Tensor,
+    is_causal: bool, scale: float, padded_q: int, dq: Tensor, notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own queries, and returns it as it was compiled."""
-    batch, heads, seq_q, head_dim = q.shape
-    columns, pairs = padded(head_dim), batch * heads
-    tiles = [described(x, ROWS.value, columns) for x in (q, k, v, dout)]
-    return hopper_dq_kernel[(pairs * triton.cdiv(seq_q, 128),)](
-        *tiles, shift, delta, described(dq, ROWS.value, columns),
-        scale, heads, pairs, interleaved(is_causal, pairs, seq_q),
-        seq_q, k.shape[2], heads // k.shape[1], padded_q,
-        REGISTERS=REGISTERS, CAUSAL=is_causal, num_warps=4,
-    )  # fmt: skip
+
+    def prepare():
+        batch, heads, seq_q, head_dim = q.shape
+        columns, pairs = padded(head_dim), batch * heads
+        arguments = (
+            *(described(x, ROWS.value, columns) for x in (q, k, v, dout)), shift, delta,
+            described(dq, ROWS.value, columns),
+            scale, heads, pairs, interleaved(is_causal, pairs, seq_q),
+            seq_q, k.shape[2], heads // k.shape[1], padded_q,
+        )  # fmt: skip
+        options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, num_warps=4)
+        return (pairs * triton.cdiv(seq_q, 128),), arguments, options
+
+    tensors = (q, k, v, dout, shift, delta, dq)
+    return launch(hopper_dq_kernel, notes, None, tensors, prepare)
 
 
-def finish(sums: Tensor, gradient: Tensor, scale: float, block: int) -> None:
+def finish(
+    sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, notes: dict | None
+) -> CompiledKernel:
     """gradient = scale · sums, which lie as ``add_to`` has them, in blocks of so many rows."""
-    *pairs, rows, head_dim = gradient.shape
-    columns = padded(head_dim)
-    after_backward_kernel[(sums.numel() // ROWS.value**2,)](
-        sums, gradient, scale, rows, sums.numel() // (columns * math.prod(pairs)),
-        HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4,
-    )  # fmt: skip
+
+    def prepare():
+        *pairs, rows, head_dim = gradient.shape
+        columns = padded(head_dim)
+        padded_rows = sums.numel() // (columns * math.prod(pairs))
+        options = dict(HEAD_DIM=head_dim, COLUMNS=columns, BLOCK=block, num_warps=4)
+        arguments = (sums, gradient, scale, rows, padded_rows)
+        return (sums.numel() // ROWS.value**2,), arguments, options
+
+    return launch(after_backward_kernel, notes, of, (sums, gradient), prepare)
 
 
 def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
