@@ -34,7 +34,7 @@ from triton.runtime import driver
 MOST = 4096  # calls of which there are notes; then all are forgotten, and begun anew
 NOTES: dict[tuple, dict] = {}
 PLAIN = (Tensor, torch.nn.Parameter)
-OPTIONS = (bool, int, float, type(None))
+OPTIONS = (bool, int, float, str, type(None))
 
 
 def _bits(*names: str) -> int:
@@ -74,6 +74,7 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
             return None
         else:
             call += (x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16)
+            call.append(x.requires_grad)
     if INTERPRETED:
         return {}
     try:
@@ -115,14 +116,14 @@ def launch(
     """Starts a kernel on the device of the first tensor, and returns it as it was compiled.
 
     notes, further: together all that ``prepare`` goes by, but for addresses
-    tensors: those whose addresses the kernel gets, as pointers or in descriptors
+    tensors: those whose addresses the kernel gets, as pointers or in descriptors, in the order
+    of the arguments
     prepare: gives the grid, the arguments by their places, and those by name with the options
 
     A launch that was noted does not ask Triton which kernel fits.  Triton goes by dtypes, by
     which pointers are multiples of 16 and by numbers, all of which the notes are for; tensors
     that a caller makes himself begin at multiples of 16.  Not noted are a kernel that is
-    interpreted, and arguments with a tensor that is not among ``tensors``, such as a copy, or
-    with two that begin at one address.
+    interpreted, and arguments with an address that is not of ``tensors``, such as a copy's.
     """
     with torch.cuda.device_of(tensors[0]):
         if notes and (start := notes.get((id(kernel), further))) is not None:
@@ -152,23 +153,21 @@ class Place(NamedTuple):
 
 
 def places_of(arguments: list, tensors: Sequence[Tensor | None]) -> list[Place] | None:
-    """Where the addresses of these tensors stand; None where that is not sure of each.
+    """Where the addresses of these tensors stand; None unless they are theirs, in this order.
 
     Takes the tensors out of the arguments.
     """
-    addresses = [None if x is None else x.data_ptr() for x in tensors]
-    known = [x for x in addresses if x is not None]
-    if len(set(known)) < len(known):
+    numbers = [number for number, x in enumerate(tensors) if x is not None]
+    bases = [(number, getattr(x, "base", x)) for number, x in enumerate(arguments)]
+    bases = [(number, x) for number, x in bases if isinstance(x, Tensor)]
+    addresses = [tensors[number].data_ptr() for number in numbers]
+    if [x.data_ptr() for _, x in bases] != addresses:
         return None
     places = []
-    for number, argument in enumerate(arguments):
-        x = getattr(argument, "base", argument)
-        if not isinstance(x, Tensor):
-            continue
-        if x.data_ptr() not in addresses:
-            return None
-        fields = None if x is argument else {**vars(argument), "base": None}
-        places.append(Place(number, addresses.index(x.data_ptr()), fields, type(argument)))
+    for (number, base), tensor in zip(bases, numbers, strict=True):
+        x = arguments[number]
+        fields = None if x is base else {**vars(x), "base": None}
+        places.append(Place(number, tensor, fields, type(x)))
         arguments[number] = None
     return places
 

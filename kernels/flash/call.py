@@ -201,9 +201,10 @@ def backward(
         grid = (pairs * triton.cdiv(k.shape[2], tile.block_k),)
         return grid, arguments, {**shared, **tile.launch}
 
-    read = (q, k, v, key_lengths, dout, shift, delta)
-    launch(flash_dq_kernel, notes, further, (*read, out, lse, dlse, dq), prepare_dq)
-    launch(flash_dkdv_kernel, notes, further, (*read, dk, dv), prepare_dkdv)
+    addressed = (q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths)
+    launch(flash_dq_kernel, notes, further, addressed, prepare_dq)
+    addressed = (q, k, v, dout, shift, delta, dk, dv, key_lengths)
+    launch(flash_dkdv_kernel, notes, further, addressed, prepare_dkdv)
     return dq, dk, dv
 
 

@@ -207,7 +207,7 @@ def launch_keys(
         return (pairs * triton.cdiv(seq_k, block_k),), arguments, options
 
     kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
-    tensors = (q, k, v, dout, shift, delta, turns, sums, dk, dv)
+    tensors = (q, k, v, dout, shift, delta, sums, dk, dv, turns)
     return launch(kernel, notes, splits, tensors, prepare)
 
 

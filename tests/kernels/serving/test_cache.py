@@ -231,7 +231,7 @@ def test_bytes_are_those_of_the_tensors(device):
     for format in FORMATS:
         cache = KVCache(torch.arange(6).view(2, 3), kv_heads=8, head_dim=128, format=format, device=device)
         sizes[format] = cache.bytes_per_token
-        assert cache.bytes == 6 * 64 * cache.bytes_per_token + 6 * 4 + 2 * 4
+        assert cache.bytes == 6 * 64 * cache.bytes_per_token + 6 * 4 + 2 * 2 * 4
         assert cache.bytes == sum(x.numel() * x.element_size() for x in vars(cache).values() if torch.is_tensor(x))
     assert sizes == {"bf16": 4096, "fp16": 4096, "fp8": 2048, "nvfp4": 1152}
     assert round(sizes["bf16"] / sizes["nvfp4"], 2) == 3.56
