@@ -103,6 +103,22 @@ def drive_flash():
         yield from (q.grad, k.grad)
 
 
+def drive_backward_rows():
+    from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
+
+    constants = {"HEAD_DIM": 40, "COLUMNS": 64, "BLOCK": 64, "num_warps": 4}
+    for dlse, sums in ((None, None), (torch.randn(1, 2, 70), torch.randn(2 * 128 * 64))):
+        out, dout = torch.randn(2, 1, 2, 70, 40).half()
+        lse, (shift, delta) = torch.randn(1, 2, 70), torch.empty(2, 2 * 128)
+        strides = (x // 8 for x in dout.stride()[:-1])
+        numbers = (out, dout, lse, dlse, shift, delta, sums)
+        before_backward_kernel[(4,)](*numbers, 2, 70, 128, *strides, **constants)
+        yield from (x for x in (shift, delta, sums) if x is not None)
+    dq = torch.zeros(2, 70, 40)
+    after_backward_kernel[(4,)](torch.randn(2 * 128 * 64), dq, 0.3, 70, 128, **constants)
+    yield dq
+
+
 def drive_formats():
     from tests.kernels.formats.test_value_triton import decoder_of, encoder_of, on
     from tests.kernels.formats.value_oracle import FORMATS, codes_of
@@ -131,6 +147,7 @@ def drive_kv_cache():
         for dtype in (torch.float16, torch.bfloat16):
             cache = KVCache(torch.arange(2)[:, None], kv_heads=1, head_dim=16, format=format)
             cache.append(*torch.randn(2, 2, 1, 3, 16).to(dtype))
+            cache.append(*torch.randn(2, 1, 1, 3, 16).to(dtype), [1])
             yield from cache.gather(1)
 
 
@@ -162,6 +179,7 @@ DRIVERS = {
     drive_key_blocks: ["first/key_blocks.py"],
     drive_three_kernels: ["first/three_kernels.py"],
     drive_flash: ["flash/work.py", "flash/forward.py", "flash/backward.py"],
+    drive_backward_rows: ["hopper/backward/rows.py"],
     drive_formats: ["formats/value_triton.py"],
     drive_block_scaling: ["formats/block_triton.py"],
     drive_kv_cache: ["serving/append.py"],
