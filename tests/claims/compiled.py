@@ -169,10 +169,10 @@ def hopper_step(head_dim, causal, queries=16384):
     from triton.backends.compiler import GPUTarget
     from triton.experimental.gluon._runtime import GluonASTSource
 
-    from kernels.hopper.call import layout_of
     from kernels.hopper.kernel import hopper_kernel
     from kernels.hopper.plan import padded, plan_for
     from kernels.hopper.ring import ROWS
+    from kernels.hopper.tensors import layout_of
 
     plan, columns = plan_for(head_dim, causal, queries), padded(head_dim)
     tile = {

@@ -544,21 +544,22 @@ def test_replays_append_as_calls_do(new, format, way, device):
 
 @WAYS
 def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
-    """Sequence 0 has room for 3 more, and two columns of its row have no page; 1 fills its row; 2 has no page."""
-    table = torch.tensor([[3, -1, -1], [0, 4, 1], [-1, -1, -1]])
+    """Sequence 0 has room for 3 more, in the last column; 1 for 3 more, and columns without page; 2 has no page."""
+    table = torch.tensor([[0, 4, 1], [3, -1, -1], [-1, -1, -1]])
     cache = KVCache(table, kv_heads=2, head_dim=32, format="fp16", page_size=16, pages=7, device=device)
-    cache.append(*torch.zeros(2, 3, 2, 0, 32, device=device))
-    for sequence, length in ((0, 13), (1, 45)):
+    keys = torch.zeros(8, *cache.keys.shape[1:], dtype=torch.float16, device=device)
+    cache.keys = keys[1:]  # so that what is written before them shows
+    for sequence, length in ((0, 45), (1, 13)):
         cache.append(*torch.ones(2, 1, 2, length, 32, device=device), [sequence])
-    before = cache.keys.clone()
+    before = keys.clone()
     warm = KVCache(table[:2, :1], kv_heads=2, head_dim=32, format="fp16", page_size=16, device=device)
     warm.append(*torch.zeros(2, 2, 2, 5, 32, device=device))  # compiled
     append = way(cache)
     for replay in range(2):
         append(*torch.full((2, 3, 2, 5, 32), replay + 2.0, device=device))
-        assert cache.lengths.tolist() == [16, 48, 0]
-    after = cache.keys.clone()
-    for page in (3, 1):
+        assert cache.lengths.tolist() == [48, 16, 0]
+    after = keys.clone()
+    for page in (1 + 3, 1 + 1):
         assert after[page, :, 13:].eq(2).all() and after[page, :, :13].eq(1).all()
         after[page, :, 13:] = before[page, :, 13:]
     assert after.equal(before)
