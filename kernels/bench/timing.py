@@ -3,6 +3,7 @@
     time             how long the GPU works on a call, its L2 cache cleared before
     time_attention   the same of attention: forward, or its backward pass alone
     wall_time        how long a call takes from the outside, launches and waiting included
+    host_time        how long a call takes the host, which does not wait for the GPU
     replayed         a call as a CUDA graph: what the GPU does for it, without the host
 
 A time is the median of many, between their 20th and 80th percentile.  Short kernels are over
@@ -62,6 +63,23 @@ def wall_time(function: Callable[[], object], *, milliseconds: int = 100) -> Tim
         finish()
         samples.append(1e3 * (perf_counter() - before))
     return _time_of(samples)
+
+
+def host_time(function: Callable[[], object], *, calls: int = 100) -> tuple[float, float]:
+    """Milliseconds a call: until Python goes on, and until the GPU has finished, too.
+
+    The mean of ``calls``, one after the other; what came before them is waited for.  The first
+    is the host's own time as long as the GPU has no more to do than it: else a GPU that has a
+    thousand launches before it lets the host wait.
+    """
+    finish = torch.cuda.synchronize if torch.cuda.is_available() else bool
+    finish()
+    started = perf_counter()
+    for _ in range(calls):
+        function()
+    returned = perf_counter()
+    finish()
+    return 1e3 * (returned - started) / calls, 1e3 * (perf_counter() - started) / calls
 
 
 def time_attention(

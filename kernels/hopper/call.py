@@ -37,7 +37,6 @@ import triton
 from torch import Tensor
 from triton.compiler import CompiledKernel
 
-import kernels.launch
 from kernels.checks import check_shapes
 from kernels.flash.work import LOG2_E
 from kernels.hopper.backward.call import hopper_backward_operator, hopper_gradients
@@ -46,6 +45,7 @@ from kernels.hopper.plan import Plan, padded, plan_for
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, described
 from kernels.launch import gradient_is_wanted, noted, notes_for
+from kernels.launch import launch as start
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -220,4 +220,4 @@ def launch(
         return (min(units, sms) if plan.persistent else units,), arguments, options
 
     further = (plan, lse is None)
-    return kernels.launch.launch(hopper_kernel, notes, further, (q, k, v, out, lse), prepare)
+    return start(hopper_kernel, notes, further, (q, k, v, out, lse), prepare)

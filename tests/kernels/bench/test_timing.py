@@ -6,7 +6,7 @@ import pytest
 import torch
 import triton.testing
 
-from kernels.bench.timing import replayed, time, time_attention, wall_time
+from kernels.bench.timing import host_time, replayed, time, time_attention, wall_time
 from kernels.reference import attention
 
 
@@ -83,6 +83,16 @@ def test_a_wall_time_waits_for_the_gpu():
 
 
 # A call as a CUDA graph.
+
+
+def test_the_host_does_not_wait_for_the_gpu(monkeypatch):
+    """What was begun before is waited for, and so is the end of the calls, but not each of them."""
+    waited = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: [sleep(0.05), waited.append(len(called))])
+    called = []
+    returned, done = host_time(lambda: [sleep(0.01), called.append(1)], calls=5)
+    assert waited == [0, 5] and 10 <= returned < done - 8
 
 
 @pytest.mark.gpu
