@@ -162,18 +162,17 @@ def forward(
 
 def backward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
-    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, notes: dict | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of q, k and v, from two kernels; one leaves the other two numbers a row."""
     batch, heads, seq_q, head_dim = q.shape
-    dq, dk, dv = (empty_like(x) for x in (q, k, v))
+    dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
     dlse = None if dlse is None else dlse.contiguous()
-    notes = notes_for((q, k, v, key_lengths, out, lse, dout, dlse), is_causal, scale)
-    to_dq, to_dkdv = (tiles(kernel, head_dim, q.dtype) for kernel in ("dq", "dkdv"))
+    to_dq, to_dkdv = tiles("dq", head_dim, q.dtype), tiles("dkdv", head_dim, q.dtype)
     # Room for whole blocks of queries: the second kernel reads its rows without a mask.
-    padded_q = triton.cdiv(seq_q, block := max(to_dq.block_q, to_dkdv.block_q)) * block
+    padded_q = -(-seq_q // (block := max(to_dq.block_q, to_dkdv.block_q))) * block
     shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device).unbind()
     multiply = precision(q)
     further = (to_dq, to_dkdv, multiply)
@@ -226,7 +225,8 @@ def flash_backward(
     q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    return backward(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse)
+    notes = notes_for((q, k, v, key_lengths, out, lse, dout, dlse), is_causal, scale)
+    return backward(q, k, v, key_lengths, is_causal, scale, out, lse, dout, dlse, notes)
 
 
 @flash_forward.register_fake
@@ -251,9 +251,13 @@ def gradients(ctx, dout, dlse):
     q, k, v, key_lengths, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
     arguments = (q, k, v, key_lengths, ctx.is_causal, ctx.scale, out, lse, dout, dlse)
+    notes = None
     # The operator refuses to be differentiated once more, which the function would not notice.
-    skip = not torch.is_grad_enabled() and notes_for((dout, dlse)) is not None
-    return *(backward if skip else flash_backward)(*arguments), None, None, None
+    if not torch.is_grad_enabled():
+        tensors = (q, k, v, key_lengths, out, lse, dout, dlse)
+        notes = notes_for(tensors, ctx.is_causal, ctx.scale)
+    found = flash_backward(*arguments) if notes is None else backward(*arguments, notes)
+    return *found, None, None, None
 
 
 flash_forward.register_autograd(gradients, setup_context=keep_for_backward)

@@ -38,6 +38,7 @@ from torch import Tensor
 from triton.compiler import CompiledKernel
 
 from kernels.checks import check_shapes
+from kernels.flash.tensors import empty_like
 from kernels.flash.work import LOG2_E
 from kernels.hopper.backward.call import hopper_backward_operator, hopper_gradients
 from kernels.hopper.kernel import hopper_kernel
@@ -161,11 +162,14 @@ def gradients(ctx, dout, dlse):
     q, k, v, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
     order = torch.are_deterministic_algorithms_enabled()
+    arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
+    notes = None
     # The operator refuses to be differentiated once more, which the function would not notice.
-    skip = not torch.is_grad_enabled() and notes_for((dout, dlse)) is not None
-    backward = hopper_gradients if skip else hopper_backward_operator
-    found = backward(q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
-    return *found, None, None, None, None
+    if not torch.is_grad_enabled():
+        notes = notes_for((q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, order)
+    if notes is None:
+        return *hopper_backward_operator(*arguments), None, None, None, None
+    return *hopper_gradients(*arguments, notes), None, None, None, None
 
 
 hopper_forward.register_autograd(gradients, setup_context=keep_for_backward)
@@ -187,9 +191,8 @@ class Attention(torch.autograd.Function):
 
 def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor]:
     """Room for the output, like q but contiguous, and for lse."""
-    out = torch.empty_like(q, memory_format=torch.contiguous_format)
     rows = q.shape[:-1] if with_lse else (0,)
-    return out, torch.empty(rows, dtype=torch.float32, device=q.device)
+    return empty_like(q), torch.empty(rows, dtype=torch.float32, device=q.device)
 
 
 def launch(

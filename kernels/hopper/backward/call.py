@@ -30,13 +30,14 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.checks import check_no_gradient, check_shapes
+from kernels.flash.tensors import empty_like
 from kernels.hopper.backward.kernel import hopper_backward_kernel
 from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
 from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, check_like, described
-from kernels.launch import launch, notes_for
+from kernels.launch import launch, noted, notes_for
 
 REGISTERS = 240  # of a consumer's thread
 BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block
@@ -111,24 +112,26 @@ def hopper_backward_operator(
 
 @hopper_backward_operator.register_fake
 def _(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic):
-    return like(q), like(k), like(v)
-
-
-def like(x: Tensor) -> Tensor:
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
+    return empty_like(q), empty_like(k), empty_like(v)
 
 
 def hopper_gradients(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
+    notes: dict | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """What ``hopper_backward`` returns, of what was checked; scale is above 0."""
-    dq, dk, dv = like(q), like(k), like(v)
+    """What ``hopper_backward`` returns, of what was checked; scale is above 0.
+
+    notes: those for q, k, v, out, lse, dout, dlse, is_causal, scale and deterministic
+    """
+    if notes is None:
+        tensors = (q, k, v, out, lse, dout, dlse)
+        notes = notes_for(tensors, is_causal, scale, deterministic)
+    dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
     if dq.numel() == 0 or dk.numel() == 0:
         return dq.zero_(), dk.zero_(), dv.zero_()
     out, lse, dout = out.contiguous(), lse.contiguous(), readable(dout)
     dlse = None if dlse is None else dlse.contiguous()
-    notes = notes_for((q, k, v, out, lse, dout, dlse), is_causal, scale, deterministic)
     batch, heads, seq_q, head_dim = q.shape
     columns = padded(head_dim)
     block_q, block_k = BLOCKS[columns]
@@ -142,7 +145,9 @@ def hopper_gradients(
         counters = 1 + 2 * batch * heads * padded_q // block_q
         turns = torch.zeros(counters, dtype=torch.int32, device=q.device)
     splits, to_dk, to_dv = 1, dk, dv
-    if not deterministic and (splits := splits_of(q, k, block_k)) > 1:
+    if not deterministic:
+        splits = noted(notes, splits_of, lambda: splits_of(q, k, block_k))
+    if splits > 1:
         numbers = k.shape[:2].numel() * round_up(k.shape[2], block_k) * columns
         to_dk, to_dv = torch.zeros(2, numbers, device=q.device).unbind()
     before(out, dout, lse, dlse, shift, delta, sums, padded_q, notes)
@@ -264,7 +269,7 @@ def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
 
 
 def round_up(count: int, block: int) -> int:
-    return triton.cdiv(count, block) * block
+    return -(-count // block) * block
 
 
 # How tensors reach the kernels.

@@ -33,9 +33,9 @@ def portable(monkeypatch):
             if to is not None:
                 to.copy_(result)
 
-    def gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic):
+    def gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, notes=None):
         orders.append(deterministic)
-        return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse)
+        return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse, notes)
 
     monkeypatch.setattr("kernels.flash.call.tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
     monkeypatch.setattr(call, "check_hopper", lambda *x: None)
