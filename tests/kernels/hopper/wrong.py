@@ -25,6 +25,7 @@ class Mistake(NamedTuple):
 
 ROOM = Path(call.__file__).parent
 TEXTS = {path.name: path.read_text() for path in ROOM.glob("*.py")}
+BACKWARD = {f"backward/{path.name}": path.read_text() for path in ROOM.glob("backward/*.py")}  # which it imports
 NO_MISTAKE = Mistake("", "")
 
 
@@ -71,11 +72,13 @@ def all_versions():
 
 def changed(mistake, folder):
     """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
-    folder.mkdir()
-    for name, text in TEXTS.items():
+    (folder / "backward").mkdir(parents=True)
+    for name, text in (TEXTS | BACKWARD).items():
         text = text.replace("kernels.hopper", folder.name)
         text = text.replace("attention_handbook::", f"{folder.name}::")  # torch takes an operator's name once
-        (folder / name).write_text(text.replace(mistake.right, mistake.wrong) if mistake.right else text)
+        if name in TEXTS and mistake.right:
+            text = text.replace(mistake.right, mistake.wrong)
+        (folder / name).write_text(text)
     spec = spec_from_file_location(folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     sys.modules[folder.name] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[folder.name])
