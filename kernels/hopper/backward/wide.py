@@ -267,7 +267,10 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     tma.store_wait(0)
 
 
-@gluon.jit(do_not_specialize=[name for name in COUNTS if name != "splits"])
+QUERY_COUNTS = ["heads", "group", "pairs", "interleave", "seq_q", "seq_k", "padded_q"]
+
+
+@gluon.jit(do_not_specialize=QUERY_COUNTS)
 def hopper_dq_kernel(
     q, k, v, dout, shift, delta, dq,
     scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q,
