@@ -29,7 +29,7 @@ try:
 
     from kernels.flash.call import flash_attention
     from kernels.flash.forward import flash_forward_kernel
-    from kernels.launch import gradient_is_wanted, noted, notes_for
+    from kernels.launch import MOST, OPTIONS, PLAIN, gradient_is_wanted, noted
 
     COMPILES = isinstance(flash_forward_kernel, JITFunction)  # an interpreted kernel is slow
 except ImportError:  # there is no Triton
@@ -84,17 +84,29 @@ def fastest_rung(
     The choice depends on device, dtype and shape, and on whether a gradient is wanted.  No
     number of the tensors is read.
     """
-    options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
-    if COMPILES and isinstance(q, Tensor) and q.is_cuda:
-        notes = notes_for((q, k, v), *options.values())
-        if notes is not None:
-            name = ("rung", gradient_is_wanted(q, k, v))
-            return noted(notes, name, lambda: chosen(q, k, v, **options))
-    return chosen(q, k, v, **options)
+    options = (is_causal, scale, enable_gqa)
+    kinds = tuple(map(type, options))  # for True and 1 are equal
+    traced = torch.compiler.is_compiling()
+    if traced or not (COMPILES and on_gpu(q, k, v) and OPTIONS.issuperset(kinds)):
+        return chosen(q, k, v, *options)
+    # All that the choice depends on; the rung looks at the tensors again, and at more of them.
+    shapes, dtypes = (q.shape, k.shape, v.shape), (q.dtype, k.dtype, v.dtype)
+    key = (shapes, dtypes, q.get_device(), gradient_is_wanted(q, k, v), options, kinds)
+    if len(CHOICES) >= MOST:
+        CHOICES.clear()
+    return noted(CHOICES, key, lambda: chosen(q, k, v, *options))
+
+
+CHOICES: dict[tuple, Callable[..., Tensor]] = {}  # rungs, by what was asked for
+
+
+def on_gpu(*tensors: object) -> bool:
+    """Whether these are plain tensors on a GPU."""
+    return all([type(x) in PLAIN and x.is_cuda and not x.is_nested for x in tensors])
 
 
 def chosen(
-    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float | None, enable_gqa: bool
+    q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> Callable[..., Tensor]:
     """What ``fastest_rung`` returns, worked out anew."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)

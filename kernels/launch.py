@@ -34,7 +34,7 @@ from triton.runtime import driver
 MOST = 4096  # calls of which there are notes; then all are forgotten, and begun anew
 NOTES: dict[tuple, dict] = {}
 PLAIN = (Tensor, torch.nn.Parameter)
-OPTIONS = (bool, int, float, str, type(None))
+OPTIONS = frozenset({bool, int, float, str, type(None)})
 
 
 def _bits(*names: str) -> int:
@@ -83,7 +83,7 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
         return {}
     if notes is None:
         notes = {}
-        if all(kind in OPTIONS for kind in types):
+        if OPTIONS.issuperset(types):
             if len(NOTES) >= MOST:
                 NOTES.clear()
             NOTES[key] = notes

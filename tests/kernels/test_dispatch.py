@@ -129,6 +129,43 @@ def test_without_gluon_hopper_takes_flash_and_without_a_compiler_the_reference(g
     assert fastest_rung(*tensors) is reference_attention
 
 
+@pytest.fixture
+def choices(monkeypatch):
+    """What had to be worked out, of plain tensors that pass for those of a GPU."""
+    worked_out = []
+    pretend(monkeypatch, HOPPER)
+    monkeypatch.setattr(dispatch, "on_gpu", lambda *x: True)
+    monkeypatch.setattr(dispatch, "CHOICES", {})
+    right = dispatch.chosen
+    monkeypatch.setattr(dispatch, "chosen", lambda *x: worked_out.append(x) or right(*x))
+    return worked_out
+
+
+def test_a_choice_is_worked_out_once(choices, monkeypatch):
+    q = torch.zeros(1, 2, 8, 16)
+    again = (q, q.clone(), q[:, :, :5], q.half(), q.clone().requires_grad_())
+    for x in again + again:
+        fastest_rung(x, x, x)
+    for options in ({"is_causal": True}, {"scale": 1.0}, {"scale": 1}, {"enable_gqa": True}) * 2:
+        fastest_rung(q, q, q, **options)
+    with torch.no_grad():
+        fastest_rung(again[-1], q, q)
+    assert len(choices) == 4 + 4
+    monkeypatch.setattr(dispatch, "MOST", 5)
+    fastest_rung(q[:, :, :3], q, q)
+    assert len(dispatch.CHOICES) == 1
+
+
+@pytest.mark.parametrize("scale, kind", [([1.0], "list"), (torch.ones(()), "Tensor"), (True, "bool")])
+def test_what_is_no_choice_is_named_each_time(scale, kind, choices):
+    q = torch.zeros(1, 2, 8, 16)
+    fastest_rung(q, q, q, scale=1.0)
+    for _ in range(2):
+        with pytest.raises(TypeError, match=f"scale is {kind}, a Python number is wanted"):
+            fastest_rung(q, q, q, scale=scale)
+    assert len(dispatch.CHOICES) == 1
+
+
 def test_each_rung_can_be_chosen_where_these_tests_run():
     assert dispatch.GLUON, "kernels.hopper.call cannot be imported with this triton"
     assert torch.cuda.is_available() == dispatch.COMPILES
