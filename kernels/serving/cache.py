@@ -135,7 +135,7 @@ class KVCache:
 
     @property
     def bytes(self) -> int:
-        """What all tensors of the cache take, page table and lengths included."""
+        """What all tensors of the cache take, page table, lengths and rooms included."""
         tensors = (*self._paged(), self.page_table, self.lengths, self.rooms)
         return sum(x.numel() * x.element_size() for x in tensors)
 
