@@ -82,7 +82,7 @@ record:  ## run on this machine's GPU the snippets, the kernels' tests and rando
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test
-	$(RUN) scripts.sanitize
+	$(RUN) tests.kernels.sanitize
 
 speed:  ## measure how fast the site is built and read
 	$(SETUP) speed

@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.records import ROOT
-from scripts.site.pages import repository
+from scripts.site.meta import repository
 
 LINKS = SoupStrainer(["a", "link"])
 

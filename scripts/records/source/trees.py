@@ -4,7 +4,7 @@ A run does not depend on comments, docstrings, line breaks and type hints, nor o
 does nothing but raise: had it raised, there would be no record.  So a check can be added or sharpened, and the tests
 say whether it lets good input through.  (What a run may have caught is kept beside the tree, see ``raises``.)  Nor does
 it depend on which file of kernels/ a name is imported from, as long as the name stands for the same definition;
-``scripts.records.digest`` sees to that.
+``scripts.records.source.digest`` sees to that.
 """
 
 from __future__ import annotations

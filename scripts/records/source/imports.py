@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from scripts.records.library import files
 from scripts.records.root import naming, text_of
-from scripts.records.trees import remembered, walked
+from scripts.records.source.library import files
+from scripts.records.source.trees import remembered, walked
 
 ROOMS = ("kernels", "tests")
 NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from scripts.records.root import RecordError, is_hidden, naming, text_of
-from scripts.records.trees import (
+from scripts.records.source.trees import (
     Function,
     caught,
     digest_of,

@@ -16,8 +16,8 @@ import hashlib
 from collections.abc import Iterable
 
 from scripts.records.cells import Cells
-from scripts.records.library import Definition, Library
-from scripts.records.trees import digest_of, is_caught
+from scripts.records.source.library import Definition, Library
+from scripts.records.source.trees import digest_of, is_caught
 
 CELLS, NAMES, CAUGHT = "cells", "names", "caught"  # entries of a digest beside those of definitions
 CLASS, INSIDE = "(class)", "(inside)"  # in place of a name: the class of a method, what stands in a class

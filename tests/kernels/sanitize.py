@@ -1,4 +1,4 @@
-"""Watch every memory access of the kernels on this machine's GPU: ``python -m scripts.sanitize``.
+"""Watch every memory access of the kernels on this machine's GPU: ``python -m tests.kernels.sanitize``.
 
 NVIDIA's compute-sanitizer runs tests/kernels/test_small.py three times: memcheck looks for accesses outside of an
 allocation, racecheck for threads that meet in shared memory without a barrier, initcheck for reads of what was never
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from scripts.records.executed import in_interpreter
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests/kernels/test_small.py"
 WITHOUT_HOPPER = "plain and not hopper"
 TOOLS = {"memcheck": "plain", "racecheck": WITHOUT_HOPPER, "initcheck": WITHOUT_HOPPER}  # and which tests

@@ -7,8 +7,8 @@ from html import unescape
 
 from mkdocs.structure.pages import Page
 
-from scripts.site.pages import search
-from scripts.site.pages.cards import Card
+from scripts.site.meta import search
+from scripts.site.meta.cards import Card
 
 LENGTH = 200  # characters, of which more are cut off elsewhere
 HEADING = re.compile(r"<h1\b[^>]*>(.*?)</h1>", re.DOTALL)
