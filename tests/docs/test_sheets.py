@@ -2,6 +2,7 @@
 numbers are computed there or stand in its chapter."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -97,9 +98,14 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
 
 def strangers(sheet, found):
     """The long numbers of a sheet that neither it computes nor its chapter has: three digits or more, or a point."""
+    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(in_chapters(sheet))]
+
+
+@cache
+def in_chapters(sheet):
+    """Every token of the chapters of a sheet."""
     chapters = CHAPTER.findall((DOCS / sheet).read_text(encoding="utf-8"))
-    there = {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
-    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(there)]
+    return {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
 
 
 def typed(found):

@@ -12,6 +12,7 @@ from playwright.sync_api import TimeoutError
 from scripts import records
 from scripts.records import ROOT
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_through
+from tests.site.keyboard import the_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LIBRARY = "**/plotly.min.js"
@@ -52,11 +53,11 @@ def axe(page, options: str = "{}") -> list:
     return [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
 
 
-def test_pages_fit_every_width_draw_their_figures_when_they_come_near_and_axe_finds_nothing(
+def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboard_and_axe_finds_nothing(
     request, visit, walked, one_of_each_kind
 ):
-    """Each page is loaded once, as on a phone; then its window grows, and at the end it is dark."""
-    in_the_dark = {*one_of_each_kind, "404.html"}
+    """Each page is loaded once, as on a phone; then its window grows; one of each kind is walked and darkened."""
+    of_each_kind = {*one_of_each_kind, "404.html"}
     every_page = request.node.callspec.id == "all"
     for path, page in visit.each([*walked, "404.html"], width=390):
         assert page.evaluate(SCHEME) == NAMES["light"]
@@ -71,7 +72,8 @@ def test_pages_fit_every_width_draw_their_figures_when_they_come_near_and_axe_fi
             leave_rows(page, 5)  # of the measurements, axe would read thousands
         assert not (found := axe(page)), (path, found)
         assert figures_fetched(page) == has_figures(page), f"{path}: late"
-        if path in in_the_dark:
+        if path in of_each_kind:
+            the_keyboard_reaches_every_control(page, path)
             darken(page)
             assert not (found := axe(page, "{ runOnly: ['color-contrast'] }")), (path, found)
             page.emulate_media(color_scheme="light")
