@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -114,6 +114,16 @@ def pages() -> Iterator[tuple[str, str]]:
 def rows_of(rows: list) -> str:
     """A matrix in a line of text: [1, 0], [0, 1]."""
     return ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
+
+
+def counted(number: int) -> str:
+    """8192 and 16,384: with a comma from five digits on."""
+    return f"{number:,}" if number > 9999 else str(number)
+
+
+def listed(numbers: Sequence) -> str:
+    """A list in a line of text: [3.75, 6.25]."""
+    return f"[{', '.join(f'{float(number):g}' for number in numbers)}]"
 
 
 def sized(bytes_: int) -> str:
