@@ -6,6 +6,7 @@ from unicodedata import normalize
 import pypdf
 
 from scripts.records import ROOT
+from scripts.boards import worksheets
 from scripts.site.pages import sheets
 
 SHEETS = sorted(path.stem for path in (ROOT / "docs" / "whiteboard").glob("*.md") if path.stem not in ("index", "all"))
@@ -35,6 +36,12 @@ def test_a_sheet_is_two_printed_pages(visit):
     for sheet, (path, page) in zip(SHEETS, visit.each([f"whiteboard/{sheet}/" for sheet in SHEETS]), strict=True):
         lengths |= {(path, paper): (len(printed(page, paper)), LENGTH[sheet]) for paper in PAPERS}
     assert lengths and {path: counts for path, counts in lengths.items() if len(set(counts)) > 1} == {}
+
+
+def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit):
+    made = [f"assets/worksheets/{name}/A{key}.html" for name in worksheets.chapters() for key in ("", "-key")]
+    lengths = {(path, paper): len(printed(page, paper)) for path, page in visit.each(made) for paper in PAPERS}
+    assert {page: count for page, count in lengths.items() if count != 1} == {}
 
 
 def test_the_first_page_has_every_step_and_the_second_the_key(visit):

@@ -23,7 +23,13 @@ h1 { font-size: 16pt; } footer { border-top: 0.5pt solid #54525a; color: #54525a
 table { border-collapse: collapse; margin: 0.5cm 0; width: 100%; }
 th, td { border: 0.5pt solid #54525a; height: 0.9cm; padding: 0 0.3cm; text-align: left; }
 li { margin: 0.3cm 0; } .line { border-bottom: 0.5pt solid #54525a; display: block; height: 1cm; }
-.key { color: #7a0a26; font-weight: 600; } @page { margin: 15mm; }
+.key { color: #7a0a26; font-weight: 600; } @page { margin: 13mm 15mm; }
+@media print {
+  body { font-size: 10.5pt; line-height: 1.3; margin: 0; max-width: none; padding: 0; }
+  p { margin: 0.2cm 0; } table { margin: 0.3cm 0; } th, td { height: 0.8cm; padding: 0 0.2cm; }
+  ol { margin: 0.2cm 0; } li { break-inside: avoid; margin: 0.15cm 0; } .line { height: 0.95cm; }
+  footer { margin-top: 0.4cm; }
+}
 """
 
 

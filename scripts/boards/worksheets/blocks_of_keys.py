@@ -76,8 +76,8 @@ def counts(draw: random.Random) -> list[tuple[str, str]]:
             f"{n // block} times; {n // block} · {n} = {counted(n * n // block)}",
         ),
         (
-            f"K and V of one head of {counted(words)} words, d = {d}, in 16 bits: how large are they? How much do "
-            f"programs of one query ask for, and how much programs of {queries} queries?",
+            f"K and V of one head of {counted(words)} words, d = {d}, in 16 bits: how large are they? How much of "
+            f"them do all programs together ask for, with one query each, and with {queries} queries each?",
             f"{sized(both)}; {sized(each)}; {sized(shared)}",
         ),
         (

@@ -19,7 +19,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     row = softmax(draw)
     if not row:
         return None
-    sentences, heads, words, d = draw.randint(2, 4), draw.randint(2, 4), draw.randint(3, 6), draw.choice((2, 4, 8))
+    sentences, d = draw.randint(2, 4), draw.choice((2, 4, 8))
+    heads, words = draw.sample(range(2, 7), 2)
     programs = sorted(draw.sample(range(words, sentences * heads * words), 3))
     return Worksheet(
         title="A first kernel: who reads what",
@@ -97,7 +98,7 @@ def sectors(draw: random.Random) -> list[tuple[str, str]]:
     travel = min(LANES * NUMBER * stride // SECTOR, LANES)
     ask = (
         f"The 32 lanes of a warp load a number of FP32 each, {stride} apart, the first at the beginning of a sector. "
-        "How many sectors of 32 bytes travel, and which part of them is wanted?"
+        "How many sectors of 32 bytes travel, and which part of their bytes is wanted?"
     )
     return [(ask, f"{travel} sectors, 1/{travel * SECTOR // (LANES * NUMBER)}")]
 

@@ -48,7 +48,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
 
 
 def ring(draw: random.Random) -> list[tuple[str, str]]:
-    stages, uses = draw.choice((2, 3, 4)), draw.choice((8, 9))
+    stages, uses = draw.choice((3, 4)), draw.choice((8, 9, 10))
     places, full = [use % stages for use in range(uses)], [use // stages % 2 for use in range(uses)]
     one, both = f"A ring has {stages} places. For uses 0 to {uses - 1}: in which place is the tile?", "In the same uses"
     return [
@@ -109,7 +109,7 @@ def shares(draw: random.Random) -> list[tuple[str, str]]:
             f"0, {sms}, {2 * sms} and so on. How many blocks of keys does it go through?",
             f"{' + '.join(map(str, in_turn[0]))} = {sum(in_turn[0])}",
         ),
-        ("How many blocks of keys are that for each SM on average?", f"{sum(lengths)} ÷ {sms} = {float(mean):g}"),
+        ("How many blocks of keys does an SM get on average?", f"{sum(lengths)} ÷ {sms} = {float(mean):g}"),
         (
             f"Now the list is one of pairs, in each the longest that is left of a head with the shortest. Program 0 "
             f"takes pairs 0, {sms}, {2 * sms} and so on. How many blocks of keys does it go through?",

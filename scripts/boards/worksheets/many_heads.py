@@ -39,7 +39,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             f"of head 1's query. To hand: √2 = 1.41, and {HANDED}. Shares in whole per cent. "
             "Check: each output adds up to 10.",
         ],
-        head=["Word", "Head 1: q", "k", "v", "Head 2: q · k", "Shares", "Output"],
+        head=["Word", "Head 1: q", "Head 1: k", "v of both", "Head 2: q · k", "Shares", "Output"],
         rows=[
             [
                 f"word {i + 1}",

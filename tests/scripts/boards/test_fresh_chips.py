@@ -1,4 +1,4 @@
-"""The keys of the worksheets of chapters 9, 10 and 12 against the library: clocks, rings, blocks, codes, boards."""
+"""The keys of the worksheets of the primer and of chapters 9, 10 and 12 against the library: chips, codes, boards."""
 
 import re
 from math import log
@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernels.bench.cost import attention_flops
+from kernels.bench.cost import attainable, attention_flops
 from kernels.bench.hardware import H100
 from kernels.bench.parallel.cost import longest_over_mean, pairs_of
 from kernels.flash.partial import merge
@@ -26,6 +26,43 @@ from tests.scripts.boards.test_fresh_numbers import SEEDS, in_bytes, numbers
 IN_PYTHON = SimpleNamespace(
     minimum=min, cdiv=lambda x, y: -(-x // y), where=lambda condition, x, y: x if condition else y
 )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_primer_s_tiles(seed):
+    """Each tile fetches its rows and columns, and the product is that of the whole tables."""
+    sheet = worksheets.made("primer", seed)
+    n = int(re.search(r"of (\d+) by", sheet.given[0])[1])
+    one, other = torch.randn(2, n, n, dtype=torch.float64)
+    for row in sheet.rows:
+        edge, *expected = (int(cell.replace(",", "")) for cell in row)
+        rows, columns = one.split(edge), other.split(edge, 1)
+        fetched = [[a.numel() + b.numel() for b in columns] for a in rows]
+        with FlopCounterMode(display=False) as counter:
+            product = torch.cat([torch.cat([a @ b for b in columns], 1) for a in rows])
+        torch.testing.assert_close(product, one @ other)
+        everything = sum(map(sum, fetched))
+        found = [len(rows) * len(columns), fetched[0][0], everything, counter.get_total_flops() / everything]
+        assert found == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_primer_s_chip_waits_for_nothing_from_its_ridge_on(seed):
+    (dot, product), (chip, ridges), (_, edges), (room, sums), (clock, speed) = worksheets.made("primer", seed).questions
+    one, other = (list(map(float, row.split(", "))) for row in re.findall(r"\[([-\d, ]+)\]", dot))
+    assert float(product) == torch.tensor(one).dot(torch.tensor(other)).item()
+    flop, _, hbm, shared = numbers(chip)
+    for ridge, edge, brought in zip(numbers(ridges), numbers(edges), (hbm, shared), strict=True):
+        assert attainable(ridge, flop, brought) == flop > attainable(ridge - 1, flop, brought)
+        n, tile = 4096, int(edge)  # FLOP of a tile over the bytes of its rows and columns
+        operands = torch.empty(2, tile, n, dtype=torch.float16, device="meta").nbytes
+        assert 2 * tile * tile * n / operands == ridge
+    accumulators = torch.empty(2 * [int(numbers(edges)[0])], device="meta").nbytes
+    assert in_bytes(sums.split(":")[0]) == accumulators
+    assert sums.endswith("yes" if accumulators <= H100["registers per SM"].value else "no")
+    assert in_bytes(room.split("has ")[1].split(" of")[0]) == H100["registers per SM"].value
+    sms, ghz = numbers(clock)
+    assert numbers(speed)[-1] == pytest.approx(hbm * sms * ghz / 1e3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -148,6 +185,9 @@ def test_four_words_on_two_boards(seed):
     given = [torch.autograd.grad(whole[own, 0].sum(), v, retain_graph=True)[0] for own in (slice(2), slice(2, 4))]
     one, other = (each[0, 0, 0, 0].item() for each in given)
     assert numbers(sheet.questions[0][1]) == pytest.approx([one, other, one + other], abs=5.1e-4)
+    shares = [f"{1 / (float(row[1]) + float(row[3])):.3f}" for row in sheet.rows]  # a hand that rounds each
+    first, second = (sum(map(float, shares[own])) for own in (slice(2), slice(2, 4)))
+    assert numbers(sheet.questions[0][1]) == pytest.approx([first, second, first + second])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -114,6 +114,12 @@ def words_of(sheet) -> torch.Tensor:
     return torch.tensor([list(map(float, row.split(", "))) for row in rows], dtype=torch.float64)
 
 
+def by_hand(shares: str, values: list[str]) -> list[float]:
+    """The blend that comes out of shares and values as they are printed."""
+    found = zip(numbers(shares), (pairs(value)[0] for value in values), strict=True)
+    return torch.tensor([[share * each / 100 for each in value] for share, value in found]).sum(0).tolist()
+
+
 class Kernels(TorchDispatchMode):
     """What would be kernels on a GPU: all that is no view."""
 
@@ -155,6 +161,7 @@ def test_many_heads(seed):
         assert [pairs(cell)[0] for cell in row[1:4]] == view.tolist() and numbers(row[4]) == dot.tolist()
         assert numbers(row[5]) == pytest.approx((100 * (dot / 2**0.5).softmax(-1)).tolist(), abs=0.6)
         assert numbers(row[6]) == pytest.approx(output.tolist(), abs=0.06) and sum(numbers(row[6])) == 10
+        assert numbers(row[6]) == pytest.approx(by_hand(row[5], [row[3] for row in sheet.rows]))
     (_, hidden), (one, side_by_side), (layout, cells), (many, launches) = sheet.questions
     assert numbers(hidden) == pytest.approx(causal.tolist(), abs=0.06)
     assert numbers(side_by_side) == queries[int(one.split()[-1].strip("?")) - 1].tolist()
@@ -203,10 +210,11 @@ def test_blocks_of_keys(seed):
     q, k, v = rows[:1], rows[1:4], rows[4:]
     scores, padded = (q @ k.T / 2**0.5)[0], torch.zeros(4, dtype=torch.float64)
     padded[:3] = scores
-    for row, key, score, share in zip(sheet.rows, k, scores, safe_softmax(scores), strict=False):
+    for row, key, value, score, share in zip(sheet.rows, k, v, scores, safe_softmax(scores), strict=False):
         assert pairs(row[1])[0] == (q[0] * key).tolist() and float(row[2]) == pytest.approx(score.item(), abs=0.005)
         assert float(row[3]) == pytest.approx(score.exp().item(), abs=0.006)
         assert numbers(row[4]) == pytest.approx([100 * share.item()], abs=0.6)
+        assert numbers(row[5]) == pytest.approx(by_hand(row[4], [str(value.tolist())]))
     assert sheet.rows[3][1:] == ["none", "-∞", "0", "0 %", "[0, 0]"]
     bring, nobody, steps, asked, fits = sheet.questions
     first, second, output = torch.tensor(pairs(bring[1]))
