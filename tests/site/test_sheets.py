@@ -5,8 +5,8 @@ from unicodedata import normalize
 
 import pypdf
 
-from scripts.records import ROOT
 from scripts.boards import worksheets
+from scripts.records import ROOT
 from scripts.site.pages import sheets
 
 SHEETS = sorted(path.stem for path in (ROOT / "docs" / "whiteboard").glob("*.md") if path.stem not in ("index", "all"))
