@@ -1,6 +1,7 @@
 """Every whiteboard sheet is two printed pages, on A4 and on Letter: the board step by step, then the key."""
 
 import io
+from itertools import product
 from unicodedata import normalize
 
 import pypdf
@@ -39,9 +40,11 @@ def test_a_sheet_is_two_printed_pages(visit):
 
 
 def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit):
-    made = [f"assets/worksheets/{name}/A{key}.html" for name in worksheets.chapters() for key in ("", "-key")]
-    lengths = {(path, paper): len(printed(page, paper)) for path, page in visit.each(made) for paper in PAPERS}
-    assert {page: count for page, count in lengths.items() if count != 1} == {}
+    page, lengths = visit.tab("light", 1280), {}
+    for name, key in product(worksheets.chapters(), (False, True)):
+        page.set_content(worksheets.made(name, "A").html("A", key))
+        lengths |= {(name, key, paper): len(printed(page, paper)) for paper in PAPERS}
+    assert lengths and {sheet: count for sheet, count in lengths.items() if count != 1} == {}
 
 
 def test_the_first_page_has_every_step_and_the_second_the_key(visit):
