@@ -10,9 +10,8 @@ from scripts.boards.worked.nvfp4 import MARKS, TIES, e2m1, e4m3
 from scripts.boards.worksheets import Blank, Worksheet, sized
 
 TENSORS = (0.25, 0.5, 1, 2)
-SCALES = tuple(2.0**power * (1 + steps / 8) for power in (-1, 0, 1) for steps in (1, 2, 3, 4, 5, 6))
+SCALES = (0.625, 0.75, 0.875, 1.25, 1.75, 2.25, 2.5, 3.0, 3.5)
 QUOTIENTS = (0.1, 0.4, 0.6, 1.1, 1.4, 1.6, 2.2, 2.4, 2.7, 3.2, 3.4, 3.6, 4.5, 4.8, 5.2, 5.5)  # between marks, no ties
-COUNT = 8
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:
