@@ -74,6 +74,8 @@ class Worksheet:
 
 
 def marked(text: str) -> str:
+    """Raised, lowered, and no row of numbers broken at the end of a line."""
+    text = re.sub(r"\[[^][]*\]", lambda row: row[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return re.sub(r"\^\{([^}]*)\}", r"<sup>\1</sup>", re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", escape(text)))
 
 
