@@ -1,10 +1,12 @@
 """Every whiteboard sheet is two printed pages, on A4 and on Letter: the board step by step, then the key."""
 
 import io
+from itertools import product
 from unicodedata import normalize
 
 import pypdf
 
+from scripts.boards import worksheets
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 
@@ -40,6 +42,14 @@ def test_a_sheet_is_two_printed_pages_the_first_has_every_step_with_its_picture_
         first, second = map(words, leaves["A4"])
         assert [step.draw for step in STEPS[sheet] if step.draw.split("**")[1] not in first] == [], path
         assert "Where students trip" in second and second.count("Poll, after step") == 2, path
+
+
+def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit):
+    page, lengths = visit.tab("light", 1280), {}
+    for name, key in product(worksheets.chapters(), (False, True)):
+        page.set_content(worksheets.made(name, "A").html("A", key))
+        lengths |= {(name, key, paper): len(printed(page, paper)) for paper in PAPERS}
+    assert lengths and {sheet: count for sheet, count in lengths.items() if count != 1} == {}
 
 
 def test_control_p_waits_for_every_picture(visit):
