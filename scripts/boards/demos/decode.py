@@ -79,8 +79,9 @@ def numbers(state: OnlineSoftmax, scores: torch.Tensor, values: torch.Tensor) ->
 
 def place_of(token: int) -> tuple[int, int]:
     """Page and row in which a cache with the board's table puts a token."""
-    cache = KVCache(torch.tensor([TABLE]), kv_heads=1, head_dim=ROOM, format="fp16", page_size=PAGE, pages=PAGES)
-    marks = torch.arange(TOKENS).half()[None, None, :, None].expand(1, 1, -1, ROOM)
+    row_of_pages = torch.tensor([TABLE], device=DEVICE)
+    cache = KVCache(row_of_pages, kv_heads=1, head_dim=ROOM, format="fp16", page_size=PAGE, pages=PAGES)
+    marks = torch.arange(TOKENS, device=DEVICE).half()[None, None, :, None].expand(1, 1, -1, ROOM)
     cache.append(marks, marks)
     page, _, row, _ = (cache.keys == token).nonzero()[0].tolist()
     return page, row
