@@ -6,12 +6,10 @@ from __future__ import annotations
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.balloon import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
 
-WORDS, HEAD_DIM, BYTES = 4096, 64, 4  # one head, in FP32
-SENTENCES, HEADS = 32, 32
 SIDE, THIN = 112, 14  # pixels: N is 8 · d, as in the chapter's drawing
 LIVES = {"Q·Kᵀ": (1, "raw"), "· scale": (2, "scores"), "softmax": (2, "shares"), "· V": (2, "output")}
-POINTS = [65_536, 131_072]  # of the curves, one head of 128 numbers in BF16
 
 
 def power(number: int) -> str:

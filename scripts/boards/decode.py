@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.decode import BYTES, HEAD_DIM, KV_HEADS, LAYERS, LONG, PAGE, PAGES, TABLE, TOKENS
 from scripts.boards.worked.four_tokens import KEYS, QUERY, VALUES, part, shares
 
-LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2  # of Llama 3 8B, in 16 bits
-LONG = 131072  # tokens
 WIDTH = 4096  # of a layer, and as many tokens
 CACHES = 100
-PAGES, PAGE, TABLE, TOKENS = 8, 16, (6, 1, 2), 33
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 

@@ -8,12 +8,9 @@ from contextlib import nullcontext
 from kernels.bench.cost import mb, requested_bytes
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.first_kernel import HEAD_DIM, HEADS, KEYS, PROGRAM, QUERY, SENTENCES, VALUES, WORDS
 
-QUERY, KEYS = (1, 1), ((1, 0), (0, 1), (1, 1))
-VALUES = ((10, 0), (0, 10), (5, 5))
 ROW = 4  # places: the first power of two with room for three keys
-SENTENCES, HEADS, WORDS, HEAD_DIM = 2, 2, 3, 2
-PROGRAM = 7
 WARPS, LANES, REGISTERS = 4, 32, 255
 SECTOR, NUMBER = 32, 4  # bytes
 LEFT = 30

@@ -6,11 +6,10 @@ from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.hopper import BYTES, HEAD_DIM, HEADS, USES, N
 
-N, HEADS, HEAD_DIM, BYTES = 16384, 16, 128, 2
 ROWS, BLOCK_K, STAGES, CONSUMERS, THREADS = 64, 128, 2, 2, 128  # of the kernel's plan at d = 128
 GRANTED = {2: 240, 3: 160}  # registers of a thread, by consumers
-USES = 6
 STEPS = {  # step of the record -> its name on the board
     "flash_attention": "portable",
     "specialised": "specialised",

@@ -287,7 +287,7 @@ def demo(board: Board) -> None:
         f"{', '.join(pair(merged(word)) for word in range(4))}."
     )
     board.rub()
-    board.words(240, 26, "make run SNIPPET=two_boards", 0.9)
+    board.words(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
     board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMNS, 0], size=0.8)
     lines(board, known=4)
     for word in range(4):

@@ -9,8 +9,8 @@ from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, m
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
 
-N, HEAD_DIM, BYTES = 8192, 128, 2
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
 KERNELS = eager_traffic(N, HEAD_DIM, BYTES)  # QKᵀ, scale, softmax, PV

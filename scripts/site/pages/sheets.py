@@ -30,6 +30,7 @@ from mkdocs.structure.files import File
 
 from scripts import records
 from scripts.site import cache
+from scripts.site.pages import demos
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
 VERSION = re.compile(r", (\d+): (\d+)")
@@ -135,6 +136,7 @@ class Sheets:
         Raises:
             PluginError: if there are not as many pictures as steps.
         """
+        text = demos.timed(text, name, self.root)
         found, sheet = steps(text), SHEET.match(text)
         if not found:
             return text
