@@ -107,7 +107,7 @@ class Build(BasePlugin):
         else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
-        if page.file.src_uri.startswith("whiteboard/"):
+        if page.file.src_uri.startswith("whiteboard/") and page.file.name not in ("index", "all"):
             markdown = self.sheets.laid_out(markdown, page.file.name)
         search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)

@@ -64,9 +64,8 @@ def test_all_sheets_are_printed_at_once(visit):
     page = visit("whiteboard/all/")
     titles = [title.removesuffix("¶") for title in page.locator("article h2").all_text_contents()]
     assert len(titles) == len(SHEETS)
-    page.add_style_tag(
-        content="body * { visibility: hidden } h2, h2 * { visibility: visible }"
-    )  # all of it takes long to read
+    headings_alone = "body * { visibility: hidden } h2, h2 * { visibility: visible }"  # all of it takes long to read
+    page.add_style_tag(content=headings_alone)
     for paper in PAPERS:
         leaves = [words(leaf) for leaf in printed(page, paper)]
         assert len(leaves) == 2 * len(SHEETS), paper
