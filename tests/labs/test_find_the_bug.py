@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from scripts.labs.about import ROOT
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
 from scripts.labs.message import told
+from tests.labs.wrong import named
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
@@ -79,9 +79,10 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
         ("softmax_beyond", "x holds -100000, and 1000 is the most, with either sign."),
     ],
 )
-def test_each_function_is_told_whether_it_found_its_bug(wrong, said):
+def test_each_function_is_told_whether_it_found_its_bug(wrong, said, tmp_path):
     lab = load("find-the-bug")
-    file = ROOT / "tests" / "labs" / "find_the_bug" / f"wrong_{wrong}.py"
+    file = tmp_path / "wrong.py"
+    file.write_text(named("find-the-bug", wrong).source)
     message = told(lab, judge(lab, functions_of(file), str(file)))
     assert message.count(": found. ") == 7
     assert message.count(said) == 1

@@ -10,6 +10,7 @@ import pytest
 from scripts.labs import __main__ as command
 from scripts.labs import about, child, fit, guarded, progress
 from scripts.labs.about import ROOT
+from tests.labs.wrong import named
 
 ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
@@ -113,13 +114,15 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
         ("zeros", "Program 0 wrote it, and had read nothing."),
     ],
 )
-def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said):
+def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said, tmp_path):
     from scripts.labs import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
     lab = load("vector-add")
-    functions = judge.functions_of(ADD.with_name(f"wrong_{wrong}.py"))
+    file = tmp_path / "wrong.py"
+    file.write_text(named("vector-add", wrong).source)
+    functions = judge.functions_of(file)
     assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
 
 
