@@ -1,7 +1,7 @@
-"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT``.
+"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT TRACE CASE``.
 
-An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  VERDICT is a file that
-holds, once all is done, what is to be told; until then it is empty.
+An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  The last three are files
+that it writes: what is to be told, once all is done; where it was if it is stopped or crashes; and which case it is at.
 """
 
 from __future__ import annotations
@@ -32,9 +32,17 @@ def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[
     if fault := unfit(about, file):
         return False, fault
     with tempfile.TemporaryDirectory() as folder:
-        verdict, trace = Path(folder, "verdict.json"), Path(folder, "trace")
+        verdict, trace, case = Path(folder, "verdict.json"), Path(folder, "trace"), Path(folder, "case")
         quiet = ["-W", "ignore::RuntimeWarning:triton.runtime.interpreter"]  # NaN that a case asks for
-        command = [sys.executable, *quiet, "-m", "scripts.labs.child", about.slug, str(file), str(verdict), str(trace)]
+        command = [
+            sys.executable,
+            *quiet,
+            "-m",
+            "scripts.labs.child",
+            about.slug,
+            str(file),
+            *map(str, (verdict, trace, case)),
+        ]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         if seconds:
             environment["LAB_SECONDS"] = str(seconds)
@@ -42,14 +50,16 @@ def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[
         if verdict.is_file():
             said = json.loads(verdict.read_text())
             return said["passed"], said["told"]
-        return False, f"Lab {about.number}, {about.title}: {died(code, trace, file)}"
+        return False, f"Lab {about.number}, {about.title}: {died(code, trace, file, case)}"
 
 
-def died(code: int, trace: Path, file: Path) -> str:
-    """Why a process ended without a verdict."""
+def died(code: int, trace: Path, file: Path, case: Path) -> str:
+    """Why a process ended without a verdict, and where it was as far as is known."""
     said = trace.read_text(errors="replace") if trace.is_file() else ""
     lines = [line for line in said.splitlines() if f'"{file}"' in line]
-    where = f" It was at line {lines[0].split(' line ')[1].split(' ')[0]} of your file." if lines else ""
+    places = [f"at line {lines[0].split(' line ')[1].split(' ')[0]} of your file"] if lines else []
+    places += [f"in the case of {case.read_text()}"] if case.is_file() else []
+    where = f" It was {', '.join(places)}." if places else ""
     if said.startswith("Timeout"):
         hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
         taken = 3600 * hours + 60 * minutes + seconds
@@ -69,7 +79,7 @@ def limit() -> float:
     return SECONDS_ON_GPU if torch.cuda.is_available() else SECONDS
 
 
-def main(slug: str, file: str, verdict: str, trace: str) -> None:
+def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
     if not torch.cuda.is_available():
@@ -78,6 +88,9 @@ def main(slug: str, file: str, verdict: str, trace: str) -> None:
     from scripts.labs.judge import Verdict, fault, functions_of, judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
+
+    def begins(part, tried) -> None:
+        Path(case).write_text(f"{part.function}: {tried.name}")
 
     lab = load(slug)
     if lab.about.triton:
@@ -90,7 +103,7 @@ def main(slug: str, file: str, verdict: str, trace: str) -> None:
         faulthandler.enable(notes)
         faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
         try:
-            found = judge(lab, functions_of(Path(file)), file)
+            found = judge(lab, functions_of(Path(file)), file, begins)
         except KeyboardInterrupt:
             os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:

@@ -31,10 +31,12 @@ NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with
 __all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
 
 
-def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
+def judge(
+    lab: Lab, functions: dict[str, Callable], file: str = "", begins: Callable[[Part, Case], None] | None = None
+) -> Verdict:
     """The verdict on the functions, each by its name.
 
-    file: the reader's, whose lines a message names
+    file: the reader's, whose lines a message names   begins: is told of each case before it is tried
     """
     verdict, began = Verdict(), time.perf_counter()
     try:
@@ -43,6 +45,8 @@ def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
         for part in lab.parts:
             right: list[tuple[Case, list[Wanted]]] = []
             for case in part.cases():
+                if begins:
+                    begins(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right)
                 verdict.cases += 1
             if part.large and not interpreted():
@@ -153,10 +157,14 @@ def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Te
     for i, (each, want) in enumerate(zip(found, wants, strict=True)):
         if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
             found[i] = each = torch.tensor(each, dtype=want.dtype)
+        shape = str(list(want.truth.shape)) if want.truth.ndim else "[], one number,"
         if not isinstance(each, Tensor):
-            reject(f"{want.name} is of type {type(each).__name__}, and a tensor is wanted")
+            kind = "a tensor" if want.truth.ndim else "one number"
+            reject(f"{want.name} is of type {type(each).__name__}, and {kind} is wanted")
+        if each.device.type != "cpu":
+            reject(f"{want.name} is on the device {each.device}, and the inputs were on the CPU: leave it there")
         if each.shape != want.truth.shape:
-            reject(f"{want.name} has shape {list(each.shape)}, and {list(want.truth.shape)} is wanted")
+            reject(f"{want.name} has shape {list(each.shape)}, and {shape} is wanted")
         if each.dtype != want.dtype:
             reject(f"{want.name} is {each.dtype}, and {want.dtype} is wanted")
     return found
