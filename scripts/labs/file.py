@@ -83,6 +83,11 @@ ADVICE = (
         "The kernel does not take what it is launched with: put its first lines back as they were.",
     ),
     ("'NoneType' object has no attribute", r"\)\.\w+\(", "In a kernel write tl.exp(x) and the like, not x.exp()."),
+    (
+        "illegal memory access|misaligned address|unspecified launch failure",
+        "",
+        "A kernel has read or written far outside of its tables: has each tl.load and tl.store the right mask?",
+    ),
 )
 
 

@@ -60,13 +60,14 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
-def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
+def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
     kernel = functions_of(load("find-the-bug").about.start)[bug.kernel]
     named = zip(bug.names, bug.shapes, strict=True)
     given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
     out = bug.output(given)
-    kernel(*given.values(), out)
-    assert torch.allclose(out, bug.reference(**given), atol=1e-2)
+    on_device = [each.to(device) for each in (*given.values(), out)]
+    kernel(*on_device)
+    assert torch.allclose(on_device[-1].cpu(), bug.reference(**given), atol=1e-2)
 
 
 @pytest.mark.parametrize(

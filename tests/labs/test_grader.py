@@ -10,10 +10,14 @@ import pytest
 from scripts.labs import __main__ as command
 from scripts.labs import about, child, fit, guarded, progress
 from scripts.labs.about import ROOT
+from scripts.labs.watched import interpreted
 from tests.labs.wrong import named
 
 ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
+
+
+in_the_interpreter = pytest.mark.skipif(not interpreted(), reason="the interpreter's words: a GPU has others")
 
 
 @pytest.fixture
@@ -68,6 +72,7 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
     assert not passed and said in told and "Traceback" not in told
 
 
+@in_the_interpreter
 @pytest.mark.parametrize(
     "old, new, said",
     [
@@ -124,6 +129,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
     assert said in message
 
 
+@in_the_interpreter
 @pytest.mark.parametrize(
     "wrong, said",
     [
