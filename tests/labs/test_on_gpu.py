@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 import torch
 
+from kernels.bench import timing
 from scripts.labs import about, child, judge, timed
 from scripts.labs.lab import load
 from scripts.labs.laid import laid
@@ -22,6 +23,7 @@ def gpu(monkeypatch):
         pytest.skip("here is one: the right ones of test_labs run on it")
     monkeypatch.setattr(judge, "interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
     for module in (judge, timed):
         monkeypatch.setattr(module, "laid", lambda case, device: laid(case, "cpu"))
 
