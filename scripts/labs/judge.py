@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.budget import Wanted, results, wanted
-from scripts.labs.file import fault, functions_of
+from scripts.labs.file import fault, first_line, functions_of
 from scripts.labs.guarded import Guarded
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.laid import laid
@@ -31,10 +31,12 @@ NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with
 __all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
 
 
-def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
+def judge(
+    lab: Lab, functions: dict[str, Callable], file: str = "", begins: Callable[[Part, Case], None] | None = None
+) -> Verdict:
     """The verdict on the functions, each by its name.
 
-    file: the reader's, whose lines a message names
+    file: the reader's, whose lines a message names   begins: is told of each case before it is tried
     """
     verdict, began = Verdict(), time.perf_counter()
     try:
@@ -43,10 +45,15 @@ def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
         for part in lab.parts:
             right: list[tuple[Case, list[Wanted]]] = []
             for case in part.cases():
+                if begins:
+                    begins(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right)
                 verdict.cases += 1
             if part.large and not interpreted():
-                judge_case(lab, part, part.large(), functions[part.function], file, right)
+                case = part.large()
+                if begins:
+                    begins(part, case)
+                judge_case(lab, part, case, functions[part.function], file, right, named=False)
                 verdict.cases += 1
         if lab.judge_whole:
             lab.judge_whole(lab, functions, file, verdict)
@@ -56,7 +63,10 @@ def judge(lab: Lab, functions: dict[str, Callable], file: str = "") -> Verdict:
         verdict.rejection = rejected.rejection
     verdict.seconds = time.perf_counter() - began
     if verdict.passed and not interpreted():
-        verdict.times = timed(lab, functions)
+        try:
+            verdict.times = timed(lab, functions)
+        except Exception as error:  # the handbook's kernel may be none for this GPU; the reader's is right all the same
+            verdict.notes.append(f"It could not be timed: {first_line(error)}")
     return verdict
 
 
@@ -69,10 +79,13 @@ def check_signature(name: str, names: tuple[str, ...], functions: dict[str, Call
         raise Rejected(Rejection(name, f"{says}: put its first line back as it was"))
 
 
-def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list) -> None:
+def judge_case(
+    lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list, named: bool = True
+) -> None:
     """Calls the function on one case.
 
     right: the cases of this part that were right before, each with what was wanted; this one is added
+    named: whether to look for the mistake that it makes, which on a large case takes long
 
     Raises:
         Rejected: if anything about it is wrong.
@@ -119,7 +132,7 @@ def judge_case(lab: Lab, part: Part, case: Case, function: Callable, file: str, 
             resembles = None
             if silent and watch.programs:
                 story = NOTHING
-            elif WITHOUT not in story:
+            elif named and WITHOUT not in story:
                 resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
     if silent and any(want.truth.numel() for want in wants):
@@ -153,10 +166,14 @@ def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Te
     for i, (each, want) in enumerate(zip(found, wants, strict=True)):
         if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
             found[i] = each = torch.tensor(each, dtype=want.dtype)
+        shape = str(list(want.truth.shape)) if want.truth.ndim else "[], one number,"
         if not isinstance(each, Tensor):
-            reject(f"{want.name} is of type {type(each).__name__}, and a tensor is wanted")
+            kind = "a tensor" if want.truth.ndim else "one number"
+            reject(f"{want.name} is of type {type(each).__name__}, and {kind} is wanted")
+        if each.device.type != "cpu":
+            reject(f"{want.name} is on the device {each.device}, and the inputs were on the CPU: leave it there")
         if each.shape != want.truth.shape:
-            reject(f"{want.name} has shape {list(each.shape)}, and {list(want.truth.shape)} is wanted")
+            reject(f"{want.name} has shape {list(each.shape)}, and {shape} is wanted")
         if each.dtype != want.dtype:
             reject(f"{want.name} is {each.dtype}, and {want.dtype} is wanted")
     return found

@@ -5,6 +5,7 @@ A GPU would often let it pass, and the interpreter would read whatever lies ther
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -233,5 +234,5 @@ def before(tensor: Tensor, place: int) -> list[int]:
 
 
 def interpreted() -> bool:
-    """Whether kernels run in Triton's interpreter: where there is no GPU."""
-    return not torch.cuda.is_available()
+    """Whether kernels run in Triton's interpreter: where there is no GPU, and where it is asked for."""
+    return os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available()

@@ -224,6 +224,8 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
         reject(f"it returns {described(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
+        if x.device.type != "cpu":
+            reject(f"{each} is on the device {x.device}: make it on the CPU, the grader takes it from there")
         if x.dtype != bug.dtype:
             reject(f"{each} is {x.dtype}, and {bug.dtype} is wanted")
         if x.ndim != len(shape):
