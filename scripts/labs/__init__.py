@@ -17,7 +17,7 @@ def grade(slug: str, **functions: Callable) -> None:
     It runs in this process: an endless loop is ended by interrupting it.
     """
     from scripts.labs import cells
-    from scripts.labs.judge import judge
+    from scripts.labs.grading.judge import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 

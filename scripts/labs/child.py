@@ -92,7 +92,7 @@ def limit() -> float:
     """Seconds: in the interpreter for everything, on a GPU for each case."""
     if given := os.environ.get("LAB_SECONDS"):
         return float(given)
-    from scripts.labs.watched import interpreted
+    from scripts.labs.grading.watched import interpreted
 
     return SECONDS if interpreted() else SECONDS_ON_GPU
 
@@ -100,13 +100,13 @@ def limit() -> float:
 def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
-    from scripts.labs.watched import interpreted
+    from scripts.labs.grading.watched import interpreted
 
     in_interpreter = interpreted()
     if in_interpreter:
         os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
         torch.set_num_threads(1)
-    from scripts.labs.judge import Verdict, fault, functions_of, judge
+    from scripts.labs.grading.judge import Verdict, fault, functions_of, judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from scripts.labs.grading.strict import Refused
+from scripts.labs.grading.watched import Outside
 from scripts.labs.lab import Case
-from scripts.labs.strict import Refused
 from scripts.labs.verdict import UNWRITTEN, Rejection
-from scripts.labs.watched import Outside
 
 
 def fault(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
-from scripts.labs.judge import functions_of, judge, judge_case
+from scripts.labs.grading.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
 from scripts.labs.message import told
 from tests.labs.wrong import named

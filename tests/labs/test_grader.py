@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, child, fit, guarded, progress
+from scripts.labs import about, child, fit, progress
 from scripts.labs.about import ROOT
-from scripts.labs.watched import interpreted
+from scripts.labs.grading import guarded
+from scripts.labs.grading.watched import interpreted
 from tests.labs.wrong import named
 
 ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
@@ -112,7 +113,7 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
     ],
 )
 def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
-    from scripts.labs import judge
+    from scripts.labs.grading import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
@@ -139,7 +140,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
     ],
 )
 def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said, tmp_path):
-    from scripts.labs import judge
+    from scripts.labs.grading import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
@@ -154,7 +155,7 @@ def test_a_box_of_a_table_is_told_by_its_indices():
     import numpy as np
     import torch
 
-    from scripts.labs.story import box
+    from scripts.labs.grading.story import box
 
     places = np.array([5, 6, 10, 11])
     assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
@@ -166,7 +167,7 @@ def test_a_box_lists_indices_that_lie_apart():
     import numpy as np
     import torch
 
-    from scripts.labs.story import box
+    from scripts.labs.grading.story import box
 
     assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0 and 4, 0…1]"
 
@@ -205,7 +206,7 @@ def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, said
     ],
 )
 def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, said, tmp_path):
-    from scripts.labs import judge
+    from scripts.labs.grading import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, child, fit, judge, resembles
+from scripts.labs import about, child, fit
+from scripts.labs.grading import judge, resembles
+from scripts.labs.grading.watched import interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import told
-from scripts.labs.watched import interpreted
 from tests.labs import wrong
 from tests.labs.touched import touched
 

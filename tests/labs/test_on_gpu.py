@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from kernels.bench import timing
-from scripts.labs import about, child, judge, timed
+from scripts.labs import about, child
+from scripts.labs.grading import judge, timed
+from scripts.labs.grading.laid import laid
 from scripts.labs.lab import load
-from scripts.labs.laid import laid
 from scripts.labs.message import told
 from tests.labs import wrong
 

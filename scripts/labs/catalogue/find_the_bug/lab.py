@@ -12,12 +12,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from scripts.labs.budget import wanted
 from scripts.labs.file import fault, functions_of
-from scripts.labs.judge import judge_case
+from scripts.labs.grading.budget import wanted
+from scripts.labs.grading.judge import judge_case
+from scripts.labs.grading.strict import Refused
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
-from scripts.labs.strict import Refused
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 from scripts.labs.words import counted, listed, near, sentence
 

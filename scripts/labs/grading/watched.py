@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.guarded import Guarded
-from scripts.labs.strict import filled, no_rows_as_conditions, rounds
+from scripts.labs.grading.guarded import Guarded
+from scripts.labs.grading.strict import filled, no_rows_as_conditions, rounds
 from scripts.labs.words import counted
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.

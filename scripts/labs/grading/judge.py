@@ -12,18 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.budget import Wanted, results, wanted
 from scripts.labs.file import fault, first_line, functions_of
-from scripts.labs.guarded import Guarded
+from scripts.labs.grading.budget import Wanted, results, wanted
+from scripts.labs.grading.guarded import Guarded
+from scripts.labs.grading.laid import laid
+from scripts.labs.grading.resembles import behaves_like
+from scripts.labs.grading.story import WITHOUT
+from scripts.labs.grading.story import told as story_of
+from scripts.labs.grading.strict import DOT
+from scripts.labs.grading.timed import timed
+from scripts.labs.grading.watched import Watch, interpreted
 from scripts.labs.lab import Case, Lab, Part
-from scripts.labs.laid import laid
-from scripts.labs.resembles import behaves_like
-from scripts.labs.story import WITHOUT
-from scripts.labs.story import told as story_of
-from scripts.labs.strict import DOT
-from scripts.labs.timed import timed
 from scripts.labs.verdict import Rejected, Rejection, Verdict
-from scripts.labs.watched import Watch, interpreted
 from scripts.labs.words import counted, listed, number
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."

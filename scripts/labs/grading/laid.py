@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from scripts.labs import guarded
+from scripts.labs.grading import guarded
 from scripts.labs.lab import Case
 
 

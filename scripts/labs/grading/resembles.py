@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.budget import Wanted, as_double, results, wanted
+from scripts.labs.grading.budget import Wanted, as_double, results, wanted
 from scripts.labs.lab import Case, Mistake, Part
 
 

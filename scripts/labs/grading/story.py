@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from scripts.labs.watched import Watch, said
+from scripts.labs.grading.watched import Watch, said
 from scripts.labs.words import counted, listed
 
 MOST = 6  # tables that are listed

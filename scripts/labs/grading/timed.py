@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from scripts.labs.grading.laid import laid
 from scripts.labs.lab import Lab
-from scripts.labs.laid import laid
 
 
 def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
