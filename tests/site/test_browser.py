@@ -249,27 +249,24 @@ def printed(page, looked_at: str) -> list[str]:
     return [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_paper_has_every_caption_and_alternative_without_scrolling(visit, site, one_of_each_kind):
-    with_captions = [path for path in one_of_each_kind if "<figcaption" in (site / path / "index.html").read_text()]
-    assert with_captions
-    for path, page in visit.each(with_captions):
-        captions = page.eval_on_selector_all("figcaption", "(all) => all.map((e) => e.textContent)")
-        alternatives = page.eval_on_selector_all(".hb-alternative", "(all) => all.map((e) => e.textContent)")
-        text = "".join(printed(page, "figcaption, .hb-alternative"))
-        flat = "".join(normalize("NFKC", text).split())  # fonts join fl
-        for wanted in [*captions, *alternatives]:
-            assert "".join(normalize("NFKC", wanted).split())[:40] in flat, f"{path}: {wanted[:40]}"
-
-
-def test_on_paper_the_name_of_a_file_stands_above_its_code(visit, pages):
-    for path, page in visit.each([page for page in pages if page.startswith("chapters/")]):
+def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_above_its_code(visit, one_of_each_kind):
+    looked_at = "figcaption, .hb-alternative, .highlight"
+    for path, page in visit.each(one_of_each_kind):
+        if not page.query_selector(looked_at):
+            continue
+        wanted = page.eval_on_selector_all("figcaption, .hb-alternative", "(all) => all.map((e) => e.textContent)")
+        named = page.locator(".highlight .filename").count()
+        sheets = printed(page, looked_at)
+        flat = "".join(normalize("NFKC", "".join(sheets)).split())  # fonts join fl
+        for words in wanted:
+            assert "".join(normalize("NFKC", words).split())[:40] in flat, f"{path}: {words[:40]}"
         found = 0
-        for sheet in printed(page, ".highlight"):
+        for sheet in sheets:
             lines = [line.strip() for line in sheet.splitlines() if line.strip()]
-            names = [bool(re.match(r"(kernels|snippets)/\S+\.py( ·.*)?$", line)) for line in lines]
+            names = [bool(re.match(r"(kernels|snippets|scripts|tests|labs)/\S+\.py( ·.*)?$", line)) for line in lines]
             assert not names or not names[-1], f"{path}: {lines[-1]}"
             found += sum(names)
-        assert found >= page.locator(".highlight .filename").count(), path
+        assert found >= named, path
 
 
 def test_links_are_underlined_in_words_that_are_set_off_too(visit):

@@ -97,7 +97,7 @@ def test_its_sheet_names_the_command_and_the_build_says_what_it_took(name):
     (said,) = [part for part in key(name).split("\n\n") if part.startswith("**Demo")]
     assert f"`make run SNIPPET={name} BOARD=1`" in said
     built = timed(sheet(name), demos.demo(name).SHEET, ROOT)
-    assert MARK in sheet(name) and re.search(r"\b\d seconds? on one processor of an? \w+", built)
+    assert MARK in sheet(name) and re.search(r"\b\d seconds? on one processor of an? \w.*, \d+ \w+ 20\d\d\)", built)
 
 
 def test_a_sheet_whose_demo_was_not_measured_stops_the_build():
