@@ -53,9 +53,9 @@ copies:  ## build the site, and into site/downloads PDFs of the sheets and of th
 	@COPIES=1 $(MAKE) --no-print-directory site
 	$(RUN) scripts.copies
 
-run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls
+run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls; BOARD=1 prints the numbers of its sheet's board
 	$(SETUP) run
-	@$(RUN) scripts.run $(SNIPPET)
+	@$(RUN) scripts.run $(SNIPPET) $(if $(BOARD),--board)
 
 labs:  ## put a file to write into labs/ for each lab, and show how far you are
 	$(SETUP) run
@@ -82,7 +82,7 @@ record:  ## run on this machine's GPU the snippets, the kernels' tests and rando
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test
-	$(RUN) scripts.sanitize
+	$(RUN) tests.kernels.sanitize
 
 speed:  ## measure how fast the site is built and read
 	$(SETUP) speed

@@ -1,4 +1,4 @@
-"""Runs one snippet: `make run SNIPPET=three_matmuls`.
+"""Runs one snippet: `make run SNIPPET=three_matmuls`; with BOARD=1 what its sheet has on the board, and no more.
 
 One that imports ``kernels.bench.parallel.ranks`` is started as torchrun would, in one process a GPU; where there are
 not two GPUs, in two processes on the CPU.
@@ -22,7 +22,9 @@ LOST = re.compile(r"Dist\w*Error|gloo|Connection (closed|reset)|Broken pipe|remo
 SNIPPETS = {path.stem: path for path in (Path(__file__).parents[1] / "snippets").glob("*/*.py")}
 
 
-def main(name: str) -> None:
+def main(name: str, board: bool = False) -> None:
+    if board:
+        return show_board(name)
     if name not in SNIPPETS:
         sys.exit(f"There is no snippet {name!r}; there are: {', '.join(sorted(SNIPPETS))}")
     script = SNIPPETS[name]
@@ -33,6 +35,14 @@ def main(name: str) -> None:
         print(without_gpu(source), flush=True)
     sys.path[0] = str(script.parent)  # as if it had been called by its path
     runpy.run_path(str(script), run_name="__main__")
+
+
+def show_board(name: str) -> None:
+    from scripts.boards import demos
+
+    if name not in demos.names():
+        sys.exit(f"No sheet has a demo {name!r}; with BOARD=1 there are: {', '.join(demos.names())}")
+    print("\n".join(demos.lines(name)))
 
 
 def without_gpu(source: str, why: str = "torch finds no GPU") -> str:
@@ -92,4 +102,4 @@ def stderr_of(rank: int, folder: str) -> Path:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    main(next((word for word in sys.argv[1:] if word != "--board"), ""), board="--board" in sys.argv)

@@ -16,6 +16,7 @@ STANDARD = {"__future__", *sys.stdlib_module_names}
 MEASURES = {"kernels.bench.cost", "kernels.bench.hardware", "kernels.bench.parallel.cost"}
 RUN_BY_PATH = {
     "scripts/boards": {"scripts.records", "scripts.boards", *MEASURES},
+    "scripts/boards/demos": {"scripts.boards", "kernels"},
     "scripts/figures": {"scripts.records", "scripts.figures.plot", *MEASURES},
     "snippets": {"kernels"},
 }
@@ -85,9 +86,18 @@ def test_the_grader_of_the_labs_imports_no_solution(graph):
 
 @pytest.mark.parametrize("folder", RUN_BY_PATH)
 def test_figures_and_snippets_import_what_their_room_may(folder):
-    files = sorted(ROOT.joinpath(folder).rglob("*.py"))
+    inner = [ROOT / other for other in RUN_BY_PATH if other.startswith(f"{folder}/")]  # has its own line
+    files = [file for file in sorted(ROOT.joinpath(folder).rglob("*.py")) if not set(inner) & set(file.parents)]
     assert files
     assert {file.name: found for file in files if (found := strangers(file.read_text(), RUN_BY_PATH[folder]))} == {}
+
+
+def test_what_a_demo_takes_from_a_board_reads_no_record():
+    """What `make run` sets up cannot read one."""
+    taken = set.union(*(imported(file.read_text()) for file in ROOT.glob("scripts/boards/demos/*.py")))
+    boards = [ROOT / f"{module.replace('.', '/')}.py" for module in of_packages(taken, "scripts.boards")]
+    files = [file for file in boards if file.exists()]
+    assert files and [file.name for file in files if of_packages(imported(file.read_text()), "scripts.records")] == []
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ from __future__ import annotations
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.balloon import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
 
-WORDS, HEAD_DIM, BYTES = 4096, 64, 4  # one head, in FP32
-SENTENCES, HEADS = 32, 32
 SIDE, THIN = 112, 14  # pixels: N is 8 · d, as in the chapter's drawing
 LIVES = {"Q·Kᵀ": (1, "raw"), "· scale": (2, "scores"), "softmax": (2, "shares"), "· V": (2, "output")}
-POINTS = [65_536, 131_072]  # of the curves, one head of 128 numbers in BF16
 
 
 def power(number: int) -> str:
@@ -87,43 +85,46 @@ def exponents(board: Board) -> None:
         f"{query * slices >> 30} GiB and {square * slices >> 30} GiB."
     )
     board.rub("shapes")
+    with board.group("heads"):
+        board.words(20, 58, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
     with board.group("sizes"):
-        board.words(20, 68, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
-        board.words(20, 112, "Q", at="left")
-        board.words(110, 112, f"{n} · {d} · {size}", at="left")
-        board.words(20, 148, "square", at="left")
-        board.words(110, 148, f"{n} · {n} · {size}", at="left")
+        board.words(20, 90, "Q", at="left")
+        board.words(110, 90, f"{n} · {d} · {size}", at="left")
+        board.words(20, 120, "square", at="left")
+        board.words(110, 120, f"{n} · {n} · {size}", at="left")
         with board.answer():
-            board.words(262, 112, f"= {power(query)} = {query >> 20} MiB", at="left")
-            board.words(262, 148, f"= {power(square)} = {square >> 20} MiB", at="left")
-        board.line((20, 174), (460, 174))
-        board.words(20, 198, f"{SENTENCES} · {HEADS} = {many} heads", 0.9, at="left")
+            board.words(262, 90, f"= {power(query)} = {query >> 20} MiB", at="left")
+            board.words(262, 120, f"= {power(square)} = {square >> 20} MiB", at="left")
+    with board.group("heads"):
+        board.line((20, 144), (460, 144))
+        board.words(20, 174, f"{SENTENCES} · {HEADS} = {many} heads", 0.9, at="left")
         with board.answer():
-            board.words(262, 230, f"{query * slices >> 30} GiB  →  {square * slices >> 30} GiB", 1.15)
+            board.words(262, 214, f"{query * slices >> 30} GiB  →  {square * slices >> 30} GiB", 1.15)
 
 
 def ratio(board: Board) -> None:
     board.step(
-        "The bytes of the square over the bytes of Q: heads, batch, bytes of a number and one N are struck out above "
-        f"and below the line. N over d is left, in a ring: {WORDS} over {HEAD_DIM}, {WORDS // HEAD_DIM}."
+        "Q and the square, one head of each, are left. Below them the bytes of the square over those of Q: heads, "
+        "batch, bytes of a number and one N are struck out above and below the line. N over d is left, in a ring: "
+        f"{WORDS} over {HEAD_DIM}, {WORDS // HEAD_DIM}."
     )
-    board.rub("sizes")
+    board.rub("heads")
     with board.group("ratio"):
         signs = ["heads", "batch", "bytes", "N"]
         places = [62, 130, 200, 250]
-        for y, last in ((104, "N"), (158, "d")):
+        for y, last in ((166, "N"), (212, "d")):
             for x, sign in zip(places, signs, strict=True):
                 board.words(x, y, sign, 0.95)
                 board.strike(x - (26 if len(sign) > 1 else 10), y + 8, x + (26 if len(sign) > 1 else 10), y - 8)
             board.words(284, y, last, 1.1)
-        board.line((30, 131), (302, 131))
-        board.words(330, 131, "=", 1.1)
-        board.words(386, 108, "N", 1.3)
-        board.line((366, 131), (406, 131))
-        board.words(386, 154, "d", 1.3)
-        board.ring(386, 131, 74, 96)
+        board.line((30, 189), (302, 189))
+        board.words(330, 189, "=", 1.1)
+        board.words(386, 168, "N", 1.2)
+        board.line((366, 189), (406, 189))
+        board.words(386, 210, "d", 1.2)
+        board.ring(386, 190, 72, 84)
         with board.answer():
-            board.words(240, 228, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
+            board.words(166, 248, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
 
 
 def alive(board: Board) -> None:
@@ -138,18 +139,17 @@ def alive(board: Board) -> None:
     with board.group("alive"):
         for i, (kernel, (count, written)) in enumerate(LIVES.items()):
             x = 68 + 114 * i
-            board.words(x, 64, kernel)
-            board.words(x, 96, f"→ {written}", 0.8)
+            board.words(x, 148, kernel, 0.95)
+            board.words(x, 171, f"→ {written}", 0.75)
             with board.answer():
                 for k in range(count):
-                    board.box(x - (18 * count + 4 * (count - 1)) + 42 * k, 116, 36, 36)
+                    board.box(x - (15 * count + 3 * (count - 1)) + 36 * k, 184, 30, 30)
                 if kernel == "· V":
-                    board.box(x + 46, 116, 5, 36)
-                board.words(x, 174, str(count), 1.2)
-        board.line((14, 194), (466, 194))
-        board.words(20, 224, "peak of one head:", 0.9, at="left")
+                    board.box(x + 40, 184, 5, 30)
+                board.words(x, 230, str(count), 1.1)
+        board.words(20, 256, "peak of one head:", 0.9, at="left")
         with board.answer():
-            board.words(196, 224, f"2 · {square} + {query} = {peak} MiB", at="left")
+            board.words(196, 256, f"2 · {square} + {query} = {peak} MiB", at="left")
 
 
 def curves(board: Board) -> None:
@@ -161,7 +161,7 @@ def curves(board: Board) -> None:
         f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}. FlashAttention rises with N, to "
         f"{fused[1]:.1f} MiB, and so lies on the axis."
     )
-    board.rub("alive")
+    board.rub("sizes", "alive")
     start, floor, across, up = 40, 214, 370 / 160_000, 150 / mib(eager_peak_bytes(shortest, 128, 2))
 
     def place(n: float) -> tuple[float, float]:

@@ -9,15 +9,12 @@ from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.blocks_of_keys import KEYS, LONG, QUERY, SHARING, VALUES, N
 
 WORDS, WIDTH = 16_384, 2048  # of the ladder's run: in all sentences, in all heads
-N, HEAD_DIM, BLOCK, BYTES, THREADS, LOAD = 512, 128, 32, 2, 128, 16  # LOAD: the bytes of the widest load of a thread
-QUERY = (1, 0)
-KEYS = ((1, 0), (0, 1), (1, 1))
-VALUES = ((10, 0), (0, 10), (5, 5))
+HEAD_DIM, BLOCK, BYTES, THREADS, LOAD = 128, 32, 2, 128, 16  # LOAD: the bytes of the widest load of a thread
 RUNGS = {"one_key_attention": "one key", "key_blocks_attention": "key blocks"}
 RUNGS |= {"three_kernel_attention": "three kernels", "attention": "three lines"}
-LONG, SHARING = 8192, 64  # words and queries of the strip
 TOPS = (92, 176)  # of the two blocks of a tile
 
 

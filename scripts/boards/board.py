@@ -76,10 +76,14 @@ class Board:
         yield
         self.inside = ""
 
-    def rub(self, *groups: str) -> None:
-        """In this step these groups are rubbed out; without a name, all that the earlier steps have drawn."""
+    def rub(self, *groups: str, but: Sequence[str] = ()) -> None:
+        """In this step these groups are rubbed out; without a name, all that the earlier steps have drawn.
+
+        but: the groups that stay
+        """
         for ink in self.ink:
-            if ink.gone == math.inf and ink.step < self.steps and (not groups or ink.group in groups):
+            named = ink.group in groups if groups else ink.group not in but
+            if ink.gone == math.inf and ink.step < self.steps and named:
                 ink.gone = self.steps
 
     # What is drawn

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.decode import BYTES, HEAD_DIM, KV_HEADS, LAYERS, LONG, PAGE, PAGES, TABLE, TOKENS
 from scripts.boards.worked.four_tokens import KEYS, QUERY, VALUES, part, shares
 
-LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2  # of Llama 3 8B, in 16 bits
-LONG = 131072  # tokens
 WIDTH = 4096  # of a layer, and as many tokens
 CACHES = 100
-PAGES, PAGE, TABLE, TOKENS = 8, 16, (6, 1, 2), 33
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 
@@ -228,20 +226,24 @@ def bills(board: Board) -> None:
     )
     board.rub()
     board.words(22, 32, "one layer, 16 · 8192 tokens, heads 32/8", 0.9, at="left")
-    board.table(54, 84, [["", "bytes", "ms", "error"]], [76, 120, 120], size=0.9)
-    board.line((22, 104), (456, 104))
+    with board.group("bills"):
+        board.table(112, 84, [["bytes", "ms"]], [64], size=0.85)
+    board.words(320, 84, "error", 0.85)
+    board.line((14, 104), (456, 104))
     for i, (name, bits, row) in enumerate(rows):
         error = f"{row['error']:.2f} %" if row["error"] < 1 else f"{row['error']:.1f} %"
         fewer = "1" if bits == 16 else f"÷ {16 / bits:.3g}"
-        board.table(54, 134 + 44 * i, [[name, fewer, f"{row['median']:.3f}", error]], [76, 120, 120], size=0.95)
+        with board.group("bills"):
+            board.table(46, 134 + 44 * i, [[name, fewer, f"{row['median']:.3f}"]], [66, 64], size=0.9)
+        board.words(320, 134 + 44 * i, error, 0.9)
 
 
 def points(board: Board) -> None:
     rows = [(name, timed("ours", cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
     most = rows[0][1]
     board.step(
-        f"Time over megabytes. A dashed line from 0 to {megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the "
-        "points of the three bills: "
+        "Beside bytes and times of the bills, time over megabytes. A dashed line from 0 to "
+        f"{megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
         + "; ".join(f"{name} at {megabytes(row):.0f} MB and {row['median']:.3f} ms" for name, row, _ in rows)
         + ". Their fixed parts are "
         + ", ".join(f"{start:.0f}" for *_, start in rows)
@@ -249,25 +251,23 @@ def points(board: Board) -> None:
         + ", ".join(f"{100 * limit(row) / row['median']:.0f}" for _, row, _ in rows)
         + " percent of their heights."
     )
-    board.rub()
-    left, bottom, across, up = 60, 226, 0.62, 880
-    board.axis(left, bottom, 400, 212, "", "ms")
-    board.words(430, 246, "MB", 0.8)
+    board.rub(but=("bills",))
+    left, bottom, across, up = 218, 226, 0.41, 1000
+    board.axis(left, bottom, 250, 212, "", "ms")
+    board.words(404, 246, "MB", 0.8)
     board.line((left, bottom), (left + across * megabytes(most), bottom - up * limit(most)), dashed=True)
-    board.words(
-        left + across * megabytes(most) + 8, bottom - up * limit(most) + 8, f"{limit(most):.3f}", 0.85, at="left"
-    )
-    board.words(460, 200, f"line: bytes ÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.8, at="right")
+    board.words(470, bottom - up * limit(most) + 20, f"{limit(most):.3f}", 0.85, at="right")
+    board.words(14, 32, f"line: bytes ÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.8, at="left")
     for name, row, start in rows:
         x, y = left + across * megabytes(row), bottom - up * row["median"]
         board.ring(x, y, 9, 9)
         board.line((x, bottom - 4), (x, bottom + 4))
         board.words(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
-        side = {"at": "right" if row is most else "middle"}
-        board.words(x - 10, y - 18, f"{name} +{start:.0f} µs", 0.8, **side)
+        board.words(x, y - 16, name, 0.75)
+        board.words(x - 8, y, f"+{start:.0f} µs", 0.75, at="right")
         with board.answer():
-            below = bottom - up * limit(row) + (36 if row is most else 16)
-            board.words(x + 28, below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)
+            below = bottom - up * limit(row) + (44 if row is most else 18)
+            board.words(x + (12 if row is most else 30), below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)
 
 
 def machine(board: Board) -> None:

@@ -8,15 +8,13 @@ from contextlib import nullcontext
 from kernels.bench.cost import mb, requested_bytes
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.first_kernel import HEAD_DIM, HEADS, KEYS, PROGRAM, QUERY, SENTENCES, VALUES, WORDS
 
-QUERY, KEYS = (1, 1), ((1, 0), (0, 1), (1, 1))
-VALUES = ((10, 0), (0, 10), (5, 5))
 ROW = 4  # places: the first power of two with room for three keys
-SENTENCES, HEADS, WORDS, HEAD_DIM = 2, 2, 3, 2
-PROGRAM = 7
 WARPS, LANES, REGISTERS = 4, 32, 255
 SECTOR, NUMBER = 32, 4  # bytes
 LEFT = 30
+STAYS, FOOT = ("question", "wait"), 240  # what stays from the first step on, and the line above it
 
 
 def scores() -> list[float]:
@@ -57,20 +55,19 @@ def board() -> Board:
 def loop(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        "A loop: for query in queries, and in it multiply, squish, multiply. The line with for is struck out. Below, "
-        f"the lesson's question, why: this kernel takes {ours:.1f} ms, the three lines {lines:.3f} ms."
+        "A loop: for query in queries, and in it multiply, squish, multiply. The line with for is struck out. At the "
+        f"foot, to stay, the lesson's question, why: {ours:.1f} ms without the square, {lines:.3f} ms with it."
     )
-    board.words(LEFT + 10, 34, "for query in queries:", 1.25, at="left")
-    board.strike(LEFT, 40, LEFT + 252, 26)
+    board.words(LEFT + 10, 50, "for query in queries:", 1.25, at="left")
+    board.strike(LEFT, 56, LEFT + 252, 42)
     for i, line in enumerate(("multiply", "squish", "multiply")):
-        board.words(LEFT + 60, 76 + 34 * i, line, 1.25, at="left")
-    board.box(LEFT + 44, 56, 156, 108)
-    board.words(LEFT + 240, 110, "once a query", 1, at="left")
-    board.arrow(LEFT + 232, 110, LEFT + 206, 110)
-    board.line((LEFT, 190), (450, 190), dashed=True)
-    board.words(LEFT, 214, f"this, without a square: {ours:.1f} ms", 0.95, at="left")
-    board.words(LEFT, 244, f"three lines, with it: {lines:.3f} ms", 0.95, at="left")
-    board.words(438, 229, "why?", 1.2)
+        board.words(LEFT + 60, 96 + 34 * i, line, 1.25, at="left")
+    board.box(LEFT + 44, 76, 156, 108)
+    board.words(LEFT + 240, 130, "once a query", 1, at="left")
+    board.arrow(LEFT + 232, 130, LEFT + 206, 130)
+    with board.group("question"):
+        board.line((10, FOOT), (470, FOOT), dashed=True)
+        board.words(14, FOOT + 16, f"no square {ours:.1f} ms, with it {lines:.3f} ms: why?", 0.75, at="left")
 
 
 def hall(board: Board) -> None:
@@ -80,29 +77,29 @@ def hall(board: Board) -> None:
         f"A hall with {programs} seats, numbered 0 to {programs - 1}, three in a row. Seat {PROGRAM} is ringed: "
         f"word {word}, head {head}, sentence {sentence}, with the three divisions that find it."
     )
-    board.rub()
+    board.rub(but=STAYS)
     board.words(LEFT, 24, f"{SENTENCES} sentences · {HEADS} heads · {WORDS} words = {programs}", 0.95, at="left")
     for row in range(SENTENCES * HEADS):
-        board.row(LEFT + 4, 50 + 52 * row, range(WORDS * row, WORDS * (row + 1)), w=50, h=36)
+        board.row(LEFT + 4, 46 + 47 * row, range(WORDS * row, WORDS * (row + 1)), w=50, h=36)
     with board.answer():
         row, seat = divmod(PROGRAM, WORDS)
-        board.ring(LEFT + 26 + 50 * seat, 68 + 52 * row, 62, 48)
+        board.ring(LEFT + 26 + 50 * seat, 64 + 47 * row, 62, 46)
         whole = PROGRAM // WORDS
-        board.words(206, 72, f"{PROGRAM} mod {WORDS} = {word}", at="left")
-        board.words(352, 72, f"word {word}", at="left")
-        board.words(206, 114, f"{PROGRAM} div {WORDS} = {whole}", at="left")
-        board.words(206, 156, f"{whole} mod {HEADS} = {head}", at="left")
-        board.words(352, 156, f"head {head}", at="left")
-        board.words(206, 208, f"{whole} div {HEADS} = {sentence}", at="left")
-        board.words(352, 208, f"sentence {sentence}", at="left")
+        board.words(206, 64, f"{PROGRAM} mod {WORDS} = {word}", at="left")
+        board.words(352, 64, f"word {word}", at="left")
+        board.words(206, 106, f"{PROGRAM} div {WORDS} = {whole}", at="left")
+        board.words(206, 148, f"{whole} mod {HEADS} = {head}", at="left")
+        board.words(352, 148, f"head {head}", at="left")
+        board.words(206, 200, f"{whole} div {HEADS} = {sentence}", at="left")
+        board.words(352, 200, f"sentence {sentence}", at="left")
 
 
 def program(board: Board) -> None:
     board.step(
-        f"One program: {WARPS} boxes, the warps, of {LANES} lanes each, {WARPS * LANES} threads. Each multiplies its "
-        "part of query and key; from all four an arrow leads to one sum, the score, and they wait for it."
+        f"One program: {WARPS} boxes, the warps, of {LANES} lanes each. Each multiplies its part of query "
+        "and key; from all four an arrow leads to one sum, the score. At the foot, to stay: here they wait."
     )
-    board.rub()
+    board.rub(but=STAYS)
     board.words(240, 24, f"one program = {WARPS} · {LANES} = {WARPS * LANES} threads", 1)
     for warp in range(WARPS):
         x = 26 + 110 * warp
@@ -111,10 +108,12 @@ def program(board: Board) -> None:
         board.words(x + 49, 100, f"{LANES} lanes", 0.85)
         board.words(x + 49, 142, "q · k", 0.95)
         with board.answer():
-            board.arrow(x + 49, 158, 240 + 30 * (warp - 1.5), 198)
+            board.arrow(x + 49, 158, 240 + 30 * (warp - 1.5), 184)
     with board.answer():
-        board.box(170, 202, 140, 44, "sum = score", 0.95)
-        board.words(330, 224, "here they wait", 0.9, at="left")
+        board.box(170, 188, 140, 40, "sum = score", 0.95)
+        board.arrow(408, FOOT + 5, 316, 212)
+        with board.group("wait"):
+            board.words(468, FOOT + 16, "here they wait", 0.75, at="right")
 
 
 def memory(board: Board) -> None:
@@ -125,7 +124,7 @@ def memory(board: Board) -> None:
         f"{first + HEAD_DIM - 1} are shaded: {sentence} times {per_sentence} plus {head} times {per_head} plus "
         f"{word} times {per_word}."
     )
-    board.rub()
+    board.rub(but=STAYS)
     cell, left, top = 18.5, 18, 84
     board.grid(left, top, 1, count, w=cell, h=34)
     for i in range(0, count, per_head):
@@ -135,14 +134,14 @@ def memory(board: Board) -> None:
         board.words(left + cell * per_sentence * (i + 0.5), 30, f"sentence {i}", 0.9)
         for j in range(HEADS):
             board.words(left + cell * (per_sentence * i + per_head * (j + 0.5)), 58, f"head {j}", 0.8)
-    board.words(240, 174, f"strides: sentence {per_sentence}, head {per_head}, word {per_word}", 0.9)
+    board.words(240, 166, f"strides: sentence {per_sentence}, head {per_head}, word {per_word}", 0.9)
     with board.answer():
         board.hatch(left + cell * first, top, cell * HEAD_DIM, 34, gap=7)
         for i in range(HEAD_DIM):
             board.words(left + cell * (first + 0.5 + i) + 3 * (2 * i - 1), top + 50, str(first + i), 0.75)
         sums = f"{sentence} · {per_sentence} + {head} · {per_head} + {word} · {per_word} = {first}"
-        board.words(240, 212, sums, 1.1)
-        board.words(240, 246, f"program {PROGRAM} reads {first} and {first + HEAD_DIM - 1}", 0.95)
+        board.words(240, 196, sums, 1.1)
+        board.words(240, 225, f"program {PROGRAM} reads {first} and {first + HEAD_DIM - 1}", 0.95)
 
 
 def shown(number: float) -> str:
@@ -161,22 +160,22 @@ def one_row(board: Board) -> None:
         "A row of four places, all minus infinity. Under it the row after each of three keys, at last 1, 1, 2 and "
         f"minus infinity. Then the exponentials, together {total:.2f}, the shares and the output."
     )
-    board.rub()
+    board.rub(but=STAYS)
     lines = [("start", [-math.inf] * ROW)]
     lines += [(f"key {key}", row[: key + 1] + [-math.inf] * (ROW - key - 1)) for key in range(len(KEYS))]
     for i, (name, cells) in enumerate(lines):
-        y = 10 + 38 * i
-        board.words(LEFT - 4, y + 15, name, 0.85, at="left")
-        board.row(110, y, [shown(cell) for cell in cells], w=66, h=30, size=0.95)
-    board.words(386, 139, f"max {max(row):g}", 0.9, at="left")
+        y = 10 + 34 * i
+        board.words(LEFT - 4, y + 14, name, 0.85, at="left")
+        board.row(110, y, [shown(cell) for cell in cells], w=66, h=28, size=0.95)
+    board.words(386, 126, f"max {max(row):g}", 0.9, at="left")
     with board.answer():
-        board.words(LEFT - 4, 182, f"e^{{S - {max(row):g}}}", 0.85, at="left")
-        board.table(140, 182, [[shown(term) for term in terms]], [66] * ROW, size=0.95)
-        board.words(386, 182, f"sum {total:.2f}", 0.9, at="left")
-        board.words(LEFT - 4, 214, "shares", 0.85, at="left")
-        board.table(140, 214, [[f"{term / total:.0%}".replace("%", " %") for term in terms]], [66] * ROW, size=0.95)
-        board.words(LEFT - 4, 246, "output", 0.85, at="left")
-        board.words(140, 246, "[" + ", ".join(f"{number:g}" for number in (round(x, 9) for x in output)) + "]", 1)
+        board.words(LEFT - 4, 166, f"e^{{S - {max(row):g}}}", 0.85, at="left")
+        board.table(140, 166, [[shown(term) for term in terms]], [66] * ROW, size=0.95)
+        board.words(386, 166, f"sum {total:.2f}", 0.9, at="left")
+        board.words(LEFT - 4, 194, "shares", 0.85, at="left")
+        board.table(140, 194, [[f"{term / total:.0%}".replace("%", " %") for term in terms]], [66] * ROW, size=0.95)
+        board.words(LEFT - 4, 222, "output", 0.85, at="left")
+        board.words(140, 222, "[" + ", ".join(f"{number:g}" for number in (round(x, 9) for x in output)) + "]", 1)
 
 
 def fits(board: Board) -> None:
@@ -186,14 +185,14 @@ def fits(board: Board) -> None:
         f"The {REGISTERS} registers of a thread as a long box. 16,384 scores over {threads} threads fill {fit}, "
         f"half; 32,768 want {none}, one too many."
     )
-    board.rub()
-    bar(board, 58, 2**14, fit)
-    board.words(LEFT + 300, 78, "room for the rest", 0.85)
+    board.rub(but=STAYS)
+    bar(board, 52, 2**14, fit)
+    board.words(LEFT + 300, 72, "room for the rest", 0.85)
     with board.answer():
-        bar(board, 168, 2**15, none)
-        board.box(LEFT + 404, 168, 12, 40)
-        board.hatch(LEFT + 404, 168, 12, 40, gap=7)
-        board.words(LEFT, 236, f"{none} > {REGISTERS}: one too many", 1.1, at="left")
+        bar(board, 146, 2**15, none)
+        board.box(LEFT + 404, 146, 12, 40)
+        board.hatch(LEFT + 404, 146, 12, 40, gap=7)
+        board.words(LEFT, 212, f"{none} > {REGISTERS}: one too many", 1.1, at="left")
 
 
 def bar(board: Board, y: float, length: int, count: int) -> None:
@@ -209,7 +208,7 @@ def correct(board: Board) -> None:
         "A table of errors against FP64: PyTorch and the kernel pass with 0.67 of the budget; one head of zeros has a "
         "small mean, more than a thousand times its budget, and is rejected."
     )
-    board.rub()
+    board.rub(but=STAYS)
     board.words(LEFT - 14, 30, "shape: N = 500, d = 80", 0.95, at="left")
     board.table(144, 84, [["largest", "mean", "of budget", "verdict"]], [90, 86, 88], size=0.85)
     board.line((16, 102), (464, 102))
@@ -231,25 +230,25 @@ def coalesce(board: Board) -> None:
         "Two sectors of eight numbers: at stride 1 all eight are wanted, at stride 8 one. Below, for strides 1 to 16, "
         "the sectors, 4, 8, 16, 32, 32, the part used, and the speed measured, which at 16 is half of that foretold."
     )
-    board.rub()
+    board.rub(but=STAYS)
     for x, stride in ((26, 1), (262, 8)):
         board.grid(x, 36, 1, SECTOR // NUMBER, w=24, h=24)
         board.hatch(x, 36, 24 * 8 / stride, 24, gap=8)
         board.words(x, 20, f"stride {stride}: {8 // stride} of 8 used", 0.85, at="left")
-    board.words(26, 88, "a warp:", 0.85, at="left")
+    board.words(26, 86, "a warp:", 0.85, at="left")
     for i, name in enumerate(("stride", "sectors", "used", "speed")):
-        board.words(112, 88 + 44 * i, name, 0.85, at="left")
+        board.words(112, 86 + 40 * i, name, 0.85, at="left")
     for j, stride in enumerate((1, 2, 4, 8, 16)):
         x, count = 216 + 54 * j, sectors(stride)
         part = count * SECTOR // (LANES * NUMBER)
-        board.words(x, 88, str(stride), 0.95)
-        board.words(x, 132, str(count), 0.95)
-        board.words(x, 176, f"1/{part}" if part > 1 else "1", 0.95)
+        board.words(x, 86, str(stride), 0.95)
+        board.words(x, 126, str(count), 0.95)
+        board.words(x, 166, f"1/{part}" if part > 1 else "1", 0.95)
         with board.answer():
-            board.words(x, 220, f"{speed[f'stride_{stride}']:.2f}", 0.9)
+            board.words(x, 206, f"{speed[f'stride_{stride}']:.2f}", 0.9)
     with board.answer():
-        board.ring(432, 220, 52, 34)
-        board.words(340, 252, f"foretold {1 / part:.3f}", 0.85)
+        board.ring(432, 206, 52, 30)
+        board.words(346, 230, f"foretold {1 / part:.3f}", 0.85)
 
 
 def meetings(board: Board) -> None:
@@ -262,7 +261,7 @@ def meetings(board: Board) -> None:
         f"One head of {n} words: asked for {asked:.1f} MB, HBM gives {whole['flushed']:.2f} MB. Below, the same "
         f"arithmetic at 512 words in {said}: half the heads, half the time."
     )
-    board.rub()
+    board.rub(but=STAYS)
     board.words(LEFT, 28, f"one head, N = {n}:", 0.95, at="left")
     board.words(LEFT, 60, f"asked for {asked:.1f} MB", 0.95, at="left")
     board.arrow(LEFT + 196, 60, LEFT + 226, 60)
@@ -271,9 +270,9 @@ def meetings(board: Board) -> None:
     board.line((LEFT, 86), (450, 86), dashed=True)
     board.words(LEFT, 112, "N = 512, the same FLOP:", 0.95, at="left")
     for i, (heads, d, time) in enumerate(times):
-        board.words(LEFT + 20, 152 + 38 * i, f"{heads} heads of {d}", 1, at="left")
+        board.words(LEFT + 20, 150 + 36 * i, f"{heads} heads of {d}", 1, at="left")
         with board.answer() if i == 2 else nullcontext():
-            board.words(360, 152 + 38 * i, f"{time:.1f} ms", 1, at="right")
+            board.words(360, 150 + 36 * i, f"{time:.1f} ms", 1, at="right")
 
 
 def cube(board: Board) -> None:
@@ -282,17 +281,17 @@ def cube(board: Board) -> None:
         "A square, N by N: the scores. Beside it a cube, N by N by N: programs, meetings, places. Below, what a "
         f"meeting costs: {growth[256]:.0f} ps at 256 words, {growth[512]:.0f} at 512, {growth[8192]:.0f} at 8192."
     )
-    board.rub()
-    board.box(60, 50, 100, 100, "N²", 1.4)
-    board.words(110, 172, "scores", 0.95)
-    x, y, side, deep = 216, 62, 88, 34
+    board.rub(but=STAYS)
+    board.box(60, 44, 100, 100, "N²", 1.4)
+    board.words(110, 164, "scores", 0.95)
+    x, y, side, deep = 216, 56, 88, 34
     board.box(x, y, side, side, "N^{3}", 1.4)
     board.line((x, y), (x + deep, y - deep), (x + deep + side, y - deep), (x + side, y))
     board.line((x + deep + side, y - deep), (x + deep + side, y + side - deep), (x + side, y + side))
-    board.words(280, 172, "places gone over", 0.95)
+    board.words(280, 164, "places gone over", 0.95)
     for i, line in enumerate(("programs", "· meetings", "· places")):
-        board.words(350, 66 + 30 * i, line, 0.9, at="left")
-    board.words(LEFT, 208, "a meeting:", 0.9, at="left")
-    board.table(204, 208, [[f"N = {n}" for n in (256, 512, 8192)]], [104, 106], size=0.9)
+        board.words(350, 60 + 30 * i, line, 0.9, at="left")
+    board.words(LEFT, 198, "a meeting:", 0.9, at="left")
+    board.table(204, 198, [[f"N = {n}" for n in (256, 512, 8192)]], [104, 106], size=0.9)
     with board.answer():
-        board.table(204, 242, [[f"{growth[n]:.0f} ps" for n in (256, 512, 8192)]], [104, 106], size=0.9)
+        board.table(204, 224, [[f"{growth[n]:.0f} ps" for n in (256, 512, 8192)]], [104, 106], size=0.9)

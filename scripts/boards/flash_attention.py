@@ -275,14 +275,16 @@ def gradients(board: Board) -> None:
 
 
 def ran(board: Board) -> None:
-    key, first = 1 / math.sqrt(2), 1 + math.exp(-1 / math.sqrt(2))
+    outputs = [vector(streamed(query)[-1].output) for query in Q]
     board.step(
-        f"Above, the demo: for the board's 1 and 1.5 it prints {key:.4f} and {first:.3f}. Below, PyTorch's call and an "
-        "arrow to each of four backends; cuDNN, which it took, has a tick."
+        f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call and an arrow to each "
+        "of four backends; cuDNN, which it took, has a tick."
     )
     board.rub()
-    board.words(24, 30, f"demo:  max 1  is  1 ÷ √2 = {key:.4f}", 0.9, at="left")
-    board.words(88, 60, f"sum 1.5  is  {first:.3f}", 0.9, at="left")
+    board.words(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
+    for x, output in zip((60, 200, 340), outputs, strict=True):
+        end = board.words(x, 60, output, 0.95, at="left")[2]
+        board.words(end + 20, 60, "✓", 0.95)
     board.line((14, 82), (466, 82))
     board.box(24, 150, 150, 42, "sdpa(q, k, v)", 0.9)
     for i, name in enumerate(BACKENDS):

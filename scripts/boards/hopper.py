@@ -6,11 +6,10 @@ from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.hopper import BYTES, HEAD_DIM, HEADS, USES, N
 
-N, HEADS, HEAD_DIM, BYTES = 16384, 16, 128, 2
 ROWS, BLOCK_K, STAGES, CONSUMERS, THREADS = 64, 128, 2, 2, 128  # of the kernel's plan at d = 128
 GRANTED = {2: 240, 3: 160}  # registers of a thread, by consumers
-USES = 6
 STEPS = {  # step of the record -> its name on the board
     "flash_attention": "portable",
     "specialised": "specialised",
@@ -136,7 +135,7 @@ def parts(board: Board) -> None:
     board.arrow(350, 100, 350, 76)
     board.arrow(410, 76, 410, 100)
     board.arrow(296, 190, 252, 186)
-    with board.answer():
+    with board.answer(), board.group("barriers"):
         board.words(20, 220, "full: the consumers wait", 0.85, at="left")
         board.words(20, 248, "free: the producer waits", 0.85, at="left")
 
@@ -150,7 +149,7 @@ def bits(board: Board) -> None:
     }
     said = "; ".join(f"{name} {' '.join(map(str, numbers))}" for name, numbers in rows.items())
     board.step(f"A table of six uses of a ring of two places, and the bit that each side waits for: {said}.")
-    board.rub()
+    board.rub(but=("barriers",))
     for i, (name, numbers) in enumerate(rows.items()):
         y = 40 + 46 * i
         board.words(20, y, name, 1, at="left")
@@ -160,8 +159,8 @@ def bits(board: Board) -> None:
             with board.answer():
                 board.table(130, y, [numbers], [56] * USES, size=1)
     board.line((14, 62), (466, 62))
-    board.words(20, 222, f"full: the bit of use div {STAGES}", 0.9, at="left")
-    board.words(20, 252, "free: the other one", 0.9, at="left")
+    board.words(234, 220, f"for the bit of use div {STAGES}", 0.85, at="left")
+    board.words(234, 248, "for the other one", 0.85, at="left")
 
 
 def fits(board: Board) -> None:

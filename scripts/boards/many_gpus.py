@@ -92,55 +92,54 @@ def first_word(board: Board) -> None:
     one, other = boards_of(0)
     a, b = shares(one, other)
     board.step(
-        f"Two boards side by side, each with two keys and values. Word 1 finds the sum {plain(one.total)} and "
+        f"Two boards side by side, each with two keys and values. Below, word 1 finds the sum {plain(one.total)} and "
         f"{pair(one.output)} at home, {plain(other.total)} and {pair(other.output)} on the other board; weighed, "
         f"{pair(merged(0))}."
     )
     board.rub()
-    board.words(240, 20, f"word 1:  q = {pair(QUERIES[0])}", 0.95)
+    with board.group("word"):
+        board.words(240, 128, f"word 1:  q = {pair(QUERIES[0])}", 0.95)
     for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
         keys = "  ".join(pair(key) for key in KEYS[own])
         values = "  ".join(pair(value) for value in VALUES[own])
-        board.box(x - 110, 40, 220, 160)
-        board.words(x, 58, f"board {name}", 0.85)
-        board.words(x, 84, f"k  {keys}", 0.85)
-        board.words(x, 108, f"v  {values}", 0.85)
+        board.box(x - 110, 8, 220, 98)
+        board.words(x, 24, f"board {name}", 0.85)
+        board.words(x, 50, f"k  {keys}", 0.85)
+        board.words(x, 74, f"v  {values}", 0.85)
         products = [math.log2(term) for term in part.terms]
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
-        board.words(x, 142, f"{powers} = {plain(part.total)}", 0.95)
-        board.words(x, 174, f"→ {pair(part.output)}", 1.0)
-    board.line((LEFT + 60, 204), (210, 222))
-    board.line((RIGHT - 60, 204), (270, 222))
-    with board.answer():
+        with board.group("word"):
+            board.words(x, 158, f"{powers} = {plain(part.total)}", 0.95)
+            board.words(x, 188, f"→ {pair(part.output)}", 1.0)
+    with board.group("word"):
+        board.line((LEFT + 60, 202), (210, 220))
+        board.line((RIGHT - 60, 202), (270, 220))
+    with board.answer(), board.group("word"):
         board.words(240, 242, f"{a} · {pair(one.output)} + {b} · {pair(other.output)} = {pair(merged(0))}", 0.95)
 
 
-COLUMNS = [62, 62, 112, 124]  # of the table of words, from the middle of one to the middle of the next
+COLUMNS = [62, 62, 112, 124]  # of the demo's table of words, from the middle of one to the middle of the next
 
 
 def other_words(board: Board) -> None:
     outputs = ", ".join(pair(merged(word)) for word in range(4))
     one, other = boards_of(0)
     board.step(
-        "A table with a line for each word: its sum on board 1, its sum on board 2, the two shares, and what comes "
-        f"out: {outputs}."
+        "The two boards with their keys and values, which always find the same outputs. Below them a table with a "
+        "line for each word, its query, its sum on board 1, its sum on board 2, the two shares, and what comes out: "
+        f"{outputs}."
     )
-    board.rub()
-    board.words(240, 26, f"board 1: always {pair(one.output)}    board 2: always {pair(other.output)}", 0.9)
-    board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "output"]], [*COLUMNS, 0], size=0.85)
-    lines(board)
-    board.words(240, 246, f"each output adds up to {sum(VALUES[0])}", 0.85)
-
-
-def lines(board: Board, known: int = 1) -> None:
-    """A line a word; the room is asked for those behind the first ones, which are known."""
-    for word in range(4):
-        y, sums = 102 + 34 * word, [plain(each.total) for each in boards_of(word)]
-        board.table(42, y, [[word + 1, *sums]], COLUMNS, size=0.95)
+    board.rub("word")
+    for x, found in ((LEFT, one), (RIGHT, other)):
+        board.words(x, 96, f"always {pair(found.output)}", 0.8)
+    board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
+    for word, query in enumerate(QUERIES):
+        y, sums = 156 + 25 * word, [plain(each.total) for each in boards_of(word)]
+        board.words(16, y, f"{word + 1}.  {pair(query)}", 0.8, at="left")
         a, b = shares(*boards_of(word))
-        with nullcontext() if word < known else board.answer():
-            cells = [f"{a} and {b}", pair(merged(word))]
-            board.table(42 + sum(COLUMNS[:3]), y, [cells], COLUMNS[3:], size=0.95)
+        with board.answer() if word else nullcontext():  # the first is known
+            board.table(168, y, [[*sums, f"{a} and {b}", pair(merged(word))]], [56, 102, 110], size=0.8)
+    board.words(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
 
 
 def schemes(board: Board) -> None:
@@ -287,11 +286,13 @@ def demo(board: Board) -> None:
         f"{', '.join(pair(merged(word)) for word in range(4))}."
     )
     board.rub()
-    board.words(240, 26, "make run SNIPPET=two_boards", 0.9)
+    board.words(240, 26, "make run SNIPPET=two_boards BOARD=1", 0.9)
     board.table(42, 66, [["word", "sum 1", "sum 2", "shares", "merged = alone"]], [*COLUMNS, 0], size=0.8)
-    lines(board, known=4)
     for word in range(4):
-        board.words(461, 101 + 34 * word, "✓", 0.95)
+        y, sums = 102 + 34 * word, [plain(each.total) for each in boards_of(word)]
+        a, b = shares(*boards_of(word))
+        board.table(42, y, [[word + 1, *sums, f"{a} and {b}", pair(merged(word))]], COLUMNS, size=0.95)
+        board.words(461, y - 1, "✓", 0.95)
     home_bytes = LAYERS * (WIDTH + 1) * 4
     with board.answer():
         board.words(240, 246, f"decode: {home_bytes / 1e3:.1f} kB a layer, however long the text", 0.85)

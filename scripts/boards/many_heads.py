@@ -74,7 +74,8 @@ def cards(board: Board) -> None:
         f"{'; '.join(f'{pair(q)}, {pair(k)}, {pair(v)}' for q, k, v in zip(Q, K, V, strict=True))}. Below, what is "
         "taken for each. On the side, head 1's dot products and its output."
     )
-    on_the_side(board)
+    with board.group("side"):
+        on_the_side(board)
     with board.group("work"):
         for x, name in ((196, "x"), (306, "q"), (368, "k"), (436, "v")):
             board.words(x, 28, name, 1.0)
@@ -151,12 +152,12 @@ def mask(board: Board) -> None:
     outputs = [blend(shares(row[: i + 1])) for i, row in enumerate(grid)]
     late = shares(grid[1])[:2]
     board.step(
-        "Head 1's grid; its upper right half, above a thick staircase, has minus infinity in it. Beside the rows "
-        f"the causal outputs {', '.join(map(pair, outputs))}. Below, what a mask after softmax leaves, and a row that "
-        "sees nothing."
+        "Head 1 stays on the side. Beside it its grid, large; the upper right half, above a thick staircase, has minus "
+        f"infinity in it. Behind the rows the causal outputs {', '.join(map(pair, outputs))}. Below, what a mask after "
+        "softmax leaves, and a row that sees nothing."
     )
-    board.rub()
-    x, y, w, h = 40, 34, 66, 42
+    board.rub(but=("side",))
+    x, y, w, h = 152, 34, 60, 42
     board.grid(x, y, 3, 3, w, h)
     board.words(x, 18, "q · k, before ÷ √2 and softmax", 0.8, at="left")
     edge = [(x + i * w, y + (i + down) * h) for i in range(4) for down in (-1, 0)][1:]
@@ -170,8 +171,9 @@ def mask(board: Board) -> None:
                 board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
         else:
             board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
-    board.words(x, 196, f"hidden after softmax: row 2 keeps {late[0]} + {late[1]} %", 0.9, at="left")
-    board.words(x, 236, "nothing to see: 0/0 = NaN.  We say 0", 0.9, at="left")
+    board.words(x, 186, "hidden after softmax:", 0.85, at="left")
+    board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
+    board.words(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
 
 
 def one_matrix(board: Board) -> None:
@@ -248,32 +250,33 @@ def launches(board: Board) -> None:
             begin = max(begin, 44.0 * i + 22)
             board.box(x + begin, y + 28, long - 4, h)
             begin += long
-    board.table(230, 172, [["3 projections, QKᵀ, softmax, ×V", "all of them"]], [188], size=0.8)
-    board.words(22, 206, "loop", 0.9, at="left")
-    board.words(22, 242, "at once", 0.9, at="left")
+    with board.group("counted"):
+        board.table(230, 172, [["3 projections, QKᵀ, softmax, ×V", "all of them"]], [188], size=0.8)
+        board.words(22, 206, "loop", 0.9, at="left")
+        board.words(22, 242, "at once", 0.9, at="left")
     for y, parts, all_of_it in (
         (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {told[0]}", f"7h + 2 = {counted[0]}"),
         (242, f"3 + 1 + 1 + 1 = {told[1]}", f"{counted[1]}"),
     ):
-        board.words(306, y, parts, 0.9, at="right")
-        with board.answer():
+        with board.group("counted"):
+            board.words(306, y, parts, 0.9, at="right")
+        with board.answer(), board.group("counted"):
             board.words(468, y, all_of_it, 0.95, at="right")
 
 
 def squares(board: Board) -> None:
     words = 128
     board.step(
-        f"{HEADS} squares of N by N, one behind the other. Beside them: launches from {7 * HEADS + 2} to 9, squares "
-        f"still {HEADS}; with {words} words, {HEADS * words**2:,} scores."
+        f"{HEADS} squares of N by N, one behind the other, above the launches of both forms. Beside them: from "
+        f"{7 * HEADS + 2} launches to 9, squares still {HEADS}; with {words} words, {HEADS * words**2:,} scores."
     )
-    board.rub()
-    side, gap = 108, 15
-    left, top = 24, 36 + gap * (HEADS - 1)  # of the one in front
+    board.rub(but=("counted",))
+    side, gap = 72, 10
+    left, top = 24, 10 + gap * (HEADS - 1)  # of the one in front
     board.box(left, top, side, side, "N × N", 1.0)
     for i in range(1, HEADS):
         x, y = left + gap * i, top - gap * i
         board.line((x, y + gap), (x, y), (x + side, y), (x + side, y + side), (x + side - gap, y + side))
-    board.words(272, 66, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
-    board.words(272, 104, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
-    board.words(272, 160, f"{HEADS} · {words}² =", 0.9, at="left")
-    board.words(272, 190, f"{HEADS * words**2:,} scores", 0.9, at="left")
+    board.words(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
+    board.words(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
+    board.words(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")

@@ -95,6 +95,11 @@ def tenth(board: Board) -> None:
     board.words(30, 242, f"E2M1:  0.1 → {taken(e2m1(0.1))}", 1, at="left")
 
 
+def x(number: float) -> float:
+    """Where a number lies on the ruler."""
+    return 66 + 63 * number
+
+
 def ruler(board: Board) -> None:
     goes = [(tie, MARKS[e2m1(tie)]) for tie in TIES]
     board.step(
@@ -103,13 +108,12 @@ def ruler(board: Board) -> None:
     )
     board.rub()
 
-    def x(number: float) -> float:
-        return 30 + 68 * number
-
-    board.line((20, 130), (458, 130))
+    with board.group("ruler"):
+        board.line((56, 130), (468, 130))
     for code, mark in enumerate(MARKS):
-        board.line((x(mark), 118), (x(mark), 142))
-        board.words(x(mark), 96, short(mark), 1)
+        with board.group("ruler"):
+            board.line((x(mark), 118), (x(mark), 142))
+            board.words(x(mark), 96, short(mark), 1)
         board.words(x(mark), 66 - 26 * (code % 2), f"{code:03b}", 0.75)
         if code % 2 == 0:
             board.box(x(mark) - 7, 123, 14, 14)
@@ -123,21 +127,23 @@ def ruler(board: Board) -> None:
 def moved(board: Board) -> None:
     loud = LOUD / MARKS[-1]
     board.step(
-        f"The sizes of sixteen numbers as dots. Below them the ruler three times: times 1, times {unit():g}, where it "
-        f"ends at the largest, {largest():g}, and times {loud:g}, which leaves two marks, 0 and {loud * MARKS[1]:g}."
+        "The sizes of sixteen numbers as dots above the ruler. Below it the same ruler twice more, times "
+        f"{unit():g}, where it ends at the largest, {largest():g}, and times {loud:g}, which leaves two marks, 0 and "
+        f"{loud * MARKS[1]:g}."
     )
-    board.rub()
+    board.rub(but=("ruler",))
     for number in sorted({abs(number) for number in BLOCK}):
-        board.ring(74 + 62 * number, 36, 6, 6)
-    for i, (name, factor) in enumerate((("· 1", 1), (f"· {unit():g}", unit()), (f"· {loud:g}", loud))):
-        y = 90 + 68 * i
-        board.words(12, y, name, 0.85, at="left")
-        board.line((74, y), (460, y))
+        board.ring(x(number), 60, 6, 6)
+    for y, factor in ((130, 1), (184, unit()), (234, loud)):
+        board.words(8, y, f"· {factor:g}", 0.85, at="left")
+        if factor == 1:  # that one is there
+            continue
+        board.line((x(0), y), (468, y))
         for mark in MARKS:
             if mark * factor <= MARKS[-1]:
-                board.line((74 + 62 * mark * factor, y - 11), (74 + 62 * mark * factor, y + 11))
+                board.line((x(mark * factor), y - 11), (x(mark * factor), y + 11))
         last = max(mark * factor for mark in MARKS if mark * factor <= MARKS[-1])
-        board.words(74 + 62 * last, y + 26, f"{last:g}", 0.85)
+        board.words(x(last), y + 22, f"{last:g}", 0.85)
 
 
 def scaled(board: Board) -> None:
@@ -149,13 +155,14 @@ def scaled(board: Board) -> None:
         "scale 4 divided by 4 is 1, and 7 becomes 6."
     )
     board.rub()
-    for i, number in enumerate(BLOCK):
-        board.words(36 + 58 * (i % 8), 30 + 30 * (i // 8), typed(number), 0.75)
-    board.ring(36, 30, 46, 26)
-    board.words(20, 100, f"amax {largest():g} ÷ {MARKS[-1]} ÷ {TENSOR:g} = {worth:g}", 0.95, at="left")
+    with board.group("block"):
+        for i, number in enumerate(BLOCK):
+            board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), typed(number), 0.75)
+    board.ring(88, 20, 44, 24)
+    board.words(20, 92, f"amax {largest():g} ÷ {MARKS[-1]} ÷ {TENSOR:g} = {worth:g}", 0.95, at="left")
     with board.answer():
-        board.words(20, 136, f"{code} = {hexadecimal}", 1.1, at="left")
-        board.words(20, 172, f"1 is worth {worth:g} · {TENSOR:g} = {unit():g}", 0.95, at="left")
+        board.words(20, 128, f"{code} = {hexadecimal}", 1.1, at="left")
+        board.words(20, 164, f"1 is worth {worth:g} · {TENSOR:g} = {unit():g}", 0.95, at="left")
     board.line((16, 196), (460, 196))
     power = 2 ** math.floor(math.log2(7))
     step = power / 4
@@ -167,13 +174,13 @@ def scaled(board: Board) -> None:
 def written(board: Board) -> None:
     found, made = codes(), packed()
     board.step(
-        "The block in two halves, each with the numbers divided by "
+        "Below the sixteen numbers the block in two halves, each with the numbers divided by "
         f"{unit():g}, what is taken, and the codes: {' '.join(f'{code:X}' for code in found)}. Below each half its "
         f"bytes: {' '.join(made)}."
     )
-    board.rub()
+    board.rub(but=("block",))
     for half in range(2):
-        top = 26 + 124 * half
+        top = 74 + 98 * half
         mine = range(8 * half, 8 * half + 8)
         lines = (
             (f"÷ {short(unit())}", [short(BLOCK[i] / unit()) for i in mine]),
@@ -181,20 +188,20 @@ def written(board: Board) -> None:
             ("code", [f"{found[i]:X}" for i in mine]),
         )
         for line, (name, cells) in enumerate(lines):
-            board.words(10, top + 26 * line, name, 0.75, at="left")
+            board.words(10, top + 22 * line, name, 0.75, at="left")
             if half and line:
                 with board.answer():
-                    board.table(92, top + 26 * line, [cells], [51] * 8, size=0.8)
+                    board.table(88, top + 22 * line, [cells], [51] * 8, size=0.8)
             else:
-                board.table(92, top + 26 * line, [cells], [51] * 8, size=0.8)
-        board.words(10, top + 84, "bytes", 0.75, at="left")
+                board.table(88, top + 22 * line, [cells], [51] * 8, size=0.8)
+        board.words(10, top + 69, "bytes", 0.75, at="left")
         row = made[4 * half : 4 * half + 4]
         if half:
             with board.answer():
-                board.table(117, top + 84, [row], [102] * 4, size=1.1)
+                board.table(113, top + 69, [row], [102] * 4, size=1.1)
         else:
-            board.table(117, top + 84, [row], [102] * 4, size=1.1)
-    board.line((10, 130), (468, 130))
+            board.table(113, top + 69, [row], [102] * 4, size=1.1)
+    board.line((10, 158), (468, 158))
 
 
 def bits(board: Board) -> None:

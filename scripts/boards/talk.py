@@ -101,24 +101,27 @@ def grid(board: Board) -> None:
                         board.words(122 + 64 * j, 59 + 38 * i, number(cell))
                 else:
                     board.words(122 + 64 * j, 59, number(cell))
-        board.words(48, 184, "row 1 ÷ √2", 0.75)
-        board.table(122, 184, [list(map(number, scores))], [64, 64], size=0.9)
         for x, y, words in ((16, 220, 3), (104, 220, 10), (16, 248, 1000)):
             board.words(x, y, f"{words}² = {words**2:,}", 0.85, at="left")
+    with board.group("row"):
+        board.words(48, 184, "row 1 ÷ √2", 0.75)
+        board.table(122, 184, [list(map(number, scores))], [64, 64], size=0.9)
 
 
 def pie(board: Board) -> None:
     row, part = exponentials()[0], shares()[0]
     said = "  ".join(f"{100 * share:.0f}" for share in part)
     board.step(
-        f"Row 1: its exponentials, {' '.join(map(number, row))}, their sum, {sum(row):.2f}, and a pie cut into its "
-        f"shares, {said} %."
+        f"Of the grid row 1 is left, divided. Below it its exponentials, {' '.join(map(number, row))}, and their sum, "
+        f"{sum(row):.2f}; above it a pie cut into its shares, {said} %."
     )
     board.rub("left")
     with board.group("left"):
-        board.words(18, 26, "row 1", 0.85, at="left")
-        board.words(18, 62, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.95, at="left")
-        x, y, size = 150, 158, 62
+        board.words(92, 216, " + ".join(map(number, row)) + f" = {sum(row):.2f}", 0.85, at="left")
+        for y, says in ((76, "along the row,"), (104, "never down")):
+            board.words(166, y, says, 0.9, at="left")
+    with board.group("pie"):
+        x, y, size = 72, 90, 54
         turns = [2 * math.pi * i / 36 - math.pi / 2 for i in range(37)]
         board.line(*((x + size * math.cos(turn), y + size * math.sin(turn)) for turn in turns))
         for i, share in enumerate(part):
@@ -127,24 +130,23 @@ def pie(board: Board) -> None:
             middle = turn + math.pi * share
             with board.answer():
                 board.words(x + 38 * math.cos(middle), y + 40 * math.sin(middle), f"{100 * share:.0f}", 0.9)
-        board.words(18, 248, "along the row, never down", 0.85, at="left")
 
 
 def blended(board: Board) -> None:
     part = shares()[0]
     board.step(
-        "The shares of row 1, each with its value: "
+        "Beside the pie the shares of row 1, each with its value: "
         + ", ".join(f"{number(share)} of {vector(value)}" for share, value in zip(part, V, strict=True))
         + f". Below a line their sum, {vector(blend(part))}, whose numbers add up to {sum(V[0])}."
     )
-    board.rub("left")
+    board.rub("left", "row")
     with board.group("left"):
         for i, (share, value) in enumerate(zip(part, V, strict=True)):
-            board.words(34, 38 + 36 * i, f"{share:.1f} · {vector(value)}", 1, at="left")
-            board.words(190, 38 + 36 * i, f"= {vector([share * each for each in value])}", 1, at="left")
-        board.line((30, 136), (296, 136))
+            board.words(135, 44 + 36 * i, f"{share:.1f} · {vector(value)}", 0.8, at="left")
+            board.words(242, 44 + 36 * i, f"= {vector([share * each for each in value])}", 0.8, at="left")
+        board.line((135, 140), (308, 140))
         with board.answer():
-            board.words(190, 164, f"= {vector(blend(part))}", 1.15, at="left")
+            board.words(228, 166, f"= {vector(blend(part))}", 1, at="left")
             board.words(34, 208, " + ".join(map(number, blend(part))) + f" = {sum(V[0])} ✓", 0.95, at="left")
         board.words(34, 246, "a lot of what fits", 0.9, at="left")
 
@@ -155,7 +157,7 @@ def balloon(board: Board) -> None:
         f"On the left a balloon, thin, wide, thin: N by d, N by N, N by d, {small} MiB, {large} MiB, {small} MiB. On "
         f"the right, to stay, a square of {WORDS} by {WORDS} words between two thin lines, to scale."
     )
-    board.rub("left", "free")
+    board.rub("left", "pie", "free")
     with board.group("left"):
 
         def half(x: float) -> float:

@@ -19,6 +19,7 @@ OFFERS = {
 }
 WORDS, DIM, BYTES = 8192, 128, 2  # the large example: one head in FP16
 SHAPE = (1024, 64)  # of the demo
+WORD, LINE = (109, 159, 209), (95, 141, 187)  # the middles of the grid's columns and rows
 
 
 def scores() -> list[list[float]]:
@@ -129,45 +130,42 @@ def grid(board: Board) -> None:
     board.step(
         "A grid of three by three, the queries on its left, the keys on top. Its rows are "
         + "; ".join(" ".join(map(str, row)) for row in rows)
-        + ". Below, the cells: 3 words 9, 10 words 100, 1000 words a million."
+        + ". Beside it, the cells: 3 words 9, 10 words 100, 1000 words a million."
     )
     board.rub()
-    board.words(196, 22, "who is looked at", 0.8)
-    board.words(48, 52, "who asks", 0.8)
+    board.words(159, 22, "who is looked at", 0.8)
+    board.words(42, 52, "who asks", 0.8)
     for j, key in enumerate(K):
-        board.words(140 + 56 * j, 52, vector(key), 0.8)
-    board.grid(112, 72, 3, 3, w=56, h=46)
+        board.words(WORD[j], 52, vector(key), 0.8)
+    with board.group("grid"):
+        board.grid(84, 72, 3, 3, w=50, h=46)
     for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
-        board.words(32, 95 + 46 * i, f"word {i + 1}", 0.75)
-        board.words(84, 95 + 46 * i, vector(query), 0.8)
-        for j, cell in enumerate(row):
-            if i:
-                with board.answer():
-                    board.words(140 + 56 * j, 95 + 46 * i, number(cell))
-            else:
-                board.words(140 + 56 * j, 95, number(cell))
-    for i, (words, cells) in enumerate(((3, 3**2), (10, 10**2), (1000, f"{1000**2:,}"))):
+        with board.group("number"):
+            board.words(10, LINE[i], f"{i + 1}.", 0.75, at="left")
+        board.words(54, LINE[i], vector(query), 0.85)
+        with board.answer() if i else nullcontext():
+            for j, cell in enumerate(row):
+                board.words(WORD[j], LINE[i] - 11, number(cell))
+    for y, (words, cells) in zip(LINE, ((3, 3**2), (10, 10**2), (1000, f"{1000**2:,}")), strict=True):
         with board.group("cells"), board.answer():  # counted last
-            board.words(30 + 130 * i + (20 if i == 2 else 0), 240, f"{words}² = {cells}", 0.85, at="left")
+            board.words(272, y, f"{words}² = {cells}", at="left")
 
 
 def divided(board: Board) -> None:
     rows = scores()
     board.step(
-        f"To the right of the grid an arrow, divided by the root of 2, {math.sqrt(2):.2f}, and the scores: "
-        + "; ".join(" ".join(map(number, row)) for row in rows)
-        + "."
+        f"In each cell of the grid, below its number, the score: divided by the root of 2, {math.sqrt(2):.2f}. The "
+        "rows are " + "; ".join(" ".join(map(number, row)) for row in rows) + "."
     )
     board.rub("cells")
-    board.words(308, 122, "÷ √2", 0.85)
-    board.arrow(288, 141, 328, 141)
-    board.words(308, 162, f"{math.sqrt(len(K[0])):.2f}", 0.75)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            board.words(362 + 44 * j, 95 + 46 * i, number(cell), 0.85)
-    board.line((342, 76), (336, 76), (336, 206), (342, 206))
-    board.line((468, 76), (474, 76), (474, 206), (468, 206))
-    board.words(240, 240, "a score keeps its size, however large d is", 0.85)
+    board.words(272, LINE[0], "÷ √2 =", 1.1, at="left")
+    board.words(356, LINE[0], f"{math.sqrt(len(K[0])):.2f}", 1.1, at="left")
+    with board.group("scores"):
+        for i, row in enumerate(rows):
+            for j, cell in enumerate(row):
+                board.words(WORD[j], LINE[i] + 11, number(cell), 0.8)
+    for y, says in zip(LINE[1:], ("a score keeps its size,", "however large d is"), strict=True):
+        board.words(272, y - 10, says, 0.85, at="left")
 
 
 def pies(board: Board) -> None:
@@ -177,10 +175,10 @@ def pies(board: Board) -> None:
         for row, part in zip(powers, parts, strict=True)
     ]
     board.step(
-        f"For each word its scores, their exponentials, the sum, its shares and its pie: {'; '.join(lines)}. Below, 10 "
-        f"against 5: e to the 5, {math.exp(5):.0f}, to 1."
+        "Of the grid only the scores are left. Beside each row its exponentials and their sum, below these its shares, "
+        f"and its pie: {'; '.join(lines)}. Below, 10 against 5: e to the 5, {math.exp(5):.0f}, to 1."
     )
-    board.rub()
+    board.rub(but=("grid", "number", "scores"))
     named = {
         0: "0",
         1: f"{math.sqrt(1 / 2):.2f}",
@@ -188,71 +186,69 @@ def pies(board: Board) -> None:
     }  # as on the board, and to the digits needed
     known = {product: math.exp(product / math.sqrt(len(K[0]))) for row in products() for product in row}
     said = "     ".join(f"e^{{{named[product]}}} = {number(power)}" for product, power in sorted(known.items()))
-    board.words(240, 24, said, 0.85)
-    for x, head in ((26, "word"), (89, "scores"), (205, "exponentials"), (287, "sum"), (366, "shares")):
-        board.words(x, 56, head, 0.75)
+    board.words(240, 20, said, 0.85)
+    for x, y, head in ((159, 56, "scores"), (306, 44, "exponentials"), (396, 44, "sum"), (306, 62, "shares")):
+        board.words(x, y, head, 0.75)
     for i, (row, part) in enumerate(zip(powers, parts, strict=True)):
-        y = 92 + 56 * i
-        board.words(17, y, f"{i + 1}.", 0.75)
-        board.table(54, y, [list(map(number, scores()[i]))], [35] * 3, size=0.75)
         with board.answer() if i == len(parts) - 1 else nullcontext():
-            board.table(168, y, [list(map(number, row))], [37] * 3, size=0.75)
-            board.words(287, y, number(sum(row)), 0.75)
-            board.words(366, y, per_cent(part), 0.75)
-            pie(board, 448, y, 20, part)
-    board.words(18, 252, f"10 against 5:  e^{{5}} = {math.exp(5):.0f}  to 1", 0.85, at="left")
+            board.table(264, LINE[i] - 11, [list(map(number, row))], [42] * 3, size=0.75)
+            board.words(396, LINE[i] - 11, number(sum(row)), 0.75)
+            with board.group("shares"):
+                board.words(306, LINE[i] + 11, per_cent(part), 0.8)
+            pie(board, 448, LINE[i], 20, part)
+    board.words(18, 242, f"10 against 5:  e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
 
 
 def blended(board: Board) -> None:
     parts = at_the_board()
     rows = [blend(part) for part in parts]
     board.step(
-        "The shares, three by three, times the values, three by two, are the output: "
+        "The shares are left. Before them the output, behind them the values: output is shares times values, "
         + "; ".join(vector(row) for row in rows)
         + f". Below, the first row: each value times its share, added up to {vector(rows[0])}, together 10."
     )
-    board.rub()
-    board.words(110, 24, "shares", 0.8)
-    board.words(266, 24, "values", 0.8)
-    board.words(412, 24, "output", 0.8)
-    board.matrix(34, 44, [[number(share) for share in row] for row in parts], w=48, h=32, size=0.8)
-    board.words(206, 92, "·")
-    board.matrix(226, 44, V, w=36, h=32, size=0.9)
-    board.words(336, 92, "=")
-    board.matrix(370, 44, [["", ""]] * 3, w=38, h=32)
-    board.table(393, 60, [[number(value) for value in rows[0]]], [38, 38], size=0.9)
+    board.rub(but=("shares",))
+    for x, head in ((86, "output"), (306, "shares"), (436, "values")):
+        board.words(x, 64, head, 0.8)
+    top, bottom = LINE[0] - 12, LINE[2] + 34
+    board.matrix(38, top, [["", ""]] * 3, w=44, h=46)
+    board.words(192, LINE[1] + 11, "=", 1.2)
+    for edge, back in ((246, 6), (366, -6)):  # around what stands there
+        board.line((edge + back, top), (edge, top), (edge, bottom), (edge + back, bottom))
+    board.words(382, LINE[1] + 11, "·", 1.2)
+    board.matrix(396, top, V, w=34, h=46)
+    board.table(64, LINE[0] + 11, [[number(value) for value in rows[0]]], [44, 44], size=0.9)
     with board.answer():
-        board.table(393, 92, [[number(value) for value in row] for row in rows[1:]], [38, 38], h=32, size=0.9)
-    terms = " + ".join(f"{number(share)[:3]}·{vector(value)}" for share, value in zip(parts[0], V, strict=True))
-    board.words(18, 180, f"{terms}", 0.85, at="left")
-    board.words(18, 212, f"= {vector(rows[0])}", 0.95, at="left")
-    board.words(136, 212, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
-    board.words(18, 246, "N×N · N×d = N×d", 0.85, at="left")
-    for i in range(len(parts)):
-        board.words(28, 60 + 32 * i, f"{i + 1}.", 0.75, at="right")
+        board.table(64, LINE[1] + 11, [[number(value) for value in row] for row in rows[1:]], [44, 44], 46, 0.9)
+    with board.group("work"):
+        board.words(240, 26, "N×d = N×N · N×d", 0.9)
+        terms = " + ".join(f"{number(share)[:3]}·{vector(value)}" for share, value in zip(parts[0], V, strict=True))
+        board.words(18, 236, f"{terms}", 0.85, at="left")
+        board.words(340, 236, f"= {vector(rows[0])}", 0.85, at="left")
+        board.words(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
 
 
 def demo(board: Board) -> None:
     n, d = SHAPE
     first = f"[{', '.join(f'{value:.3f}' for value in blend(shares()[0]))}]"  # as the machine prints it
     board.step(
-        f"A tick beside the machine's shares and output, {first}. Below: a thin table of {n} by {d}, a square "
-        f"of {n} by {n}, a thin table of {n} by {d}."
+        f"Above output, shares and values a tick beside the machine's shares and output, {first}. Below: a thin table "
+        f"of {n} by {d}, a square of {n} by {n}, a thin table of {n} by {d}."
     )
-    board.rub()
+    board.rub("work")
     board.words(18, 28, "  ".join(f"{share:.3f}" for share in shares()[0]) + f"   →   {first}", 0.85, at="left")
     board.words(420, 28, "✓")
-    side = 144
-    for x in (74, 398):
-        board.box(x, 62, side * d / n, side)
-    board.box(168, 62, side, side)
-    board.arrow(100, 134, 150, 134)
-    board.arrow(330, 134, 380, 134)
-    board.words(78, 226, f"{n}×{d}", 0.8)
-    board.words(240, 226, f"{n}×{n}", 0.8)
-    board.words(402, 226, f"{n}×{d}", 0.8)
-    for x, says in ((78, "thin"), (240, "square"), (402, "thin")):
-        board.words(x, 250, says, 0.85)
+    side, top = 36, 227
+    for x, wide, shape, says in (
+        (24, side * d / n, f"{n}×{d}", "thin"),
+        (158, side, f"{n}×{n}", "square"),
+        (372, side * d / n, f"{n}×{d}", "thin"),
+    ):
+        board.box(x, top, wide, side)
+        board.words(x + wide + 8, top + 9, shape, 0.8, at="left")
+        board.words(x + wide + 8, top + 28, says, 0.8, at="left")
+    board.arrow(116, top + 18, 148, top + 18)
+    board.arrow(312, top + 18, 360, top + 18)
 
 
 def large(board: Board) -> None:

@@ -9,8 +9,8 @@ from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, m
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
+from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
 
-N, HEAD_DIM, BYTES = 8192, 128, 2
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
 KERNELS = eager_traffic(N, HEAD_DIM, BYTES)  # QKᵀ, scale, softmax, PV
@@ -117,10 +117,12 @@ def nowhere(board: Board) -> None:
 def kernel(board: Board, slot: int, reads: bool, writes: bool) -> None:
     """A box and its trips of the square: down is written, up is read."""
     x = SLOTS[slot]
-    board.box(x, 50, 90, 44, NAMES[slot], 0.9)
-    for wanted, at, ends in ((reads, 22, (MEMORY - 4, 98)), (writes, 68, (98, MEMORY - 4))):
-        if wanted:
-            board.arrow(x + at, ends[0], x + at, ends[1], width=4.5)
+    with board.group("kernels"):
+        board.box(x, 50, 90, 44, NAMES[slot], 0.9)
+    with board.group("trips"):
+        for wanted, at, ends in ((reads, 22, (MEMORY - 4, 98)), (writes, 68, (98, MEMORY - 4))):
+            if wanted:
+                board.arrow(x + at, ends[0], x + at, ends[1], width=4.5)
 
 
 def four(board: Board) -> None:
@@ -130,15 +132,17 @@ def four(board: Board) -> None:
         f"read; four thin ones for Q, K, V and O. Ringed: N divided by d is {ratio:.0f}."
     )
     board.rub()
-    board.line((14, MEMORY), (466, MEMORY), width=3.2)
-    board.words(18, MEMORY + 16, "HBM", 0.85, at="left")
+    with board.group("trips"):
+        board.line((14, MEMORY), (466, MEMORY), width=3.2)
+        board.words(18, MEMORY + 16, "HBM", 0.85, at="left")
     kernel(board, 0, reads=False, writes=True)
     kernel(board, 2, reads=True, writes=True)
     kernel(board, 3, reads=True, writes=False)
     for name, x, up in (("Q", 32, True), ("K", 58, True), ("V", 410, True), ("O", 442, False)):
         ends = (MEMORY - 4, 98) if up else (98, MEMORY - 4)
-        board.arrow(x, ends[0], x, ends[1], width=1.4)
-        board.words(x + 10, 136, name, 0.75)
+        with board.group("trips"):
+            board.arrow(x, ends[0], x, ends[1], width=1.4)
+            board.words(x + 10, 136, name, 0.75)
     with board.group("count"), board.answer():
         board.words(14, 232, f"4N² ÷ 4Nd = N ÷ d = {N} ÷ {HEAD_DIM} =", 0.95, at="left")
         board.words(424, 232, f"{ratio:.0f}", 1.2)
@@ -156,6 +160,7 @@ def six(board: Board) -> None:
     trips = sum(round((each.read + each.written) / SQUARE) for each in KERNELS)
     with board.answer():
         board.words(240, 24, f"as typed: {trips} trips", 1.1)
+    with board.answer(), board.group("count"):
         board.words(240, 220, f"{trips} · {mb(SQUARE):.2f} + {mb(LEAST):.2f} = {mb(whole):.1f} MB", 1)
         board.words(240, 248, f"{whole / LEAST:.0f} times the least", 1)
 
@@ -163,23 +168,23 @@ def six(board: Board) -> None:
 def counted(board: Board) -> None:
     rows = (("theory", 4.0), ("as typed", 6.0), ("kept", squares("kept")), ("flushed", squares("flushed")))
     board.step(
-        "Rows of small squares, one for each trip: in theory 4, as typed 6, counted with kept caches "
-        f"{rows[2][1]:.2f}, with flushed ones {rows[3][1]:.1f}, the last square not whole."
+        "Below the six trips, rows of small squares, one for each trip: in theory 4, as typed 6, counted with kept "
+        f"caches {rows[2][1]:.2f}, with flushed ones {rows[3][1]:.1f}, the last square not whole."
     )
-    board.rub()
+    board.rub("count")
     for i, (name, count) in enumerate(rows):
-        y = 26 + 60 * i
-        board.words(LEFT - 4, y + 18, name, 0.95, at="left")
+        x, y = 14 + 230 * (i // 2), 214 + 34 * (i % 2)
+        board.words(x, y, name, 0.85, at="left")
         for j in range(int(count)):
-            board.box(124 + 44 * j, y, 36, 36)
+            board.box(x + 76 + 18 * j, y - 7, 14, 14)
         if (rest := count % 1) > 0.1:
-            board.box(124 + 44 * int(count), y, 36 * rest, 36)
+            board.box(x + 76 + 18 * int(count), y - 7, 14 * rest, 14)
         shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
         if i > 1:
             with board.answer():
-                board.words(424, y + 18, shown, 1.1)
+                board.words(x + 204, y, shown, 0.9)
         else:
-            board.words(424, y + 18, shown, 1.1)
+            board.words(x + 204, y, shown, 0.9)
 
 
 def bars(board: Board) -> None:
@@ -189,18 +194,18 @@ def bars(board: Board) -> None:
     )
     part = sum(measured[1:3]) / sum(measured)
     board.step(
-        f"Four bars, as long as the kernels took, in ms: {said}. Scale and softmax take {100 * part:.0f} % of it."
+        "Of the trips only the four kernels are left. From each hangs a bar, as long as the kernel took, in ms: "
+        f"{said}. Scale and softmax take {100 * part:.0f} % of it."
     )
-    board.rub()
-    for i, (name, time) in enumerate(zip(NAMES, measured, strict=True)):
-        y, width = 28 + 48 * i, 250 * time / max(measured)
-        board.words(LEFT - 6, y + 15, name, 0.95, at="left")
-        board.box(104, y, width, 30)
+    board.rub(but=("kernels",))
+    for i, (x, time) in enumerate(zip(SLOTS, measured, strict=True)):
+        high = 112 * time / max(measured)
+        board.box(x + 20, 102, 50, high)
         if i in (1, 2):
-            board.hatch(104, y, width, 30)
-        board.words(116 + width, y + 15, f"{time:.3f} ms", 0.9, at="left")
+            board.hatch(x + 20, 102, 50, high)
+        board.words(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
     with board.answer():
-        board.words(240, 242, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
+        board.words(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
 
 
 def roof(board: Board) -> None:

@@ -16,9 +16,10 @@ def grade(slug: str, **functions: Callable) -> None:
 
     It runs in this process: an endless loop is ended by interrupting it.
     """
-    from scripts.labs.judge import judge
+    from scripts.labs import cells
+    from scripts.labs.grading.judge import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
     lab = load(slug)
-    print(told(lab, judge(lab, functions)))
+    print(cells.unfit(lab.about, functions) or told(lab, judge(lab, functions)))

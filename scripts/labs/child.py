@@ -1,7 +1,10 @@
-"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT``.
+"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT TRACE CASE``.
 
-An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  VERDICT is a file that
-holds, once all is done, what is to be told; until then it is empty.
+An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  The last three are files
+that it writes: what is to be told, once all is done; where it was if it is stopped or crashes; and which case it is at.
+
+Kernels are graded in Triton's interpreter, also where there is a GPU, because only there each load and store can be
+followed.  What passes is then graded on the GPU, in a second process, and timed.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from pathlib import Path
 from scripts.labs.about import ROOT, About
 from scripts.labs.fit import shown, unfit
 
-SECONDS = 10  # without a GPU
-SECONDS_ON_GPU = 60  # its compiler takes some
+SECONDS = 10  # in the interpreter, for all cases
+SECONDS_ON_GPU = 60  # for each case, since its compiler takes some
 MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
 
@@ -31,25 +34,49 @@ def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[
         return False, f"There is no {shown(file)}: `make labs` makes it."
     if fault := unfit(about, file):
         return False, fault
+    wants_interpreter = os.environ.get("TRITON_INTERPRET") == "1"
+    said = in_a_process(about, file, seconds, {"TRITON_INTERPRET": "1"})
+    if not (said["passed"] and about.triton and said["gpu"]) or wants_interpreter:
+        return said["passed"], said["told"]
+    said = in_a_process(about, file, seconds, {})
+    before = "" if said["passed"] else "In Triton's interpreter it passes. On the GPU:\n"
+    return said["passed"], before + said["told"]
+
+
+def in_a_process(about: About, file: Path, seconds: float | None, more: dict[str, str]) -> dict:
+    """What a process of its own says of the file: ``passed``, ``told``, and ``gpu``, whether it has seen one.
+
+    more: what its environment has besides
+    """
     with tempfile.TemporaryDirectory() as folder:
-        verdict, trace = Path(folder, "verdict.json"), Path(folder, "trace")
+        verdict, trace, case = Path(folder, "verdict.json"), Path(folder, "trace"), Path(folder, "case")
         quiet = ["-W", "ignore::RuntimeWarning:triton.runtime.interpreter"]  # NaN that a case asks for
-        command = [sys.executable, *quiet, "-m", "scripts.labs.child", about.slug, str(file), str(verdict), str(trace)]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        command = [
+            sys.executable,
+            *quiet,
+            "-m",
+            "scripts.labs.child",
+            about.slug,
+            str(file),
+            *map(str, (verdict, trace, case)),
+        ]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)} | more
         if seconds:
             environment["LAB_SECONDS"] = str(seconds)
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
         if verdict.is_file():
-            said = json.loads(verdict.read_text())
-            return said["passed"], said["told"]
-        return False, f"Lab {about.number}, {about.title}: {died(code, trace, file)}"
+            return json.loads(verdict.read_text())
+        told = f"Lab {about.number}, {about.title}: {died(code, trace, file, case)}"
+        return {"passed": False, "told": told, "gpu": False}
 
 
-def died(code: int, trace: Path, file: Path) -> str:
-    """Why a process ended without a verdict."""
+def died(code: int, trace: Path, file: Path, case: Path) -> str:
+    """Why a process ended without a verdict, and where it was as far as is known."""
     said = trace.read_text(errors="replace") if trace.is_file() else ""
     lines = [line for line in said.splitlines() if f'"{file}"' in line]
-    where = f" It was at line {lines[0].split(' line ')[1].split(' ')[0]} of your file." if lines else ""
+    places = [f"at line {lines[0].split(' line ')[1].split(' ')[0]} of your file"] if lines else []
+    places += [f"in the case of {case.read_text()}"] if case.is_file() else []
+    where = f" It was {', '.join(places)}." if places else ""
     if said.startswith("Timeout"):
         hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
         taken = 3600 * hours + 60 * minutes + seconds
@@ -62,41 +89,52 @@ def died(code: int, trace: Path, file: Path) -> str:
 
 
 def limit() -> float:
+    """Seconds: in the interpreter for everything, on a GPU for each case."""
     if given := os.environ.get("LAB_SECONDS"):
         return float(given)
+    from scripts.labs.grading.watched import interpreted
+
+    return SECONDS if interpreted() else SECONDS_ON_GPU
+
+
+def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
-    return SECONDS_ON_GPU if torch.cuda.is_available() else SECONDS
+    from scripts.labs.grading.watched import interpreted
 
-
-def main(slug: str, file: str, verdict: str, trace: str) -> None:
-    import torch
-
-    if not torch.cuda.is_available():
+    in_interpreter = interpreted()
+    if in_interpreter:
         os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
         torch.set_num_threads(1)
-    from scripts.labs.judge import Verdict, fault, functions_of, judge
+    from scripts.labs.grading.judge import Verdict, fault, functions_of, judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
     lab = load(slug)
     if lab.about.triton:
         import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
-    if not torch.cuda.is_available():
+    if in_interpreter:
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
     with open(trace, "w") as notes:
+
+        def begins(part, tried) -> None:
+            Path(case).write_text(f"{part.function}: {tried.name}")
+            if not in_interpreter:
+                faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
+
         faulthandler.enable(notes)
         faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
         try:
-            found = judge(lab, functions_of(Path(file)), file)
+            found = judge(lab, functions_of(Path(file)), file, begins)
         except KeyboardInterrupt:
             os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:
             found = Verdict(fault(lab.about.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()
-    Path(verdict).write_text(json.dumps({"passed": found.passed, "told": told(lab, found)}))
+    said = {"passed": found.passed, "told": told(lab, found), "gpu": found.passed and torch.cuda.is_available()}
+    Path(verdict).write_text(json.dumps(said))
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from scripts.labs.grading.strict import Refused
+from scripts.labs.grading.watched import Outside
 from scripts.labs.lab import Case
-from scripts.labs.strict import Refused
 from scripts.labs.verdict import UNWRITTEN, Rejection
-from scripts.labs.watched import Outside
 
 
 def fault(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:
@@ -27,6 +27,8 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
     mine = [frame.name for frame in frames if file and frame.filename == file]
     place = mine[-1] if mine and mine[-1].isidentifier() else ""  # a kernel, mostly
     for each in chain:
+        place, line = compiled(each, file) or (place, line)
+    for each in chain:
         if unwritten(each, file):
             return Rejection(function, UNWRITTEN, line=line, place=place)
         if isinstance(each, Outside | Refused):
@@ -36,9 +38,11 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
     if isinstance(chain[-1], MemoryError) or "can't allocate memory" in str(chain[-1]):
         return Rejection(function, "it asks for more memory than a lab may take", case, line=line)
     code = linecache.getline(file, line).strip() if line else ""
-    says = f"it raised {type(chain[-1]).__name__}: {chain[-1]}".rstrip(".")
+    says = f"it raised {type(chain[-1]).__name__}: {first_line(chain[-1])}".rstrip(": .")
     return Rejection(function, says, case, line=line, code=code, advice=advice(str(chain[-1]), code), place=place)
 
+
+LONGEST = 300  # characters of what an error says
 
 # Said by Python or Triton's interpreter, and what the line is like -> what to do about it.
 ADVICE = (
@@ -79,6 +83,11 @@ ADVICE = (
         "The kernel does not take what it is launched with: put its first lines back as they were.",
     ),
     ("'NoneType' object has no attribute", r"\)\.\w+\(", "In a kernel write tl.exp(x) and the like, not x.exp()."),
+    (
+        "illegal memory access|misaligned address|unspecified launch failure",
+        "",
+        "A kernel has read or written far outside of its tables: has each tl.load and tl.store the right mask?",
+    ),
 )
 
 
@@ -89,12 +98,30 @@ def advice(said: str, code: str) -> str:
     return (functions or [do for *_, do in fitting] or [""])[0]
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, without what PyTorch and Triton list below it."""
+    said = str(getattr(error, "error_message", None) or error).strip().partition("\n")[0]
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]} …"
+
+
+def compiled(error: BaseException, file: str) -> tuple[str, int] | None:
+    """The kernel and the line of the reader's file at which Triton's compiler has stopped, on a GPU."""
+    source, node = getattr(error, "src", None), getattr(error, "node", None)
+    if not (file and isinstance(source, str) and hasattr(node, "lineno")):
+        return None
+    before, kernel, _ = Path(file).read_text(encoding="utf-8").partition(source.rstrip())
+    name = re.match(r"def (\w+)", source)
+    return (name[1], before.count("\n") + node.lineno) if kernel and name else None
+
+
 def unwritten(error: BaseException, file: str) -> bool:
-    """Whether it comes from the body of a start file; Triton's interpreter raises such errors of its own."""
+    """Whether it comes from the body of a start file: PyTorch and Triton's interpreter raise such errors as well."""
     if "raise NotImplementedError" in str(error):  # Triton's compiler quotes the line
         return True
     frames = traceback.extract_tb(error.__traceback__)
-    return isinstance(error, NotImplementedError) and (not file or (bool(frames) and frames[-1].filename == file))
+    if not (isinstance(error, NotImplementedError) and frames and "raise NotImplementedError" in frames[-1].line):
+        return False
+    return not file or frames[-1].filename == file
 
 
 def functions_of(file: Path) -> dict[str, Callable]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +15,34 @@ OURS = ("kernels", "scripts", "tests", "snippets", "labs")
 def unfit(about: About, file: Path) -> str:
     """Why the file is not run at all; "" if it can be."""
     try:
-        tree = ast.parse(file.read_bytes())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a \\d in a docstring: Python says it when the file is run
+            tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
         return f"{shown(file)}, line {error.lineno}: {error.msg}. Python cannot read the file."
     except ValueError as error:
         return f"{shown(file)}: {error}. Python cannot read the file."
+    line, fault = not_allowed(about, tree)
+    return f"{shown(file)}, line {line}: {fault}" if fault else ""
+
+
+def not_allowed(about: About, tree: ast.Module) -> tuple[int, str]:
+    """The first line in which the answer stands ready, and what is said of it; "" if there is none."""
     for line, module in imported(tree):
         if module.split(".")[0] in OURS:
-            return f"{shown(file)}, line {line}: it imports {module}. A lab is written with torch and triton alone."
+            return line, not_alone(module)
     for line, name in used(tree):
         if name in about.without:
-            return f"{shown(file)}, line {line}: it uses {name}, and to write that by hand is the task."
-    return ""
+            return line, by_hand(name)
+    return 0, ""
+
+
+def not_alone(module: str) -> str:
+    return f"it imports {module}. A lab is written with torch and triton alone."
+
+
+def by_hand(name: str) -> str:
+    return f"it uses {name}, and to write that by hand is the task."
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:

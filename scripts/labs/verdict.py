@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from scripts.labs.budget import Wanted
+from scripts.labs.grading.budget import Wanted
 from scripts.labs.lab import Case, Mistake
 
 UNWRITTEN = "it is not written yet"

@@ -11,9 +11,9 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from scripts.records.library import refuse_roundabout_imports
 from scripts.records.root import RecordError, is_hidden
-from scripts.records.trees import caught, digest_of, from_kernels, remembered, stripped, walked
+from scripts.records.source.library import refuse_roundabout_imports
+from scripts.records.source.trees import caught, digest_of, from_kernels, remembered, stripped, walked
 
 RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process a GPU
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}

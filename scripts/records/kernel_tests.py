@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from scripts.records.imports import Imports
-from scripts.records.library import without_docstring
 from scripts.records.root import Missing, RecordError, Stale, Waiting, naming, text_of
+from scripts.records.source.imports import Imports
+from scripts.records.source.library import without_docstring
+from scripts.records.source.trees import digest_of, remembered, stripped
 from scripts.records.store import check, checksum, listed, store
-from scripts.records.trees import digest_of, remembered, stripped
 
 Modules = list[tuple[str, Path]]
 

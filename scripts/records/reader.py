@@ -12,11 +12,11 @@ from nbformat import NotebookNode
 
 from scripts.records import kernel_tests
 from scripts.records.cells import Cells, cells, is_code, paths
-from scripts.records.digest import compare
 from scripts.records.kernel_tests import Outcome, RandomCases
-from scripts.records.library import Library
 from scripts.records.recorded import METADATA, Record, again, fault_in, parsed
 from scripts.records.root import ROOT, Missing, RecordError, Stale, naming, text_of
+from scripts.records.source.digest import compare
+from scripts.records.source.library import Library
 from scripts.records.store import listed
 
 _in_charge: ContextVar[Reader] = ContextVar("reader")

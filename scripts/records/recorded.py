@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 from scripts.records.cells import is_code
 from scripts.records.printed import too_large
 from scripts.records.root import RecordError, Stale
+from scripts.records.source.trees import remembered
 from scripts.records.store import check, checksum, store
-from scripts.records.trees import remembered
 
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"

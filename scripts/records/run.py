@@ -10,12 +10,12 @@ from nbformat import NotebookNode
 
 from scripts.records import recorded
 from scripts.records.cells import is_code
-from scripts.records.digest import digest
 from scripts.records.executed import count_gpus, in_interpreter
 from scripts.records.printed import too_large
 from scripts.records.processes import Unfit, prepared, together
 from scripts.records.reader import Reader, record_of
 from scripts.records.root import ROOT, RecordError
+from scripts.records.source.digest import digest
 
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
 

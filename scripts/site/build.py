@@ -13,11 +13,13 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records
-from scripts.site import assets, cache, drawings, maths, tables
+from scripts.site import assets, cache
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
-from scripts.site.pages import api, glossary, head, labs, order, repository, search
-from scripts.site.pages.cards import Cards
+from scripts.site.markup import drawings, maths, tables
+from scripts.site.meta import head, repository, search
+from scripts.site.meta.cards import Cards
+from scripts.site.pages import api, glossary, labs, order
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -105,7 +107,7 @@ class Build(BasePlugin):
         else:
             Page(text=markdown, first_line=before + 1).refuse_forged()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
-        if page.file.src_uri.startswith("whiteboard/"):
+        if page.file.src_uri.startswith("whiteboard/") and page.file.name not in ("index", "all"):
             markdown = self.sheets.laid_out(markdown, page.file.name)
         search.weigh(page, self.terms)
         self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)

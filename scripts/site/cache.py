@@ -19,7 +19,7 @@ from material.plugins.search.plugin import SearchIndex
 from mkdocs.structure.pages import Page
 
 from scripts.records import ROOT
-from scripts.site.pages import search
+from scripts.site.meta import search
 
 FOLDER = ROOT / "build" / "cache"
 ROOMS = (

@@ -4,9 +4,9 @@
 # Two rungs on the work of the ladder in chapter 6, sentences of N words with 16384 words and
 # 2048 numbers a word in all, and what the SMs do meanwhile, as ncu counts it. An SM can start
 # four instructions in each clock. One unit in it serves loads, stores, shared memory and
-# shuffles, one wavefront of 128 bytes in each clock: of that the table has the share of all
-# clocks, and how much of it goes to shared memory. Starts are the instructions that this unit
-# took. Time is that under the profiler, and clock what the SMs had. FP16; needs ncu.
+# shuffles, one wavefront of 128 bytes in each clock, and barriers: of that the table has the
+# share of all clocks, and how much of it goes to shared memory. Starts are the instructions
+# that it took. Time is that under the profiler, and clock what the SMs had. FP16; needs ncu.
 
 # %% tags=["busy"]
 import shutil

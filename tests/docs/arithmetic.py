@@ -8,6 +8,7 @@ units convert. A number keeps how far its printed digits reach: 3.35 TB/s stands
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from unicodedata import numeric
 
@@ -112,6 +113,7 @@ def factor_of(unit):
     return (BINARY | PREFIXES)[base[1] or ""] if base else 1.0
 
 
+@lru_cache(maxsize=100_000)  # a falsified page is the page but for one block
 def tokens(text):
     """The tokens of a text; what is counted, in ``5 numbers · 2``, is left out, and ``4Nd`` are three of them."""
     found = [Token(match.lastgroup, match.group(), *match.span()) for match in TOKENS.finditer(text)]
@@ -125,7 +127,7 @@ def tokens(text):
             kept += [Token("name", letter, token.start + n, token.start + n + 1) for n, letter in enumerate(token.text)]
         elif after is None or after.kind not in ("operator", "equals") or not token.text.islower():
             kept.append(token)
-    return kept
+    return tuple(kept)
 
 
 class Parser:

@@ -2,6 +2,8 @@
 numbers are computed there or stand in its chapter."""
 
 import re
+from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -25,7 +27,7 @@ CHAPTER = re.compile(r"\((?:\.\./)?(chapters/[\w-]+\.md)")
 
 def announced(sheet):
     """The minutes that a sheet says above its steps that it takes."""
-    head = re.split(r"<!-- step |\| Min \|", (DOCS / sheet).read_text(encoding="utf-8"))[0]
+    head = re.split("<!-- step ", (DOCS / sheet).read_text(encoding="utf-8"))[0]
     return {int(minutes) for minutes in re.findall(r"(\d+)[- ]minutes?\b", head)}
 
 
@@ -70,6 +72,19 @@ def test_a_sheet_has_two_polls_each_with_one_right_answer_and_what_every_answer_
         assert sum(answer.startswith("**") for answer in answers) == 1
 
 
+def test_the_letter_of_the_right_answer_cannot_be_guessed():
+    """No letter is right in more than half of all polls, and the two of a sheet have different ones."""
+    right = {}
+    for sheet in STEPS:
+        polls = [
+            re.findall(r"^- (.)", text, re.MULTILINE) for _, text in POLL.findall((DOCS / sheet).read_text("utf-8"))
+        ]
+        right[sheet] = ["ABCDE"[answers.index("*")] for answers in polls]
+    letters = Counter(letter for both in right.values() for letter in both)
+    assert max(letters.values()) <= letters.total() / 2, letters
+    assert [sheet for sheet, both in right.items() if len(set(both)) < len(both)] == []
+
+
 def test_every_board_belongs_to_a_sheet():
     boards = {path.stem.replace("_", "-") for path in sheets.scripts(ROOT)}
     assert boards == {sheet.removeprefix("whiteboard/").removesuffix(".md") for sheet in STEPS}
@@ -97,9 +112,14 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
 
 def strangers(sheet, found):
     """The long numbers of a sheet that neither it computes nor its chapter has: three digits or more, or a point."""
+    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(in_chapters(sheet))]
+
+
+@cache
+def in_chapters(sheet):
+    """Every token of the chapters of a sheet."""
     chapters = CHAPTER.findall((DOCS / sheet).read_text(encoding="utf-8"))
-    there = {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
-    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(there)]
+    return {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
 
 
 def typed(found):

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from scripts.labs.about import ROOT
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
-from scripts.labs.judge import functions_of, judge, judge_case
+from scripts.labs.grading.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
 from scripts.labs.message import told
+from tests.labs.wrong import named
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
@@ -60,13 +60,14 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)
-def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
+def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
     kernel = functions_of(load("find-the-bug").about.start)[bug.kernel]
     named = zip(bug.names, bug.shapes, strict=True)
     given = {name: normal(i, *[16] * len(shape), dtype=bug.dtype) for i, (name, shape) in enumerate(named)}
     out = bug.output(given)
-    kernel(*given.values(), out)
-    assert torch.allclose(out, bug.reference(**given), atol=1e-2)
+    on_device = [each.to(device) for each in (*given.values(), out)]
+    kernel(*on_device)
+    assert torch.allclose(on_device[-1].cpu(), bug.reference(**given), atol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,10 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug):
         ("softmax_beyond", "x holds -100000, and 1000 is the most, with either sign."),
     ],
 )
-def test_each_function_is_told_whether_it_found_its_bug(wrong, said):
+def test_each_function_is_told_whether_it_found_its_bug(wrong, said, tmp_path):
     lab = load("find-the-bug")
-    file = ROOT / "tests" / "labs" / "find_the_bug" / f"wrong_{wrong}.py"
+    file = tmp_path / "wrong.py"
+    file.write_text(named("find-the-bug", wrong).source)
     message = told(lab, judge(lab, functions_of(file), str(file)))
     assert message.count(": found. ") == 7
     assert message.count(said) == 1

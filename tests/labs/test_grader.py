@@ -8,11 +8,17 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, child, fit, guarded, progress
+from scripts.labs import about, child, fit, progress
 from scripts.labs.about import ROOT
+from scripts.labs.grading import guarded
+from scripts.labs.grading.watched import interpreted
+from tests.labs.wrong import named
 
 ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
+
+
+in_the_interpreter = pytest.mark.skipif(not interpreted(), reason="the interpreter's words: a GPU has others")
 
 
 @pytest.fixture
@@ -33,7 +39,25 @@ def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(lab, tmp_path):
     loop = '    while True:\n        __import__("time").sleep(0.1)\n'  # which keeps no core busy
     passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, loop), 1)
     assert not passed
-    assert "did not end within 1 s" in told and re.search("at line 2[01] of your file", told)
+    assert "did not end within 1 s" in told
+    assert re.search("at line 2[01] of your file, in the case of add: 256 numbers, seed 1\\.", told)
+
+
+@pytest.mark.parametrize(
+    "trace, case, said",
+    [
+        ('  File "{file}", line 7 in add\n', "add: 3 numbers", " It was at line 7 of your file, in the case of add: 3"),
+        ("", "add: 3 numbers", " It was in the case of add: 3 numbers. If the machine is only slow"),
+        ('  File "{file}", line 7 in <module>\n', None, " It was at line 7 of your file. If"),
+        ("", None, "Is there a loop that never ends? If"),
+    ],
+)
+def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, said, tmp_path):
+    file, notes, began = tmp_path / "mine.py", tmp_path / "trace", tmp_path / "case"
+    notes.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
+    if case:
+        began.write_text(case)
+    assert said in child.died(1, notes, file, began)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +73,7 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
     assert not passed and said in told and "Traceback" not in told
 
 
+@in_the_interpreter
 @pytest.mark.parametrize(
     "old, new, said",
     [
@@ -88,7 +113,7 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
     ],
 )
 def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
-    from scripts.labs import judge
+    from scripts.labs.grading import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
@@ -105,6 +130,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
     assert said in message
 
 
+@in_the_interpreter
 @pytest.mark.parametrize(
     "wrong, said",
     [
@@ -113,13 +139,15 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
         ("zeros", "Program 0 wrote it, and had read nothing."),
     ],
 )
-def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said):
-    from scripts.labs import judge
+def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said, tmp_path):
+    from scripts.labs.grading import judge
     from scripts.labs.lab import load
     from scripts.labs.message import told
 
     lab = load("vector-add")
-    functions = judge.functions_of(ADD.with_name(f"wrong_{wrong}.py"))
+    file = tmp_path / "wrong.py"
+    file.write_text(named("vector-add", wrong).source)
+    functions = judge.functions_of(file)
     assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
 
 
@@ -127,7 +155,7 @@ def test_a_box_of_a_table_is_told_by_its_indices():
     import numpy as np
     import torch
 
-    from scripts.labs.story import box
+    from scripts.labs.grading.story import box
 
     places = np.array([5, 6, 10, 11])
     assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
@@ -139,7 +167,7 @@ def test_a_box_lists_indices_that_lie_apart():
     import numpy as np
     import torch
 
-    from scripts.labs.story import box
+    from scripts.labs.grading.story import box
 
     assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0 and 4, 0…1]"
 
@@ -161,6 +189,50 @@ def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, said
 
     found = advice(error, code)
     assert said in found if said else not found
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        (
+            "x << 1",
+            "dot, line 5 of your file: it raised NotImplementedError: \"lshift_cpu\" not implemented for 'Float'.",
+        ),
+        ("x.to(torch.float8_e4m3fn) * 2", 'it raised NotImplementedError: "mul_cpu_reduced_float" not implemented'),
+        ("x.to_sparse().logical_not()", "it raised NotImplementedError: Could not run 'aten::logical_not"),
+        ("torch.empty(3, device='meta').sum()", "is on the device meta, and the inputs were on the CPU: leave it"),
+        ("'12'", "the result is of type str, and one number is wanted."),
+        ("x", "the result has shape [3], and [], one number, is wanted."),
+    ],
+)
+def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, said, tmp_path):
+    from scripts.labs.grading import judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    lab, file = load("dot-and-softmax"), tmp_path / "mine.py"
+    file.write_text(f"import torch\n\n\ndef dot(x, y):\n    return {line}\n\n\ndef softmax_row(scores):\n    pass\n")
+    message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    assert said in message and message.count("\n") <= 6
+
+
+def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
+    """As it happens on a GPU, where the compiler has the kernel's source and counts lines from its first."""
+    import ast
+
+    from triton.compiler.errors import CompilationError
+
+    from scripts.labs.file import compiled, fault
+
+    file = tmp_path / "mine.py"
+    file.write_text("import triton\n\n\n@triton.jit\ndef kernel(x):\n    y = x\n    z = w\n")
+    kernel = "def kernel(x):\n    y = x\n    z = w\n"
+    error = CompilationError(kernel, ast.parse(kernel).body[0].body[1], "w is not defined")
+    assert compiled(error, str(file)) == ("kernel", 7)
+    assert compiled(CompilationError("def sum(x):\n    y", error.node, ""), str(file)) is None
+    found = fault("add", None, error, str(file))
+    assert (found.place, found.line, found.code) == ("kernel", 7, "z = w")
+    assert found.says == "it raised CompilationError: w is not defined"
 
 
 @pytest.mark.parametrize(

@@ -1,68 +1,154 @@
 """Every lab accepts solutions written in three ways, rejects every wrong one, and says whose mistake it is."""
 
 import ast
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, child, fit, judge
-from scripts.labs.about import ROOT
-from scripts.labs.lab import load
+from scripts.labs import about, child, fit
+from scripts.labs.grading import judge, resembles
+from scripts.labs.grading.watched import interpreted
+from scripts.labs.lab import Lab, load
 from scripts.labs.message import told
+from tests.labs import wrong
+from tests.labs.touched import touched
 
 LABS = {each.slug: each for each in about.every()}
-FILES = {each.slug: sorted((ROOT / "tests" / "labs" / each.folder).glob("*.py")) for each in LABS.values()}
-RIGHT = [(slug, file) for slug, files in FILES.items() for file in files if file.stem.startswith("right_")]
-WRONG = [(slug, file) for slug, files in FILES.items() for file in files if file.stem.startswith("wrong_")]
+RIGHT = [(slug, file) for slug, each in LABS.items() for file in sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
+WRONG = [each for slug in LABS for each in wrong.every(slug)]
 
 
 def ids(value):
-    return value if isinstance(value, str) else value.stem
+    return f"{value.lab}-{value.name}" if isinstance(value, wrong.Wrong) else getattr(value, "stem", value)
 
 
-def names(file):
-    """Which mistake the grader must name, if the file says so: ``names = "last-block-missing"``."""
-    for node in ast.parse(file.read_text()).body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == "names":
-            return node.value.value
-    return None
-
-
-def verdict(slug, file):
+@cache
+def lab_of(slug: str) -> Lab:
+    """The lab, whose cases are made once, and not anew for each file that is judged."""
     lab = load(slug)
+    made = [tuple(part.cases()) for part in lab.parts]
+    parts = [replace(part, cases=lambda cases=cases: cases) for part, cases in zip(lab.parts, made, strict=True)]
+    return replace(lab, parts=tuple(parts))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_is_alike_is_done_once():
+    """Some fifty files a lab are judged on the same cases, each beside the same mistakes."""
+    known = {}
+
+    def once(compute, case, form, *given):
+        key = compute, id(case), form
+        if key not in known:
+            known[key] = compute(*given), case  # the case is kept, so that no other has its id
+        return known[key][0]
+
+    wanted, shows = judge.wanted, resembles.shows
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (judge, resembles):
+            patch.setattr(module, "wanted", lambda part, case, form=None: once(wanted, case, form, part, case, form))
+        patch.setattr(resembles, "shows", lambda form, case, wants: once(shows, case, form, form, case, wants))
+        with language_patched(patch) if interpreted() else nullcontext():
+            yield
+
+
+@contextmanager
+def language_patched(patch):
+    """Triton's interpreter makes ``triton.language`` its own for each launch, and here for all of them."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    scopes, patch_lang = {}, interpreter._patch_lang
+
+    def patch_once(function):
+        """The language is patched under the names by which the function knows it: tl for a kernel, core for tl.sum."""
+        known = frozenset(name for name, each in function.__globals__.items() if each is tl or each is tl.core)
+        if known not in scopes:
+            scopes[known] = patch_lang(function)
+        return SimpleNamespace(restore=lambda: None)
+
+    patch.setattr(interpreter, "_patch_lang", patch_once)
+    yield
+    for scope in reversed(scopes.values()):
+        if scope:
+            scope.restore()
+
+
+def as_right_as_its_mistake(monkeypatch, mistake):
+    """A file that makes a mistake is right on the cases on which that does not show; they are not run again."""
+    judge_case = judge.judge_case
+
+    def judge_or_skip(lab, part, case, function, file, right):
+        form = next((each.form for each in part.mistakes if each.name == mistake), None)
+        wants = judge.wanted(part, case)
+        if form and not resembles.shows(form, case, wants):
+            right.append((case, wants))
+        else:
+            judge_case(lab, part, case, function, file, right)
+
+    monkeypatch.setattr(judge, "judge_case", judge_or_skip)
+
+
+def verdict(lab, file):
     if says := fit.unfit(lab.about, file):
-        return lab, judge.Verdict(judge.Rejection("", says))
-    return lab, judge.judge(lab, judge.functions_of(file), str(file))
+        return judge.Verdict(judge.Rejection("", says))
+    return judge.judge(lab, judge.functions_of(file), str(file))
 
 
 @pytest.mark.parametrize("slug, file", RIGHT, ids=ids)
 def test_a_right_one_passes(slug, file):
-    lab, found = verdict(slug, file)
+    lab = lab_of(slug)
+    found = verdict(lab, file)
     assert found.passed, told(lab, found)
     assert "passed" in told(lab, found)
     assert found.seconds < child.SECONDS, "a solution would be stopped before it is judged"
 
 
-@pytest.mark.parametrize("slug, file", WRONG, ids=ids)
-def test_a_wrong_one_is_rejected_and_named(slug, file):
-    lab, found = verdict(slug, file)
-    assert not found.passed, f"{file.name} passes all cases"
+@pytest.mark.parametrize("each", WRONG, ids=ids)
+def test_a_wrong_one_is_rejected_and_named(each, tmp_path, monkeypatch):
+    """It is judged where it differs from the right one, and on the cases on which its mistake shows."""
+    lab = lab_of(each.lab)
+    if each.changes:
+        differs = touched(each.right, each.source, [part.function for part in lab.parts])
+        lab = replace(lab, parts=tuple(part for part in lab.parts if part.function in differs))
+        as_right_as_its_mistake(monkeypatch, each.names)
+    check_rejected(each, lab, tmp_path)
+
+
+@pytest.mark.every_page
+@pytest.mark.parametrize("each", WRONG, ids=ids)
+def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(each, tmp_path):
+    check_rejected(each, lab_of(each.lab), tmp_path)
+
+
+def check_rejected(each, lab, folder):
+    if not interpreted():
+        pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
+    file = folder / f"{each.name}.py"
+    file.write_text(each.source, encoding="utf-8")
+    found = verdict(lab, file)
+    assert not found.passed, f"{each.name} passes all cases"
     message = told(lab, found)
     assert "it is not written yet" not in message
-    if wanted := names(file):
+    if each.names:
         assert found.rejection.resembles, message
-        assert found.rejection.resembles.name == wanted
+        assert found.rejection.resembles.name == each.names
 
 
 @pytest.mark.parametrize("slug", LABS)
 def test_there_are_three_right_and_eight_wrong_ones_and_each_says_what_it_is(slug):
-    right, wrong = ([file for each, file in files if each == slug] for files in (RIGHT, WRONG))
-    assert len(right) >= 3 and len(wrong) >= 8
-    assert all(ast.get_docstring(ast.parse(file.read_text())) for file in right + wrong)
+    right = [file for each, file in RIGHT if each == slug]
+    all_wrong = [each for each in WRONG if each.lab == slug]
+    assert len(right) >= 3 and len(all_wrong) >= 8
+    assert all(ast.get_docstring(ast.parse(file.read_text())) for file in right)
+    assert all(each.says for each in all_wrong)
 
 
 @pytest.mark.parametrize("slug", LABS)
 def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
-    named = {names(file) for each, file in WRONG if each == slug}
+    named = {each.names for each in WRONG if each.lab == slug}
     for part in load(slug).parts:
         for mistake in part.mistakes:
             assert about.heading(mistake.see)
@@ -82,3 +168,19 @@ def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers
     numbers = [each.number for each in LABS.values()]
     assert len(set(numbers)) == len(numbers)
     assert all(each.chapter in about.chapters() for each in LABS.values())
+
+
+def test_a_replacement_that_fits_nowhere_or_twice_is_refused():
+    for changes in ([["no such text", ""]], [["\n", ""]], [["import torch", "import torch"]]):
+        with pytest.raises(ValueError, match=r"stands \d+ times in right_1, once is wanted"):
+            _ = wrong.Wrong("vector-add", "none", "", changes=changes).source
+
+
+def test_a_function_is_touched_by_a_change_of_what_it_calls_and_by_one_that_nothing_calls_by_name():
+    right = '"""Right."""\nimport torch\nSIZE = 1\n'
+    right += "def a():\n    return b()\ndef b():\n    return SIZE\ndef c():\n    return 1\n"
+    changed = lambda old, new: touched(right, right.replace(old, new), "abc")  # noqa: E731
+    assert changed("Right.", "Wrong.") == []
+    assert changed("SIZE = 1", "SIZE = 2") == changed("return SIZE", "return 1 + SIZE") == ["a", "b"]
+    assert changed("return 1\n", "return 2\n") == ["c"]
+    assert changed("import torch", "import torch\nprint()") == ["a", "b", "c"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import sanitize
+from tests.kernels import sanitize
 
 STUB = f"""#!{sys.executable}
 import os, sys

@@ -235,6 +235,7 @@ def calls(tmp_path, step, **options):
     ]
     command = [sys.executable, "-c", "\n".join(lines)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's `&` has it ignored
     return subprocess.Popen(command, cwd=REAL_ROOT, **pipes, **options)
 
 

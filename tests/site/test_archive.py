@@ -11,7 +11,7 @@ from scripts.records import ROOT, Reader
 from scripts.site.pages import archive
 
 READER = Reader()
-RUN = ["three_matmuls", "flash_first", "hopper_budget"]  # torch alone; Triton's interpreter; what only a GPU launches
+RUN = ["flash_by_hand", "hopper_budget"]  # in Triton's interpreter, and what only a GPU launches
 
 
 def packed(tmp_path, name):

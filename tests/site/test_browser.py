@@ -12,6 +12,7 @@ from playwright.sync_api import TimeoutError
 from scripts import records
 from scripts.records import ROOT
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_through
+from tests.site.keyboard import the_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 LIBRARY = "**/plotly.min.js"
@@ -52,11 +53,11 @@ def axe(page, options: str = "{}") -> list:
     return [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
 
 
-def test_pages_fit_every_width_draw_their_figures_when_they_come_near_and_axe_finds_nothing(
+def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboard_and_axe_finds_nothing(
     request, visit, walked, one_of_each_kind
 ):
-    """Each page is loaded once, as on a phone; then its window grows, and at the end it is dark."""
-    in_the_dark = {*one_of_each_kind, "404.html"}
+    """Each page is loaded once, as on a phone; then its window grows; one of each kind is walked and darkened."""
+    of_each_kind = {*one_of_each_kind, "404.html"}
     every_page = request.node.callspec.id == "all"
     for path, page in visit.each([*walked, "404.html"], width=390):
         assert page.evaluate(SCHEME) == NAMES["light"]
@@ -71,7 +72,8 @@ def test_pages_fit_every_width_draw_their_figures_when_they_come_near_and_axe_fi
             leave_rows(page, 5)  # of the measurements, axe would read thousands
         assert not (found := axe(page)), (path, found)
         assert figures_fetched(page) == has_figures(page), f"{path}: late"
-        if path in in_the_dark:
+        if path in of_each_kind:
+            the_keyboard_reaches_every_control(page, path)
             darken(page)
             assert not (found := axe(page, "{ runOnly: ['color-contrast'] }")), (path, found)
             page.emulate_media(color_scheme="light")
@@ -247,27 +249,24 @@ def printed(page, looked_at: str) -> list[str]:
     return [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_paper_has_every_caption_and_alternative_without_scrolling(visit, site, one_of_each_kind):
-    with_captions = [path for path in one_of_each_kind if "<figcaption" in (site / path / "index.html").read_text()]
-    assert with_captions
-    for path, page in visit.each(with_captions):
-        captions = page.eval_on_selector_all("figcaption", "(all) => all.map((e) => e.textContent)")
-        alternatives = page.eval_on_selector_all(".hb-alternative", "(all) => all.map((e) => e.textContent)")
-        text = "".join(printed(page, "figcaption, .hb-alternative"))
-        flat = "".join(normalize("NFKC", text).split())  # fonts join fl
-        for wanted in [*captions, *alternatives]:
-            assert "".join(normalize("NFKC", wanted).split())[:40] in flat, f"{path}: {wanted[:40]}"
-
-
-def test_on_paper_the_name_of_a_file_stands_above_its_code(visit, pages):
-    for path, page in visit.each([page for page in pages if page.startswith("chapters/")]):
+def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_above_its_code(visit, one_of_each_kind):
+    looked_at = "figcaption, .hb-alternative, .highlight"
+    for path, page in visit.each(one_of_each_kind):
+        if not page.query_selector(looked_at):
+            continue
+        wanted = page.eval_on_selector_all("figcaption, .hb-alternative", "(all) => all.map((e) => e.textContent)")
+        named = page.locator(".highlight .filename").count()
+        sheets = printed(page, looked_at)
+        flat = "".join(normalize("NFKC", "".join(sheets)).split())  # fonts join fl
+        for words in wanted:
+            assert "".join(normalize("NFKC", words).split())[:40] in flat, f"{path}: {words[:40]}"
         found = 0
-        for sheet in printed(page, ".highlight"):
+        for sheet in sheets:
             lines = [line.strip() for line in sheet.splitlines() if line.strip()]
-            names = [bool(re.match(r"(kernels|snippets)/\S+\.py( ·.*)?$", line)) for line in lines]
+            names = [bool(re.match(r"(kernels|snippets|scripts|tests|labs)/\S+\.py( ·.*)?$", line)) for line in lines]
             assert not names or not names[-1], f"{path}: {lines[-1]}"
             found += sum(names)
-        assert found >= page.locator(".highlight .filename").count(), path
+        assert found >= named, path
 
 
 def test_links_are_underlined_in_words_that_are_set_off_too(visit):

@@ -15,8 +15,9 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 
 from scripts.records import ROOT
-from scripts.site.pages import head, order
-from scripts.site.pages.cards import Card, Cards
+from scripts.site.meta import head
+from scripts.site.meta.cards import Card, Cards
+from scripts.site.pages import order
 from tests.site.test_colours import scheme
 
 DOCS = ROOT / "docs"

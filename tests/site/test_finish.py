@@ -3,7 +3,8 @@
 import pytest
 from mkdocs.exceptions import PluginError
 
-from scripts.site import cache, drawings, maths, tables
+from scripts.site import cache
+from scripts.site.markup import drawings, maths, tables
 
 
 def test_a_drawing_is_set_into_the_page_with_its_alternative():

@@ -3,7 +3,7 @@
 from bs4 import BeautifulSoup
 
 from scripts.records import ROOT
-from scripts.site.pages import head
+from scripts.site.meta import head
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTERS = {path.stem for path in (ROOT / "docs" / "chapters").glob("*.md")}

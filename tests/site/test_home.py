@@ -11,7 +11,8 @@ from kernels.bench.cost import eager_traffic, qkvo_bytes, square_bytes
 from kernels.formats.value import E2M1, values
 from scripts import records
 from scripts.records import ROOT
-from scripts.site.pages import order, reading
+from scripts.site.meta import reading
+from scripts.site.pages import order
 from tests.docs.pages import DRAWINGS
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -364,6 +364,13 @@ def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(pre
         assert (ROOT / path).is_file(), path
 
 
+def test_without_the_address_no_page_has_such_a_link(site, pages):
+    for page in pages:
+        html = soup(site / page / "index.html")
+        assert not html.select(".md-source, [rel=edit]"), page
+        assert html.select("a[href]"), page
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
 def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_end(preview):

@@ -1,14 +1,11 @@
-"""A link to the repository and to each page's file in it, where its address is known; nothing where it is not."""
+"""Where the links to the repository lead; that pages have them, or not, is for test_pages.py."""
 
 from types import SimpleNamespace
 
 import pytest
-from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.records import ROOT
-from scripts.site.pages import repository
-
-LINKS = SoupStrainer(["a", "link"])
+from scripts.site.meta import repository
 
 
 @pytest.mark.parametrize(
@@ -32,11 +29,3 @@ def test_a_snippets_page_is_edited_in_its_script():
     edited = repository.edited(script, ROOT, "https://github.com/a/b")
     assert edited == "https://github.com/a/b/edit/main/snippets/balloon/balloon.py"
     assert repository.edited(script, ROOT, "https://example.org/b") is None
-
-
-# With it: tests/site/test_pages.py.
-def test_without_the_address_a_page_has_no_such_link(site, pages):
-    for page in pages:
-        html = BeautifulSoup((site / page / "index.html").read_text(), "html.parser", parse_only=LINKS)
-        assert not html.select(".md-source, [rel=edit]"), page
-        assert html.select("a[href]"), page

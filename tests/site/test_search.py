@@ -7,7 +7,8 @@ import pytest
 from material.plugins.search.plugin import Parser
 
 from scripts.records import ROOT
-from scripts.site.pages import glossary, search
+from scripts.site.meta import search
+from scripts.site.pages import glossary
 
 
 @pytest.fixture(scope="session")

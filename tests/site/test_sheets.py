@@ -1,10 +1,12 @@
 """Every whiteboard sheet is two printed pages, on A4 and on Letter: the board step by step, then the key."""
 
 import io
+from itertools import product
 from unicodedata import normalize
 
 import pypdf
 
+from scripts.boards import worksheets
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 
@@ -12,7 +14,6 @@ SHEETS = sorted(path.stem for path in (ROOT / "docs" / "whiteboard").glob("*.md"
 STEPS = {
     sheet: sheets.steps((ROOT / "docs" / "whiteboard" / f"{sheet}.md").read_text(encoding="utf-8")) for sheet in SHEETS
 }
-LENGTH = {sheet: 2 if steps else 1 for sheet, steps in STEPS.items()}  # one page while it has a table
 PAPERS = ["A4", "Letter"]
 COMPLETE = "[...document.images].filter((one) => one.complete && one.naturalWidth).length"
 LOADED = """all => Promise.all(all.map(async (one) => {
@@ -30,28 +31,25 @@ def words(leaf) -> str:
     return " ".join(normalize("NFKC", leaf.extract_text()).split())  # fonts join ff
 
 
-def test_a_sheet_is_two_printed_pages(visit):
-    lengths = {}
+def test_a_sheet_is_two_printed_pages_the_first_has_every_step_with_its_picture_and_time_the_second_the_key(visit):
     for sheet, (path, page) in zip(SHEETS, visit.each([f"whiteboard/{sheet}/" for sheet in SHEETS]), strict=True):
-        lengths |= {(path, paper): (len(printed(page, paper)), LENGTH[sheet]) for paper in PAPERS}
-    assert lengths and {path: counts for path, counts in lengths.items() if len(set(counts)) > 1} == {}
+        times = [text.split()[0] for text in page.locator(".hb-step .hb-step__time").all_text_contents()]
+        assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])], path
+        pictures = page.locator(".hb-step img").evaluate_all(LOADED)
+        assert len(pictures) == len(STEPS[sheet]) and all(pictures), path
+        leaves = {paper: printed(page, paper) for paper in PAPERS}
+        assert {paper: len(each) for paper, each in leaves.items()} == dict.fromkeys(PAPERS, 2), path
+        first, second = map(words, leaves["A4"])
+        assert [step.draw for step in STEPS[sheet] if step.draw.split("**")[1] not in first] == [], path
+        assert "Where students trip" in second and second.count("Poll, after step") == 2, path
 
 
-def test_the_first_page_has_every_step_and_the_second_the_key(visit):
-    for sheet in filter(STEPS.get, SHEETS):
-        first, second = map(words, printed(visit(f"whiteboard/{sheet}/"), "A4"))
-        for step in STEPS[sheet]:
-            assert step.draw.split("**")[1] in first
-        assert "Where students trip" in second and second.count("Poll, after step") == 2
-
-
-def test_each_step_shows_its_picture_and_when_it_begins(visit):
-    for sheet in filter(STEPS.get, SHEETS):
-        shown = visit(f"whiteboard/{sheet}/").locator(".hb-step")
-        times = [text.split()[0] for text in shown.locator(".hb-step__time").all_text_contents()]
-        assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])]
-        pictures = shown.locator("img").evaluate_all(LOADED)
-        assert len(pictures) == len(STEPS[sheet]) and all(pictures)
+def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit):
+    page, lengths = visit.tab("light", 1280), {}
+    for name, key in product(worksheets.chapters(), (False, True)):
+        page.set_content(worksheets.made(name, "A").html("A", key))
+        lengths |= {(name, key, paper): len(printed(page, paper)) for paper in PAPERS}
+    assert lengths and {sheet: count for sheet, count in lengths.items() if count != 1} == {}
 
 
 def test_control_p_waits_for_every_picture(visit):
@@ -66,8 +64,10 @@ def test_all_sheets_are_printed_at_once(visit):
     page = visit("whiteboard/all/")
     titles = [title.removesuffix("¶") for title in page.locator("article h2").all_text_contents()]
     assert len(titles) == len(SHEETS)
+    headings_alone = "body * { visibility: hidden } h2, h2 * { visibility: visible }"  # all of it takes long to read
+    page.add_style_tag(content=headings_alone)
     for paper in PAPERS:
         leaves = [words(leaf) for leaf in printed(page, paper)]
-        assert len(leaves) == sum(LENGTH.values()), paper
+        assert len(leaves) == 2 * len(SHEETS), paper
         begun = [next(i for i, leaf in enumerate(leaves) if title in leaf) for title in titles]
         assert begun == sorted(begun) and begun[0] == 0, paper

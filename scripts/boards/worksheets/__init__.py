@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -23,7 +23,13 @@ h1 { font-size: 16pt; } footer { border-top: 0.5pt solid #54525a; color: #54525a
 table { border-collapse: collapse; margin: 0.5cm 0; width: 100%; }
 th, td { border: 0.5pt solid #54525a; height: 0.9cm; padding: 0 0.3cm; text-align: left; }
 li { margin: 0.3cm 0; } .line { border-bottom: 0.5pt solid #54525a; display: block; height: 1cm; }
-.key { color: #7a0a26; font-weight: 600; } @page { margin: 15mm; }
+.key { color: #7a0a26; font-weight: 600; } @page { margin: 13mm 15mm; }
+@media print {
+  body { font-size: 10.5pt; line-height: 1.3; margin: 0; max-width: none; padding: 0; }
+  p { margin: 0.2cm 0; } table { margin: 0.3cm 0; } th, td { height: 0.8cm; padding: 0 0.2cm; }
+  ol { margin: 0.2cm 0; } li { break-inside: avoid; margin: 0.15cm 0; } .line { height: 0.95cm; }
+  footer { margin-top: 0.4cm; }
+}
 """
 
 
@@ -68,6 +74,8 @@ class Worksheet:
 
 
 def marked(text: str) -> str:
+    """Raised, lowered, and no row of numbers broken at the end of a line."""
+    text = re.sub(r"\[[^][]*\]", lambda row: row[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return re.sub(r"\^\{([^}]*)\}", r"<sup>\1</sup>", re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", escape(text)))
 
 
@@ -114,6 +122,16 @@ def pages() -> Iterator[tuple[str, str]]:
 def rows_of(rows: list) -> str:
     """A matrix in a line of text: [1, 0], [0, 1]."""
     return ", ".join(f"[{', '.join(map(str, row))}]" for row in rows)
+
+
+def counted(number: int) -> str:
+    """8192 and 16,384: with a comma from five digits on."""
+    return f"{number:,}" if number > 9999 else str(number)
+
+
+def listed(numbers: Sequence) -> str:
+    """A list in a line of text: [3.75, 6.25]."""
+    return f"[{', '.join(f'{float(number):g}' for number in numbers)}]"
 
 
 def sized(bytes_: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from scripts.labs.grading.watched import Access
 from scripts.labs.lab import Case
-from scripts.labs.watched import Access
 
 MANY = 256  # keys; below that a block of the reader's may well hold all of them
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from scripts.records import Reader
-from scripts.records.trees import walked
+from scripts.records.source.trees import walked
 from scripts.site.fences import outputs
 
 README = """Run it, with torch, triton and numpy installed, in two processes:

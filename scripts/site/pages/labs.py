@@ -74,12 +74,9 @@ import os
 import sys
 from pathlib import Path
 
-import torch
-
 here = Path.cwd()
 sys.path[:0] = [str(folder) for folder in (here, *here.parents) if (folder / "scripts" / "labs").is_dir()][:1]
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
+os.environ["TRITON_INTERPRET"] = "1"  # where each load and store can be followed; without this line a GPU is taken
 from scripts.labs import grade"""
 
 

@@ -14,7 +14,8 @@ from mkdocs.exceptions import PluginError
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
-from scripts.site.pages import api, labs, order, peers, reading
+from scripts.site.meta import reading
+from scripts.site.pages import api, labs, order, peers
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
 

@@ -30,6 +30,7 @@ from mkdocs.structure.files import File
 
 from scripts import records
 from scripts.site import cache
+from scripts.site.pages import demos
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
 VERSION = re.compile(r", (\d+): (\d+)")
@@ -57,7 +58,7 @@ class Step:
 
 
 def steps(text: str) -> list[Step]:
-    """The steps of a sheet, none if it has a table yet.
+    """The steps of a sheet, none if it is another page.
 
     Raises:
         PluginError: for a step without its three parts.
@@ -128,18 +129,17 @@ class Sheets:
                     yield File.generated(config, f"{FOLDER}/{name}/{step}-ask.svg", content=svg)
 
     def laid_out(self, text: str, name: str, alone: bool = True) -> str:
-        """A sheet's Markdown with its steps as a strip of pictures; as it is where it has a table yet.
+        """A sheet's Markdown with its steps as a strip of pictures.
 
         alone: it has a page of its own, with speeches, anchors and the presenter
 
         Raises:
-            PluginError: if there are not as many pictures as steps.
+            PluginError: if it has no steps, or not as many pictures as steps.
         """
+        text = demos.timed(text, name, self.root)
         found, sheet = steps(text), SHEET.match(text)
-        if not found:
-            return text
         drawn = self.boards.get(name)
-        if not drawn or drawn.steps != len(found):
+        if not found or not drawn or drawn.steps != len(found):
             pictures = drawn.steps if drawn else "no"
             raise PluginError(
                 f"whiteboard/{name}.md has {len(found)} steps, scripts/boards has {pictures} pictures of it"

@@ -39,6 +39,21 @@ def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
     assert (parts(board.svg(2), NEW), parts(board.svg(2), OLD)) == (1, 1)
 
 
+def test_what_is_named_stays_when_all_else_is_rubbed_out():
+    board = drawn()
+    board.step("Three.")
+    board.rub(but=("passing",))
+    assert board.read(3) == []  # it went in the second step
+    board = Board()
+    board.step("One.")
+    board.words(100, 50, "one")
+    with board.group("kept"):
+        board.words(100, 90, "kept")
+    board.step("Two.")
+    board.rub(but=("kept",))
+    assert board.read(2) == ["kept"]
+
+
 def test_what_is_rubbed_out_is_read_no_more():
     board = drawn()
     assert board.read(1) == ["one", "passing"] and board.read(2) == ["one", "two"]
@@ -90,6 +105,17 @@ def test_no_words_lie_over_others(name):
 
 def overlap(a, b) -> bool:
     return all(min(a[i + 2], b[i + 2]) - max(a[i], b[i]) > TOUCH for i in (0, 1))
+
+
+def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
+    """More than a title or a note: at least three marks of earlier steps."""
+    later, kept = 0, {}
+    for name in BOARDS:
+        board = sheets.board(name)
+        steps = range(2, board.steps + 1)
+        old = [sum(ink.on(step) and ink.step < step for ink in board.ink) for step in steps]
+        later, kept[name] = later + len(steps), sum(marks >= 3 for marks in old)
+    assert sum(kept.values()) >= later / 3, kept
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -59,7 +59,7 @@ def test_each_head_s_dot_products_and_shares_are_the_library_s(forms):
 def test_the_causal_rows_are_the_library_s_first_head(forms):
     for form in forms:
         exact = form(X[None], is_causal=True)[0, :, :2]
-        torch.testing.assert_close(exact, torch.tensor(pairs(4)).double(), atol=0.05, rtol=0)
+        torch.testing.assert_close(exact, torch.tensor(pairs(4)[3:]).double(), atol=0.05, rtol=0)
 
 
 def test_the_queries_of_both_heads_are_one_multiplication(forms):

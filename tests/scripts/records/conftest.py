@@ -11,9 +11,9 @@ import pytest
 
 from scripts.records import METADATA, RandomCases, Reader, kernel_tests
 from scripts.records.cells import is_code
-from scripts.records.digest import digest
 from scripts.records.reader import record_of
 from scripts.records.recorded import write
+from scripts.records.source.digest import digest
 
 collect_ignore = ["miniature"]  # its tests are for the house
 

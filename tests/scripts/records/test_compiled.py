@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from scripts.records import ROOT
-from scripts.records.digest import Reached
-from scripts.records.library import Library
+from scripts.records.source.digest import Reached
+from scripts.records.source.library import Library
 
 WALK = """
 import importlib, json, pkgutil, sys

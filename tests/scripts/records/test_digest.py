@@ -4,8 +4,8 @@ import pytest
 
 from scripts.records import RecordError
 from scripts.records.cells import Cells
-from scripts.records.digest import compare, digest
-from scripts.records.library import Library
+from scripts.records.source.digest import compare, digest
+from scripts.records.source.library import Library
 
 BEFORE = {
     "base.py": '''

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.records.trees import digest_of, free_names, stripped, walked
+from scripts.records.source.trees import digest_of, free_names, stripped, walked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -27,7 +27,7 @@ def run_alone(python: str, script: str, *arguments: str) -> str:
 
 def test_the_bytes_of_every_syntax_are_the_same_on_every_python(any_python):
     script = """
-from scripts.records.trees import digest_of, free_names, stripped
+from scripts.records.source.trees import digest_of, free_names, stripped
 tree = stripped(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), "every syntax")
 print(digest_of([tree, sorted(free_names(tree.body))]))
 """
@@ -36,13 +36,13 @@ print(digest_of([tree, sorted(free_names(tree.body))]))
 
 def test_the_digests_of_kernels_are_the_same_on_every_python(any_python):
     script = """
-from scripts.records.library import Library
-from scripts.records.trees import digest_of
+from scripts.records.source.library import Library
+from scripts.records.source.trees import digest_of
 library = Library(pathlib.Path.cwd())
 found = [each for module in library.modules.values() for each in module.definitions.values()]
 print(len(found) > 300, digest_of([[each.place, each.digest, each.names] for each in found]))
 """
-    from scripts.records.library import Library
+    from scripts.records.source.library import Library
 
     found = [each for module in Library(ROOT).modules.values() for each in module.definitions.values()]
     here = digest_of([[each.place, each.digest, each.names] for each in found])

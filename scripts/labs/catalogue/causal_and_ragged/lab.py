@@ -8,8 +8,8 @@ from torch import Tensor
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
 from scripts.labs.catalogue.causal_and_ragged.truth import flash, size
 from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.grading.watched import Access, said
 from scripts.labs.lab import SEEDS, Case, Part, normal
-from scripts.labs.watched import Access, said
 
 STEPS = 48  # roundings of FP32, since that of a large score moves its exponential by many
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
+from scripts.labs.grading.watched import Access, said
 from scripts.labs.lab import Case, Mistake, Part, normal
-from scripts.labs.watched import Access, said
 from scripts.labs.words import plain
 
 BLOCK, TILE = 256, 32  # as the start file has them

@@ -12,12 +12,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from scripts.labs.budget import wanted
 from scripts.labs.file import fault, functions_of
-from scripts.labs.judge import judge_case
+from scripts.labs.grading.budget import wanted
+from scripts.labs.grading.judge import judge_case
+from scripts.labs.grading.strict import Refused
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
-from scripts.labs.strict import Refused
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 from scripts.labs.words import counted, listed, near, sentence
 
@@ -224,6 +224,8 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
         reject(f"it returns {described(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
+        if x.device.type != "cpu":
+            reject(f"{each} is on the device {x.device}: make it on the CPU, the grader takes it from there")
         if x.dtype != bug.dtype:
             reject(f"{each} is {x.dtype}, and {bug.dtype} is wanted")
         if x.ndim != len(shape):

@@ -8,8 +8,8 @@ from torch import Tensor
 from scripts.labs.catalogue.key_blocks.mistakes import MISTAKES
 from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, size
 from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.grading.watched import Access
 from scripts.labs.lab import SEEDS, Case, Part, normal
-from scripts.labs.watched import Access
 
 STEPS = 48  # roundings of FP32, since that of a large score moves its exponential by many
 

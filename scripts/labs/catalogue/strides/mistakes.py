@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.strides.truth import cells, joined_stride, layout, merge_heads, split_heads
-from scripts.labs.guarded import lay
+from scripts.labs.grading.guarded import lay
 from scripts.labs.lab import Mistake
 
 SECTION = "many-heads#why-contiguous"

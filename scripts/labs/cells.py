@@ -1,0 +1,64 @@
+"""What functions may hold that were written in a notebook, where there is no file to look at."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+
+from scripts.labs.about import About
+from scripts.labs.fit import OURS, by_hand, not_allowed, not_alone
+
+
+def unfit(about: About, functions: dict[str, Callable]) -> str:
+    """Why the functions are not run at all, as ``fit.unfit`` says it of a file; "" if they can be."""
+    seen: list[FunctionType] = []
+    waiting = [each for each in map(plain, functions.values()) if isinstance(each, FunctionType)]
+    while waiting:
+        function = waiting.pop(0)
+        if function in seen:
+            continue
+        seen.append(function)
+        if fault := unfit_alone(about, function):
+            return fault
+        known = (plain(value) for _, value in globals_of(function))
+        waiting += [each for each in known if is_theirs(each, function)]
+    return ""
+
+
+def unfit_alone(about: About, function: FunctionType) -> str:
+    """What is wrong with one function and with what it takes from elsewhere."""
+    for name, value in globals_of(function):
+        module = value.__name__ if isinstance(value, ModuleType) else getattr(plain(value), "__module__", None) or ""
+        if module.split(".")[0] in OURS:
+            return f"{function.__name__}: {not_alone(module)}"
+        given = getattr(value, "__name__", name)
+        if callable(value) and given in about.without and not is_theirs(plain(value), function):
+            return f"{function.__name__}: {by_hand(given)}"
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
+    except (OSError, SyntaxError):  # typed where nothing is kept
+        return ""
+    line, fault = not_allowed(about, tree)
+    return f"{function.__name__}, line {line} of its cell: {fault}" if fault else ""
+
+
+def is_theirs(value: object, function: FunctionType) -> bool:
+    """Whether it is a function of the same notebook."""
+    return isinstance(value, FunctionType) and value.__globals__ is function.__globals__
+
+
+def plain(value: object) -> object:
+    """The function of a kernel, which ``triton.jit`` wraps; anything else as it is."""
+    return plain(value.fn) if hasattr(value, "fn") else value
+
+
+def globals_of(function: FunctionType) -> Iterator[tuple[str, object]]:
+    """Each name of a function, or of one within it, that stands for something outside of it."""
+    codes: list[CodeType] = [function.__code__]
+    for code in codes:
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        yield from ((name, function.__globals__[name]) for name in code.co_names if name in function.__globals__)

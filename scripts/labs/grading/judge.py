@@ -1,0 +1,179 @@
+"""Judges the reader's functions case by case, up to the first that is wrong."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scripts.labs.file import fault, first_line, functions_of
+from scripts.labs.grading.budget import Wanted, results, wanted
+from scripts.labs.grading.guarded import Guarded
+from scripts.labs.grading.laid import laid
+from scripts.labs.grading.resembles import behaves_like
+from scripts.labs.grading.story import WITHOUT
+from scripts.labs.grading.story import told as story_of
+from scripts.labs.grading.strict import DOT
+from scripts.labs.grading.timed import timed
+from scripts.labs.grading.watched import Watch, interpreted
+from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.verdict import Rejected, Rejection, Verdict
+from scripts.labs.words import counted, listed, number
+
+MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
+NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
+__all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
+
+
+def judge(
+    lab: Lab, functions: dict[str, Callable], file: str = "", begins: Callable[[Part, Case], None] | None = None
+) -> Verdict:
+    """The verdict on the functions, each by its name.
+
+    file: the reader's, whose lines a message names   begins: is told of each case before it is tried
+    """
+    verdict, began = Verdict(), time.perf_counter()
+    try:
+        for name, names in lab.about.signatures.items():
+            check_signature(name, names, functions)
+        for part in lab.parts:
+            right: list[tuple[Case, list[Wanted]]] = []
+            for case in part.cases():
+                if begins:
+                    begins(part, case)
+                judge_case(lab, part, case, functions[part.function], file, right)
+                verdict.cases += 1
+            if part.large and not interpreted():
+                case = part.large()
+                if begins:
+                    begins(part, case)
+                judge_case(lab, part, case, functions[part.function], file, right, named=False)
+                verdict.cases += 1
+        if lab.judge_whole:
+            lab.judge_whole(lab, functions, file, verdict)
+        if lab.check and (says := lab.check(functions)):
+            verdict.rejection = says if isinstance(says, Rejection) else Rejection(lab.about.functions[-1], says)
+    except Rejected as rejected:
+        verdict.rejection = rejected.rejection
+    verdict.seconds = time.perf_counter() - began
+    if verdict.passed and not interpreted():
+        try:
+            verdict.times = timed(lab, functions)
+        except Exception as error:  # the handbook's kernel may be none for this GPU; the reader's is right all the same
+            verdict.notes.append(f"It could not be timed: {first_line(error)}")
+    return verdict
+
+
+def check_signature(name: str, names: tuple[str, ...], functions: dict[str, Callable]) -> None:
+    if not callable(functions.get(name)):
+        raise Rejected(Rejection(name, f"there is no function {name}: the lab calls it by that name"))
+    taken = tuple(inspect.signature(functions[name]).parameters)
+    if taken != names:
+        says = f"it takes ({', '.join(taken)}), but the lab calls it with ({', '.join(names)})"
+        raise Rejected(Rejection(name, f"{says}: put its first line back as it was"))
+
+
+def judge_case(
+    lab: Lab, part: Part, case: Case, function: Callable, file: str, right: list, named: bool = True
+) -> None:
+    """Calls the function on one case.
+
+    right: the cases of this part that were right before, each with what was wanted; this one is added
+    named: whether to look for the mistake that it makes, which on a large case takes long
+
+    Raises:
+        Rejected: if anything about it is wrong.
+    """
+    wants = wanted(part, case)
+    on_gpu = lab.about.triton and not interpreted()
+    inputs, outputs = laid(case, "cuda" if on_gpu else "cpu")
+    arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
+    arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
+    watch = None if on_gpu else Watch([*inputs, *outputs])
+
+    masked = False
+
+    def reject(says: str, **more) -> None:
+        more |= {"advice": MASKED} if masked else {}
+        raise Rejected(Rejection(part.function, says, case, **more))
+
+    try:
+        with np.errstate(all="ignore"), watch or nullcontext(), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")  # np.errstate, since the interpreter computes with numpy
+            returned = function(**arguments)
+            if on_gpu:
+                torch.cuda.synchronize()
+    except Exception as error:
+        raise Rejected(fault(part.function, case, error, file)) from error
+    masked = any("torch.uint8" in str(each.message) for each in warned)
+    for each in outputs:
+        if (place := each.written_outside()) is not None:
+            side = "behind" if place >= 0 else "before"
+            reject(f"something was written outside {each.name}, {counted(abs(place), 'number')} {side} its first one")
+    for each in inputs:
+        if each.changed().any():
+            reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
+    unwritten = [each.unwritten().cpu() for each in outputs]
+    actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, wants, reject)
+    wrong = [want.wrong(actual) for want, actual in zip(wants, actuals, strict=True)]
+    silent = bool(watch and lab.about.triton and outputs and not watch.stored())
+    for i, want in enumerate(wants):
+        if wrong[i].any():
+            marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
+            actual = actuals[i].detach().cpu()
+            place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
+            story = story_of(watch, want.name, place, actual) if watch and outputs else ""
+            resembles = None
+            if silent and watch.programs:
+                story = NOTHING
+            elif named and WITHOUT not in story:
+                resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
+            reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
+    if silent and any(want.truth.numel() for want in wants):
+        reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
+    if watch and lab.about.triton and outputs and (says := not_a_kernels_work(watch, inputs, outputs)):
+        reject(says)
+    if watch and part.look and (says := part.look(watch.accesses, case)):
+        reject(says)
+    right.append((case, wants))
+
+
+def not_a_kernels_work(watch: Watch, inputs: list[Guarded], outputs: list[Guarded]) -> str:
+    """What a GPU would punish although the numbers are right, or what was not done in the kernel; "" if nothing."""
+    names = [each.name for each in inputs if each.tensor.is_floating_point()]
+    if watch.only_copied(each.name for each in inputs):
+        return f"the numbers are right, but no kernel has read {listed(names, 'or')}: they were computed outside of it"
+    if twice := watch.stored_twice(each.name for each in outputs):
+        return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
+    return f"the numbers are right here, but {DOT}" if watch.rounds else ""
+
+
+def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Tensor]:
+    """What the function returned, once it is of the right kind, shape and dtype."""
+    if returned is None:
+        is_wanted = f", and {number(wants[0].truth)} is wanted" if len(wants) == 1 and not wants[0].truth.ndim else ""
+        reject(f"it returned None{is_wanted}. A function without a return does that, too")
+    found = list(results(returned))
+    if len(found) != len(wants):
+        are = "is" if len(wants) == 1 else "are"
+        reject(f"it returned {counted(len(found), 'result')}, and {len(wants)} {are} wanted")
+    for i, (each, want) in enumerate(zip(found, wants, strict=True)):
+        if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
+            found[i] = each = torch.tensor(each, dtype=want.dtype)
+        shape = str(list(want.truth.shape)) if want.truth.ndim else "[], one number,"
+        if not isinstance(each, Tensor):
+            kind = "a tensor" if want.truth.ndim else "one number"
+            reject(f"{want.name} is of type {type(each).__name__}, and {kind} is wanted")
+        if each.device.type != "cpu":
+            reject(f"{want.name} is on the device {each.device}, and the inputs were on the CPU: leave it there")
+        if each.shape != want.truth.shape:
+            reject(f"{want.name} has shape {list(each.shape)}, and {shape} is wanted")
+        if each.dtype != want.dtype:
+            reject(f"{want.name} is {each.dtype}, and {want.dtype} is wanted")
+    return found

@@ -1,0 +1,22 @@
+"""A case as the reader's function gets it."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from scripts.labs.grading import guarded
+from scripts.labs.lab import Case
+
+
+def laid(case: Case, device: str) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
+    """The case's tensors in guarded buffers, on that device: inputs and outputs."""
+    tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
+    inputs = [
+        guarded.lay(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
+        for name, each in tensors.items()
+    ]
+    outputs = [
+        guarded.lay_output(name, each, case.layouts.get(name, "contiguous"), device)
+        for name, each in case.outputs.items()
+    ]
+    return inputs, outputs

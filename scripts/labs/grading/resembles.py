@@ -1,0 +1,70 @@
+"""Whose mistake a wrong result is: one whose results are the same, and which was right wherever this was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from scripts.labs.grading.budget import Wanted, as_double, results, wanted
+from scripts.labs.lab import Case, Mistake, Part
+
+
+def behaves_like(
+    part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor], right: list[tuple[Case, list[Wanted]]]
+) -> Mistake | None:
+    """The first of the part's mistakes whose results are these on this case, and right on those that were."""
+    for mistake in (*part.mistakes, *ANYWHERE):
+        try:
+            form = mistake.form or partial(zeros, part)
+            if not shows(form, case, wants) or not all(map(same, wanted(part, case, form), actuals)):
+                continue
+            if not any(shows(form, *each) for each in right):
+                return mistake
+        except Exception:  # a form that was not made for this case: no name is better than none of the message
+            continue
+    return ROUNDED if in_fp16(part, case, wants, actuals) else None
+
+
+def in_fp16(part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor]) -> bool:
+    """Whether results of FP16 numbers are off by little: by what rounding to FP16 on the way makes."""
+    if part.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
+        return False
+    for want, actual in zip(wants, actuals, strict=True):
+        finite = want.truth.isfinite()
+        size = want.truth[finite].abs().max() if finite.any() else 0.0
+        off = (actual.double() - want.truth)[finite].abs()
+        if not (off <= LITTLE * size).all():  # NaN is not
+            return False
+    return True
+
+
+def shows(form: Callable, case: Case, wants: list[Wanted]) -> bool:
+    """Whether a mistake makes a difference on a case."""
+    wrong = results(form(**{name: as_double(each) for name, each in case.inputs.items()}))
+    return any(want.wrong(each).any() for want, each in zip(wants, wrong, strict=True))
+
+
+def zeros(part: Part, **inputs) -> tuple[Tensor, ...]:
+    return tuple(map(torch.zeros_like, results(part.reference(**inputs))))
+
+
+LITTLE = 0.05
+ROUNDED = Mistake(
+    "in-fp16",
+    "The numbers are off by little, and the inputs are FP16: something on the way is rounded to FP16. Load with "
+    ".to(tl.float32), and keep sums in FP32.",
+    "",
+    None,
+)
+ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
+
+
+def same(form: Wanted, actual: Tensor) -> bool:
+    """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
+    wrong = form.wrong(actual)
+    if form.truth.is_floating_point():
+        wrong &= ~(form.truth.isnan() & actual.isnan())
+    return not wrong.any()

@@ -1,0 +1,58 @@
+"""Which program wrote a number, and what that program had read: told from what was watched."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor
+
+from scripts.labs.grading.watched import Watch, said
+from scripts.labs.words import counted, listed
+
+MOST = 6  # tables that are listed
+WITHOUT = "without other"
+FEW = 6  # indices that are listed one by one
+
+
+def told(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> str:
+    """A sentence or two about one number of an output, of which ``actual`` stands there; "" where nobody wrote it."""
+    tensor = watch.tables[table].tensor
+    place = sum(each * step for each, step in zip(index, tensor.stride(), strict=True))
+    writes = [i for i, each in enumerate(watch.accesses) if each.kind == "writes" and touches(each, table, place)]
+    if not writes:
+        return ""
+    last = watch.accesses[writes[-1]]
+    programs = {watch.accesses[i].program for i in writes}
+    others = f", the last of {len(programs)} that did" if len(programs) > 1 else ""
+    read: dict[str, list[np.ndarray]] = {}
+    unsaid = set()
+    for each in watch.accesses[: writes[-1]]:
+        if each.kind == "reads" and each.table and each.program == last.program:
+            read.setdefault(each.table, []).append(each.places[each.places >= 0].ravel())
+            unsaid |= {each.table} if each.filled else set()
+    boxes = [f"{name}{box(np.concatenate(places), watch.tables[name].tensor)}" for name, places in read.items()]
+    more = f" and some of {counted(len(boxes) - MOST, 'other table')}" if len(boxes) > MOST else ""
+    after = f", after it had read {', '.join(boxes[:MOST])}{more}" if boxes else ", and had read nothing"
+    nan = ""
+    if unsaid and actual.is_floating_point() and actual[index].isnan():
+        nan = (
+            f" What a mask hides of {listed(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
+            "there then; here it is NaN. Say what stands there: other=0.0, for one."
+        )
+    return f"{said(last.program).capitalize()} wrote it{others}{after}.{nan}"
+
+
+def touches(access, table: str, place: int) -> bool:
+    return access.table == table and bool((access.places == place).any())
+
+
+def box(places: np.ndarray, tensor: Tensor) -> str:
+    """The smallest box of indices that holds these places: ``[0…15, 0…31]``, ``[256]``, or ``[0 and 4, 0…7]``."""
+    ends: dict[int, str] = {}
+    rest = places
+    for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
+        step = max(1, tensor.stride(dimension))
+        at, rest = np.unique(rest // step), rest % step
+        whole = at[-1] - at[0] + 1 == len(at) or len(at) > FEW
+        span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
+        ends[dimension] = span if whole else listed(map(str, at))
+    return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

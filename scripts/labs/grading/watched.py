@@ -1,0 +1,238 @@
+"""What a kernel reads and stores in Triton's interpreter, number by number: an address outside a table is refused.
+
+A GPU would often let it pass, and the interpreter would read whatever lies there or crash.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from scripts.labs.grading.guarded import Guarded
+from scripts.labs.grading.strict import filled, no_rows_as_conditions, rounds
+from scripts.labs.words import counted
+
+# What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
+OPERATIONS = {
+    "create_masked_load": ("reads", 0, 1),
+    "create_masked_store": ("writes", 0, 2),
+    "create_atomic_rmw": ("writes", 1, 3),
+}
+
+
+class Outside(Exception):
+    """A kernel reads or writes outside a table; the message says which program does, and where.
+
+    advice: a question that leads to the mistake
+    """
+
+    def __init__(self, says: str, kind: str = ""):
+        super().__init__(says)
+        self.advice = f"Has this tl.{'load' if kind == 'reads' else 'store'} a mask, and the right one?" if kind else ""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store of one program.
+
+    table: the argument that is touched; "" for memory that the reader's function made itself
+    places: how far behind the table's first number each lane's number lies, -1 where the mask is False
+    size: bytes of a number
+    atomic: whether it adds to what stands there
+    filled: whether the mask hides some of it and no ``other`` says what stands there then: NaN, here
+    """
+
+    kind: str
+    program: tuple[int, int, int]
+    table: str
+    places: np.ndarray
+    size: int
+    atomic: bool = False
+    filled: bool = False
+
+
+class Watch:
+    """While it is entered, follows every kernel that the interpreter runs.
+
+    accesses: all loads and stores so far, in their order
+    """
+
+    def __init__(self, tables: list[Guarded]):
+        self.tables = {each.name: each for each in tables}
+        self.inside = {name: ~each.outside().cpu().numpy() for name, each in self.tables.items()}
+        self.others: list[tuple[int, int]] = []
+        self.accesses: list[Access] = []
+        self.rounds = False  # whether a tl.dot would, on a GPU
+        self.programs = 0
+
+    def __enter__(self) -> Watch:
+        from triton.runtime import interpreter
+
+        builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
+        self.were = {(builder, name): getattr(builder, name) for name in OPERATIONS}
+        self.were[executor, "__call__"] = call = executor.__call__
+        unchecked(interpreter.interpreter_builder)
+        for name, operation in OPERATIONS.items():
+            setattr(builder, name, self.followed(name, self.were[builder, name], *operation))
+        self.were[builder, "set_grid_idx"] = begin = builder.set_grid_idx
+
+        def watched_begin(builder, *index):
+            self.programs += 1
+            return begin(builder, *index)
+
+        builder.set_grid_idx = watched_begin
+        self.were[builder, "create_dot"] = dot = builder.create_dot
+
+        def watched_dot(builder, *arguments, **named):
+            self.rounds |= rounds(arguments)
+            return dot(builder, *arguments, **named)
+
+        builder.create_dot = watched_dot
+        self.were[interpreter, "_patch_lang_tensor"] = patch = interpreter._patch_lang_tensor
+        interpreter._patch_lang_tensor = no_rows_as_conditions(patch)
+
+        def watched_call(executor, *arguments, **named):
+            self.others += [span(each) for each in (*arguments, *named.values()) if isinstance(each, Tensor)]
+            return call(executor, *arguments, **named)
+
+        executor.__call__ = watched_call
+        return self
+
+    def followed(self, name: str, operation: Callable, kind: str, pointers: int, mask: int) -> Callable:
+        """The operation of the interpreter, once its addresses have been looked at."""
+
+        def watched(builder, *arguments, **named):
+            more = {"atomic": "atomic" in name}
+            at, shown = arguments[pointers], arguments[mask]
+            if name == "create_masked_load":
+                arguments, more["filled"] = filled(arguments)
+            self.follow(kind, builder.grid_idx, at, shown, **more)
+            return operation(builder, *arguments, **named)
+
+        return watched
+
+    def __exit__(self, *error) -> None:
+        for (owner, name), was in self.were.items():
+            setattr(owner, name, was)
+
+    def follow(self, kind: str, program: tuple, pointers, mask, **more: bool) -> None:
+        """Notes what is touched.
+
+        Raises:
+            Outside: if some of it lies in no table.
+        """
+        addresses = np.asarray(pointers.data).astype(np.int64)
+        where = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)
+        touched = addresses[where]
+        if not touched.size:
+            return
+        name = next((name for name, each in self.tables.items() if holds(span(each.buffer), touched[0])), "")
+        if not name:
+            if not any(low <= touched.min() and touched.max() < high for low, high in self.others):
+                raise Outside(f"{said(program)} {kind} far outside every table")
+            self.accesses.append(Access(kind, tuple(program), "", np.where(where, addresses, -1), 0, **more))
+            return
+        table = self.tables[name]
+        size = table.tensor.element_size()
+        places = (addresses - table.buffer.data_ptr()) // size
+        inside = self.inside[name]
+        clipped = places[where].clip(0, len(inside) - 1)
+        wrong = ~inside[clipped] | (clipped != places[where])
+        first = table.tensor.storage_offset()
+        if wrong.any():
+            outside = places[where][wrong] - first
+            raise Outside(f"{said(program)} {kind} {beyond(name, table.tensor, outside)}", kind)
+        self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
+
+    def stored(self) -> bool:
+        return any(access.kind == "writes" for access in self.accesses)
+
+    def only_copied(self, inputs: Iterable[str]) -> bool:
+        """Whether kernels have read something, and none of these tables."""
+        read = {access.table for access in self.accesses if access.kind == "reads"}
+        return bool(read) and not read & set(inputs)
+
+    def stored_twice(self, outputs: Iterable[str]) -> str:
+        """Which number was stored by two programs, or twice at once by one; "" if none was."""
+        for name in outputs:
+            mine = [each for each in self.accesses if each.table == name and each.kind == "writes" and not each.atomic]
+            if not mine:
+                continue
+            places = [each.places[each.places >= 0].ravel() for each in mine]
+            every, times = np.unique(np.concatenate(places), return_counts=True)
+            for place in every[times > 1].tolist():
+                index = f"{name}{before(self.tables[name].tensor, place)}"
+                touching = [(each.program, int((at == place).sum())) for each, at in zip(mine, places, strict=True)]
+                programs = list(dict.fromkeys(program for program, many in touching if many))
+                if len(programs) > 1:
+                    return f"{said(programs[0])} and {said(programs[1])} both store {index}"
+                if (most := max(many for _, many in touching)) > 1:
+                    return f"{said(programs[0])} stores {index} {most} times at once"
+        return ""
+
+
+def unchecked(builder) -> None:
+    """Has the interpreter not look for overflow behind each sum and product of whole numbers: that is half its time."""
+    if getattr(builder.options, "sanitize_overflow", False):
+        builder.options = replace(builder.options, sanitize_overflow=False)
+
+
+def span(tensor: Tensor) -> tuple[int, int]:
+    """The first address of the memory that a tensor is part of, and the first behind it."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def holds(around: tuple[int, int], address: int) -> bool:
+    return around[0] <= address < around[1]
+
+
+def said(program: tuple) -> str:
+    """Program 3, or program (3, 1) of a grid of more dimensions."""
+    numbers = list(program)
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    return f"program {numbers[0] if len(numbers) == 1 else tuple(numbers)}"
+
+
+def beyond(name: str, tensor: Tensor, places: np.ndarray) -> str:
+    """Which numbers that are none of a table's are touched, and what it has."""
+    if not tensor.numel():
+        return f"{counted(places.size, 'number')} of {name}, which is empty"
+    low, high = int(places.min()), int(places.max())
+    if tensor.ndim == 1 and tensor.stride(0) == 1:
+        touched = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
+        has = f"has {name}[0] alone" if len(tensor) == 1 else f"goes from {name}[0] to {name}[{len(tensor) - 1}]"
+        return f"{touched}, and {name} {has}"
+    place = int(places[0])
+    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    if place < 0:
+        where = f"{counted(-place, 'number')} before its first one"
+    elif place > last:
+        where = f"{counted(place - last, 'number')} behind its last one"
+    else:
+        where = f"in the gap behind {name}[{', '.join(map(str, before(tensor, place)))}]"
+    many = f"{counted(places.size, 'number')} outside {name}" + (
+        ": the first lies " if places.size > 1 else ": it lies "
+    )
+    return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"
+
+
+def before(tensor: Tensor, place: int) -> list[int]:
+    """The index of the last number of a table that lies before a place within it."""
+    index, rest = [0] * tensor.ndim, place
+    for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
+        step = max(1, tensor.stride(dimension))
+        index[dimension] = min(rest // step, tensor.shape[dimension] - 1)
+        rest -= index[dimension] * step
+    return index
+
+
+def interpreted() -> bool:
+    """Whether kernels run in Triton's interpreter: where there is no GPU, and where it is asked for."""
+    return os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available()

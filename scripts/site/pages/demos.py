@@ -1,0 +1,28 @@
+"""How long the demo of a sheet takes: its sheet has a comment in this place, and the build writes what was measured."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+from mkdocs.exceptions import PluginError
+
+MARK = "<!-- demo took -->"
+SECONDS = "scripts/boards/demos/seconds.json"
+
+
+def timed(text: str, sheet: str, root: Path) -> str:
+    """The sheet's Markdown, with the seconds, the machine and the day in the place of each mark.
+
+    Raises:
+        PluginError: if nothing was measured for this sheet.
+    """
+    if MARK not in text:
+        return text
+    said = json.loads((root / SECONDS).read_text(encoding="utf-8"))
+    if sheet not in said["seconds"]:
+        raise PluginError(f"whiteboard/{sheet}.md has {MARK}, {SECONDS} no {sheet!r}: python -m scripts.boards.demos")
+    seconds, day = said["seconds"][sheet], date.fromisoformat(said["measured"])
+    where = f"on {said['machine']}, {day.day} {day:%B %Y}"
+    return text.replace(MARK, f"{seconds} second{'s' * (seconds > 1)} {where}")

@@ -1,0 +1,121 @@
+"""What the grader does on a GPU, with Triton's interpreter in the GPU's place: its processes, its cases, its times."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+import torch
+
+from kernels.bench import timing
+from scripts.labs import about, child
+from scripts.labs.grading import judge, timed
+from scripts.labs.grading.laid import laid
+from scripts.labs.lab import load
+from scripts.labs.message import told
+from tests.labs import wrong
+
+TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(each.slug).parts) if part.rung]
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Kernels are interpreted and tables lie on the CPU, but the grader takes both for a GPU's."""
+    if torch.cuda.is_available():
+        pytest.skip("here is one: the right ones of test_labs run on it")
+    monkeypatch.setattr(judge, "interpreted", lambda: False)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
+    for module in (judge, timed):
+        monkeypatch.setattr(module, "laid", lambda case, device: laid(case, "cpu"))
+
+
+def with_a_small_case(slug, number, **more):
+    """A lab of one part, and as its large case its first one."""
+    lab = load(slug)
+    part = lab.parts[number]
+    first = next(iter(part.cases()))
+    return replace(lab, parts=(replace(part, cases=lambda: (first,), large=lambda: first, **more),))
+
+
+@pytest.mark.parametrize("slug, number", TIMED)
+def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
+    lab, begun = with_a_small_case(slug, number), []
+    functions = judge.functions_of(wrong.HERE / lab.about.folder / "right_1.py")
+    found = judge.judge(lab, functions, begins=lambda part, case: begun.append(part.function))
+    assert found.passed and found.cases == len(begun) == 2
+    assert found.times.keys() == {lab.parts[0].function}, found.notes
+    assert " ms, the handbook's " in told(lab, found)
+
+
+@pytest.mark.parametrize("slug, number", TIMED)
+def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number, device):
+    part = load(slug).parts[number]
+    module, _, name = part.rung.partition(":")
+    case = next(iter(part.cases()))
+    given = [each.to(device) if isinstance(each, torch.Tensor) else each for each in case.inputs.values()]
+    out = getattr(import_module(module), name)(*given)
+    assert out.squeeze().shape == next(iter(case.outputs.values())).squeeze().shape
+    large = part.large()
+    assert large.inputs.keys() == case.inputs.keys() and not large.layouts
+
+
+def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
+    lab = with_a_small_case("vector-add", 0, rung="kernels.first.add:no_such_kernel")
+    found = judge.judge(lab, judge.functions_of(wrong.HERE / "vector_add" / "right_1.py"))
+    assert found.passed and not found.times
+    assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in told(lab, found)
+
+
+def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_path):
+    lab = with_a_small_case("vector-add", 0)
+    lab = replace(lab, parts=(replace(lab.parts[0], cases=tuple),))
+    file = tmp_path / "wrong.py"
+    file.write_text(wrong.named("vector-add", "copies_x").source)
+    found = judge.judge(lab, judge.functions_of(file))
+    assert not found.passed and found.rejection.resembles is None
+    assert "are wrong." in told(lab, found)
+
+
+@pytest.mark.parametrize(
+    "slug, first, second, wanted",
+    [
+        ("vector-add", {"passed": True, "gpu": False}, None, (True, "first")),
+        ("vector-add", {"passed": False, "gpu": False}, None, (False, "first")),
+        ("vector-add", {"passed": True, "gpu": True}, {"passed": True}, (True, "second")),
+        (
+            "vector-add",
+            {"passed": True, "gpu": True},
+            {"passed": False},
+            (False, "In Triton's interpreter it passes. On the GPU:\nsecond"),
+        ),
+        ("strides", {"passed": True, "gpu": True}, None, (True, "first")),
+    ],
+)
+def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, first, second, wanted, monkeypatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    answers, environments = [first | {"told": "first"}, (second or {}) | {"told": "second"}], []
+
+    def in_a_process(lab, file, seconds, more):
+        environments.append(more)
+        return answers.pop(0)
+
+    monkeypatch.setattr(child, "in_a_process", in_a_process)
+    lab = about.find(slug)
+    assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == wanted
+    assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
+
+
+def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setattr(child, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
+    lab = about.find("vector-add")
+    assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == (True, "first")
+
+
+def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():
+    from scripts.labs.file import fault
+
+    said = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
+    found = fault("add", None, RuntimeError(said), "mine.py")
+    assert found.says == "it raised RuntimeError: CUDA error: an illegal memory access was encountered"
+    assert "has each tl.load and tl.store the right mask?" in found.advice

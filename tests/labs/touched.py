@@ -1,0 +1,43 @@
+"""Which of a lab's functions a change of a right file has changed: the others are as right as they were."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+
+def touched(right: str, source: str, functions: Iterable[str]) -> list[str]:
+    """The functions that have changed, or something that they use has; all of them, if it cannot be told."""
+    before, after = defined(right), defined(source)
+    if before[""] != after[""]:
+        return list(functions)
+    return [name for name in functions if reached(name, before) != reached(name, after)]
+
+
+def defined(source: str) -> dict[str, ast.stmt | list[str]]:
+    """Name -> the statement at the top of the file that says what it is; "" -> the statements that name nothing."""
+    found: dict = {"": []}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = node
+        elif not is_text(node):
+            found[""].append(ast.dump(node))
+    return found
+
+
+def is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def reached(name: str, all_defined: dict) -> dict[str, str]:
+    """The function and all of the file that it uses, each as it is written."""
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        each = waiting.pop()
+        if each and each in all_defined and each not in found:
+            found[each] = ast.dump(all_defined[each])
+            waiting += [node.id for node in ast.walk(all_defined[each]) if isinstance(node, ast.Name)]
+    return found

@@ -1,0 +1,80 @@
+"""The wrong ones of a lab: each is a right one with a mistake.
+
+``wrong.toml`` has them by name, with ``changes``: what stands in the right one once, and what is put in its place.  One
+that has little in common with it is a file of its own, ``wrong_NAME.py``.  To see one as a reader would have it:
+
+    .venv/bin/python -m tests.labs.wrong vector-add zeros > labs/04_vector_add.py
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+
+
+class Wrong(NamedTuple):
+    """says: the mistake, in a sentence   names: the mistake that the grader must name, "" if it need name none
+    base: the right one that is changed; the file itself, if it is a whole one
+    changes: what stands there, and what is put in its place, one after the other
+    """
+
+    lab: str
+    name: str
+    says: str
+    names: str = ""
+    base: str = "right_1"
+    changes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def right(self) -> str:
+        """The file before it is changed."""
+        return (HERE / folder(self.lab) / f"{self.base}.py").read_text(encoding="utf-8")
+
+    @property
+    def source(self) -> str:
+        """The whole file.
+
+        Raises:
+            ValueError: if what is to be replaced does not stand there exactly once.
+        """
+        source = self.right
+        for old, new in self.changes:
+            if (times := source.count(old)) != 1 or old == new:
+                raise ValueError(
+                    f"{self.lab}, {self.name}: {old!r} stands {times} times in {self.base}, once is wanted"
+                )
+            source = source.replace(old, new)
+        return source
+
+
+def folder(lab: str) -> str:
+    return lab.replace("-", "_")
+
+
+def every(lab: str) -> list[Wrong]:
+    """All wrong ones of a lab, by name."""
+    found = [whole(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
+    changed = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
+    found += [Wrong(lab, name, **said) for name, said in changed.items()]
+    return sorted(found, key=lambda each: each.name)
+
+
+def whole(lab: str, path: Path) -> Wrong:
+    """One that is a file: its docstring says what is wrong, and ``names = "…"`` in it which mistake is to be named."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    named = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    names = named["names"].value if "names" in named else ""
+    return Wrong(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
+
+
+def named(lab: str, name: str) -> Wrong:
+    return next(each for each in every(lab) if each.name == name)
+
+
+if __name__ == "__main__":
+    print(named(*sys.argv[1:]).source, end="")
