@@ -27,9 +27,11 @@ def fetching_late(group, late: bool):
     exchange = exchange_of(group, "peer memory")
     on_time = exchange.stream
     exchange.stream = Late() if late else on_time
-    yield
-    torch.cuda.synchronize()
-    exchange.stream = on_time
+    try:
+        yield
+        torch.cuda.synchronize()
+    finally:
+        exchange.stream = on_time
 
 
 def inputs(rank, seed, tokens=64) -> list[Tensor]:
