@@ -9,6 +9,7 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,9 @@ import torch
 from kernels.parallel import call, exchange
 from kernels.parallel.call import Call, agree
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
+from kernels.parallel.order import How, shard, unshard
+from kernels.parallel.ring import Ring
+from kernels.reference import attention
 
 LATE = 0.2  # seconds
 HERE = threading.local()  # the GPU of this thread
@@ -161,6 +165,33 @@ def test_nothing_offered_and_nothing_taken(run):
         return PeerMemory(gpu).offer(nothing, nothing, room=KEYS, most=16)(1, nothing.shape).arrived().shape
 
     assert run(offer, 2) == [(2, 1, 1, 0, 4)] * 2
+
+
+@pytest.mark.parametrize("dtype, close", [(torch.float32, 1e-5), (torch.bfloat16, 0.02)], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("order", ["zigzag", "contiguous"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
+    """Two calls in a row; by the formulas gradients are FP32, which their room must have been reserved for."""
+    whole = torch.randn(4, 1, 2, 8 * count, 4).to(dtype)
+    how = How(True, 0.5, order)
+
+    def passes(form, x):
+        q, k, v = inputs = [each.clone().requires_grad_() for each in x[:3]]
+        out = form(q, k, v)
+        return [out.detach(), *torch.autograd.grad(out, inputs, x[3])]
+
+    def ring(gpu):
+        peers = PeerMemory(gpu)
+        mine = [shard(x, gpu.rank, count, order=order) for x in whole]
+        found = [passes(lambda q, k, v: Ring.apply(q, k, v, peers, how), mine) for _ in range(2)]
+        gpu.barrier.wait()  # its memory goes when it returns
+        assert all(map(torch.equal, *found))
+        return found[0]
+
+    truth = passes(partial(attention, is_causal=True, scale=0.5), whole.double())
+    for found, wanted in zip(zip(*run(ring, count, to_read=LATE / 20), strict=True), truth, strict=True):
+        error = unshard(list(found), order=order).double() - wanted
+        assert error.norm() <= close * wanted.norm()
 
 
 # Memory.
