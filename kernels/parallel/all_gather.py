@@ -23,17 +23,15 @@ from torch.distributed import ProcessGroup
 
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
-from kernels.parallel.order import Order, chunks_of, shard, unshard
+from kernels.parallel.order import How, Order, chunks_of, shard, unshard
 
 
 class AllGather(torch.autograd.Function):
     """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
-    def forward(
-        ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, is_causal: bool,
-        scale: float, order: Order,
-    ) -> Tensor:  # fmt: skip
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How) -> Tensor:
+        is_causal, scale, order = how
         keys, values = gathered(k, v, group, order)
         out = q.new_empty(q.shape)
         lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
@@ -45,27 +43,28 @@ class AllGather(torch.autograd.Function):
             else:
                 merge_rows(out, lse, *found, first=rows.start)
         ctx.save_for_backward(q, k, v, out, lse)
-        ctx.group, ctx.is_causal, ctx.scale, ctx.order = group, is_causal, scale, order
+        ctx.group, ctx.how = group, how
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dout: Tensor):
         q, k, v, out, lse = ctx.saved_tensors
-        keys, values = gathered(k, v, ctx.group, ctx.order)
+        group, (is_causal, scale, order) = ctx.group, ctx.how
+        keys, values = gathered(k, v, group, order)
         inside = torch.promote_types(q.dtype, torch.float32)
         dq, dk, dv = (torch.zeros_like(x, dtype=inside) for x in (q, keys, values))
-        for rows, seen, at_diagonal in calls(q.shape[2], ctx.group, ctx.is_causal, ctx.order):
+        for rows, seen, at_diagonal in calls(q.shape[2], group, is_causal, order):
             found = gradients(
                 q[:, :, rows], keys[:, :, seen], values[:, :, seen],
                 out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
-                is_causal=at_diagonal, scale=ctx.scale,
+                is_causal=at_diagonal, scale=scale,
             )  # fmt: skip
-            dq[:, :, rows] += found[0]
-            dk[:, :, seen] += found[1]
-            dv[:, :, seen] += found[2]
-        dk, dv = scattered(dk, dv, ctx.group, ctx.order)
-        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None
+            dq[:, :, rows].add_(found[0])
+            dk[:, :, seen].add_(found[1])
+            dv[:, :, seen].add_(found[2])
+        dk, dv = scattered(dk, dv, group, order)
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
 
 
 def calls(

@@ -12,6 +12,8 @@ Extreme Long Sequence Transformer Models", 2023, arXiv:2309.14509.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -19,16 +21,18 @@ from torch.autograd.function import once_differentiable
 from torch.distributed import ProcessGroup
 
 from kernels.parallel.local import attend, gradients
-from kernels.parallel.order import Order, shard, unshard
+from kernels.parallel.order import How, Order, shard, unshard
+
+Way = Callable[[Tensor, ProcessGroup, Order], Tensor]
 
 
 def all_to_all_attention(
-    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, is_causal: bool, scale: float,
-    order: Order,
-) -> Tensor:  # fmt: skip
+    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How
+) -> Tensor:
     """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
-    of_my_heads = (TokensForHeads.apply(x, group, order) for x in (q, k, v))
-    return HeadsForTokens.apply(Alone.apply(*of_my_heads, is_causal, scale), group, order)
+    of_my_heads = (Swap.apply(x, to_heads, to_tokens, group, how.order) for x in (q, k, v))
+    out = Alone.apply(*of_my_heads, how.is_causal, how.scale)
+    return Swap.apply(out, to_tokens, to_heads, group, how.order)
 
 
 class Alone(torch.autograd.Function):
@@ -50,42 +54,37 @@ class Alone(torch.autograd.Function):
         return *(x.to(q.dtype) for x in found), None, None
 
 
-class TokensForHeads(torch.autograd.Function):
-    """[batch, heads, N / GPUs, head_dim] becomes [batch, heads / GPUs, N, head_dim]."""
+class Swap(torch.autograd.Function):
+    """Tokens for heads, or heads for tokens; a gradient takes the other way."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-        ctx.where = group, order
-        return to_heads(x, group, order)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient: Tensor):
-        return to_tokens(gradient, *ctx.where), None, None
-
-
-class HeadsForTokens(torch.autograd.Function):
-    """[batch, heads / GPUs, N, head_dim] becomes [batch, heads, N / GPUs, head_dim]."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-        ctx.where = group, order
-        return to_tokens(x, group, order)
+    def forward(
+        ctx, x: Tensor, there: Way, back: Way, group: ProcessGroup, order: Order
+    ) -> Tensor:
+        ctx.back = back, group, order
+        return there(x, group, order)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
-        return to_heads(gradient, *ctx.where), None, None
+        back, group, order = ctx.back
+        return back(gradient, group, order), None, None, None, None
 
 
 def to_heads(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-    """To each GPU its heads, of my tokens; from each its tokens, of my heads."""
+    """[batch, heads, N / GPUs, head_dim] becomes [batch, heads / GPUs, N, head_dim].
+
+    To each GPU its heads, of my tokens; from each its tokens, of my heads.
+    """
     for_each = x.unflatten(1, (group.size(), -1)).movedim(1, 0).contiguous()
     return unshard(list(swapped(for_each, group)), order=order)
 
 
 def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-    """To each GPU its tokens, of my heads; from each its heads, of my tokens."""
+    """[batch, heads / GPUs, N, head_dim] becomes [batch, heads, N / GPUs, head_dim].
+
+    To each GPU its tokens, of my heads; from each its heads, of my tokens.
+    """
     ranks = group.size()
     for_each = torch.stack([shard(x, rank, ranks, order=order) for rank in range(ranks)])
     return swapped(for_each, group).movedim(0, 1).flatten(1, 2)

@@ -13,6 +13,7 @@ they find in FP32.  They differ in what travels, when, and how much each GPU mus
 
 from __future__ import annotations
 
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -23,13 +24,29 @@ from torch.distributed import DeviceMesh, ProcessGroup
 from kernels.checks import check_shapes, transformed, unreadable
 from kernels.parallel.all_gather import AllGather
 from kernels.parallel.all_to_all import all_to_all_attention
-from kernels.parallel.exchange import KINDS, exchange_of
-from kernels.parallel.order import Order, check_order, chunks_of
+from kernels.parallel.exchange import KINDS, exchange_of, gathered, refuse_capture
+from kernels.parallel.order import How, Order, check_order, chunks_of
 from kernels.parallel.ring import Ring
 
 SCHEMES = ("ring", "all_gather", "all_to_all")
+
+
+class Call(NamedTuple):
+    """What must be the same in the calls of all processes."""
+
+    query_shape: tuple[int, ...]
+    key_shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: str
+    scheme: str
+    order: Order
+    exchange: str | None
+    is_causal: bool
+    scale: float
+
+
 # What all processes of a group were found to have called alike.
-_agreed: WeakKeyDictionary[ProcessGroup, set[tuple]] = WeakKeyDictionary()
+_agreed: WeakKeyDictionary[ProcessGroup, set[Call]] = WeakKeyDictionary()
 
 
 def context_parallel_attention(
@@ -63,29 +80,34 @@ def context_parallel_attention(
     one stream.  The first call of its kind compares them, and waits for the others for the
     group's timeout.  That they part ways later is not seen: the group's timeout ends it.
     With peer memory a GPU waits 60 seconds for another, and then fails with a CUDA error.
-    What a process offers to others stays in memory that later calls use again, and grows with
-    them.  A CUDA graph of a call is replayed by itself: between calls that are no graph, or
-    after a larger call, its place in that memory may be another's.
+    What a process offers to others lies in memory that later calls use again, and that grows
+    with them; that of a CUDA graph stays.  Before a call is captured in a graph the same call
+    has been made once, on every process, with its backward pass if the graph has one.  Graphs
+    and calls that are none may then follow one another in any order, alike on every process.
     Two runs agree bit for bit.
 
     Raises a ValueError or TypeError that names the argument, where processes differ on all of
-    them, and torch.distributed's error where another process has failed.
+    them, a RuntimeError in a capture that no such call came before, and torch.distributed's
+    error where another process has failed.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     group = check_group(group)
     check_order(order)
     check_call(q, k, v, group, scheme, order, exchange)
-    agree(group, q, k, v, scheme, order, exchange, is_causal, scale)
+    shapes = tuple(q.shape), tuple(k.shape)
+    options = scheme, order, exchange, is_causal, scale
+    agree(group, Call(*shapes, q.dtype, q.device.type, *options))
     # The kernels take the maximum before they scale, so their scale must be above 0.
     if scale < 0:
         q, scale = -q, -scale
     if scale < torch.finfo(torch.float32).tiny:
         q, scale = 0 * q, 1.0
+    how = How(is_causal, scale, order)
     if scheme == "ring":
-        return Ring.apply(q, k, v, exchange_of(group, exchange), is_causal, scale, order)
+        return Ring.apply(q, k, v, exchange_of(group, exchange), how)
     if scheme == "all_gather":
-        return AllGather.apply(q, k, v, group, is_causal, scale, order)
-    return all_to_all_attention(q, k, v, group, is_causal, scale, order)
+        return AllGather.apply(q, k, v, group, how)
+    return all_to_all_attention(q, k, v, group, how)
 
 
 def check_group(group: ProcessGroup | DeviceMesh | None) -> ProcessGroup:
@@ -153,19 +175,20 @@ def check_call(
         )
 
 
-def agree(group: ProcessGroup, q: Tensor, k: Tensor, *others) -> None:
-    """Compares calls of all processes, the first time that this one calls so."""
-    mine = (tuple(q.shape), tuple(k.shape), q.dtype, q.device.type, *others[1:])
+def agree(group: ProcessGroup, call: Call) -> None:
+    """Compares the calls of all processes, the first time that this one calls so."""
     agreed = _agreed.setdefault(group, set())
-    if mine in agreed:
+    if call in agreed:
         return
-    of_all: list = [None] * group.size()
-    dist.all_gather_object(of_all, mine, group)
-    for rank, theirs in enumerate(of_all):
-        if theirs != mine:
-            a, b = next((a, b) for a, b in zip(mine, theirs, strict=True) if a != b)
-            raise ValueError(
-                f"process {dist.get_rank(group)} calls with {a}, process {rank} with {b}: all "
-                "must call alike, with as many tokens on each"
+    refuse_capture("all processes are to compare their arguments first")
+    for rank, theirs in enumerate(gathered(call, group)):
+        if theirs != call:
+            both = zip(Call._fields, call, theirs, strict=True)
+            what = "; ".join(
+                f"{name}, {one!r} and {two!r}" for name, one, two in both if one != two
             )
-    agreed.add(mine)
+            raise ValueError(
+                f"process {dist.get_rank(group)} and process {rank} differ in {what}: all must "
+                "call alike, with as many tokens on each"
+            )
+    agreed.add(call)

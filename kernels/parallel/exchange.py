@@ -6,9 +6,10 @@
                   the SMs, fetches what is wanted while they compute.
 
 Both have one idea of an exchange.  Every GPU *offers* two tensors of one shape, in one of two
-rooms, that of keys and values or that of gradients.  Then each may *take* what the GPU so many
-places before it has offered there.  A take runs while something else is computed; its ``wait``
-makes the stream wait for it (with gloo the host), and comes before the next offer in that room.
+rooms, that of keys and values or that of gradients, and says how many elements one of them has
+at ``most`` on any GPU.  Then each may *take* what the GPU so many places before it has offered
+there.  A take runs while something else is computed; its ``wait`` makes the stream wait for it
+(with gloo the host), and comes before the next offer in that room.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import socket
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -47,10 +49,8 @@ class Messages:
     def __init__(self, group: ProcessGroup):
         self.group, self.rank, self.ranks = group, dist.get_rank(group), group.size()
 
-    def reserve(self, size: int) -> None:
-        """Nothing to do: what is sent is sent from where it is."""
-
-    def offer(self, a: Tensor, b: Tensor, *, room: int) -> Take:
+    def offer(self, a: Tensor, b: Tensor, *, room: int, most: int) -> Take:
+        """What is sent needs no room: it is sent from where it is."""
         offered = torch.stack([a, b])
 
         def take(places: int, shape: Sequence[int]) -> Taken:
@@ -68,12 +68,22 @@ class Messages:
         return take
 
 
+@dataclass(eq=False)
+class Room:
+    """Bytes that every GPU of a group has mapped, and through what it reaches the others'."""
+
+    memory: Tensor
+    handle: object
+
+
 class PeerMemory:
     """Each take is a copy out of the other GPU's memory, by a copy engine, beside the stream.
 
-    What is offered lies in memory that all GPUs of the group have mapped, in one of two places
-    in turn.  A barrier says that all have offered.  It also makes the place that was used last
-    but one free again, because each GPU had waited for what it took before it offered anew.
+    What is offered lies in memory that all GPUs of the group have mapped, in one place a room.
+    A barrier before it is written says that all are done with what was offered there before,
+    since each GPU had waited for what it took; a barrier behind it says that all have offered.
+    Neither counts on an earlier offer, so that CUDA graphs of calls and calls that are no graph
+    may follow one another in any order on one stream.
     """
 
     TIMEOUT = 60_000  # ms, after which a GPU that waits for another gives up with an error
@@ -82,36 +92,22 @@ class PeerMemory:
         self.rank, self.ranks = dist.get_rank(group), group.size()
         self.group = weakref.ref(group)  # which must not outlive its destruction
         self.stream = torch.cuda.Stream()
-        self.size, self.turns = 0, [0] * ROOMS
+        self.rooms: dict[int, Room] = {}
+        self.in_graphs: set[Room] = set()  # a graph may be replayed when its room has grown
 
-    def reserve(self, size: int) -> None:
-        """Two places a room for ``size`` bytes, the same on every GPU."""
-        if size <= self.size:
-            return
-        import torch.distributed._symmetric_memory as symmetric
-
-        torch.cuda.synchronize()  # nobody may still read the old one
-        dist.barrier(self.group())
-        self.size = -(-size // 512) * 512
-        self.memory = symmetric.empty(2 * ROOMS, self.size, dtype=torch.uint8, device="cuda")
-        self.handle = symmetric.rendezvous(self.memory, self.group())
-
-    def offer(self, a: Tensor, b: Tensor, *, room: int) -> Take:
-        self.turns[room] = turn = 1 - self.turns[room]
-        place = (2 * room + turn) * self.size // a.element_size()
-        mine = self.memory[2 * room + turn].view(a.dtype)[: 2 * a.numel()].view(2, *a.shape)
-        if torch.cuda.is_current_stream_capturing():  # a graph has the same place every time
-            self.handle.barrier(timeout_ms=self.TIMEOUT)
-        mine[0].copy_(a)
-        mine[1].copy_(b)
-        self.handle.barrier(timeout_ms=self.TIMEOUT)
+    def offer(self, a: Tensor, b: Tensor, *, room: int, most: int) -> Take:
+        place = self.reserved(room, 2 * most * a.element_size())
+        mine = place.memory.view(a.dtype)[: 2 * a.numel()].view(2, *a.shape)
+        place.handle.barrier(timeout_ms=self.TIMEOUT)  # nobody reads here any more
+        torch.stack([a, b], out=mine)
+        place.handle.barrier(timeout_ms=self.TIMEOUT)  # everybody has written
 
         def take(places: int, shape: Sequence[int]) -> Taken:
             buffer = a.new_empty(2, *shape)
             if not buffer.numel():
                 return Taken(buffer, lambda: None)
             owner = (self.rank - places) % self.ranks
-            theirs = self.handle.get_buffer(owner, buffer.shape, a.dtype, place)
+            theirs = place.handle.get_buffer(owner, buffer.shape, a.dtype)
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
                 buffer.copy_(theirs)
@@ -119,6 +115,43 @@ class PeerMemory:
             return Taken(buffer, lambda: torch.cuda.current_stream().wait_event(there))
 
         return take
+
+    def reserved(self, number: int, size: int) -> Room:
+        """A room of at least so many bytes.  All GPUs ask alike, so that all see it grow."""
+        room = self.rooms.get(number)
+        if room is None or room.memory.numel() < size:
+            refuse_capture("memory that it offers to other GPUs is to be mapped first")
+            if room is not None:
+                torch.cuda.synchronize()
+                dist.barrier(self.group())  # nobody may still read the old one
+                del room, self.rooms[number]
+            room = self.rooms[number] = mapped(size, self.group())
+        if torch.cuda.is_current_stream_capturing():
+            self.in_graphs.add(room)
+        return room
+
+
+def mapped(size: int, group: ProcessGroup) -> Room:
+    """Memory of at least so many bytes that all GPUs of a group map.  All call it together."""
+    import torch.distributed._symmetric_memory as symmetric
+
+    size = -(-size // 512) * 512
+    device = torch.device("cuda", torch.cuda.current_device())
+    # Not by ``symmetric.empty``, which cuts it from a pool: what one GPU alone has freed would
+    # put the next piece at another place there than on the others.
+    allocate = symmetric._SymmetricMemory.empty_strided_p2p
+    memory = allocate((size,), (1,), torch.uint8, device)
+    torch.cuda.synchronize()  # the barriers' signals are zero before another GPU finds them
+    return Room(memory, symmetric.rendezvous(memory, group))
+
+
+def refuse_capture(why: str) -> None:
+    """Refuses what GPUs settle among themselves while a CUDA graph of this stream is made."""
+    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(
+            f"a CUDA graph is being captured of a call, and {why}: make the same call once "
+            "before, on every process, with its backward pass if the graph has one"
+        )
 
 
 Exchange = Messages | PeerMemory

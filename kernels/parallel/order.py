@@ -29,6 +29,14 @@ Order = Literal["zigzag", "contiguous"]
 ORDERS = ("zigzag", "contiguous")
 
 
+class How(NamedTuple):
+    """What a call says beside its tensors, the same on every GPU."""
+
+    is_causal: bool
+    scale: float
+    order: Order
+
+
 class Work(NamedTuple):
     """Rows of one GPU that see rows of another: every one of ``queries`` each of ``keys``."""
 

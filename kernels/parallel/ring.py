@@ -29,20 +29,17 @@ from kernels.parallel.beside import Beside
 from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, Taken
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
-from kernels.parallel.order import Order, work
+from kernels.parallel.order import How, work
 
 
 class Ring(torch.autograd.Function):
     """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
-    def forward(
-        ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, is_causal: bool,
-        scale: float, order: Order,
-    ) -> Tensor:  # fmt: skip
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, how: How) -> Tensor:
+        is_causal, scale, order = how
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
-        exchange.reserve(k.nbytes + v.nbytes)
-        take = exchange.offer(k, v, room=KEYS)
+        take = exchange.offer(k, v, room=KEYS, most=k.numel())
         coming = take(1, k.shape) if ranks > 1 else None
         beside = Beside(q)
         out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
@@ -60,21 +57,20 @@ class Ring(torch.autograd.Function):
                     merge_rows(out, lse, *found, first=part.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
-        ctx.exchange, ctx.is_causal, ctx.scale, ctx.order = exchange, is_causal, scale, order
+        ctx.exchange, ctx.how = exchange, how
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dout: Tensor):
         q, k, v, out, lse = ctx.saved_tensors
-        exchange, scale = ctx.exchange, ctx.scale
+        exchange, (is_causal, scale, order) = ctx.exchange, ctx.how
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
-        which = dict(ranks=ranks, tokens=tokens, is_causal=ctx.is_causal, order=ctx.order)
-        exchange.reserve(k.nbytes + v.nbytes)
-        take = exchange.offer(k, v, room=KEYS)
+        which = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
+        take = exchange.offer(k, v, room=KEYS, most=k.numel())
         coming = take(1, k.shape) if ranks > 1 else None
         beside = Beside(q)
-        own = gradients(q, k, v, out, lse, dout, is_causal=ctx.is_causal, scale=scale)
+        own = gradients(q, k, v, out, lse, dout, is_causal=is_causal, scale=scale)
         dq, dk, dv = (sum_of(x, parts=ranks) for x in own)
         home = None
         with beside:
@@ -92,21 +88,21 @@ class Ring(torch.autograd.Function):
                 mine = work((rank + step) % ranks, rank, **which).keys
                 if home is not None:
                     add(home, dk, dv)
-                take_home = exchange.offer(*found[1:], room=GRADIENTS)
+                take_home = exchange.offer(*found[1:], room=GRADIENTS, most=k.numel())
                 home = mine, take_home(-step, k[:, :, mine].shape)
                 beside.wait_for_first()
-                dq[:, :, rows] += found[0]
+                dq[:, :, rows].add_(found[0])
             if home is not None:
                 add(home, dk, dv)
-        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None, None, None
+        return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
 
 
 def add(home: tuple[slice, Taken], dk: Tensor, dv: Tensor) -> None:
     """Gradients of some of my keys that another GPU has found."""
     rows, taken = home
     of_keys, of_values = taken.arrived()
-    dk[:, :, rows] += of_keys
-    dv[:, :, rows] += of_values
+    dk[:, :, rows].add_(of_keys)
+    dv[:, :, rows].add_(of_values)
 
 
 def sum_of(x: Tensor, parts: int) -> Tensor:

@@ -62,8 +62,8 @@ for name, form in forms_on(device).items() if on_gpus else ():
     before = torch.cuda.memory_allocated()
     run()
     peak = torch.cuda.max_memory_allocated() - before
-    if name == "ring, peer memory":  # two places for keys and values, two for gradients
-        peak += 4 * (k.nbytes + v.nbytes)
+    if name == "ring, peer memory":  # a room for keys and values, one for their gradients
+        peak += 2 * (k.nbytes + v.nbytes)
     memory.add(gpus=gpus, tokens=65536, form=name, peak=round(peak / 2**30, 2))
 if rank == 0:
     memory.show() if on_gpus else print("No GPUs here, so no memory of theirs.")

@@ -103,15 +103,18 @@ def beside_one(
     *,
     count: int,
     repeat: int,
+    share: int = 1,
 ) -> dict[str, dict[str, float]]:
     """Of each form the median and the ideal in ms, and how near it comes to that, in percent.
 
     Ideal is the time of ``one``, with the whole sequence on one GPU, by the number of GPUs, in
     the same rounds.  Low and high are the 95 % interval of the percentage.
     count: rounds   repeat: calls that make one measurement
+    share: 1 where ``one`` does all of that; otherwise it does one of so many equal parts, such
+    as a share of the heads
     """
     times = rounds(calls | {"one": one}, count=count, calls=repeat)
-    ideal = [x / dist.get_world_size() for x in times.pop("one")]
+    ideal = [x * share / dist.get_world_size() for x in times.pop("one")]
     found = {}
     for name, spent in times.items():
         share = [round(100 * x, 1) for x in ratio(ideal, spent)]

@@ -104,9 +104,9 @@ def halves_swapped(rank, owner, ranks, tokens, *, is_causal, order):
     return Work(rows, slice(half, tokens)) if seen == slice(0, half) else Work(rows, seen)
 
 
-def always_the_first(self, a, b, *, room):
+def always_the_first(self, a, b, **where):
     """Fetches the neighbour's keys in every step."""
-    take = right_offer(self, a, b, room=room)
+    take = right_offer(self, a, b, **where)
     return lambda places, shape: take(1 if places > 0 else places, shape)
 
 
@@ -115,9 +115,9 @@ def kept(home, dk, dv):
     home[1].arrived()
 
 
-def to_the_wrong_home(self, a, b, *, room):
+def to_the_wrong_home(self, a, b, **where):
     """Sends gradients on instead of back."""
-    take = right_offer(self, a, b, room=room)
+    take = right_offer(self, a, b, **where)
     return lambda places, shape: take(abs(places), shape)
 
 

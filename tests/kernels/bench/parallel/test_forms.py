@@ -42,6 +42,8 @@ def test_beside_one_tells_medians_and_the_share_of_the_ideal(monkeypatch):
     found = many_gpus.beside_one({"slow": None, "fast": None}, None, count=3, repeat=1)
     assert found["slow"] == {"median": 5.0, "ideal": 2.5, "percent": 50.0, "low": 50.0, "high": 50.0}
     assert found["fast"]["percent"] == 100.0
+    shared = many_gpus.beside_one({"slow": None}, None, count=3, repeat=1, share=2)
+    assert (shared["slow"]["ideal"], shared["slow"]["percent"]) == (5.0, 100.0)
 
 
 @pytest.mark.parametrize("times, wanted", [([3.0], 3.0), ([1.0, 9.0, 2.0], 2.0), ([1.23456], 1.235)])

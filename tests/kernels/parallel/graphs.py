@@ -1,0 +1,107 @@
+"""What each process does for a test of CUDA graphs: a ring by peer memory, as a graph and not, on its own GPU."""
+
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from kernels.bench.rounds import captured
+from kernels.parallel.call import context_parallel_attention
+from kernels.parallel.exchange import KEYS, exchange_of
+
+CYCLES = 400_000_000  # 0.2 seconds at 2 GHz; what the other GPU does meanwhile takes a few thousandths
+
+
+class Late(torch.cuda.Stream):
+    """What waits for another stream here begins late, in a graph as well."""
+
+    def wait_stream(self, stream) -> None:
+        super().wait_stream(stream)
+        with torch.cuda.stream(self):
+            torch.cuda._sleep(CYCLES)
+
+
+@contextmanager
+def fetching_late(group, late: bool):
+    """For as long as this lasts this process fetches late from the others, or as ever."""
+    exchange = exchange_of(group, "peer memory")
+    on_time = exchange.stream
+    exchange.stream = Late() if late else on_time
+    try:
+        yield
+        torch.cuda.synchronize()
+    finally:
+        exchange.stream = on_time
+
+
+def inputs(rank, seed, tokens=64) -> list[Tensor]:
+    """q, k, v and the gradient of the output, in FP32: its kernels add up in one order, bit for bit."""
+    torch.manual_seed(100 * seed + rank)
+    return [*torch.randn(4, 1, 4, tokens, 64, device="cuda")]
+
+
+def ring(group, q, k, v, dout, backward) -> list[Tensor]:
+    """The output, and the gradients of q, k and v."""
+    q, k, v = (x.detach().requires_grad_(backward) for x in (q, k, v))
+    out = context_parallel_attention(q, k, v, group=group, exchange="peer memory", is_causal=True)
+    return [out.detach(), *(torch.autograd.grad(out, (q, k, v), dout) if backward else ())]
+
+
+def same(found: list[list[Tensor]], wanted: list[list[Tensor]]) -> bool:
+    return all(torch.equal(*pair) for pairs in map(zip, found, wanted) for pair in pairs)
+
+
+def in_turn(rank, ranks, group, backward) -> bool:
+    """Whether each of two replays and of two other calls, in turn, gives what it gives by itself, bit for bit.
+
+    The second process fetches late; the first is then already at what comes next, unless something keeps it.
+    """
+    first, second = (inputs(rank, seed) for seed in (1, 2))
+    wanted = [ring(group, *each, backward) for each in (first, second)]
+    found, of_graph = [], []
+    with fetching_late(group, late=rank == 1):
+        replay = captured(lambda: of_graph.append(ring(group, *first, backward)))
+        for _ in range(2):
+            replay()
+            found.append([x.clone() for x in of_graph[-1]])
+            found.append(ring(group, *second, backward))
+    return same(found, 2 * wanted)
+
+
+def outgrown(rank, ranks, group) -> bool:
+    """Whether a graph of a short call gives what it gave before a long one, of 32,768 tokens a GPU."""
+    short, long = inputs(rank, 3), inputs(rank, 4, tokens=1 << 15)
+    wanted, of_graph = ring(group, *short, True), []
+    replay = captured(lambda: of_graph.append(ring(group, *short, True)))
+    exchange = exchange_of(group, "peer memory")
+    room = exchange.rooms[KEYS]
+    ring(group, *long, True)
+    grown = exchange.rooms[KEYS] is not room
+    inputs(rank, 5, tokens=1 << 16)  # writes where memory is free
+    replay()
+    return grown and same([of_graph[-1]], [wanted])
+
+
+def error_in_capture(function) -> str:
+    torch.cuda.synchronize()
+    try:
+        with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):
+            function()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def first_in_a_capture(rank, ranks, group) -> str:
+    """What a capture says of a shape in which there was no call."""
+    unseen = inputs(rank, 6, tokens=22)
+    return error_in_capture(lambda: ring(group, *unseen, False))
+
+
+def grown_in_a_capture(rank, ranks, group) -> str:
+    """What a capture says of an offer that is longer than any before."""
+    ring(group, *inputs(rank, 7), False)
+    exchange = exchange_of(group, "peer memory")
+    size = exchange.rooms[KEYS].memory.numel()
+    x = torch.ones(1, device="cuda")
+    return error_in_capture(lambda: exchange.offer(x, x, room=KEYS, most=size))
