@@ -114,7 +114,8 @@ def gradient_budget_used(
     sizes = squares.out(), *squares.gradients()
     sizes = [size.maximum(truth.abs().amax(-1, keepdim=True)) for size, truth in zip(sizes, truths, strict=True)]
     # Twice: what computes a score again rounds it anew, while the lse that it meets remembers the first time.
-    roundings = squares.out(squares.rounding), *squares.gradients(2 * squares.rounding)
+    of_weights = 2 * squares.rounding + squares.rounding_of_lse
+    roundings = squares.out(squares.rounding), *squares.gradients(of_weights)
     # A 16-bit kernel rounds weights and gradients of scores before the matmul; torch on a CPU keeps them in FP32.
     before_the_matmul = torch.finfo(q.dtype).eps / 4
     used = {}
@@ -220,6 +221,11 @@ class Squares:
     relative error (``rounding``, [..., N_q, 1], of the row's worst score).  What this does is a size too, each term
     times its rounding.
 
+    A weight of the backward pass is exp(score - lse), and lse is one number a row in FP32: however small the scores
+    are, it is about the logarithm of the number of keys.  It is rounded when the logarithm of the sum meets the
+    maximum, when it is stored, when it is scaled for exp2, and when it is subtracted: four times at most half a unit
+    in the last place, which is twice ``rounding_of_lse``, [..., N_q, 1].
+
     A row's rowsum(dout∘out) is one number, so that its error goes into all gradients of the row's scores alike and
     meets the sum of the keys, by their shares, in the gradient of the query.
     """
@@ -237,10 +243,12 @@ class Squares:
         self.output = self.shares @ self.v + (shares @ v.double().repeat_interleave(self.group, 1)).square()
         self.blend_of_keys = (shares @ k.double().repeat_interleave(self.group, 1)).square()
         one_after_the_other = max(1, q.shape[-1] / 8)
-        scores = _scores(q.double(), k.double(), scale).square() + self.scale**2 * (self.q @ self.k.mT)
-        scores = (one_after_the_other * scores * mask).sqrt()
+        exact = _scores(q.double(), k.double(), scale)
+        scores = (one_after_the_other * (exact.square() + self.scale**2 * (self.q @ self.k.mT)) * mask).sqrt()
         worst_score = scores.amax(-1, keepdim=True) if k.shape[-2] else scores.sum(-1, keepdim=True)
         self.rounding = torch.finfo(torch.float32).eps * worst_score
+        lse = exact.masked_fill(~mask, -torch.inf).logsumexp(-1, keepdim=True)
+        self.rounding_of_lse = torch.finfo(torch.float32).eps * lse.abs().nan_to_num(posinf=0.0)
 
     def out(self, times: Tensor | float = 1.0) -> Tensor:
         """[batch, heads, N_q, 1], each term times ``times``."""

@@ -1,5 +1,6 @@
 """What is attention is accepted, and what is not is rejected: by its output, its gradients, its log-sum-exp."""
 
+import math
 from typing import NamedTuple
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 from kernels.flash.call import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used, lse_budget_used
-from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, streamed
+from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, changed, streamed
 
 FP32, FP16 = torch.float32, torch.float16
 DTYPES = pytest.mark.parametrize("dtype", [FP32, FP16], ids=["fp32", "fp16"])
@@ -90,3 +91,13 @@ def test_wrong_gradients_are_rejected(mistake, dtype, device):
 @pytest.mark.parametrize("mistake", WRONG_LSE)
 def test_a_wrong_lse_is_rejected(mistake, dtype, device):
     assert not budget_is_kept(lse_budget_used, WRONG_LSE[mistake], dtype, device)
+
+
+@pytest.mark.parametrize("units, accepted", [(1.5, True), (8, False)])
+def test_weights_made_again_from_lse_may_miss_what_its_rounding_costs(units, accepted, device):
+    """Of a thousand keys with scores near 0, lse is log(1000), and so many units of 2⁻²³ of it are in every weight."""
+    q, k, v = inputs(device, FP32, Case(1, 1000), heads=2)
+    missed = units * torch.finfo(FP32).eps * math.log(1000)
+    kernel = changed(lambda *gradients: [x * (1 - missed) for x in gradients])
+    used = gradient_budget_used(kernel, 0.01 * q, k, v)
+    assert (max(used.values()) <= 1) == accepted, used

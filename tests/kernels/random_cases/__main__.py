@@ -5,8 +5,9 @@ process draws cases from a seed of its own, which is printed, until the minutes 
 tests/kernels/random.record.json, failures included, unless that record is up to date; ``--all`` runs all the same.
 A failure does not stop the run: it is printed with its seed and its settings, and the exit status is 1.
 
-``--minutes 0`` compiles, and records nothing.  ``--seed S --case I`` runs one case again.  ``--seed`` alone gives the
-first of the processes' seeds.  A record is made on a GPU alone; without one, cases run in Triton's interpreter.
+``--minutes 0`` compiles, and records nothing.  ``--seed S --case I`` runs one case again, on a GPU of the same kind:
+what a seed draws depends on the forms that can run, so that a CPU draws another case.  ``--seed`` alone gives the first
+of the processes' seeds.  A record is made on a GPU alone; without one, cases run in Triton's interpreter.
 Needs torch, triton, numpy, ml_dtypes, pytest and jupytext; no network.
 """
 
@@ -22,6 +23,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from time import perf_counter
+
+import torch
 
 from scripts import records
 from scripts.records import ROOT, RandomCases, RecordError, kernel_tests
@@ -41,9 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.case is not None and options.seed is None:
         parser.error("--case wants the --seed that it was drawn from")
     os.environ.pop("TRITON_INTERPRET", None)
-    ran = provenance()
-    if not ran["gpu"]:
-        os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit, here and in the processes
+    if not torch.cuda.is_available():
+        os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported, here and in the processes
+    ran = provenance()  # imports Triton, whose own functions are compiled or interpreted from then on
     try:
         if options.case is not None:
             return again(options.seed, options.case)

@@ -1,6 +1,8 @@
 """Random cases: every form runs and passes, a wrong kernel is caught, and what fails can be run again alone."""
 
 import json
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -119,6 +121,14 @@ def test_what_is_printed_says_all_that_is_needed_to_run_it_again():
     failure = Failure(FORWARD, 7, 35, {"seq_q": 3}, 1.25, "beyond the budget")
     line = command.told(failure._asdict())
     assert "--seed 7 --case 35" in line and "1.250 of it" in line and '{"seq_q": 3}' in line
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there nothing is interpreted")
+def test_without_a_gpu_the_command_runs_a_case_in_the_interpreter():
+    """In a Python of its own, which has not imported Triton yet: Triton's own functions must be interpreted too."""
+    command = [sys.executable, "-m", "tests.kernels.random_cases", "--seed", "1", "--case", "0"]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0 and "passes" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_what_is_drawn_depends_on_seed_and_number_alone():
