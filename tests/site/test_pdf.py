@@ -6,7 +6,7 @@ import pytest
 from scripts.copies import __main__ as command
 from scripts.copies import pdf
 
-PATHS = ["whiteboard/online-softmax/", "whiteboard/traffic/", "chapters/online-softmax/"]
+PATHS = ["whiteboard/", "whiteboard/traffic/", "notes/blocks-of-keys/"]  # the last has a figure
 ELSEWHERE = "https://example.org/handbook/"
 
 
@@ -25,15 +25,16 @@ def titles(printed) -> dict[str, int]:
 
 def test_each_page_begins_on_a_leaf_of_its_own_and_has_a_bookmark(printed):
     found = titles(printed)
-    assert list(found) == ["Sheet 7: online softmax", "Sheet 4: 64× traffic", "Online softmax"]  # noqa: RUF001
-    assert list(found.values())[:2] == [0, 2]
+    index, sheet, notes = found.values()
+    assert list(found) == ["At the whiteboard", "Sheet 4: 64× traffic", "Lab notes: blocks of keys"]  # noqa: RUF001
+    assert 0 == index < sheet == notes - 2
     for title, leaf in found.items():
         assert title in " ".join(printed.pages[leaf].extract_text().split())
 
 
-def test_the_sections_of_a_chapter_have_bookmarks_below_it(printed):
+def test_the_sections_of_a_page_have_bookmarks_below_it(printed):
     below = [each for each in printed.outline if isinstance(each, list)][-1]
-    assert "What overflows" in [each.title for each in below if not isinstance(each, list)]
+    assert "Why 32 keys" in [each.title for each in below if not isinstance(each, list)]
 
 
 def test_each_leaf_has_its_number_and_none_is_empty(printed):
@@ -49,10 +50,8 @@ def test_links_lead_within_the_pdf_or_to_where_the_site_will_stand(printed, url)
         for each in leaf.get("/Annots") or []
         if "/A" in each.get_object()
     ]
-    chapter = printed.pages[titles(printed)["Online softmax"]].indirect_reference
-    assert any(
-        each["/S"] == "/GoTo" and each["/D"][0] == chapter for each in actions if isinstance(each.get("/D"), list)
-    )
+    sheet = printed.pages[titles(printed)["Sheet 4: 64× traffic"]].indirect_reference  # noqa: RUF001
+    assert any(each["/S"] == "/GoTo" and each["/D"][0] == sheet for each in actions if isinstance(each.get("/D"), list))
     addresses = [str(each["/URI"]) for each in actions if "/URI" in each]
     assert not [address for address in addresses if address.startswith(url)]
     assert any(address.startswith(f"{ELSEWHERE}chapters/") for address in addresses)

@@ -16,8 +16,9 @@ FOCUS = "document.activeElement.localName"
 
 @pytest.fixture
 def presenter(visit):
-    page: Page = visit(f"whiteboard/{NAME}/")
-    page.clock.install()
+    page: Page = visit.tab("light", 1280)
+    page.clock.install()  # before the page's scripts: what they began on another clock they could not cancel on this
+    visit.go(page, f"whiteboard/{NAME}/")
     page.get_by_role("button", name="Present", exact=True).click()
     return page.locator("dialog.hb-presenter")
 
