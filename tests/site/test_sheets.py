@@ -42,9 +42,9 @@ def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_
     for sheet, (path, page) in zip(SHEETS, visit.each([f"whiteboard/{sheet}/" for sheet in SHEETS]), strict=True):
         times = [text.split()[0] for text in page.locator(".hb-step .hb-step__time").all_text_contents()]
         assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])], path
+        page.add_style_tag(content="img { visibility: hidden }")  # to read past thousands of strokes takes long
         pictures = page.locator(".hb-step img").evaluate_all(LOADED)
         assert len(pictures) == len(STEPS[sheet]) and all(pictures), path
-        page.add_style_tag(content="img { visibility: hidden }")  # to read past thousands of strokes takes long
         leaves = {paper: printed(page, paper) for paper in papers}
         assert {paper: len(each) for paper, each in leaves.items()} == dict.fromkeys(papers, 2), path
         first, second = map(words, leaves["Letter"])
