@@ -1,5 +1,7 @@
 """A PDF of several pages: each begins on a leaf of its own, leaves have numbers, bookmarks and links lead right."""
 
+import io
+
 import pypdf
 import pytest
 
@@ -30,6 +32,15 @@ def test_each_page_begins_on_a_leaf_of_its_own_and_has_a_bookmark(printed):
     assert 0 == index < sheet == notes - 2
     for title, leaf in found.items():
         assert title in " ".join(printed.pages[leaf].extract_text().split())
+
+
+@pytest.mark.parametrize(("lines", "whole", "leaves"), [(62, 1, 1), (65, 2, 1), (110, 2, 2)])
+def test_a_last_leaf_of_a_few_words_is_saved(chromium, lines, whole, leaves):
+    page = chromium.running.new_page()
+    page.set_content("<style>p { margin: 0; font: 16px/18px serif }</style>" + "<p>One line of words</p>" * lines)
+    assert len(pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == whole
+    assert len(pdf.printed(page, "A4").pages) == leaves
+    page.close()
 
 
 def test_the_sections_of_a_page_have_bookmarks_below_it(printed):
