@@ -340,6 +340,7 @@
       if (poll) notes.innerHTML = OF_A_POLL;
       else notes.replaceChildren(...[...step.speech.children].filter((each) => !each.matches("summary")).map((each) => each.cloneNode(true)));
       for (const each of notes.children) each.classList.toggle("hb-presenter__answer", each.textContent.startsWith("They answer."));
+      for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
       this.window?.document?.body?.classList.toggle("hb-answered", this.answered);

@@ -53,6 +53,8 @@ def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(pres
     assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1-ask.svg")
     expect(presenter.locator(".hb-presenter__say blockquote")).to_be_visible()
     assert "Why it works." in presenter.locator(".hb-presenter__notes").inner_text()
+    figure = presenter.get_by_role("link", name="Figure").first
+    assert figure.get_attribute("target") == "_blank"  # the lesson goes on in this tab
     assert presenter.locator(".hb-presenter__next").text_content() == f"Next: {TITLES[1]}"
 
 
