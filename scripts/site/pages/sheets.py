@@ -117,7 +117,7 @@ class Sheets:
 
     def files(self, config) -> Iterator[File]:
         """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
-        drawn_from = cache.digest(("kernels/bench", "scripts/boards"))
+        drawn_from = cache.digest(("kernels/bench", "scripts/boards", "scripts/site/markup"))
         pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS}/{address}", content=html)
@@ -190,7 +190,7 @@ def times(step: Step, begun: dict[int, int | None]) -> str:
     shorter = [
         f"{version}: {clock(begun[version])}, {step.minutes[version]} min"
         if version in step.minutes
-        else f"{version}: -"
+        else f"{version}: \N{EN DASH}"
         for version in begun
         if version
     ]
