@@ -4,12 +4,13 @@ from scripts.site.markup.together import SPACE, together
 
 
 def test_numbers_stay_with_what_belongs_to_them():
+    shown = together("The room finds [5, 4] in chapter 7, with d = 64: 4 · 32 KiB = 131 kB, 6 % of all, 0 0011 101.")
+    expected = "The room finds [5,~4] in chapter~7, with d~=~64: 4~·~32~KiB =~131~kB, 6~% of all, 0~0011~101."
+    assert shown.replace(SPACE, "~") == expected
     shown = together(
-        "The room finds [5, 4] in chapter 7, with d = 64: 4 · 32 KiB = 131 kB, 6 % of all, 0 0011 101, 1 0 1, 4 · 64."
+        "Row 1 is 0.71 0 0.71, its products 1 0 1, and P (dP - D) or P (dP + D) is 4 · 64, 1 · 2 · 3."
     )
-    expected = (
-        "The room finds [5,~4] in chapter~7, with d~=~64: 4~·~32~KiB =~131~kB, 6~% of all, 0~0011~101, 1~0~1, 4~·~64."
-    )
+    expected = "Row~1 is 0.71~0~0.71, its products 1~0~1, and P (dP - D) or P (dP~+~D) is 4~·~64, 1 ·~2 ·~3."
     assert shown.replace(SPACE, "~") == expected
 
 

@@ -8,7 +8,8 @@ import re
 SPACE = "\N{NO-BREAK SPACE}"
 TEXT = re.compile(r"(<(?:pre|code|svg|script|style)\b.*?</(?:pre|code|svg|script|style)>|<[^>]*>)", re.DOTALL)
 LIST = re.compile(r"[\[(][\d.,−∞ ]{3,24}[\])]")  # a step on paper is 58 mm wide
-CODE = re.compile(r"\b[01] [01]{4} [01]{3}\b|\b\d(?: \d){2,9}\b")
+CODE = re.compile(r"\b[01] [01]{4} [01]{3}\b|(?<![\d.])\d(?:\.\d\d)?(?: \d(?:\.\d\d)?){2,9}\b")
+PAIR = re.compile(r"\([^\s()]{1,5} [−+·÷/] [^\s()]{1,5}\)")
 PRODUCT = re.compile(r"(?<![\d.·÷=+] )(?<![\d.])\d{1,4} [·÷] \d{1,4}\b(?! ·)")
 LETTER = re.compile(r"\b([A-Za-z][₁₂₃]?) (?==)")
 SIGN = re.compile(r"([=÷·×→+−]) (?=[\d−√\[(½])")
@@ -23,7 +24,7 @@ def together(html: str) -> str:
 
 
 def held(text: str) -> str:
-    for whole in (LIST, CODE, PRODUCT):
+    for whole in (LIST, CODE, PAIR, PRODUCT):
         text = whole.sub(lambda found: found[0].replace(" ", SPACE), text)
     for first in (LETTER, SIGN, PLACE):
         text = first.sub(rf"\1{SPACE}", text)
