@@ -7,9 +7,7 @@ def test_numbers_stay_with_what_belongs_to_them():
     shown = together("The room finds [5, 4] in chapter 7, with d = 64: 4 · 32 KiB = 131 kB, 6 % of all, 0 0011 101.")
     expected = "The room finds [5,~4] in chapter~7, with d~=~64: 4~·~32~KiB =~131~kB, 6~% of all, 0~0011~101."
     assert shown.replace(SPACE, "~") == expected
-    shown = together(
-        "Row 1 is 0.71 0 0.71, its products 1 0 1, and P (dP - D) or P (dP + D) is 4 · 64, 1 · 2 · 3."
-    )
+    shown = together("Row 1 is 0.71 0 0.71, its products 1 0 1, and P (dP - D) or P (dP + D) is 4 · 64, 1 · 2 · 3.")
     expected = "Row~1 is 0.71~0~0.71, its products 1~0~1, and P (dP - D) or P (dP~+~D) is 4~·~64, 1 ·~2 ·~3."
     assert shown.replace(SPACE, "~") == expected
 
