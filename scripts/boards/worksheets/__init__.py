@@ -15,8 +15,6 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 
-from scripts.site.markup.together import SPACE, held
-
 HYPHEN = re.compile(r"(?<!\w)-(?=[\d.∞])")
 DASH = re.compile(r"^-$")  # a cell that stays empty
 LONG = re.compile(r"(?<![\w.,])(?=\d*[2-9])[1-9]\d{4,}(?!\w|\.\d)")  # five digits, but not the bits of a code
@@ -88,7 +86,7 @@ def marked(text: str) -> str:
     """Raised, lowered, with signs and commas as print has them, and no row of numbers broken at the end of a line."""
     text = DASH.sub("\N{EN DASH}", HYPHEN.sub("\N{MINUS SIGN}", text))
     text = LONG.sub(lambda number: f"{int(number[0]):,}", text)
-    text = held(ROW.sub(lambda row: row[0].replace(" ", SPACE), text))
+    text = ROW.sub(lambda row: row[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return re.sub(r"\^\{([^}]*)\}", r"<sup>\1</sup>", re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", escape(text)))
 
 
