@@ -102,10 +102,10 @@ def first_word(board: Board) -> None:
     for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
         keys = "  ".join(pair(key) for key in KEYS[own])
         values = "  ".join(pair(value) for value in VALUES[own])
-        board.box(x - 110, 8, 220, 98)
-        board.words(x, 24, f"board {name}", 0.85)
-        board.words(x, 50, f"k  {keys}", 0.85)
-        board.words(x, 74, f"v  {values}", 0.85)
+        board.box(x - 110, 6, 220, 104)
+        board.words(x, 20, f"board {name}", 0.85)
+        board.words(x, 44, f"k  {keys}", 0.85)
+        board.words(x, 68, f"v  {values}", 0.85)
         products = [math.log2(term) for term in part.terms]
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
@@ -131,7 +131,7 @@ def other_words(board: Board) -> None:
     )
     board.rub("word")
     for x, found in ((LEFT, one), (RIGHT, other)):
-        board.words(x, 96, f"always {pair(found.output)}", 0.8)
+        board.words(x, 94, f"always {pair(found.output)}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
         y, sums = 156 + 25 * word, [plain(each.total) for each in boards_of(word)]

@@ -59,8 +59,8 @@ def tape(board: Board) -> None:
     )
     for i, name in enumerate("seeeemmm"):
         board.box(76 + 42 * i, 30, 34, 40, name, 1.1)
-    board.line((114, 84), (114, 92), (280, 92), (280, 84))
-    board.line((284, 84), (284, 92), (406, 92), (406, 84))
+    board.line((114, 84), (114, 92), (279, 92), (279, 84))
+    board.line((288, 84), (288, 92), (404, 92), (404, 84))
     board.words(197, 112, "which stretch", 0.9)
     board.words(350, 112, "which mark", 0.9)
     board.line((30, 200), (460, 200))
