@@ -184,7 +184,7 @@ def ridge(board: Board) -> None:
     )
     board.rub()
     board.words(24, 26, "4n²d FLOP ÷ 4nd bytes = n FLOP a byte", 0.95, at="left")
-    x0, y0, a_token = 40, 224, 0.04  # the corner, and pixels a token
+    x0, y0, at, a_token = 40, 224, 262, 0.04  # the corner, where the words begin, and pixels a token
     board.axis(x0, y0, 200, 172, "", "time")
     board.words(228, y0 + 18, "tokens a GPU", 0.8, at="right")
     steep = 44 / full  # fetching is 44 pixels high where both are the same
@@ -193,7 +193,6 @@ def ridge(board: Board) -> None:
     board.words(x0 + 122, y0 - 157, "n²", 0.9, at="right")
     board.words(x0 + 176, y0 - 90, "n", 0.9, at="left")
     board.ring(x0 + full * a_token, y0 - 44, 22, 22)
-    at = 262
     board.words(at, 66, f"at {PART.tokens}: {1e3 * computing:.3f} ms", 0.8, at="left")
     board.words(at, 90, f"against {1e3 * fetching:.3f} ms", 0.8, at="left")
     board.words(at, 126, f"{SPEED / 1e12:.0f} TFLOP/s ÷ {LINK / 1e9:.0f} GB/s", 0.75, at="left")
@@ -247,7 +246,8 @@ def home(board: Board) -> None:
         board.words(x, 66, f"board {name}{': has value 1' if not i else ''}", 0.85)
         board.words(x, 92, f"words {i + 1} and {i + 2} look at it", 0.8)
         terms = " + ".join(f"1/{plain(total)}" for total in totals[i : i + 2])
-        board.words(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
+        with board.answer():
+            board.words(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
     board.arrow(RIGHT - 30, 148, LEFT + 150, 180)
     board.words(RIGHT, 178, "home", 0.85)
     with board.answer():
