@@ -196,7 +196,9 @@ def pies(board: Board) -> None:
             with board.group("shares"):
                 board.words(306, LINE[i] + 11, per_cent(part), 0.8)
             pie(board, 448, LINE[i], 20, part)
-    board.words(18, 242, f"10 against 5:  e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
+    board.words(18, 242, "10 against 5:", 0.9, at="left")
+    with board.answer():
+        board.words(150, 242, f"e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
 
 
 def blended(board: Board) -> None:
