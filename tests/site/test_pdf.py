@@ -7,6 +7,7 @@ import pytest
 
 from scripts.copies import __main__ as command
 from scripts.copies import pdf
+from scripts.speed.static_server import serve
 
 PATHS = ["whiteboard/", "whiteboard/traffic/", "notes/blocks-of-keys/"]  # the last has a figure
 ELSEWHERE = "https://example.org/handbook/"
@@ -41,6 +42,18 @@ def test_a_last_leaf_of_a_few_words_is_saved(chromium, lines, whole, leaves):
     assert len(pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == whole
     assert len(pdf.printed(page, "A4").pages) == leaves
     page.close()
+
+
+BUSY = """<body data-opens><h1>Busy</h1><p>It adds to itself without end.</p>
+<script>setInterval(() => document.body.append(document.createElement("div")), 1)</script>"""
+
+
+def test_a_page_that_still_adds_to_itself_adds_no_leaf_to_the_feet(chromium, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text(BUSY)
+    with serve(tmp_path / "site") as url:
+        pdf.write(chromium.running, url, [""], tmp_path / "some.pdf", ELSEWHERE)
+    assert len(pypdf.PdfReader(tmp_path / "some.pdf").pages) == 1
 
 
 def test_the_sections_of_a_page_have_bookmarks_below_it(printed):
