@@ -9,34 +9,30 @@ from contextlib import nullcontext
 from kernels.bench.cost import mb, requested_bytes
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.first_kernel import HEAD_DIM, HEADS, KEYS, PROGRAM, QUERY, SENTENCES, VALUES, WORDS
+from scripts.boards.worked.first_kernel import (
+    HEAD_DIM,
+    HEADS,
+    KEYS,
+    LANES,
+    NUMBER,
+    PROGRAM,
+    QUERY,
+    REGISTERS,
+    ROW,
+    SECTOR,
+    SENTENCES,
+    VALUES,
+    WARPS,
+    WORDS,
+    place,
+    scores,
+    sectors,
+    shown,
+    strides,
+)
 
-ROW = 4  # places: the first power of two with room for three keys
-WARPS, LANES, REGISTERS = 4, 32, 255
-SECTOR, NUMBER = 32, 4  # bytes
 LEFT = 30
 STAYS, FOOT = ("question", "wait"), 240  # what stays from the first step on, and the line above it
-
-
-def scores() -> list[float]:
-    """The row of program 1: a score for each key, minus infinity where there is none."""
-    found = [float(sum(a * b for a, b in zip(QUERY, key, strict=True))) for key in KEYS]
-    return found + [-math.inf] * (ROW - len(found))
-
-
-def place(number: int) -> tuple[int, int, int]:
-    """The word, head and sentence of a program."""
-    return number % WORDS, number // WORDS % HEADS, number // WORDS // HEADS
-
-
-def strides() -> tuple[int, int, int]:
-    """From one word, one head and one sentence to the next, in numbers."""
-    return HEAD_DIM, WORDS * HEAD_DIM, HEADS * WORDS * HEAD_DIM
-
-
-def sectors(stride: int) -> int:
-    """How many a warp touches that loads a number of 4 bytes a lane."""
-    return min(LANES * NUMBER * stride // SECTOR, LANES)
 
 
 def milliseconds(form: str, head_dim: int) -> float:
@@ -147,33 +143,21 @@ def memory(board: Board) -> None:
         board.words(240, 225, f"program {PROGRAM} reads {first} and {first + HEAD_DIM - 1}", 0.95)
 
 
-def shown(number: float) -> str:
-    """-∞, 1 and 0.37."""
-    if number == -math.inf:
-        return "-∞"
-    return f"{number:.2f}" if number % 1 else f"{number:g}"
-
-
-def pair(numbers: tuple[int, int]) -> str:
-    """[1, 1]."""
-    return f"[{', '.join(map(str, numbers))}]"
-
-
 def one_row(board: Board) -> None:
     row = scores()
     terms = [math.exp(score - max(row)) for score in row]
     total = sum(terms)
     output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
     board.step(
-        f"The query {pair(QUERY)} and a row of four places, all minus infinity. Under it each of three keys, the row "
+        f"The query {list(QUERY)} and a row of four places, all minus infinity. Under it each of three keys, the row "
         "after it, at last 1, 1, 2 and minus infinity, and its value. "
         f"Then the exponentials, together {total:.2f}, the shares and the output."
     )
     board.rub(but=STAYS)
-    lines = [(f"q {pair(QUERY)}", [-math.inf] * ROW, "")]
+    lines = [(f"q {list(QUERY)}", [-math.inf] * ROW, "")]
     for number, (key, value) in enumerate(zip(KEYS, VALUES, strict=True)):
         filled = row[: number + 1] + [-math.inf] * (ROW - number - 1)
-        lines.append((f"k {pair(key)}", filled, f"v {pair(value)}"))
+        lines.append((f"k {list(key)}", filled, f"v {list(value)}"))
     for i, (name, cells, value) in enumerate(lines):
         y = 10 + 34 * i
         board.words(LEFT - 4, y + 14, name, 0.85, at="left")
@@ -272,8 +256,7 @@ def meetings(board: Board) -> None:
     said = ", ".join(f"{heads} heads of {d}: {time:.1f} ms" for heads, d, time in times)
     board.step(
         f"One head of {n} words, {head_dim} numbers each: asked for {asked:.1f} MB; HBM gave, as measured, "
-        f"{whole['flushed']:.2f} MB. Below, the same "
-        f"arithmetic at 512 words in {said}: half the heads, half the time."
+        f"{whole['flushed']:.2f} MB. Below, the same arithmetic at 512 words in {said}: half the heads, half the time."
     )
     board.rub(but=STAYS)
     board.words(LEFT, 28, f"one head, N = {n}, d = {head_dim}:", 0.85, at="left")
@@ -295,8 +278,7 @@ def cube(board: Board) -> None:
     said = ", ".join(f"{growth[n]:.0f} ps at {n} words" for n in lengths)
     board.step(
         "A square, N by N: the scores. Beside it a cube, N by N by N: programs, meetings, places. Below, what a "
-        f"meeting costs with two heads of 64: {said}. 512 is ringed, and from why, at the foot, an arrow leads to: the "
-        "meetings."
+        f"meeting costs with two heads of 64: {said}. 512 is ringed; from why, at the foot, an arrow to: the meetings."
     )
     board.rub(but=STAYS)
     board.box(60, 30, 100, 100, "N²", 1.4)
