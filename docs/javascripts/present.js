@@ -1,7 +1,7 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
-// and for the lesson.  Keys: arrows go on and back, space starts and pauses, a answers, n hides the notes, p opens a
-// window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson goes on
-// where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
+// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a answers, n hides
+// the notes, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
+// goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
   "use strict";
 
@@ -26,6 +26,7 @@
         <button type="button" data-does="notes">Notes <kbd>n</kbd></button>
         <button type="button" data-does="smaller" aria-label="Smaller notes">A−</button>
         <button type="button" data-does="larger" aria-label="Larger notes">A+</button>
+        <span class="hb-presenter__scrolls"><kbd>↑</kbd> <kbd>↓</kbd> scroll the notes</span>
         <button type="button" data-does="projector">Projector <kbd>p</kbd></button>
         <button type="button" data-does="close">Close</button>
       </p>
@@ -39,6 +40,8 @@
       <p class="hb-presenter__next"></p>
     </aside>`;
   const KEYS = { ArrowRight: "next", PageDown: "next", ArrowLeft: "back", PageUp: "back", " ": "pause", a: "answer", n: "notes", p: "projector", Escape: "leave" };
+  const SCROLLS = { ArrowUp: -1, ArrowDown: 1 };
+  const OF_A_POLL = "<p>The poll belongs to this step, whose clock goes on. <kbd>a</kbd> opens its answers: the right one, and what each wrong one shows of whoever chose it.</p>";
   const AGAIN = 2000; // milliseconds in which the second Esc must come
   const KEPT = `hb-present ${location.pathname}`;
   const PROJECTOR = `
@@ -184,8 +187,10 @@
       if (does === "leave" && (event.repeat || event.currentTarget !== window)) return event.preventDefault();
       if (event.key === " " && event.target.matches?.("button, summary")) return;
       // A remote's keys and letters would choose another version; up and down still do, and Tab leads on.
-      const chooses = event.target.matches?.("select") && !["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key);
-      if (does || chooses) event.preventDefault();
+      const select = event.target.matches?.("select");
+      const scrolls = !select && event.key in SCROLLS && this.scroll(SCROLLS[event.key]);
+      const chooses = select && !["ArrowUp", "ArrowDown", "Tab", "Enter", "Escape"].includes(event.key);
+      if (does || scrolls || chooses) event.preventDefault();
       if (does) this[does]();
     }
 
@@ -215,8 +220,14 @@
     go(screen) {
       if (screen < 0 || screen >= this.screens.length) return;
       this.count();
+      this.turn(screen);
+    }
+
+    /** Another screen, from the top of its notes and before its answer. */
+    turn(screen) {
       this.screen = screen;
       this.answered = false;
+      this.part("aside").scrollTop = 0;
       this.draw();
     }
 
@@ -225,8 +236,7 @@
       this.count();
       const { step } = this.here;
       this.version = version;
-      this.screen = Math.max(0, this.screens.findLastIndex((screen) => !screen.poll && screen.step.number <= step.number));
-      this.draw();
+      this.turn(Math.max(0, this.screens.findLastIndex((screen) => !screen.poll && screen.step.number <= step.number)));
     }
 
     pause() {
@@ -251,6 +261,13 @@
 
     larger() {
       this.scale(1);
+    }
+
+    /** Most of a page of the notes, so that the line last read stays in sight; whether there is more of them than fits. */
+    scroll(pages) {
+      const notes = this.part("aside");
+      notes.scrollTop += 0.85 * pages * notes.clientHeight;
+      return notes.scrollHeight > notes.clientHeight;
     }
 
     /** The notes are read standing, from an arm's length or from two. */
@@ -320,8 +337,10 @@
       this.part(".hb-presenter__stage").innerHTML = shown;
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
       const notes = this.part(".hb-presenter__notes");
-      notes.replaceChildren(...[...step.speech.children].filter((each) => !each.matches("summary")).map((each) => each.cloneNode(true)));
+      if (poll) notes.innerHTML = OF_A_POLL;
+      else notes.replaceChildren(...[...step.speech.children].filter((each) => !each.matches("summary")).map((each) => each.cloneNode(true)));
       for (const each of notes.children) each.classList.toggle("hb-presenter__answer", each.textContent.startsWith("They answer."));
+      for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
       this.window?.document?.body?.classList.toggle("hb-answered", this.answered);

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (signs as a board has them)
 """Sheet 5: a loop without its loop, its programs, one row of scores, and where the time goes."""
 
 from __future__ import annotations
@@ -8,34 +9,30 @@ from contextlib import nullcontext
 from kernels.bench.cost import mb, requested_bytes
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.first_kernel import HEAD_DIM, HEADS, KEYS, PROGRAM, QUERY, SENTENCES, VALUES, WORDS
+from scripts.boards.worked.first_kernel import (
+    HEAD_DIM,
+    HEADS,
+    KEYS,
+    LANES,
+    NUMBER,
+    PROGRAM,
+    QUERY,
+    REGISTERS,
+    ROW,
+    SECTOR,
+    SENTENCES,
+    VALUES,
+    WARPS,
+    WORDS,
+    place,
+    scores,
+    sectors,
+    shown,
+    strides,
+)
 
-ROW = 4  # places: the first power of two with room for three keys
-WARPS, LANES, REGISTERS = 4, 32, 255
-SECTOR, NUMBER = 32, 4  # bytes
 LEFT = 30
 STAYS, FOOT = ("question", "wait"), 240  # what stays from the first step on, and the line above it
-
-
-def scores() -> list[float]:
-    """The row of program 1: a score for each key, minus infinity where there is none."""
-    found = [float(sum(a * b for a, b in zip(QUERY, key, strict=True))) for key in KEYS]
-    return found + [-math.inf] * (ROW - len(found))
-
-
-def place(number: int) -> tuple[int, int, int]:
-    """The word, head and sentence of a program."""
-    return number % WORDS, number // WORDS % HEADS, number // WORDS // HEADS
-
-
-def strides() -> tuple[int, int, int]:
-    """From one word, one head and one sentence to the next, in numbers."""
-    return HEAD_DIM, WORDS * HEAD_DIM, HEADS * WORDS * HEAD_DIM
-
-
-def sectors(stride: int) -> int:
-    """How many a warp touches that loads a number of 4 bytes a lane."""
-    return min(LANES * NUMBER * stride // SECTOR, LANES)
 
 
 def milliseconds(form: str, head_dim: int) -> float:
@@ -55,16 +52,18 @@ def board() -> Board:
 def loop(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        "A loop: for query in queries, and in it multiply, squish, multiply. The line with for is struck out. At the "
-        f"foot, to stay, the lesson's question, why: {ours:.1f} ms without the square, {lines:.3f} ms with it."
+        "A loop: for query in queries, and in it multiply, for each key, squish, and multiply, for each value. The "
+        "line with for query is struck out; what is left, in a box, is started once a query. At the foot, to stay, the "
+        f"lesson's question, why: {ours:.1f} ms without the square, {lines:.3f} ms with it."
     )
     board.words(LEFT + 10, 50, "for query in queries:", 1.25, at="left")
-    board.strike(LEFT, 56, LEFT + 252, 42)
-    for i, line in enumerate(("multiply", "squish", "multiply")):
-        board.words(LEFT + 60, 96 + 34 * i, line, 1.25, at="left")
-    board.box(LEFT + 44, 76, 156, 108)
-    board.words(LEFT + 240, 130, "once a query", 1, at="left")
-    board.arrow(LEFT + 232, 130, LEFT + 206, 130)
+    for i, line in enumerate(("for each key: multiply", "squish", "for each value: multiply")):
+        board.words(LEFT + 40, 96 + 34 * i, line, at="left")
+    board.box(LEFT + 28, 76, 256, 108)
+    with board.answer():
+        board.strike(LEFT, 56, LEFT + 268, 42)
+        board.words(LEFT + 318, 130, "once a query", 0.9, at="left")
+        board.arrow(LEFT + 312, 130, LEFT + 290, 130)
     with board.group("question"):
         board.line((10, FOOT), (470, FOOT), dashed=True)
         board.words(14, FOOT + 16, f"no square {ours:.1f} ms, with it {lines:.3f} ms: why?", 0.75, at="left")
@@ -106,7 +105,7 @@ def program(board: Board) -> None:
         board.box(x, 50, 98, 72)
         board.words(x + 49, 70, f"warp {warp}", 0.85)
         board.words(x + 49, 100, f"{LANES} lanes", 0.85)
-        board.words(x + 49, 142, "q · k", 0.95)
+        board.words(x + 49, 142, "q × k", 0.95)
         with board.answer():
             board.arrow(x + 49, 158, 240 + 30 * (warp - 1.5), 184)
     with board.answer():
@@ -144,31 +143,28 @@ def memory(board: Board) -> None:
         board.words(240, 225, f"program {PROGRAM} reads {first} and {first + HEAD_DIM - 1}", 0.95)
 
 
-def shown(number: float) -> str:
-    """-∞, 1 and 0.37."""
-    if number == -math.inf:
-        return "-∞"
-    return f"{number:.2f}" if number % 1 else f"{number:g}"
-
-
 def one_row(board: Board) -> None:
     row = scores()
     terms = [math.exp(score - max(row)) for score in row]
     total = sum(terms)
     output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
     board.step(
-        "A row of four places, all minus infinity. Under it the row after each of three keys, at last 1, 1, 2 and "
-        f"minus infinity. Then the exponentials, together {total:.2f}, the shares and the output."
+        f"The query {list(QUERY)} and a row of four places, all minus infinity. Under it each of three keys, the row "
+        "after it, at last 1, 1, 2 and minus infinity, and its value. "
+        f"Then the exponentials, together {total:.2f}, the shares and the output."
     )
     board.rub(but=STAYS)
-    lines = [("start", [-math.inf] * ROW)]
-    lines += [(f"key {key}", row[: key + 1] + [-math.inf] * (ROW - key - 1)) for key in range(len(KEYS))]
-    for i, (name, cells) in enumerate(lines):
+    lines = [(f"q {list(QUERY)}", [-math.inf] * ROW, "")]
+    for number, (key, value) in enumerate(zip(KEYS, VALUES, strict=True)):
+        filled = row[: number + 1] + [-math.inf] * (ROW - number - 1)
+        lines.append((f"k {list(key)}", filled, f"v {list(value)}"))
+    for i, (name, cells, value) in enumerate(lines):
         y = 10 + 34 * i
         board.words(LEFT - 4, y + 14, name, 0.85, at="left")
         board.row(110, y, [shown(cell) for cell in cells], w=66, h=28, size=0.95)
-    board.words(386, 126, f"max {max(row):g}", 0.9, at="left")
+        board.words(386, y + 14, value, 0.85, at="left")
     with board.answer():
+        board.ring(110 + 66 * row.index(max(row)) + 30, 126, 58, 34)
         board.words(LEFT - 4, 166, f"e^{{S - {max(row):g}}}", 0.85, at="left")
         board.table(140, 166, [[shown(term) for term in terms]], [66] * ROW, size=0.95)
         board.words(386, 166, f"sum {total:.2f}", 0.9, at="left")
@@ -205,21 +201,22 @@ def bar(board: Board, y: float, length: int, count: int) -> None:
 def correct(board: Board) -> None:
     found = {row["form"]: row for row in records.table("first_kernel", "errors")}
     board.step(
-        "A table of errors against FP64: PyTorch and the kernel pass with 0.67 of the budget; one head of zeros has a "
-        "small mean, more than a thousand times its budget, and is rejected."
+        "A table of errors against FP64: PyTorch and the kernel pass with 0.67 of the budget, in the head that uses "
+        "most of its own; one head of zeros has a small mean, more than a thousand times its budget, and is rejected."
     )
     board.rub(but=STAYS)
     board.words(LEFT - 14, 30, "shape: N = 500, d = 80", 0.95, at="left")
-    board.table(144, 84, [["largest", "mean", "of budget", "verdict"]], [90, 86, 88], size=0.85)
+    with board.answer():
+        board.words(464, 58, "budget: of the worst head", 0.75, at="right")
+    board.table(144, 84, [["mean", "largest", "of budget", "verdict"]], [90, 86, 88], size=0.85)
     board.line((16, 102), (464, 102))
     for i, (name, form) in enumerate((("PyTorch", "pytorch"), ("ours", "one_key"), ("zeros", "one_head_of_zeros"))):
         row, y = found[form], 130 + 46 * i
-        small = [f"{row['largest']:.2f}" if i == 2 else f"{row['largest']:.5f}"]
-        small.append(f"{row['mean']:.4f}" if i == 2 else f"{row['mean']:.6f}")
         board.words(16, y, name, 0.85, at="left")
         part = f"{row['of_budget']:.2f}" if row["of_budget"] < 10 else f"{row['of_budget']:,.0f}"
-        board.table(144, y, [small], [90, 86], size=0.85)
+        board.words(144, y, f"{row['mean']:.4f}" if i == 2 else f"{row['mean']:.6f}", 0.85)
         with board.answer():
+            board.words(234, y, f"{row['largest']:.2f}" if i == 2 else f"{row['largest']:.5f}", 0.85)
             board.words(320, y, part, 0.85)
             board.words(408, y, "✓" if row["verdict"] == "passes" else "REJECTED", 0.85)
 
@@ -244,7 +241,7 @@ def coalesce(board: Board) -> None:
         board.words(x, 86, str(stride), 0.95)
         board.words(x, 126, str(count), 0.95)
         board.words(x, 166, f"1/{part}" if part > 1 else "1", 0.95)
-        with board.answer():
+        with board.answer() if stride == 16 else nullcontext():
             board.words(x, 206, f"{speed[f'stride_{stride}']:.2f}", 0.9)
     with board.answer():
         board.ring(432, 206, 52, 30)
@@ -258,14 +255,14 @@ def meetings(board: Board) -> None:
     times = [(2048 // d, d, milliseconds("one_key_attention", d)) for d in (64, 128, 256)]
     said = ", ".join(f"{heads} heads of {d}: {time:.1f} ms" for heads, d, time in times)
     board.step(
-        f"One head of {n} words: asked for {asked:.1f} MB, HBM gives {whole['flushed']:.2f} MB. Below, the same "
-        f"arithmetic at 512 words in {said}: half the heads, half the time."
+        f"One head of {n} words, {head_dim} numbers each: asked for {asked:.1f} MB; HBM gave, as measured, "
+        f"{whole['flushed']:.2f} MB. Below, the same arithmetic at 512 words in {said}: half the heads, half the time."
     )
     board.rub(but=STAYS)
-    board.words(LEFT, 28, f"one head, N = {n}:", 0.95, at="left")
+    board.words(LEFT, 28, f"one head, N = {n}, d = {head_dim}:", 0.85, at="left")
     board.words(LEFT, 60, f"asked for {asked:.1f} MB", 0.95, at="left")
     board.arrow(LEFT + 196, 60, LEFT + 226, 60)
-    board.words(LEFT + 236, 60, f"HBM gives {whole['flushed']:.2f} MB", 0.95, at="left")
+    board.words(LEFT + 236, 60, f"HBM gave {whole['flushed']:.2f} MB", 0.95, at="left")
     board.words(448, 28, "not the bytes", 0.95, at="right")
     board.line((LEFT, 86), (450, 86), dashed=True)
     board.words(LEFT, 112, "N = 512, the same FLOP:", 0.95, at="left")
@@ -277,21 +274,27 @@ def meetings(board: Board) -> None:
 
 def cube(board: Board) -> None:
     growth = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
+    lengths = (256, 512, 4096, 8192)
+    said = ", ".join(f"{growth[n]:.0f} ps at {n} words" for n in lengths)
     board.step(
         "A square, N by N: the scores. Beside it a cube, N by N by N: programs, meetings, places. Below, what a "
-        f"meeting costs: {growth[256]:.0f} ps at 256 words, {growth[512]:.0f} at 512, {growth[8192]:.0f} at 8192."
+        f"meeting costs with two heads of 64: {said}. 512 is ringed; from why, at the foot, an arrow to: the meetings."
     )
     board.rub(but=STAYS)
-    board.box(60, 44, 100, 100, "N²", 1.4)
-    board.words(110, 164, "scores", 0.95)
-    x, y, side, deep = 216, 56, 88, 34
+    board.box(60, 30, 100, 100, "N²", 1.4)
+    board.words(110, 146, "scores", 0.95)
+    x, y, side, deep = 216, 42, 88, 34
     board.box(x, y, side, side, "N^{3}", 1.4)
     board.line((x, y), (x + deep, y - deep), (x + deep + side, y - deep), (x + side, y))
     board.line((x + deep + side, y - deep), (x + deep + side, y + side - deep), (x + side, y + side))
-    board.words(280, 164, "places gone over", 0.95)
+    board.words(280, 146, "places gone over", 0.95)
     for i, line in enumerate(("programs", "· meetings", "· places")):
-        board.words(350, 60 + 30 * i, line, 0.9, at="left")
-    board.words(LEFT, 198, "a meeting:", 0.9, at="left")
-    board.table(204, 198, [[f"N = {n}" for n in (256, 512, 8192)]], [104, 106], size=0.9)
+        board.words(350, 46 + 30 * i, line, 0.9, at="left")
+    for i, line in enumerate(("a meeting,", "two heads", "of 64")):
+        board.words(14, 178 + 20 * i, line, 0.75, at="left")
+    board.table(150, 178, [[f"N = {n}" for n in lengths]], [82, 88, 92], size=0.75)
     with board.answer():
-        board.table(204, 224, [[f"{growth[n]:.0f} ps" for n in (256, 512, 8192)]], [104, 106], size=0.9)
+        board.table(150, 202, [[f"{growth[n]:.0f} ps" for n in lengths]], [82, 88, 92], size=0.75)
+        board.ring(232, 202, 72, 22)
+        board.arrow(322, FOOT + 7, 336, FOOT - 7)
+        board.words(342, FOOT - 14, "the meetings", 0.75, at="left")

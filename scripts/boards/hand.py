@@ -3,7 +3,8 @@
 
 ``futural.json`` has a line a sign: where it begins, where it ends, its strokes.  The letters are those that A. V.
 Hershey drew for the National Bureau of Standards (1976, in the public domain), by way of the package Hershey-Fonts;
-from the raised point on the signs are our own.
+from the raised point on the signs are our own.  Stop,
+comma and colon stand lower than his, on the line: on paper his stop was a sign for times, his comma a stop.
 """
 
 from __future__ import annotations

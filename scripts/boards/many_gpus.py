@@ -102,20 +102,22 @@ def first_word(board: Board) -> None:
     for x, name, own, part in ((LEFT, 1, slice(0, 2), one), (RIGHT, 2, slice(2, 4), other)):
         keys = "  ".join(pair(key) for key in KEYS[own])
         values = "  ".join(pair(value) for value in VALUES[own])
-        board.box(x - 110, 8, 220, 98)
-        board.words(x, 24, f"board {name}", 0.85)
-        board.words(x, 50, f"k  {keys}", 0.85)
-        board.words(x, 74, f"v  {values}", 0.85)
+        board.box(x - 110, 6, 220, 104)
+        board.words(x, 20, f"board {name}", 0.85)
+        board.words(x, 44, f"k  {keys}", 0.85)
+        board.words(x, 68, f"v  {values}", 0.85)
         products = [math.log2(term) for term in part.terms]
         powers = " + ".join(f"2^{{{power:g}}}" for power in products)
         with board.group("word"):
             board.words(x, 158, f"{powers} = {plain(part.total)}", 0.95)
             board.words(x, 188, f"→ {pair(part.output)}", 1.0)
     with board.group("word"):
-        board.line((LEFT + 60, 202), (210, 220))
-        board.line((RIGHT - 60, 202), (270, 220))
+        for x, to in ((LEFT + 60, 210), (RIGHT - 60, 270)):
+            board.line((x, 200), (to, 214))
     with board.answer(), board.group("word"):
-        board.words(240, 242, f"{a} · {pair(one.output)} + {b} · {pair(other.output)} = {pair(merged(0))}", 0.95)
+        both = f"{plain(one.total)} + {plain(other.total)}"
+        board.words(240, 228, f"{plain(one.total)} ÷ ({both}) = {a},  {plain(other.total)} ÷ ({both}) = {b}", 0.8)
+        board.words(240, 254, f"{a} · {pair(one.output)} + {b} · {pair(other.output)} = {pair(merged(0))}", 0.95)
 
 
 COLUMNS = [62, 62, 112, 124]  # of the demo's table of words, from the middle of one to the middle of the next
@@ -125,13 +127,14 @@ def other_words(board: Board) -> None:
     outputs = ", ".join(pair(merged(word)) for word in range(4))
     one, other = boards_of(0)
     board.step(
-        "The two boards with their keys and values, which always find the same outputs. Below them a table with a "
-        "line for each word, its query, its sum on board 1, its sum on board 2, the two shares, and what comes out: "
-        f"{outputs}."
+        "The two boards, each with the output that it always finds. Below them a line for each word: its query, its "
+        f"sum on board 1, its sum on board 2, the two shares, and what comes out: {outputs}."
     )
     board.rub("word")
-    for x, found in ((LEFT, one), (RIGHT, other)):
-        board.words(x, 96, f"always {pair(found.output)}", 0.8)
+    with board.answer():
+        board.words(LEFT, 94, f"always {pair(one.output)}", 0.8)
+        board.words(RIGHT, 94, f"always {pair(other.output)}", 0.8)
+        board.words(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
     board.table(74, 130, [["word", "sum 1", "sum 2", "shares", "output"]], [94, 56, 102, 110, 0], size=0.75)
     for word, query in enumerate(QUERIES):
         y, sums = 156 + 25 * word, [plain(each.total) for each in boards_of(word)]
@@ -139,7 +142,6 @@ def other_words(board: Board) -> None:
         a, b = shares(*boards_of(word))
         with board.answer() if word else nullcontext():  # the first is known
             board.table(168, y, [[*sums, f"{a} and {b}", pair(merged(word))]], [56, 102, 110], size=0.8)
-    board.words(240, 254, f"each output adds up to {sum(VALUES[0])}", 0.8)
 
 
 def schemes(board: Board) -> None:
@@ -150,7 +152,8 @@ def schemes(board: Board) -> None:
         f"of eight GPUs sends: {', '.join(f'{each:.0f}' for each in sent.values())} MB."
     )
     board.rub()
-    board.words(240, 22, f"K and V of a part: {PART.keys_and_values / 1e6:.1f} MB", 0.9)
+    board.words(240, 13, f"{PART.tokens} tokens · {PART.kv_heads} heads · {PART.head_dim} · K, V · 2 bytes", 0.8)
+    board.words(240, 34, f"= {PART.keys_and_values / 1e6:.1f} MB a part", 0.8)
     side, cell, top = 104, 26, 78
     for x, name, shaded in (
         (34, "ring", [(0, 0, side, cell), (0, 2 * cell, side, cell)]),
@@ -163,15 +166,15 @@ def schemes(board: Board) -> None:
             board.hatch(x + left, top + down, w, h, gap=9)
     board.arrow(20, top + 2.5 * cell, 20, top + 0.6 * cell)
     board.words(34, 200, "a row: tokens of one GPU, a column: heads", 0.8, at="left")
-    board.words(34, 226, "a GPU of 8 sends 7 parts, 7 parts, 7/8 of 2 parts", 0.8, at="left")
+    _, _, right, _ = board.words(34, 226, "a GPU of 8 sends", 0.8, at="left")
     with board.answer():
+        board.words(right + 9, 226, "7 parts, 7 parts, 7/8 of 2 parts", 0.8, at="left")
         for x, each in zip((86, 240, 394), sent.values(), strict=True):
             board.words(x, 252, f"{each:.0f} MB", 1.0)
 
 
 def ridge(board: Board) -> None:
-    full = hidden_from(PART, SPEED, LINK)
-    network = hidden_from(PART, SPEED, NETWORK)
+    full, network = (hidden_from(PART, SPEED, link) for link in (LINK, NETWORK))
     computing = flops_of(PART.tokens**2, PART) / SPEED
     fetching = PART.keys_and_values / LINK
     board.step(
@@ -181,7 +184,7 @@ def ridge(board: Board) -> None:
     )
     board.rub()
     board.words(24, 26, "4n²d FLOP ÷ 4nd bytes = n FLOP a byte", 0.95, at="left")
-    x0, y0, a_token = 40, 224, 0.04  # the corner, and pixels a token
+    x0, y0, at, a_token = 40, 224, 262, 0.04  # the corner, where the words begin, and pixels a token
     board.axis(x0, y0, 200, 172, "", "time")
     board.words(228, y0 + 18, "tokens a GPU", 0.8, at="right")
     steep = 44 / full  # fetching is 44 pixels high where both are the same
@@ -190,7 +193,6 @@ def ridge(board: Board) -> None:
     board.words(x0 + 122, y0 - 157, "n²", 0.9, at="right")
     board.words(x0 + 176, y0 - 90, "n", 0.9, at="left")
     board.ring(x0 + full * a_token, y0 - 44, 22, 22)
-    at = 262
     board.words(at, 66, f"at {PART.tokens}: {1e3 * computing:.3f} ms", 0.8, at="left")
     board.words(at, 90, f"against {1e3 * fetching:.3f} ms", 0.8, at="left")
     board.words(at, 126, f"{SPEED / 1e12:.0f} TFLOP/s ÷ {LINK / 1e9:.0f} GB/s", 0.75, at="left")
@@ -240,12 +242,12 @@ def home(board: Board) -> None:
     board.rub()
     board.words(240, 24, f"sums of the rows: {',  '.join(plain(total) for total in totals)}", 0.95)
     for x, name, i in ((LEFT, 1, 0), (RIGHT, 2, 2)):
-        words = f"words {i + 1} and {i + 2} look at it"
         board.box(x - 108, 48, 216, 94)
         board.words(x, 66, f"board {name}{': has value 1' if not i else ''}", 0.85)
-        board.words(x, 92, words, 0.8)
+        board.words(x, 92, f"words {i + 1} and {i + 2} look at it", 0.8)
         terms = " + ".join(f"1/{plain(total)}" for total in totals[i : i + 2])
-        board.words(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
+        with board.answer():
+            board.words(x, 122, f"{terms} = {float(parts[i // 2]):.3f}", 0.9)
     board.arrow(RIGHT - 30, 148, LEFT + 150, 180)
     board.words(RIGHT, 178, "home", 0.85)
     with board.answer():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from scripts import records
 from scripts.boards.board import Board
@@ -54,13 +55,13 @@ def board() -> Board:
 
 def tape(board: Board) -> None:
     board.step(
-        "Eight boxes: one s, four e, three m. Below, a tape from 1 to 8 with eight marks from 1 to 2, eight from 2 to "
+        "Eight boxes: one s, four e, three m. Below, a tape from 1 to 8 with eight steps from 1 to 2, eight from 2 to "
         "4 and eight from 4 to 8, each stretch twice as wide as the one before."
     )
     for i, name in enumerate("seeeemmm"):
         board.box(76 + 42 * i, 30, 34, 40, name, 1.1)
-    board.line((114, 84), (114, 92), (280, 92), (280, 84))
-    board.line((284, 84), (284, 92), (406, 92), (406, 84))
+    board.line((114, 84), (114, 92), (279, 92), (279, 84))
+    board.line((288, 84), (288, 92), (404, 92), (404, 84))
     board.words(197, 112, "which stretch", 0.9)
     board.words(350, 112, "which mark", 0.9)
     board.line((30, 200), (460, 200))
@@ -134,16 +135,21 @@ def moved(board: Board) -> None:
     board.rub(but=("ruler",))
     for number in sorted({abs(number) for number in BLOCK}):
         board.ring(x(number), 60, 6, 6)
-    for y, factor in ((130, 1), (184, unit()), (234, loud)):
-        board.words(8, y, f"· {factor:g}", 0.85, at="left")
-        if factor == 1:  # that one is there
-            continue
-        board.line((x(0), y), (468, y))
-        for mark in MARKS:
-            if mark * factor <= MARKS[-1]:
-                board.line((x(mark * factor), y - 11), (x(mark * factor), y + 11))
-        last = max(mark * factor for mark in MARKS if mark * factor <= MARKS[-1])
-        board.words(x(last), y + 22, f"{last:g}", 0.85)
+    board.words(8, 130, "· 1", 0.85, at="left")
+    times(board, 184, unit())
+    with board.answer():
+        times(board, 234, loud)
+
+
+def times(board: Board, y: float, factor: float) -> None:
+    """The ruler once more, its marks times a factor."""
+    board.words(8, y, f"· {factor:g}", 0.85, at="left")
+    board.line((x(0), y), (468, y))
+    for mark in MARKS:
+        if mark * factor <= MARKS[-1]:
+            board.line((x(mark * factor), y - 11), (x(mark * factor), y + 11))
+    last = max(mark * factor for mark in MARKS if mark * factor <= MARKS[-1])
+    board.words(x(last), y + 22, f"{last:g}", 0.85)
 
 
 def scaled(board: Board) -> None:
@@ -159,16 +165,20 @@ def scaled(board: Board) -> None:
         for i, number in enumerate(BLOCK):
             board.words(88 + 51 * (i % 8), 20 + 26 * (i // 8), typed(number), 0.75)
     board.ring(88, 20, 44, 24)
-    board.words(20, 92, f"amax {largest():g} ÷ {MARKS[-1]} ÷ {TENSOR:g} = {worth:g}", 0.95, at="left")
+    board.words(20, 84, f"amax {largest():g} ÷ {MARKS[-1]} ÷ {TENSOR:g} = {worth:g}", 0.95, at="left")
     with board.answer():
-        board.words(20, 128, f"{code} = {hexadecimal}", 1.1, at="left")
-        board.words(20, 164, f"1 is worth {worth:g} · {TENSOR:g} = {unit():g}", 0.95, at="left")
+        board.words(20, 116, f"{code} = {hexadecimal}", 1.1, at="left")
+        digits = code.replace(" ", "")
+        board.words(20, 142, f"{digits[:4]} {digits[4:]}", 1.1, at="left")
+        board.words(20, 174, f"1 is worth {worth:g} · {TENSOR:g} = {unit():g}", 0.95, at="left")
     board.line((16, 196), (460, 196))
     power = 2 ** math.floor(math.log2(7))
-    step = power / 4
-    board.words(20, 218, f"MX, amax 7: {power} ÷ 4 = {step:g}", 0.95, at="left")
-    board.words(300, 218, f"7 → {taken(e2m1(7 / step))}", 0.95, at="left")
-    board.words(20, 248, "(a power of two)", 0.8, at="left")
+    top = 2 ** math.floor(math.log2(MARKS[-1]))
+    step = power / top
+    with board.answer():
+        board.words(20, 218, f"MX, amax 7: {power} ÷ {top} = {step:g}", 0.95, at="left")
+        board.words(300, 218, f"7 → {taken(e2m1(7 / step))}", 0.95, at="left")
+        board.words(20, 248, f"÷ {top}: the largest power of two in E2M1", 0.8, at="left")
 
 
 def written(board: Board) -> None:
@@ -236,12 +246,7 @@ def over(board: Board) -> None:
     for i, (name, errors) in enumerate(zip(("over size", "over spread"), (each for _, each in shown), strict=True)):
         for j, percent in enumerate(errors):
             x, high = 50 + 230 * i + 90 * j, 4 * percent
-            if i and j:
-                with board.answer():
-                    board.box(x, 206 - high, 48, high)
-                    board.hatch(x, 206 - high, 48, high)
-                    board.words(x + 24, 206 - high - 18, f"{percent:.1f} %", 0.85)
-            else:
+            with board.answer() if j else nullcontext():
                 board.box(x, 206 - high, 48, high)
                 if j:
                     board.hatch(x, 206 - high, 48, high)

@@ -15,8 +15,8 @@ SCORES = (1, 0, 2, 1, 0, 2)
 VALUES = ((10, 0),) * 3 + ((0, 10),) * 3
 BLOCK = 2
 ROWS, WORDS, DIM = 64, 8192, 128  # of the strip: the queries at once, the keys, the numbers of a value
-COLUMNS = [38, 42, 59, 55, 87, 99]  # of the table, from the middle of one to the middle of the next
-LEFT, FIRST, LINE = 28, 94, 24  # its left column, its first row and the height of a row
+COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
+LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
 WORK, NEXT = 170, 26  # the first line below it, and from one to the next
 
 
@@ -145,11 +145,11 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     )
     board.rub()
     for block in range(len(after)):
-        board.row(LEFT + 20 + 130 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=54, h=27)
+        board.row(LEFT + 20 + 136 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=60, h=27)
     row(board, -1, ["block", "max", "factor", "new", "sum"])
     for i, (part, state) in enumerate(zip(parts, after, strict=True)):
         with board.answer() if i + 1 == len(after) else nullcontext():
-            board.strike(LEFT + 12 + 130 * i, 32, LEFT + 126 + 130 * i, 11)
+            board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
             kept = f"{state.factor:.3g}" if i else "-"
             row(board, i, [i + 1, f"{state.maximum:g}", kept, f"{part.total:.3f}", f"{state.total:.3f}"])
             with board.group("work"):
@@ -204,7 +204,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     )
     board.rub("proof")
     for i, value in enumerate(VALUES):
-        board.words(LEFT + 44 + 130 * (i // BLOCK) + 54 * (i % BLOCK), 48, pair(value), 0.75)
+        board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     row(board, -1, ["accumulator", "so far"], skip=5)
     for i, state in enumerate(after[:-1]):
         row(board, i, [pair(state.blend), pair(state.output)], skip=5)
@@ -276,12 +276,12 @@ def left(board: Board, last: State) -> None:
         f"is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
     board.rub("readers", "ticks", "work", "bug")
-    board.strike(LEFT + 14, 48, LEFT + 384, 48)
+    board.strike(LEFT + 14, 48, LEFT + 416, 48)
     for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
         board.ring(x, FIRST + 2 * LINE, wide, 23)
     board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
     board.strike(LEFT - 14, 210, LEFT + 164, 172)
-    board.arrow(LEFT + 172, 191, LEFT + 206, 191)
-    board.words(LEFT + 216, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
+    board.arrow(LEFT + 170, 191, LEFT + 204, 191)
+    board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
     registers = int(H100["registers per SM"].value) // 2**10
     words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

@@ -104,7 +104,7 @@ def grid(board: Board) -> None:
         for x, y, words in ((16, 220, 3), (104, 220, 10), (16, 248, 1000)):
             board.words(x, y, f"{words}² = {words**2:,}", 0.85, at="left")
     with board.group("row"):
-        board.words(48, 184, "row 1 ÷ √2", 0.75)
+        board.words(50, 184, "row 1 ÷ √2", 0.75)
         board.table(122, 184, [list(map(number, scores))], [64, 64], size=0.9)
 
 

@@ -134,9 +134,9 @@ def grid(board: Board) -> None:
     )
     board.rub()
     board.words(159, 22, "who is looked at", 0.8)
-    board.words(42, 52, "who asks", 0.8)
+    board.words(41, 52, "who asks", 0.75)
     for j, key in enumerate(K):
-        board.words(WORD[j], 52, vector(key), 0.8)
+        board.words(WORD[j] + 2 * (j - 1), 52, vector(key), 0.75)
     with board.group("grid"):
         board.grid(84, 72, 3, 3, w=50, h=46)
     for i, (query, row) in enumerate(zip(Q, rows, strict=True)):
@@ -196,7 +196,9 @@ def pies(board: Board) -> None:
             with board.group("shares"):
                 board.words(306, LINE[i] + 11, per_cent(part), 0.8)
             pie(board, 448, LINE[i], 20, part)
-    board.words(18, 242, f"10 against 5:  e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
+    board.words(18, 242, "10 against 5:", 0.9, at="left")
+    with board.answer():
+        board.words(150, 242, f"e^{{5}} = {math.exp(5):.0f}  to 1", 0.9, at="left")
 
 
 def blended(board: Board) -> None:
@@ -224,7 +226,7 @@ def blended(board: Board) -> None:
         board.words(240, 26, "N×d = N×N · N×d", 0.9)
         terms = " + ".join(f"{number(share)[:3]}·{vector(value)}" for share, value in zip(parts[0], V, strict=True))
         board.words(18, 236, f"{terms}", 0.85, at="left")
-        board.words(340, 236, f"= {vector(rows[0])}", 0.85, at="left")
+        board.words(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
         board.words(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
 
 

@@ -173,18 +173,18 @@ def counted(board: Board) -> None:
     )
     board.rub("count")
     for i, (name, count) in enumerate(rows):
-        x, y = 14 + 230 * (i // 2), 214 + 34 * (i % 2)
+        x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
         board.words(x, y, name, 0.85, at="left")
         for j in range(int(count)):
-            board.box(x + 76 + 18 * j, y - 7, 14, 14)
+            board.box(x + 80 + 18 * j, y - 7, 14, 14)
         if (rest := count % 1) > 0.1:
-            board.box(x + 76 + 18 * int(count), y - 7, 14 * rest, 14)
+            board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
         shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
         if i > 1:
             with board.answer():
-                board.words(x + 204, y, shown, 0.9)
+                board.words(x + 190, y, shown, 0.9, at="left")
         else:
-            board.words(x + 204, y, shown, 0.9)
+            board.words(x + 190, y, shown, 0.9, at="left")
 
 
 def bars(board: Board) -> None:

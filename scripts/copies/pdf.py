@@ -16,6 +16,8 @@ from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
 
 TITLE = "The Attention Kernel Handbook"
+SCALES = (1, 0.98, 0.96, 0.94)
+FEW = 120  # words: a quarter of a leaf
 LOADED = """Promise.all([...document.images].map((one) => {
   one.loading = "eager";
   return one.decode().catch(() => {});
@@ -73,8 +75,17 @@ def leaves(page: Page, url: str, path: str, paper: str) -> Leaves:
     page.evaluate(LOADED)
     page.add_style_tag(content="html, body { background: #fff !important; }")  # paper has its own colour
     title = page.locator("h1").first.text_content().removesuffix("¶")
-    pdf = page.pdf(format=paper, outline=True, tagged=True, print_background=True)
-    return Leaves(path, title, PdfReader(io.BytesIO(pdf)))
+    return Leaves(path, title, printed(page, paper))
+
+
+def printed(page: Page, paper: str) -> PdfReader:
+    """The page as a PDF; a little smaller, where its last leaf has few words and is saved so."""
+    options = {"format": paper, "outline": True, "tagged": True, "print_background": True}
+    sizes = (PdfReader(io.BytesIO(page.pdf(scale=scale, **options))) for scale in SCALES)
+    whole = next(sizes)
+    if len(whole.pages[-1].extract_text().split()) >= FEW:
+        return whole
+    return next((smaller for smaller in sizes if len(smaller.pages) < len(whole.pages)), whole)
 
 
 def feet(page: Page, whole: PdfWriter, printed: list[Leaves], paper: str) -> None:

@@ -17,6 +17,7 @@ from scripts.site import assets, cache
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.markup import drawings, maths, tables
+from scripts.site.markup.together import together
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
 from scripts.site.pages import api, glossary, labs, order
@@ -137,6 +138,8 @@ class Build(BasePlugin):
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         html = drawings.icons(glossary.quiet_headings(html), page.file.src_uri, self.settings["callouts"])
+        if page.file.src_uri.startswith("whiteboard/"):
+            html = together(html)
         return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):

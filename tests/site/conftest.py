@@ -5,8 +5,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -166,10 +168,32 @@ class Chromium:
             return False
         return True
 
+    def end(self) -> None:
+        """At once: Playwright would wait half a minute for it to close by itself."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+
     def replace(self) -> None:
-        os.killpg(self.process, signal.SIGKILL)  # Playwright would wait half a minute for it to close by itself
+        self.end()
         self.running.close()
         self.launch()
+
+
+@contextmanager
+def ended_if_it_hangs(chromium: Chromium, seconds: float) -> Iterator[threading.Event]:
+    """Not every call to a browser has a time limit; what waits for one that is ended fails.  Tells whether it was."""
+    hangs = threading.Event()
+
+    def end() -> None:
+        hangs.set()
+        chromium.end()
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    try:
+        yield hangs
+    finally:
+        timer.cancel()
 
 
 @pytest.fixture(scope="session")
@@ -184,14 +208,20 @@ def chromium():
 def pytest_pyfunc_call(pyfuncitem):
     """A test that waited in vain in a browser that no longer draws is begun anew, once, in another one.
 
-    Where there is no GPU, Chromium now and then stops to draw; whatever waits for a frame would wait without end.
+    Where there is no GPU, Chromium now and then stops to draw; whatever waits for a frame would wait without end.  One
+    that has not answered for half of the test's time is ended.
     """
-    try:
+    chromium = pyfuncitem.funcargs.get("chromium")
+    if chromium is None or pyfuncitem.stash.get(BEGUN_ANEW, False):
         return (yield)
-    except TimeoutError:
-        chromium = pyfuncitem.funcargs.get("chromium")
-        if chromium is None or pyfuncitem.stash.get(BEGUN_ANEW, False) or chromium.draws():
-            raise
+    mark = pyfuncitem.get_closest_marker("timeout")
+    limit = mark.args[0] if mark else float(pyfuncitem.config.getini("timeout"))
+    with ended_if_it_hangs(chromium, limit / 2) as hangs:
+        try:
+            return (yield)
+        except Error as error:
+            if not hangs.is_set() and not (isinstance(error, TimeoutError) and not chromium.draws()):
+                raise
     pyfuncitem.stash[BEGUN_ANEW] = True
     warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
     chromium.replace()

@@ -1,12 +1,15 @@
 """A PDF of several pages: each begins on a leaf of its own, leaves have numbers, bookmarks and links lead right."""
 
+import io
+
 import pypdf
 import pytest
 
 from scripts.copies import __main__ as command
 from scripts.copies import pdf
+from scripts.speed.static_server import serve
 
-PATHS = ["whiteboard/online-softmax/", "whiteboard/traffic/", "chapters/online-softmax/"]
+PATHS = ["whiteboard/", "whiteboard/traffic/", "notes/blocks-of-keys/"]  # the last has a figure
 ELSEWHERE = "https://example.org/handbook/"
 
 
@@ -25,15 +28,37 @@ def titles(printed) -> dict[str, int]:
 
 def test_each_page_begins_on_a_leaf_of_its_own_and_has_a_bookmark(printed):
     found = titles(printed)
-    assert list(found) == ["Sheet 7: online softmax", "Sheet 4: 64× traffic", "Online softmax"]  # noqa: RUF001
-    assert list(found.values())[:2] == [0, 2]
+    index, sheet, notes = found.values()
+    assert list(found) == ["At the whiteboard", "Sheet 4: 64× traffic", "Lab notes: blocks of keys"]  # noqa: RUF001
+    assert 0 == index < sheet == notes - 2
     for title, leaf in found.items():
         assert title in " ".join(printed.pages[leaf].extract_text().split())
 
 
-def test_the_sections_of_a_chapter_have_bookmarks_below_it(printed):
+@pytest.mark.parametrize(("lines", "whole", "leaves"), [(62, 1, 1), (65, 2, 1), (110, 2, 2)])
+def test_a_last_leaf_of_a_few_words_is_saved(chromium, lines, whole, leaves):
+    page = chromium.running.new_page()
+    page.set_content("<style>p { margin: 0; font: 16px/18px serif }</style>" + "<p>One line of words</p>" * lines)
+    assert len(pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == whole
+    assert len(pdf.printed(page, "A4").pages) == leaves
+    page.close()
+
+
+BUSY = """<body data-opens><h1>Busy</h1><p>It adds to itself without end.</p>
+<script>setInterval(() => document.body.append(document.createElement("div")), 1)</script>"""
+
+
+def test_a_page_that_still_adds_to_itself_adds_no_leaf_to_the_feet(chromium, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text(BUSY)
+    with serve(tmp_path / "site") as url:
+        pdf.write(chromium.running, url, [""], tmp_path / "some.pdf", ELSEWHERE)
+    assert len(pypdf.PdfReader(tmp_path / "some.pdf").pages) == 1
+
+
+def test_the_sections_of_a_page_have_bookmarks_below_it(printed):
     below = [each for each in printed.outline if isinstance(each, list)][-1]
-    assert "What overflows" in [each.title for each in below if not isinstance(each, list)]
+    assert "Why 32 keys" in [each.title for each in below if not isinstance(each, list)]
 
 
 def test_each_leaf_has_its_number_and_none_is_empty(printed):
@@ -49,10 +74,8 @@ def test_links_lead_within_the_pdf_or_to_where_the_site_will_stand(printed, url)
         for each in leaf.get("/Annots") or []
         if "/A" in each.get_object()
     ]
-    chapter = printed.pages[titles(printed)["Online softmax"]].indirect_reference
-    assert any(
-        each["/S"] == "/GoTo" and each["/D"][0] == chapter for each in actions if isinstance(each.get("/D"), list)
-    )
+    sheet = printed.pages[titles(printed)["Sheet 4: 64× traffic"]].indirect_reference  # noqa: RUF001
+    assert any(each["/S"] == "/GoTo" and each["/D"][0] == sheet for each in actions if isinstance(each.get("/D"), list))
     addresses = [str(each["/URI"]) for each in actions if "/URI" in each]
     assert not [address for address in addresses if address.startswith(url)]
     assert any(address.startswith(f"{ELSEWHERE}chapters/") for address in addresses)

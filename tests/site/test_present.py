@@ -16,8 +16,9 @@ FOCUS = "document.activeElement.localName"
 
 @pytest.fixture
 def presenter(visit):
-    page: Page = visit(f"whiteboard/{NAME}/")
-    page.clock.install()
+    page: Page = visit.tab("light", 1280)
+    page.clock.install()  # before the page's scripts: what they began on another clock they could not cancel on this
+    visit.go(page, f"whiteboard/{NAME}/")
     page.get_by_role("button", name="Present", exact=True).click()
     return page.locator("dialog.hb-presenter")
 
@@ -52,6 +53,8 @@ def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(pres
     assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1-ask.svg")
     expect(presenter.locator(".hb-presenter__say blockquote")).to_be_visible()
     assert "Why it works." in presenter.locator(".hb-presenter__notes").inner_text()
+    figure = presenter.get_by_role("link", name="Figure").first
+    assert figure.get_attribute("target") == "_blank"  # the lesson goes on in this tab
     assert presenter.locator(".hb-presenter__next").text_content() == f"Next: {TITLES[1]}"
 
 
@@ -120,6 +123,68 @@ def test_the_answer_comes_at_a_key_press(presenter):
     assert presenter.locator(".hb-poll__answer").count() >= 3 and not why.is_visible()
     press(presenter, "a")
     assert why.is_visible()
+
+
+SCROLLED = "(notes) => notes.scrollTop"
+
+
+def test_up_and_down_scroll_the_notes_and_a_remote_turns_the_step(presenter):
+    page, notes = presenter.page, presenter.locator("aside")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    expect(presenter.locator(".hb-presenter__scrolls")).to_have_text("↑ ↓ scroll the notes")
+    end = notes.locator(".hb-presenter__next")
+    expect(end).not_to_be_in_viewport()
+    press(presenter, "ArrowDown")
+    first = notes.evaluate(SCROLLED)
+    assert 0 < first < notes.evaluate("(notes) => notes.clientHeight")  # the line last read stays in sight
+    press(presenter, *["ArrowDown"] * 9)
+    expect(end).to_be_in_viewport()
+    assert title(presenter) == TITLES[0] and page.evaluate(FOCUS) == "main"
+    press(presenter, *["ArrowUp"] * 9)
+    assert notes.evaluate(SCROLLED) == 0
+    press(presenter, "ArrowDown", " ")
+    assert notes.evaluate(SCROLLED) == first  # the clock's key leaves the notes where they are
+    press(presenter, "PageDown")
+    assert title(presenter) == TITLES[1] and notes.evaluate(SCROLLED) == 0
+    press(presenter, "PageUp")
+    assert title(presenter) == TITLES[0]
+
+
+def test_up_and_down_choose_where_the_version_has_the_focus(presenter):
+    presenter.page.set_viewport_size({"width": 1280, "height": 720})
+    key = "new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true, cancelable: true })"
+    assert presenter.get_by_label("Lesson of").evaluate(
+        f"(select) => select.dispatchEvent({key})"
+    )  # left to the browser
+    assert presenter.locator("aside").evaluate(SCROLLED) == 0
+
+
+def test_up_and_down_scroll_the_screen_where_the_notes_lie_below_the_board(presenter):
+    page = presenter.page
+    page.set_viewport_size({"width": 390, "height": 720})
+    press(presenter, "ArrowDown")
+    page.wait_for_function("document.querySelector('dialog.hb-presenter').scrollTop > 0")
+
+
+def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(presenter):
+    notes = presenter.locator(".hb-presenter__notes")
+    press(presenter, *["ArrowRight"] * 3)
+    presenter.page.clock.run_for(61_500)
+    assert title(presenter) == TITLES[2] and clocks(presenter)[0].startswith(f"{STEPS[2].minutes[0] - 2}:")
+    shown = notes.inner_text()
+    assert "belongs to this step, whose clock goes on" in shown and "Ask." not in shown
+    press(presenter, "a")
+    assert notes.inner_text() == shown  # the answers open beside them, and nothing of the step's
+    expect(presenter.locator(".hb-poll__why").last).to_be_visible()
+    press(presenter, "ArrowLeft")
+    assert "Ask." in notes.inner_text() and not presenter.locator(".hb-presenter__answer").is_visible()
+
+
+def test_another_version_chosen_beside_an_answered_poll_keeps_the_steps_answer(presenter):
+    press(presenter, "ArrowRight", "ArrowRight", "ArrowRight", "a")
+    presenter.get_by_label("Lesson of").select_option("30")
+    assert presenter.locator(".hb-presenter__notes p").count() > 1
+    expect(presenter.locator(".hb-presenter__answer")).not_to_be_visible()
 
 
 def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(presenter):

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def stopped() -> list[int]:
-    """The processes of the pages that a test has stopped."""
+    """The processes that a test has stopped."""
     return []
 
 
@@ -27,3 +27,14 @@ def test_a_test_is_begun_anew_once_its_browser_no_longer_draws(visit, chromium, 
             os.kill(process, signal.SIGSTOP)
         page.wait_for_function("window.that_never_comes", timeout=1000)
     assert stopped and not {*stopped} & {*processes_of_pages(chromium.running)}
+
+
+@pytest.mark.filterwarnings("ignore:the browser drew no frame")
+@pytest.mark.timeout(24)
+def test_a_test_is_begun_anew_once_its_browser_no_longer_answers(visit, chromium, stopped):
+    page = visit("")
+    if not stopped:
+        stopped.append(chromium.process)
+        os.kill(chromium.process, signal.SIGSTOP)
+    assert page.evaluate("1 + 1") == 2  # a call without a time limit
+    assert chromium.process not in stopped

@@ -15,6 +15,10 @@ from html import escape
 from importlib import import_module
 from pathlib import Path
 
+HYPHEN = re.compile(r"(?<!\w)-(?=[\d.∞])")
+DASH = re.compile(r"^-$")  # a cell that stays empty
+LONG = re.compile(r"(?<![\w.,])(?=\d*[2-9])[1-9]\d{4,}(?!\w|\.\d)")  # five digits, but not the bits of a code
+ROW = re.compile(r"\[[^][]*\]")
 VERSIONS = "ABCDEF"  # those on the site; `make worksheet` makes more
 TRIES = 20_000
 STYLE = """
@@ -27,8 +31,13 @@ li { margin: 0.3cm 0; } .line { border-bottom: 0.5pt solid #54525a; display: blo
 @media print {
   body { font-size: 10.5pt; line-height: 1.3; margin: 0; max-width: none; padding: 0; }
   p { margin: 0.2cm 0; } table { margin: 0.3cm 0; } th, td { height: 0.8cm; padding: 0 0.2cm; }
-  ol { margin: 0.2cm 0; } li { break-inside: avoid; margin: 0.15cm 0; } .line { height: 0.95cm; }
-  footer { margin-top: 0.4cm; }
+  ol { margin: 0.2cm 0; } li { break-inside: avoid; margin: 0.15cm 0; }
+  footer { margin-top: 0.4cm; } p, li { text-wrap: pretty; } td:first-child { white-space: nowrap; }
+  /* What the page has left is room to work in: between the questions, up to 4 cm each. */
+  body.blank, .blank main, .blank ol { display: flex; flex-direction: column; } body.blank { min-height: 24.3cm; }
+  .blank main, .blank ol { flex: 1; } .blank :is(p, ol, table) { margin-bottom: 0; }
+  .blank li { flex: 1; margin: 0.15cm 0 0; max-height: 4.4cm; padding-bottom: 0.88cm; position: relative; }
+  .blank .line { bottom: 0; height: 0; left: 0; position: absolute; right: 0; }
 }
 """
 
@@ -56,10 +65,10 @@ class Worksheet:
         head = "".join(f"<th>{marked(cell)}</th>" for cell in self.head)
         rows = "".join(f"<tr>{''.join(f'<td>{cell_html(cell, key)}</td>' for cell in row)}</tr>" for row in self.rows)
         questions = "".join(f"<li>{marked(ask)}{answer_html(answer, key)}</li>" for ask, answer in self.questions)
-        what = f"Key to worksheet {version}" if key else f"Worksheet {version}"
+        what, body = (f"Key to worksheet {version}", "") if key else (f"Worksheet {version}", ' class="blank"')
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{what}: {escape(self.title)}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><main>'
+            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body{body}><main>'
             f"<h1>{escape(self.title)}</h1>{''.join(f'<p>{marked(text)}</p>' for text in self.given)}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ol>{questions}</ol></main>"
             f"<footer>The Attention Kernel Handbook · {what}</footer></body></html>\n"
@@ -74,8 +83,10 @@ class Worksheet:
 
 
 def marked(text: str) -> str:
-    """Raised, lowered, and no row of numbers broken at the end of a line."""
-    text = re.sub(r"\[[^][]*\]", lambda row: row[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    """Raised, lowered, with signs and commas as print has them, and no row of numbers broken at the end of a line."""
+    text = DASH.sub("\N{EN DASH}", HYPHEN.sub("\N{MINUS SIGN}", text))
+    text = LONG.sub(lambda number: f"{int(number[0]):,}", text)
+    text = ROW.sub(lambda row: row[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return re.sub(r"\^\{([^}]*)\}", r"<sup>\1</sup>", re.sub(r"_\{([^}]*)\}", r"<sub>\1</sub>", escape(text)))
 
 

@@ -32,7 +32,13 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             "Count clocks. Consumers wait for nothing but the tensor cores and exp2. To spare is what the products of "
             "the one consumer last beyond the exp2 of the other.",
         ],
-        head=["d", "Both products", "exp2", "One consumer alone: tensor cores busy", "Two consumers: to spare"],
+        head=[
+            "d",
+            "Both products",
+            "exp2",
+            "One consumer alone: tensor cores busy (part of the time)",
+            "Two consumers: to spare",
+        ],
         rows=[
             [
                 str(d),

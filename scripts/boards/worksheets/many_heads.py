@@ -14,7 +14,7 @@ STARTS = (
     (0, 1, 1),
 )  # of a word, before its fourth number: together 2, so that values add up to 10
 PLACES = tuple(permutations(range(3), 2))
-NAMES = ("1st", "2nd", "3rd")
+NAMES = ("1st", "2nd", "3rd", *(f"{number}th" for number in range(4, 10)))
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:
@@ -51,7 +51,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             for i in range(3)
         ],
         questions=[
-            ("Head 2 gets a causal mask. What is its output for word 2?", listed(second)),
+            ("Head 2 gets a causal mask. What is its output for the 2nd word?", listed(second)),
             *one_matrix(draw, q, k),
             *cells(draw),
             *launches(draw),
@@ -66,7 +66,10 @@ def numbered(places: tuple[int, ...]) -> str:
 
 def one_matrix(draw: random.Random, q: list, k: list) -> list[tuple[str, str]]:
     word = draw.randrange(3)
-    ask = f"One multiplication gives the queries of both heads, side by side. What does it give for word {word + 1}?"
+    ask = (
+        "One multiplication gives the queries of both heads, side by side. What does it give for the "
+        f"{NAMES[word]} word?"
+    )
     return [(ask, listed(q[word] + k[word]))]
 
 
@@ -77,9 +80,9 @@ def cells(draw: random.Random) -> list[tuple[str, str]]:
     first = 2 * (word - 1)
     found = [first, first + 1, first + 2 * words, first + 2 * words + 1]
     ask = (
-        f"Another text has {words} words. Attention writes 2 numbers a word, first those of head 1 for all words, then "
-        f"those of head 2. In which cells, counted from 0, are the four numbers of word {word}, and how far is it from "
-        "each to the next?"
+        f"Another text has {words} words. Attention writes 2 numbers a word and head, first those of head 1 "
+        "for all words, then those of head 2. In which cells, counted from 0, are the four numbers of the "
+        f"{NAMES[word - 1]} word, and how far is it from each to the next?"
     )
     return [(ask, f"cells {', '.join(map(str, found))}; steps of 1, {2 * words - 1}, 1")]
 
@@ -88,6 +91,7 @@ def launches(draw: random.Random) -> list[tuple[str, str]]:
     heads = draw.choice((2, 3, 4, 5, 6, 10, 12, 16))
     ask = (
         f"How many kernels does the loop launch for {heads} heads, and how many are launched for all heads at once? "
-        "There is no mask; scaling the scores, joining the heads and projecting the output count, too."
+        "There is no mask. Making Q, K and V takes one kernel each; scaling the scores, joining the heads and "
+        "projecting the output count, too."
     )
     return [(ask, f"7 · {heads} + 2 = {7 * heads + 2}, and 9")]

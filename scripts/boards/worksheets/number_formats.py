@@ -53,7 +53,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
                 " ".join(f"{high:X}{low:X}" for low, high in zip(codes[::2], codes[1::2], strict=True)),
             ),
             (
-                "Which number loses most on the way there and back, and how much?",
+                "Which number is changed by most on the way there and back, in absolute terms, and by how much?",
                 f"{numbers[lost.index(most)]:g}, {most:g}",
             ),
             *alone(draw),

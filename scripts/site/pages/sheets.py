@@ -30,6 +30,7 @@ from mkdocs.structure.files import File
 
 from scripts import records
 from scripts.site import cache
+from scripts.site.markup.together import together
 from scripts.site.pages import demos
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
@@ -120,7 +121,7 @@ class Sheets:
         drawn_from = cache.digest(("kernels/bench", "scripts/boards"))
         pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
-            yield File.generated(config, f"{WORKSHEETS}/{address}", content=html)
+            yield File.generated(config, f"{WORKSHEETS}/{address}", content=together(html))
         for name, drawn in self.boards.items():
             for step in range(1, drawn.steps + 1):
                 yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn.svg(step))
@@ -190,7 +191,7 @@ def times(step: Step, begun: dict[int, int | None]) -> str:
     shorter = [
         f"{version}: {clock(begun[version])}, {step.minutes[version]} min"
         if version in step.minutes
-        else f"{version}: -"
+        else f"{version}: \N{EN DASH}"
         for version in begun
         if version
     ]

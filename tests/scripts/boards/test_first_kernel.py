@@ -8,26 +8,27 @@ from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts import records
 from scripts.boards import first_kernel as drawn
+from scripts.boards.worked import first_kernel as worked
 
 BOARD = drawn.board()
 
 
 def test_program_7_has_the_query_that_the_strides_of_a_tensor_say():
-    shape = (drawn.SENTENCES, drawn.HEADS, drawn.WORDS, drawn.HEAD_DIM)
+    shape = (worked.SENTENCES, worked.HEADS, worked.WORDS, worked.HEAD_DIM)
     table = torch.arange(torch.Size(shape).numel()).view(shape)
-    word, head, sentence = drawn.place(drawn.PROGRAM)
+    word, head, sentence = worked.place(worked.PROGRAM)
     first, last = table[sentence, head, word].tolist()
-    assert table.view(-1, drawn.HEAD_DIM)[drawn.PROGRAM].tolist() == [first, last]
-    assert table.stride()[2::-1] == drawn.strides()
+    assert table.view(-1, worked.HEAD_DIM)[worked.PROGRAM].tolist() == [first, last]
+    assert table.stride()[2::-1] == worked.strides()
     assert {f"word {word}", f"head {head}", f"sentence {sentence}"} <= set(BOARD.read(2))
     assert f"program 7 reads {first} and {last}" in BOARD.read(4)
 
 
 def test_the_row_is_that_of_the_library():
-    q, k, v = (torch.tensor(rows, dtype=torch.float64) for rows in ([drawn.QUERY], drawn.KEYS, drawn.VALUES))
-    row = torch.full((drawn.ROW,), -torch.inf, dtype=torch.float64)
+    q, k, v = (torch.tensor(rows, dtype=torch.float64) for rows in ([worked.QUERY], worked.KEYS, worked.VALUES))
+    row = torch.full((worked.ROW,), -torch.inf, dtype=torch.float64)
     row[: len(k)] = (q @ k.T)[0]
-    assert drawn.scores() == row.tolist()
+    assert worked.scores() == row.tolist()
     shares, written = safe_softmax(row), BOARD.read(5)
     assert {f"{share:.0%}".replace("%", " %") for share in shares.tolist()} <= set(written)
     assert f"sum {(row - row.max()).exp().sum():.2f}" in written
@@ -35,8 +36,8 @@ def test_the_row_is_that_of_the_library():
 
 
 def test_the_longest_row_that_the_kernel_takes_is_the_one_that_fits():
-    threads = drawn.WARPS * drawn.LANES
-    assert 2 * LONGEST_ROW // threads > drawn.REGISTERS > LONGEST_ROW // threads
+    threads = worked.WARPS * worked.LANES
+    assert 2 * LONGEST_ROW // threads > worked.REGISTERS > LONGEST_ROW // threads
     assert f"{LONGEST_ROW:,} ÷ {threads} = {LONGEST_ROW // threads} a thread" in BOARD.read(6)
 
 
@@ -48,8 +49,8 @@ def test_the_verdicts_are_those_of_the_record():
 
 def test_a_warp_touches_as_many_sectors_as_its_addresses_lie_in():
     for stride in (1, 2, 4, 8, 16):
-        touched = {lane * stride * drawn.NUMBER // drawn.SECTOR for lane in range(drawn.LANES)}
-        assert drawn.sectors(stride) == len(touched) and str(len(touched)) in BOARD.read(8)
+        touched = {lane * stride * worked.NUMBER // worked.SECTOR for lane in range(worked.LANES)}
+        assert worked.sectors(stride) == len(touched) and str(len(touched)) in BOARD.read(8)
 
 
 def test_what_is_asked_for_is_what_the_library_counts():

@@ -164,7 +164,7 @@ def test_many_heads(seed):
         assert numbers(row[6]) == pytest.approx(by_hand(row[5], [row[3] for row in sheet.rows]))
     (_, hidden), (one, side_by_side), (layout, cells), (many, launches) = sheet.questions
     assert numbers(hidden) == pytest.approx(causal.tolist(), abs=0.06)
-    assert numbers(side_by_side) == queries[int(one.split()[-1].strip("?")) - 1].tolist()
+    assert numbers(side_by_side) == queries[int(numbers(one)[-1]) - 1].tolist()
     words, word = int(numbers(layout)[0]), int(numbers(layout)[-1])
     lie = torch.arange(2 * words * 2).view(2, words, 2).transpose(0, 1).reshape(words, 4)[word - 1]
     assert numbers(cells) == [*lie.tolist(), *lie.diff().tolist()]

@@ -15,6 +15,7 @@ from scripts.boards import many_gpus as drawn
 Q, K, V = (torch.tensor(x, dtype=torch.float64)[None, None] for x in (drawn.QUERIES, drawn.KEYS, drawn.VALUES))
 SCALE = log(2)  # powers of 2
 BOARD = drawn.board()
+PART_BYTES = "8192 tokens · 16 heads · 128 · K, V · 2 bytes"
 PARTS = [attend(Q, K[:, :, own], V[:, :, own], is_causal=False, scale=SCALE) for own in (slice(2), slice(2, 4))]
 
 
@@ -58,6 +59,7 @@ def test_the_text_is_too_large_for_one_gpu():
 
 
 def test_the_bytes_and_the_ridge_are_the_library_s():
+    assert f"{PART_BYTES} = {2 * 8192 * 16 * 128 * 2 / 1e6:.1f} MB a part" in " ".join(BOARD.read(4))
     for scheme in ("ring", "all_gather", "all_to_all"):
         assert f"{sent_bytes(scheme, 8, drawn.PART) / 1e6:.0f} MB" in BOARD.read(4)
     full, causal = (hidden_from(drawn.PART, 640e12, 360e9, causal=causal) for causal in (False, True))

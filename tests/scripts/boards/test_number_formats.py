@@ -46,6 +46,7 @@ def test_the_scale_and_the_bytes():
     code, worth = drawn.scale()
     assert int(code.replace(" ", ""), 2) == BLOCK.scales.item() and worth == decode(BLOCK.scales, E4M3).item()
     assert f"{code} = {BLOCK.scales.item():X}" in BOARD.read(5) and f"7 → {rounded(7.0, E2M1):g}" in BOARD.read(5)
+    assert " ".join(f"{BLOCK.scales.item():08b}"[half : half + 4] for half in (0, 4)) in BOARD.read(5)
     assert all(drawn.typed(number) in BOARD.read(5) for number in drawn.BLOCK)
     assert drawn.packed() == PACKED and set(PACKED) <= set(BOARD.read(6))
     codes = [int(digit, 16) for byte in PACKED for digit in reversed(byte)]

@@ -57,8 +57,8 @@ def test_the_sectors_are_those_of_the_addresses_in_memory(pieces, bytes_each):
     costs = pieces.calls(MODEL, "cost", [[load, bytes_each] for load in loads])
     assert [cost["fetched"] for cost in costs] == [32 * len(sectors) for sectors in expected]
     assert [cost["wanted"] for cost in costs] == [bytes_each * len(addresses(load)) for load in loads]
-    wrong = pieces.calls(MODEL, "sectors", [[load, bytes_each // 2] for load in loads])
-    assert [sorted(one["sector"] for one in load) for load in wrong] != expected
+    wrong = pieces.calls(MODEL, "sectors", [[load, bytes_each // 2] for load in loads[:100]])
+    assert [sorted(one["sector"] for one in load) for load in wrong] != expected[:100]
 
 
 def test_a_load_that_is_masked_off_fetches_nothing(pieces):

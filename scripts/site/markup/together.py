@@ -1,0 +1,31 @@
+# ruff: noqa: RUF001  (signs as a formula has them)
+"""What a line of a sheet does not break: a list of numbers, a sign and the number after it, a number and its unit."""
+
+from __future__ import annotations
+
+import re
+
+SPACE = "\N{NO-BREAK SPACE}"
+TEXT = re.compile(r"(<(?:pre|code|svg|script|style)\b.*?</(?:pre|code|svg|script|style)>|<[^>]*>)", re.DOTALL)
+LIST = re.compile(r"[\[(][\d.,−∞ ]{3,24}[\])]")  # a step on paper is 58 mm wide
+CODE = re.compile(r"\b[01] [01]{4} [01]{3}\b|(?<![\d.])\d(?:\.\d\d)?(?: \d(?:\.\d\d)?){2,9}\b")
+PAIR = re.compile(r"\([^\s()]{1,5} [−+·÷/] [^\s()]{1,5}\)")
+PRODUCT = re.compile(r"(?<![\d.·÷=+] )(?<![\d.])\d{1,4} [·÷] \d{1,4}\b(?! ·)")
+LETTER = re.compile(r"\b([A-Za-z][₁₂₃]?) (?==)")
+SIGN = re.compile(r"([=÷·×→+−]) (?=[\d−√\[(½])")
+PLACE = re.compile(r"\b([Ll]ines?|[Rr]ows?|[Ss]teps?|[Cc]hapter|[Ww]ords?|[Qq]uery|[Pp]rogram|[Bb]oard) (?=\d)")
+UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[µm]?s|[KMGT]iB|[kMGT]?B|[GT]B/s|[GT]?FLOP(?:/s)?|bits?|bytes?)\b))")
+
+
+def together(html: str) -> str:
+    """The page's HTML with spaces that no line breaks at, outside tags and code."""
+    parts = TEXT.split(html)
+    return "".join(part if i % 2 else held(part) for i, part in enumerate(parts))
+
+
+def held(text: str) -> str:
+    for whole in (LIST, CODE, PAIR, PRODUCT):
+        text = whole.sub(lambda found: found[0].replace(" ", SPACE), text)
+    for first in (LETTER, SIGN, PLACE):
+        text = first.sub(rf"\1{SPACE}", text)
+    return UNIT.sub(SPACE, text)
