@@ -84,7 +84,8 @@ def context_parallel_attention(
     with them; that of a CUDA graph stays.  Before a call is captured in a graph the same call
     has been made once, on every process, with its backward pass if the graph has one.  Graphs
     and calls that are none may then follow one another in any order, alike on every process.
-    Two runs agree bit for bit.
+    Two runs agree bit for bit; gradients of the Hopper kernel do if torch is told to keep one
+    order by ``torch.use_deterministic_algorithms``.
 
     Raises a ValueError or TypeError that names the argument, where processes differ on all of
     them, a RuntimeError in a capture that no such call came before, and torch.distributed's
