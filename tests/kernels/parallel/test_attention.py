@@ -143,8 +143,9 @@ def test_a_wrong_way_is_rejected(processes, wrong):
 
 
 @each_scheme
-def test_two_runs_agree_bit_for_bit(processes, scheme):
-    arguments = *inputs(LARGEST, 16, FP32), "zigzag", SCHEMES[scheme] | {"is_causal": True}
+@pytest.mark.parametrize("dtype", [FP32, BF16])
+def test_two_runs_agree_bit_for_bit(processes, scheme, dtype):
+    arguments = *inputs(LARGEST, 16, dtype), "zigzag", SCHEMES[scheme] | {"is_causal": True}
     assert all(processes.run(cases.twice, *arguments))
 
 
