@@ -58,7 +58,8 @@ def strangers(source: str, ours: set[str]) -> set[str]:
 def test_kernels_import_torch_and_triton_and_one_another_towards_the_simpler(graph):
     assert of_packages(reached(graph, "kernels"), "scripts") == set()
     outside = {module for module in reached(graph, "kernels") - STANDARD if not of_packages({module}, "kernels")}
-    assert outside == {"torch", "triton", "IPython"}  # the last in Table.show(), in a notebook
+    # IPython in Table.show(), in a notebook; flash_attn is a peer, which is measured where it is there.
+    assert outside == {"torch", "triton", "IPython", "flash_attn"}
     assert not graph.find_illegal_dependencies_for_layers(layers=LADDER, containers={"kernels"})
 
 

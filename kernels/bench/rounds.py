@@ -80,6 +80,44 @@ def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
     return Interval(statistics.median(ratios), low, high)
 
 
+def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 0) -> Interval:
+    """The geometric mean over settings of the median of ``of`` by ``by``.
+
+    settings: of each, the times of ``of`` and of ``by``, round by round; the rounds of each are
+    drawn by themselves.  So the interval says how well these settings were measured, not what
+    other settings would give.
+    """
+    every = [[a / b for a, b in zip(of, by, strict=True)] for of, by in settings]
+    drawn = random.Random(seed)
+
+    def mean(sample: Callable[[list[float]], list[float]]) -> float:
+        return statistics.geometric_mean(statistics.median(sample(x)) for x in every)
+
+    means = sorted(mean(lambda x: drawn.choices(x, k=len(x))) for _ in range(DRAWS))
+    low, high = means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
+    return Interval(mean(list), low, high)
+
+
+def clock_and_power() -> tuple[float, float]:
+    """The clock of the SMs in MHz and the power in W, as NVML has them now.
+
+    NVML renews them some times a second, and gives power as an average over what went before.
+
+    Raises a ModuleNotFoundError without nvidia-ml-py, through which PyTorch asks NVML.
+    """
+    return float(torch.cuda.clock_rate()), torch.cuda.power_draw() / 1000
+
+
+def repeated(function: Callable[[], object], calls: int) -> Callable[[], None]:
+    """So many calls, one after the other."""
+
+    def repeat() -> None:
+        for _ in range(calls):
+            function()
+
+    return repeat
+
+
 def captured(function: Callable[[], object]) -> Callable[[], None]:
     """``timing.replayed`` in a process whose other threads use the GPU, as those of NCCL do.
 

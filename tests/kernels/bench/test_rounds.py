@@ -1,13 +1,14 @@
-"""What is compared is compared within a round, and the interval holds the median."""
+"""What is compared is compared within a round, and the interval holds the median in 95 of 100 cases."""
 
 import random
+import statistics
 import time
 from functools import partial
 
 import pytest
 import torch
 
-from kernels.bench.rounds import captured, ratio, rounds
+from kernels.bench.rounds import Interval, captured, clock_and_power, geometric_mean, ratio, repeated, rounds
 
 
 def test_a_drift_that_all_share_is_not_in_the_ratio():
@@ -27,6 +28,108 @@ def test_the_interval_is_about_the_median_and_narrows_with_more_rounds():
     # The standard error of a median of n normal numbers is 1.25 times their spread by √n.
     assert 0.03 < widths[0] < 0.15
     assert 0.004 < widths[1] < 0.015
+
+
+TRUTHS = (0.9, 1.0, 1.1, 1.2)  # cuDNN's time by ours in four settings
+MEAN = statistics.geometric_mean(TRUTHS)
+
+
+def drawn_settings(drawn, count=30):
+    """Times of two forms in ``count`` rounds of four settings, whose clock differs from round to round by a tenth."""
+    for truth in TRUTHS:
+        clocks = [drawn.gauss(1, 0.1) for _ in range(count)]
+        yield [truth * clock * drawn.gauss(1, 0.01) for clock in clocks], clocks
+
+
+def of_one(settings):
+    (of, by), *_ = settings
+    return ratio(of, by)
+
+
+def not_paired(settings):
+    (of, by), *_ = settings
+    return ratio(of, random.Random(0).sample(by, len(by)))
+
+
+def of_rounds(settings):
+    """Between which ratios 95 of 100 rounds lie, which is not where their median lies."""
+    (of, by), *_ = settings
+    ratios = sorted(a / b for a, b in zip(of, by, strict=True))
+    return Interval(statistics.median(ratios), ratios[0], ratios[-1])
+
+
+def too_narrow(settings):
+    median, low, high = of_one(settings)
+    return Interval(median, median - (median - low) / 3, median + (high - median) / 3)
+
+
+def rounds_of_all_drawn_together(settings):
+    """As if a round of one setting came with the same round of another: too narrow or too wide, as they are drawn."""
+    ratios = [a / b for of, by in settings for a, b in zip(of, by, strict=True)]
+    return ratio(ratios, [1.0] * len(ratios))
+
+
+def arithmetic(settings):
+    (mean, low, high), ratios = geometric_mean(settings), [ratio(of, by).median for of, by in settings]
+    more = statistics.fmean(ratios) - mean
+    return Interval(mean + more, low + more, high + more)
+
+
+def held(interval, truth, times=100):
+    """In how many of 100 measurements the interval holds the truth, and how wide it is in the middle."""
+    drawn, found = random.Random(1), []
+    for _ in range(times):
+        found.append(interval(list(drawn_settings(drawn))))
+        assert found[-1].low <= found[-1].median <= found[-1].high
+    holds = sum(low <= truth <= high for _, low, high in found)
+    return 100 * holds / times, statistics.median(high - low for _, low, high in found)
+
+
+def is_right(interval, truth, width):
+    holds, wide = held(interval, truth)
+    # By a normal approximation the interval of a median is 2 · 1.96 · 1.25 · s ÷ √30 wide.
+    return 89 <= holds <= 99 and 0.6 * width < wide < 1.5 * width
+
+
+WIDTH_OF_ONE = 2 * 1.96 * 1.25 * 0.009 / 30**0.5
+WIDTH_OF_ALL = 2 * 1.96 * 1.25 * 0.01 * MEAN / 30**0.5 / 4**0.5
+
+
+def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
+    assert is_right(of_one, TRUTHS[0], WIDTH_OF_ONE)
+
+
+@pytest.mark.parametrize("wrong", [not_paired, of_rounds, too_narrow])
+def test_a_wrong_interval_of_a_ratio_is_rejected(wrong):
+    assert not is_right(wrong, TRUTHS[0], WIDTH_OF_ONE)
+
+
+def test_the_interval_of_a_geometric_mean_holds_the_truth_as_often_as_it_says():
+    assert is_right(geometric_mean, MEAN, WIDTH_OF_ALL)
+
+
+@pytest.mark.parametrize("wrong", [of_one, rounds_of_all_drawn_together, arithmetic])
+def test_a_wrong_interval_of_a_geometric_mean_is_rejected(wrong):
+    assert not is_right(wrong, MEAN, WIDTH_OF_ALL)
+
+
+def test_the_geometric_mean_is_of_medians_and_of_one_setting_it_is_the_ratio():
+    settings = [([1.0, 2.0, 9.0], [1.0, 1.0, 1.0]), ([8.0, 8.0, 8.0], [1.0, 1.0, 1.0])]
+    assert geometric_mean(settings).median == pytest.approx(4)
+    of, by = next(drawn_settings(random.Random(3)))
+    assert geometric_mean([(of, by)]) == pytest.approx(ratio(of, by))
+
+
+def test_clock_and_power_are_those_of_nvml(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "clock_rate", lambda: 1755)  # MHz
+    monkeypatch.setattr(torch.cuda, "power_draw", lambda: 345_600)  # mW
+    assert clock_and_power() == (1755.0, 345.6)
+
+
+def test_so_many_calls_are_made():
+    called = []
+    repeated(partial(called.append, "a call"), 3)()
+    assert called == ["a call"] * 3
 
 
 @pytest.mark.gpu

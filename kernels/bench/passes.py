@@ -1,0 +1,182 @@
+"""Attention forward and backward, form by form: the kernels alone, and the call of a user.
+
+    hopper_attention, flash_attention    ours
+    sdpa_cudnn                           cuDNN's, which PyTorch calls
+    flash_attention_4                    those of the package flash-attn-4, where it is there
+
+A call goes through autograd, and takes what the host needs for it; the kernels are launched
+directly and replayed as a CUDA graph, which leaves the host out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+from kernels.bench.cost import attention_flops, backward_flops
+from kernels.bench.rounds import captured, clock_and_power, repeated, rounds
+from kernels.flash.call import flash_attention, flash_backward, flash_forward
+from kernels.hopper.backward.call import hopper_backward
+from kernels.hopper.call import hopper_attention
+from kernels.reference import oracle
+
+Gradients = tuple[Tensor, Tensor, Tensor]
+Way = tuple[str, str, str]  # name of the form; forward, backward or both; graph or eager
+LEAST = 1.5e12  # FLOP of one measurement: 3 ms at 500 TFLOP/s
+
+
+class Form(NamedTuple):
+    """Attention of q, k, v, [batch, heads, N, head_dim], as a user calls it, and its kernels.
+
+    attention: differentiable; q, k, v, is_causal -> the output
+    backward: q, k, v, dout, is_causal -> what launches the kernels of the backward pass alone
+        and returns the gradients of q, k and v.  The forward pass is done once, before.
+    """
+
+    attention: Callable[..., Tensor]
+    backward: Callable[..., Callable[[], Gradients]]
+
+
+def _hopper(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+    out, lse = hopper_attention(q, k, v, is_causal=is_causal, return_lse=True)
+    return partial(hopper_backward, q, k, v, out, lse, dout, is_causal=is_causal)
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+    given = (q, k, v, None, is_causal, q.shape[-1] ** -0.5)
+    return partial(flash_backward, *given, *flash_forward(*given), dout, None)
+
+
+def _cudnn(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+    """By the two operators behind ``scaled_dot_product_attention``."""
+    forward = torch.ops.aten._scaled_dot_product_cudnn_attention
+    out, lse, *rest = forward(q, k, v, None, True, is_causal=is_causal)
+    starts_q, starts_k, most_q, most_k, seed, offset, _ = rest
+    given = (seed, offset, None, starts_q, starts_k, most_q, most_k, 0.0, is_causal)
+    backward = torch.ops.aten._scaled_dot_product_cudnn_attention_backward
+    return lambda: backward(dout, q, k, v, out, lse, *given)[:3]
+
+
+def forms() -> dict[str, Form]:
+    """All that can be called here, ours first.
+
+    ``sdpa_cudnn`` is cuDNN's where ``sdpa_kernel(SDPBackend.CUDNN_ATTENTION)`` is around the
+    call: to enter that for each call would cost the host as much as the call itself.
+    """
+    found = {
+        "hopper_attention": Form(hopper_attention, _hopper),
+        "flash_attention": Form(flash_attention, _flash),
+        "sdpa_cudnn": Form(scaled_dot_product_attention, _cudnn),
+    }
+    fourth = flash_attention_4()
+    return found | ({"flash_attention_4": fourth} if fourth else {})
+
+
+def flash_attention_4() -> Form | None:
+    """FlashAttention-4's, if it can be imported.  Its tensors are [batch, N, heads, head_dim].
+
+    They are seen in that order, never copied: give it what ``as_it_reads`` made.
+    """
+    try:
+        from flash_attn.cute.interface import _flash_attn_bwd, flash_attn_func
+    except ImportError:
+        return None
+
+    def attention(q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False) -> Tensor:
+        found = flash_attn_func(*(x.transpose(1, 2) for x in (q, k, v)), causal=is_causal)
+        return (found[0] if isinstance(found, tuple) else found).transpose(1, 2)
+
+    def backward(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+        q, k, v, dout = (x.transpose(1, 2) for x in (q, k, v, dout))
+        out, lse = flash_attn_func(q, k, v, causal=is_causal, return_lse=True)
+        given = (q, k, v, out, dout, lse, None, is_causal)
+        return lambda: tuple(x.transpose(1, 2) for x in _flash_attn_bwd(*given)[:3])
+
+    return Form(attention, backward)
+
+
+def as_it_reads(name: str, *tensors: Tensor) -> list[Tensor]:
+    """These tensors, in memory as the form of this name wants them; the same shape."""
+    if name != "flash_attention_4":
+        return [x.contiguous() for x in tensors]
+    return [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors]
+
+
+def ways(
+    name: str, form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
+) -> dict[Way, Callable[[], object]]:
+    """What is to be timed, compiled before: forward and backward."""
+    q, k, v, dout = as_it_reads(name, q, k, v, dout)
+    forward = partial(form.attention, q, k, v, is_causal=is_causal)
+    leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+    out = form.attention(*leaves, is_causal=is_causal)
+    backward = partial(torch.autograd.grad, out, leaves, dout, retain_graph=True)
+    return {
+        (name, "forward", "graph"): captured(forward),
+        (name, "forward", "eager"): forward,
+        (name, "backward", "graph"): captured(form.backward(q, k, v, dout, is_causal)),
+        (name, "backward", "eager"): backward,
+    }
+
+
+def errors_of(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
+) -> dict[str, list[float]]:
+    """Of each form, how far the first head is from FP64, by the norm of what is right.
+
+    Of the output, and of the gradients of q, k and v.
+    """
+    leaves = [x[0, 0].double().requires_grad_() for x in (q, k, v)]
+    out = oracle(*leaves, is_causal=is_causal)
+    truth = [out, *torch.autograd.grad(out, leaves, dout[0, 0].double())]
+    errors = {}
+    for name, form in forms().items():
+        given = as_it_reads(name, q, k, v, dout)
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            found = [form.attention(*given[:3], is_causal=is_causal)]
+            found += form.backward(*given, is_causal)()
+        pairs = zip(found, truth, strict=True)
+        errors[name] = [((x[0, 0] - y).norm() / y.norm()).item() for x, y in pairs]
+    return errors
+
+
+def beside(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool,
+    *, count: int = 30, seed: int = 0,
+) -> tuple[dict[Way, list[float]], list[tuple[float, float]]]:  # fmt: skip
+    """Every form in every way in the same rounds, and the clock and the power in each of them.
+
+    Milliseconds of one call, where *both* is forward and backward of the same round, added; and
+    what ``clock_and_power`` says in each round.  So many calls make one measurement that it
+    takes 3 ms or more.
+    """
+    batch, heads, n, head_dim = q.shape
+    counts = {"forward": attention_flops, "backward": backward_flops}
+    calls = {
+        work: math.ceil(LEAST / flops(n, head_dim, heads, batch, is_causal))
+        for work, flops in counts.items()
+    }
+    timed: dict[Way, Callable[[], object]] = {}
+    readings: list[tuple[float, float]] = []
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        for name, form in forms().items():
+            for way, call in ways(name, form, q, k, v, dout, is_causal).items():
+                timed[way] = repeated(call, calls[way[1]])
+        # What reads the clock is a form among forms: it has its place in each round by lot.
+        reading = ("", "", "")
+        timed[reading] = lambda: readings.append(clock_and_power())
+        times = rounds(timed, count=count, seed=seed)
+    del times[reading]
+    times = {way: [x / calls[way[1]] for x in spent] for way, spent in times.items()}
+    for name, work, how in list(times):
+        if work == "forward":
+            pairs = zip(times[name, work, how], times[name, "backward", how], strict=True)
+            times[name, "both", how] = [forward + backward for forward, backward in pairs]
+    return times, readings[-count:]

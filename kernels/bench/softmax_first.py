@@ -1,0 +1,88 @@
+"""The Hopper kernel with all of softmax in front of its second wait, which makes it slower.
+
+A consumer waits for its scores, does softmax, and waits for the product with values, which goes
+on meanwhile.  So ``kernels.hopper.consumer`` has it; but to the compiler a wait is no reason
+not to move arithmetic behind it, and it moves most of softmax there.  Here something that it
+may not move stands in front of the wait, and needs the sum of all weights.
+"""
+
+from __future__ import annotations
+
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any
+
+from torch import Tensor
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+from kernels.checks import check_no_gradient
+from kernels.hopper import call
+from kernels.hopper.consumer import consume, step, weigh
+from kernels.hopper.kernel import hopper_kernel
+from kernels.hopper.plan import plan_for
+
+
+@gluon.jit
+def in_front(number):
+    """The same number, by instructions of which the last stays in front of any wait.
+
+    A thread would sleep if its number were below 0, which a sum of weights never is.
+    """
+    return gl.inline_asm_elementwise(
+        "{ .reg .pred below; setp.lt.f32 below, $1, 0f00000000; @below nanosleep.u32 1; "
+        "mov.b32 $0, $1; }",
+        "=r,r",
+        [number],
+        dtype=gl.float32,
+        is_pure=False,
+        pack=1,
+    )
+
+
+@gluon.jit
+def weigh_first(scores, running_max, running_sum, scale_log2):
+    """What ``weigh`` returns, all of it computed before what follows."""
+    weights, new_max, new_sum, rescale = weigh(scores, running_max, running_sum, scale_log2)
+    return weights, new_max, in_front(new_sum), rescale
+
+
+def other(function: FunctionType, **names: Any) -> FunctionType:
+    """A function like this, to which some global names mean something else."""
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__ | names,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy = update_wrapper(copy, function)
+    del copy.__wrapped__
+    return copy
+
+
+def other_kernel(kernel, **names: Any):
+    """A kernel or a function inside one, likewise."""
+    options = {"do_not_specialize": kernel.do_not_specialize}
+    return type(kernel)(other(kernel.fn, **names), **options)
+
+
+softmax_first_kernel = other_kernel(
+    hopper_kernel, consume=other_kernel(consume, step=other_kernel(step, weigh=weigh_first))
+)
+launch = other(call.launch, hopper_kernel=softmax_first_kernel)
+
+
+def softmax_first_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False
+) -> Tensor:
+    """What ``hopper_attention`` returns, without a gradient.
+
+    Raises what ``hopper_attention`` raises.
+    """
+    check_no_gradient(instead="hopper_attention", query=q, key=k, value=v)
+    scale = call.check(q, k, v, is_causal, None, False)
+    out, _ = call.empty(q, False)
+    launch(q, k, v, out, None, is_causal, scale, plan_for(q.shape[-1], is_causal, q.shape[-2]))
+    return out

@@ -1,0 +1,181 @@
+"""What a kernel's warps wait for, and how busy the tensor cores are meanwhile, by counter.
+
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.stalls``
+in a process of its own, once for each form of attention, all of its settings one after the
+other.  In each clock each of an SM's four schedulers starts an instruction of one of its warps,
+or none; every warp that has begun and not ended then has a reason for not being that one, and
+ncu counts warps by reason.  A warp whose instruction is started has the reason *selected*.
+
+Shares are of the clocks that the kernel took, waits of the time of all its warps: of those that
+have nothing to do but wait, too.
+
+Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kernels.bench.passes import as_it_reads, forms
+from kernels.bench.softmax_first import softmax_first_attention
+from kernels.hopper.call import hopper_attention
+from kernels.hopper.plan import plan_for
+
+CHANGES = {  # of the plan that the Hopper kernel uses
+    "turns": {"turns": True},
+    "no overlap": {"overlap": False},
+    "third stage": {"stages": 3, "q_stages": 1},
+}
+PIPES = {
+    "tensor": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "exp2": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed",
+    "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed",
+    "alu": "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
+}
+COUNTS = {
+    "nanoseconds": "gpu__time_duration.sum",
+    "clocks": "sm__cycles_elapsed.avg",
+    "instructions": "sm__inst_executed.avg",
+}
+REASONS = (
+    "barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle",
+    "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction",
+    "not_selected", "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait",
+)  # fmt: skip
+STALLS = {x: f"smsp__average_warps_issue_stalled_{x}_per_issue_active.ratio" for x in REASONS}
+METRICS = COUNTS | PIPES | STALLS
+
+
+class Setting(NamedTuple):
+    """Of q, k and v, [batch, heads, n, head_dim], BF16 and random, and the mask."""
+
+    batch: int
+    heads: int
+    n: int
+    head_dim: int
+    is_causal: bool
+
+
+class Profile(NamedTuple):
+    """Of one kernel: milliseconds, SM clock in GHz, and shares, 1 being all.
+
+    issued: instructions, of four in each clock
+    tensor: clocks in which the tensor cores worked   exp2, fma, alu: what three other units did
+        of what they can: exp2 and the like, FP32 multiply-adds, comparisons and integers
+    waits: reason -> share of the warps' time, the longest first; *selected* is among them
+    """
+
+    kernel: str
+    milliseconds: float
+    clock: float
+    issued: float
+    tensor: float
+    exp2: float
+    fma: float
+    alu: float
+    waits: dict[str, float]
+
+
+def named() -> dict[str, Callable[..., Tensor]]:
+    """All that can be profiled here: q, k, v, is_causal -> the output."""
+    found = {name: form.attention for name, form in forms().items()}
+    found |= {name: partial(_changed, name) for name in CHANGES}
+    return found | {"softmax first": softmax_first_attention}
+
+
+def _changed(name: str, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> Tensor:
+    plan = plan_for(q.shape[-1], is_causal, q.shape[-2])._replace(**CHANGES[name])
+    return hopper_attention(q, k, v, is_causal=is_causal, plan=plan)
+
+
+def profiles(name: str, settings: list[Setting]) -> list[Profile]:
+    """The kernel of each setting, of several the one that takes longest.
+
+    name: of ``named``
+
+    Raises RuntimeError without ``ncu``, or with what it said if it counted nothing or not as
+    many kernels of each setting.
+    """
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise RuntimeError(
+            "profiles needs ncu on the PATH: it comes with CUDA, as Nsight Compute"
+        )
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
+    command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values())]
+    command += ["--profile-from-start", "off", "--clock-control", "none"]
+    command += [sys.executable, "-m", "kernels.bench.stalls", name]
+    command += [",".join(str(int(x)) for x in setting) for setting in settings]
+    run = subprocess.run(
+        command,
+        cwd=Path(__file__).resolve().parents[2],
+        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    rows = list(csv.reader(line for line in run.stdout.splitlines() if line.startswith('"')))
+    counted = (
+        [] if run.returncode else [dict(zip(rows[0], row, strict=True)) for row in rows[2:]]
+    )
+    each, left = divmod(len(counted), len(settings))
+    if each == 0 or left:
+        raise RuntimeError(
+            f"ncu counted {len(counted)} kernels of {name} in {len(settings)} settings:\n"
+            f"{run.stdout}{run.stderr}"
+        )
+    found = [_of_kernel(row) for row in counted]
+    groups = [found[first : first + each] for first in range(0, len(found), each)]
+    return [max(group, key=lambda kernel: kernel.milliseconds) for group in groups]
+
+
+def _of_kernel(row: dict[str, str]) -> Profile:
+    """A row of ncu's, by the names of its columns."""
+    try:
+        found = {name: float(row[at].replace(",", "")) for name, at in METRICS.items()}
+    except (KeyError, ValueError) as error:
+        raise RuntimeError(f"ncu's numbers cannot be read, {error!r}: {row}") from error
+    warps = sum(found[reason] for reason in REASONS)
+    waits = {reason: found[reason] / warps for reason in REASONS}
+    clocks = found["clocks"]
+    return Profile(
+        row["Kernel Name"],
+        found["nanoseconds"] / 1e6,
+        clocks / found["nanoseconds"],
+        found["instructions"] / (4 * clocks),
+        *(found[pipe] / 100 for pipe in PIPES),
+        dict(sorted(waits.items(), key=lambda each: -each[1])),
+    )
+
+
+def _call_for_ncu(name: str, *settings: str) -> None:
+    """Calls a form twice in each setting: to warm up, and for the counters."""
+    attention = named()[name]
+    for setting in settings:
+        *shape, is_causal = map(int, setting.split(","))
+        torch.manual_seed(0)
+        qkv = torch.randn(3, *shape, device="cuda", dtype=torch.bfloat16)
+        q, k, v = as_it_reads(name, *qkv)
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            attention(q, k, v, is_causal=bool(is_causal))
+            torch.cuda.synchronize()
+            torch.cuda.profiler.start()
+            attention(q, k, v, is_causal=bool(is_causal))
+            torch.cuda.synchronize()
+            torch.cuda.profiler.stop()
+
+
+if __name__ == "__main__":
+    _call_for_ncu(*sys.argv[1:])

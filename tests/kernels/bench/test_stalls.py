@@ -1,0 +1,124 @@
+"""What warps wait for is told as shares of their time, setting by setting, and what ncu cannot count is said."""
+
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from kernels.bench import stalls
+from kernels.bench.stalls import METRICS, REASONS, Profile, Setting, named, profiles
+from kernels.hopper.plan import plan_for
+
+SETTINGS = [Setting(1, 16, 16384, 128, False), Setting(1, 32, 16384, 64, True)]
+NUMBERS = {"nanoseconds": "4,000,000", "clocks": "7,000,000", "instructions": "8,400,000.0", "tensor": "72.5"}
+NUMBERS |= {"exp2": "30", "fma": "25", "alu": "20"} | dict.fromkeys(REASONS, "0")
+NUMBERS |= {"selected": "1.00", "gmma": "2.50", "long_scoreboard": "1.25", "wait": "0.25"}
+QUOTED = ",".join(f'"{metric}"' for metric in METRICS.values())
+
+
+def row(kernel="hopper_kernel", **changed):
+    return ",".join(f'"{x}"' for x in ["0", "41", kernel, *(NUMBERS | changed).values()])
+
+
+def said(*rows):
+    units = ",".join('""' for _ in range(3 + len(METRICS)))
+    lines = ["==PROF== Connected to process 41", f'"ID","Process ID","Kernel Name",{QUOTED}', units, *rows]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def ncu(monkeypatch, tmp_path):
+    """An ``ncu`` that writes down how it was called, and says what it is told."""
+
+    def says(stdout, status=0):
+        (tmp_path / "stdout").write_text(stdout)
+        stub = tmp_path / "ncu"
+        stub.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {tmp_path}/told\ncat {tmp_path}/stdout\nexit {status}\n")
+        stub.chmod(0o755)
+        return tmp_path / "told"
+
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return says
+
+
+def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
+    told = ncu(said(row(), row(nanoseconds="2,000,000", wait="5")))
+    first, second = profiles("turns", SETTINGS)
+    assert first[:8] == Profile("hopper_kernel", 4.0, 1.75, 0.3, 0.725, 0.3, 0.25, 0.2, {})[:8]
+    assert list(first.waits)[:4] == ["gmma", "long_scoreboard", "selected", "wait"]
+    assert [first.waits[reason] for reason in ("gmma", "selected", "barrier")] == [0.5, 0.2, 0.0]
+    assert sum(first.waits.values()) == pytest.approx(1)
+    assert second.milliseconds == 2 and next(iter(second.waits)) == "wait"
+    told = told.read_text().split("\n")[:-1]
+    assert told[-6:] == [sys.executable, "-m", "kernels.bench.stalls", "turns", "1,16,16384,128,0", "1,32,16384,64,1"]
+    assert told[told.index("--metrics") + 1] == ",".join(METRICS.values())
+    assert told[told.index("--clock-control") + 1] == "none"
+
+
+def test_of_several_kernels_a_setting_counts_the_longest(ncu):
+    ncu(said(row("fill", nanoseconds="1,000"), row("first"), row("second"), row("fill", nanoseconds="1,000")))
+    assert [kernel.kernel for kernel in profiles("sdpa_cudnn", SETTINGS)] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    "stdout, status, words",
+    [
+        ("==ERROR== ERR_NVGPUCTRPERM\n", 0, "counted 0 kernels of turns in 2 settings.*ERR_NVGPUCTRPERM"),
+        (said(row(), row()), 1, "counted 0 kernels"),
+        (said(), 0, "counted 0 kernels"),
+        (said(row(), row(), row()), 0, "counted 3 kernels of turns in 2 settings"),
+        (said(row(), row(tensor="n/a")), 0, "cannot be read.*n/a"),
+        (said(row(), row()).replace("_gmma_", "_wgmma_"), 0, "cannot be read.*stalled_gmma"),
+    ],
+)
+def test_what_ncu_cannot_count_is_said(ncu, stdout, status, words):
+    ncu(stdout, status)
+    with pytest.raises(RuntimeError, match=f"(?s){words}"):
+        profiles("turns", SETTINGS)
+
+
+def test_without_ncu_it_says_where_it_comes_from(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="needs ncu on the PATH"):
+        profiles("turns", SETTINGS)
+
+
+@pytest.mark.parametrize("name, changed", stalls.CHANGES.items())
+def test_a_change_is_a_change_of_the_plan(name, changed, monkeypatch):
+    plans = []
+    monkeypatch.setattr(stalls, "hopper_attention", lambda q, k, v, *, is_causal, plan: plans.append(plan))
+    q = torch.empty(1, 1, 256, 128)
+    named()[name](q, q, q, is_causal=True)
+    assert plans == [plan_for(128, True, 256)._replace(**changed)] != [plan_for(128, True, 256)]
+
+
+def test_a_form_is_called_twice_and_counted_once(monkeypatch):
+    happened = []
+
+    def form(q, k, v, *, is_causal):
+        happened.append((tuple(q.shape), q.dtype, is_causal))
+
+    profiler = SimpleNamespace(start=lambda: happened.append("start"), stop=lambda: happened.append("stop"))
+    monkeypatch.setattr(torch.cuda, "profiler", profiler)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    randn = torch.randn
+    monkeypatch.setattr(torch, "randn", lambda *shape, device, dtype: randn(*shape, dtype=dtype))
+    monkeypatch.setattr(stalls, "named", lambda: {"form": form})
+    stalls._call_for_ncu("form", "1,2,8,16,0", "1,1,4,8,1")
+    one, other = ((1, 2, 8, 16), torch.bfloat16, False), ((1, 1, 4, 8), torch.bfloat16, True)
+    assert happened == [one, "start", one, "stop", other, "start", other, "stop"]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not shutil.which("ncu"), reason="needs ncu, which comes with CUDA")
+def test_a_consumer_that_does_not_overlap_leaves_the_tensor_cores_idle():
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs a Hopper GPU")
+    setting = [Setting(1, 16, 8192, 128, False)]
+    (ours,), (alone,) = (profiles(name, setting) for name in ("hopper_attention", "no overlap"))
+    for kernel in (ours, alone):
+        assert 0.3 < kernel.clock < 2.5 and kernel.milliseconds > 0 and sum(kernel.waits.values()) == pytest.approx(1)
+        assert all(0 < share < 1 for share in kernel[3:8])
+    assert alone.tensor < ours.tensor
