@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Beside cuDNN, to two per cent
+# # Beside cuDNN, round by round
 #
 # Attention forward and backward in BF16, 16384 tokens of 2048 numbers each: our kernels,
 # cuDNN's, which PyTorch's `scaled_dot_product_attention` calls, and FlashAttention-4's where
@@ -47,10 +47,10 @@ errors.show() if on_hopper else print("No Hopper GPU here: nothing to check or t
 
 # %% [markdown]
 # Then the times: all settings twice over, on new tensors and in another order of settings. Each
-# time a setting has 30 rounds, with all forms in each, in an order drawn anew, 3 ms or more
-# each. A form is timed as a CUDA *graph*, its kernels alone, and *eager*, as one calls it, the
-# backward pass through autograd. In each round the clock of the SMs and the power are read,
-# too: their median, the least and the most.
+# time a setting has 30 rounds, with all forms in each, in an order drawn anew, and of short
+# calls so many in a row that they take some milliseconds. A form is timed as a CUDA *graph*,
+# its kernels alone, and *eager*, as one calls it, the backward pass through autograd. In each
+# round the clock of the SMs and the power are read, too: their median, the least and the most.
 
 # %% tags=["clocks"]
 units = dict.fromkeys(["clock", "clock_least", "clock_most"], "MHz")
