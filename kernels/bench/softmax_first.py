@@ -8,7 +8,7 @@ may not move stands in front of the wait, and needs the sum of all weights.
 
 from __future__ import annotations
 
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from types import FunctionType
 from typing import Any
 
@@ -17,34 +17,10 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from kernels.checks import check_no_gradient
-from kernels.hopper import call
+from kernels.hopper.call import check, empty, launch
 from kernels.hopper.consumer import consume, step, weigh
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import plan_for
-
-
-@gluon.jit
-def in_front(number):
-    """The same number, by instructions of which the last stays in front of any wait.
-
-    A thread would sleep if its number were below 0, which a sum of weights never is.
-    """
-    return gl.inline_asm_elementwise(
-        "{ .reg .pred below; setp.lt.f32 below, $1, 0f00000000; @below nanosleep.u32 1; "
-        "mov.b32 $0, $1; }",
-        "=r,r",
-        [number],
-        dtype=gl.float32,
-        is_pure=False,
-        pack=1,
-    )
-
-
-@gluon.jit
-def weigh_first(scores, running_max, running_sum, scale_log2):
-    """What ``weigh`` returns, all of it computed before what follows."""
-    weights, new_max, new_sum, rescale = weigh(scores, running_max, running_sum, scale_log2)
-    return weights, new_max, in_front(new_sum), rescale
 
 
 def other(function: FunctionType, **names: Any) -> FunctionType:
@@ -68,10 +44,32 @@ def other_kernel(kernel, **names: Any):
     return type(kernel)(other(kernel.fn, **names), **options)
 
 
-softmax_first_kernel = other_kernel(
-    hopper_kernel, consume=other_kernel(consume, step=other_kernel(step, weigh=weigh_first))
-)
-launch = other(call.launch, hopper_kernel=softmax_first_kernel)
+@cache
+def softmax_first_kernel():
+    """``hopper_kernel``, in which a step weighs before it waits."""
+
+    @gluon.jit
+    def in_front(number):
+        # The same number, by instructions of which the one before last stays in front of any
+        # wait: a thread would sleep if its number were below 0, which no sum of weights is.
+        return gl.inline_asm_elementwise(
+            "{ .reg .pred below; setp.lt.f32 below, $1, 0f00000000; @below nanosleep.u32 1; "
+            "mov.b32 $0, $1; }",
+            "=r,r",
+            [number],
+            dtype=gl.float32,
+            is_pure=False,
+            pack=1,
+        )
+
+    @gluon.jit
+    def weigh_first(scores, running_max, running_sum, scale_log2):
+        # What weigh returns, all of it computed before what follows.
+        weights, new_max, new_sum, rescale = weigh(scores, running_max, running_sum, scale_log2)
+        return weights, new_max, in_front(new_sum), rescale
+
+    weighing_first = other_kernel(step, weigh=weigh_first)
+    return other_kernel(hopper_kernel, consume=other_kernel(consume, step=weighing_first))
 
 
 def softmax_first_attention(
@@ -82,7 +80,9 @@ def softmax_first_attention(
     Raises what ``hopper_attention`` raises.
     """
     check_no_gradient(instead="hopper_attention", query=q, key=k, value=v)
-    scale = call.check(q, k, v, is_causal, None, False)
-    out, _ = call.empty(q, False)
-    launch(q, k, v, out, None, is_causal, scale, plan_for(q.shape[-1], is_causal, q.shape[-2]))
+    scale = check(q, k, v, is_causal, None, False)
+    out, _ = empty(q, False)
+    plan = plan_for(q.shape[-1], is_causal, q.shape[-2])
+    start = other(launch, hopper_kernel=softmax_first_kernel())
+    start(q, k, v, out, None, is_causal, scale, plan)
     return out
