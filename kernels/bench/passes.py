@@ -44,17 +44,23 @@ class Form(NamedTuple):
     backward: Callable[..., Callable[[], Gradients]]
 
 
-def _hopper(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+def _hopper(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
+) -> Callable[[], Gradients]:
     out, lse = hopper_attention(q, k, v, is_causal=is_causal, return_lse=True)
     return partial(hopper_backward, q, k, v, out, lse, dout, is_causal=is_causal)
 
 
-def _flash(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+def _flash(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
+) -> Callable[[], Gradients]:
     given = (q, k, v, None, is_causal, q.shape[-1] ** -0.5)
     return partial(flash_backward, *given, *flash_forward(*given), dout, None)
 
 
-def _cudnn(q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool):
+def _cudnn(
+    q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
+) -> Callable[[], Gradients]:
     """By the two operators behind ``scaled_dot_product_attention``."""
     forward = torch.ops.aten._scaled_dot_product_cudnn_attention
     out, lse, *rest = forward(q, k, v, None, True, is_causal=is_causal)
