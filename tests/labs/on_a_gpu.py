@@ -2,7 +2,7 @@
 
 Of ``tl.sum(query * keys, 0)`` Triton 3.6.0 makes for an H200 a product in each thread, to which an FMA adds that of the
 thread half a row away: one of the two products is rounded, the other is not.  So the two halves of the threads end with
-two copies of a score, and the numbers of the output, which are spread over the threads, are blended by different copies,
+two copies of a score.  The numbers of the output, which are spread over the threads, are blended by different copies,
 while the sum of the powers is made of one of them.  Powers of e are powers of 2, whose instruction is off by up to
 2**-22 of what it gives.
 """
