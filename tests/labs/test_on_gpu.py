@@ -1,5 +1,6 @@
 """What the grader does on a GPU, with Triton's interpreter in the GPU's place: its processes, its cases, its times."""
 
+import resource
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -104,6 +105,14 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
     lab = about.find(slug)
     assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
+
+
+def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_longer_limited():
+    """A driver that finds no room for its addresses finds no GPU, and then the lab would never be graded on it."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with child.memory_limited():
+        assert resource.getrlimit(resource.RLIMIT_AS) != before
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):

@@ -45,11 +45,16 @@ def numbers_of(pointers) -> np.dtype | None:
 
 
 def no_rows_as_conditions(patch: Callable) -> Callable:
-    """The interpreter's patch of tensors, after which one that has several numbers is no condition of the reader's."""
+    """The interpreter's patch of tensors, after which one that has several numbers is no condition of the reader's.
+
+    A single number counts as one in ``range``, too: Triton 3.6.0 leaves that to NumPy, which since 2.4 refuses [1].
+    """
 
     def patched(tensor, *scope):
         patch(tensor, *scope)
-        (scope[0].set_attr if scope else setattr)(tensor, "__bool__", truth)
+        place = scope[0].set_attr if scope else setattr
+        place(tensor, "__bool__", truth)
+        place(tensor, "__index__", lambda tensor: int(np.asarray(tensor.handle.data).squeeze()))
 
     return patched
 
