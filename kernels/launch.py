@@ -104,10 +104,6 @@ def noted(notes: dict | None, name: Hashable, work_out: Callable[[], Any]) -> An
     return notes[name]
 
 
-def gradient_is_wanted(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors])
-
-
 def launch(
     kernel: JITFunction,
     notes: dict | None,
