@@ -29,7 +29,7 @@ def figure() -> go.Figure:
         label = f"{row['batch']} × {row['n']:,} tokens, heads {row['heads']}"  # noqa: RUF001  (a multiplication sign)
         settings.setdefault(label, []).append(row)
     choices = {label: rungs(rows) for label, rows in settings.items()}
-    axis = plot.log("milliseconds", [0.05, 0.1, 0.2, 0.5, 1, 2], range=[-1.85, 0.5])
+    axis = plot.log("milliseconds", [0.05, 0.1, 0.2, 0.5, 1, 2], range=[-2, 0.5])
     return plot.ladder(choices, "Setting", next(iter(choices)), axis)
 
 
