@@ -1,4 +1,4 @@
-"""The kernel that appends tokens to a paged cache, and converts or quantises each row.
+"""How tokens are appended to a paged cache: one kernel, which converts or quantises each row.
 
 A row that is stored is never touched again.  A block scale of NVFP4 covers 16 numbers of one
 row, and the tensor scales are given beforehand, so that a new token changes no old one.
@@ -6,19 +6,87 @@ row, and the tensor scales are given beforehand, so that a new token changes no 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
+from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
+from kernels.launch import launch
+
+if TYPE_CHECKING:
+    from kernels.serving.cache import KVCache
+
+VALUES_A_PROGRAM = 4096  # at most; 32 a thread
+
+
+def append_rows(
+    cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, notes: dict | None
+) -> None:
+    """Writes checked rows behind those that the cache has, whose lengths stay as they are.
+
+    sequences: int32, which of them each entry of k and v belongs to; all in order if None
+    """
+    n, heads, new, head_dim = k.shape
+    tensors = (
+        k, v, cache.keys, cache.values, cache.key_block_scales, cache.value_block_scales,
+        sequences, cache.lengths, cache.page_table,
+    )  # fmt: skip
+
+    def prepare():
+        most_rows = VALUES_A_PROGRAM // triton.next_power_of_2(head_dim)
+        rows = min(triton.next_power_of_2(new), cache.page_size, most_rows)
+        warps = triton.next_power_of_2(max(1, min(4, rows * head_dim // 1024)))
+        programs = n * heads * triton.cdiv(new + rows - 1, rows)
+        arguments = (
+            *tensors, cache.page_table.stride(0), cache.page_table.shape[1],
+            *k.stride()[:3], *v.stride()[:3], cache.key_scale, cache.value_scale, heads, new,
+        )  # fmt: skip
+        options = dict(
+            HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
+            num_warps=warps,
+        )  # fmt: skip
+        return (programs, 2), arguments, options
+
+    launch(append_kernel, notes, sequences is None, tensors, prepare)
+
+
+def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
+    """Refuses what is not rows for n sequences of this cache."""
+    for name, x in (("key", k), ("value", v)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
+        if unreadable(x):
+            raise TypeError(f"{name} is {unreadable(x)}")
+        if x.ndim != 4:
+            raise ValueError(
+                f"{name} has {x.ndim} dimensions, [n, kv_heads, new, head_dim] is wanted"
+            )
+        wanted = [n, cache.kv_heads, k.shape[2], cache.head_dim]
+        if list(x.shape) != wanted:
+            raise ValueError(f"{name} has shape {list(x.shape)}, {wanted} is wanted")
+        if x.dtype != k.dtype:
+            raise TypeError(f"{name} is {x.dtype}, key is {k.dtype}: they must match")
+        if x.device != cache.device:
+            raise ValueError(
+                f"{name} is on {x.device}, the cache is on {cache.device}: they must match"
+            )
+        check_no_gradient(instead="kernels.reference.attention", **{name: x})
+        # The kernel takes BF16 by its bits, which the interpreter does right.
+        bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
+        check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})
 
 
 # Triton does not compile anew when a count changes; it does for a stride that is divisible by
 # 16 and one that is not.
-@triton.jit(do_not_specialize=["pages_per_sequence", "heads", "new"])
+@triton.jit(do_not_specialize=["table_stride", "pages_per_sequence", "heads", "new"])
 def append_kernel(
     k, v, keys, values, key_block_scales, value_block_scales,
-    sequences, lengths, page_table, pages_per_sequence,
+    sequences, lengths, page_table, table_stride, pages_per_sequence,
     k_batch, k_head, k_row, v_batch, v_head, v_row,
     key_scale, value_scale, heads, new,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr, FORMAT: tl.constexpr, ROWS: tl.constexpr,
@@ -27,7 +95,8 @@ def append_kernel(
 
     k, v: pointers to rows that are contiguous; *_batch to *_row: strides in elements
     keys to value_block_scales: pointers to contiguous pages, of scales or None
-    sequences: which sequence each entry of k and v belongs to   heads: of keys and values
+    sequences: which sequence each entry of k and v belongs to; None if entry i belongs to i
+    heads: of keys and values
     ROWS: a power of two, at most PAGE_SIZE
     """
     # Which head of which entry is mine?
@@ -36,12 +105,18 @@ def append_kernel(
     head = tl.cast(program // programs_a_head % heads, tl.int64)
     entry = tl.cast(program // programs_a_head // heads, tl.int64)  # offsets may pass 2**31
 
-    # Which positions, and where are they?  ROWS divides PAGE_SIZE: all of them in one page.
-    sequence = tl.load(sequences + entry).to(tl.int64)
+    # Which positions, and where are they?  ROWS divides PAGE_SIZE: all of them in one page.  In
+    # a graph that is replayed too often there may be none.
+    sequence = entry
+    if sequences is not None:
+        sequence = tl.load(sequences + entry).to(tl.int64)
     length = tl.load(lengths + sequence)
     first = (length // ROWS + program % programs_a_head) * ROWS
-    pages = page_table + sequence * pages_per_sequence
-    page = tl.load(pages + first // PAGE_SIZE, first < length + new, 0).to(tl.int64)
+    pages = page_table + sequence * table_stride
+    which = first // PAGE_SIZE
+    there = (first < length + new) & (which < pages_per_sequence)
+    page = tl.load(pages + which, there, -1).to(tl.int64)
+    new = tl.where(page < 0, 0, new)  # without a page, which the host would have refused
     first_row = (page * heads + head) * PAGE_SIZE + first % PAGE_SIZE
 
     if tl.program_id(1) == 0:

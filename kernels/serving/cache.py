@@ -20,15 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-import triton
 from torch import Tensor
 
-from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block import (
     Quantized,
     dequantize,
 )
-from kernels.serving.append import append_kernel
+from kernels.launch import noted, notes_for
+from kernels.serving.append import append_rows, check_rows
 from kernels.serving.pages import (
     SCHEMES,
     STORED_AS,
@@ -38,8 +37,6 @@ from kernels.serving.pages import (
     _check_scale,
     _upload,
 )
-
-VALUES_A_PROGRAM = 4096  # at most; 32 a thread
 
 
 class KVCache:
@@ -56,8 +53,9 @@ class KVCache:
     E2M1 codes in pairs, row = head_dim / 2
     key_block_scales, value_block_scales: the same with row = head_dim / 16, uint8: E4M3 codes;
     None but in NVFP4
-    page_table int32, lengths [batch] int32: how many tokens each sequence has.  ``host_pages``
-    and ``host_lengths`` are the same as lists, so that no check waits for a GPU.
+    page_table int32; lengths, rooms [batch] int32: how many tokens each sequence has, and how
+    many its pages hold.  ``host_pages`` and ``host_lengths`` are the same as lists, so that no
+    check waits for a GPU.
 
     Raises a ValueError or TypeError that names the argument, and RuntimeError where a change
     would become part of a CUDA graph.  What raises changes nothing.
@@ -113,6 +111,8 @@ class KVCache:
         self.device = self.page_table.device  # with its number: cuda is cuda:0
         self.host_lengths = [0] * len(self.host_pages)
         self.lengths = torch.zeros(len(self.host_pages), dtype=torch.int32, device=self.device)
+        rooms = [len(pages) * page_size for pages in self.host_pages]
+        self.rooms = torch.tensor(rooms, dtype=torch.int32, device=self.device)
         row = head_dim // 2 if format == "nvfp4" else head_dim
         self.keys, self.values = (self._new_pages(row, STORED_AS[format]) for _ in range(2))
         self.key_block_scales = self.value_block_scales = None
@@ -120,6 +120,10 @@ class KVCache:
             self.key_block_scales, self.value_block_scales = (
                 self._new_pages(head_dim // 16, torch.uint8) for _ in range(2)
             )
+
+        # All that a kernel's launch depends on, beside the scales.
+        device, table = self.page_table.get_device(), self.page_table.shape
+        self.sizes = (format, page_size, kv_heads, head_dim, pages, *table, device)
 
     def _new_pages(self, row: int, dtype: torch.dtype) -> Tensor:
         shape = (self.pages, self.kv_heads, self.page_size, row)
@@ -131,8 +135,8 @@ class KVCache:
 
     @property
     def bytes(self) -> int:
-        """What all tensors of the cache take, page table and lengths included."""
-        tensors = (*self._paged(), self.page_table, self.lengths)
+        """What all tensors of the cache take, page table, lengths and rooms included."""
+        tensors = (*self._paged(), self.page_table, self.lengths, self.rooms)
         return sum(x.numel() * x.element_size() for x in tensors)
 
     @property
@@ -168,6 +172,7 @@ class KVCache:
                 f"a row of the page table holds {room}"
             )
         self.page_table[sequence, begin:end] = _upload(pages, self.device)
+        self.rooms[sequence] += len(pages) * self.page_size
         self.host_pages[sequence] += pages
 
     def append(self, k: Tensor, v: Tensor, sequences: Sequence[int] | None = None) -> None:
@@ -179,50 +184,48 @@ class KVCache:
         BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
         ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
         Reads k and v once, writes their rows once; nothing waits for the GPU.  Beside the
-        kernel ``sequences`` is copied, and a fill and an addition advance ``lengths``.  The
-        host checks and counts, so that none of it can be part of a CUDA graph.
+        kernel an addition advances ``lengths``; where sequences are named their list is copied.
+        It can be part of a CUDA graph if all sequences grow.  Nothing is counted on the host
+        then: call ``count`` before each replay.
 
         Raises a ValueError or TypeError that names the argument, called key or value, and a
         ValueError where a sequence's pages have no room.
         """
-        self._check_not_captured("append")
-        if sequences is None:
-            sequences = range(self.batch)
-        sequences = _as_ints("sequences", sequences)
-        for sequence in sequences:
-            self._check_sequence(sequence)
-        if len(set(sequences)) < len(sequences):
-            raise ValueError(f"sequences is {sequences}: each may be named once")
-        self._check_rows(k, v, len(sequences))
+        captured = self._is_captured()
+        numbers = range(self.batch) if sequences is None else self._checked(sequences)
+        scales, gradients = (self.key_scale, self.value_scale), torch.is_grad_enabled()
+        notes = notes_for((k, v), len(numbers), gradients, *scales, *self.sizes)
+        noted(notes, "rows", lambda: check_rows(self, k, v, len(numbers)))
         new = k.shape[2]
-        for sequence in sequences:
-            length = self.host_lengths[sequence]
-            room = len(self.host_pages[sequence]) * self.page_size
-            if length + new > room:
-                raise ValueError(
-                    f"key has {new} new tokens, sequence {sequence} has {length} and pages "
-                    f"for {room}: assign it further pages first"
-                )
+        if not captured:
+            self._check_room(numbers, new)
         if k.numel() == 0:
             return
-        k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in (k, v))
-        to = _upload(sequences, self.device)
-        most_rows = VALUES_A_PROGRAM // triton.next_power_of_2(self.head_dim)
-        rows = min(triton.next_power_of_2(new), self.page_size, most_rows)
-        warps = triton.next_power_of_2(max(1, min(4, rows * self.head_dim // 1024)))
-        programs = len(sequences) * self.kv_heads * triton.cdiv(new + rows - 1, rows)
-        with torch.cuda.device_of(k):
-            append_kernel[(programs, 2)](
-                k, v, self.keys, self.values, self.key_block_scales, self.value_block_scales,
-                to, self.lengths, self.page_table, self.page_table.stride(0),
-                *k.stride()[:3], *v.stride()[:3],
-                self.key_scale, self.value_scale, self.kv_heads, new,
-                HEAD_DIM=self.head_dim, PAGE_SIZE=self.page_size, FORMAT=self.format,
-                ROWS=rows, num_warps=warps,
-            )  # fmt: skip
+        if k.stride(-1) != 1 or v.stride(-1) != 1:
+            k, v, notes = k.contiguous(), v.contiguous(), None
+        to = None if sequences is None else _upload(numbers, self.device)
+        append_rows(self, k, v, to, notes)
+        if captured:  # what has no page was not written, and is not counted
+            torch.minimum(self.lengths + new, self.rooms, out=self.lengths)
+            return
+        if to is None:
+            self.lengths += new
+        else:
             self.lengths.index_add_(0, to, torch.full_like(to, new))
-        for sequence in sequences:
+        for sequence in numbers:
             self.host_lengths[sequence] += new
+
+    def count(self, new: int) -> None:
+        """Counts what the next replay of a graph will add: ``new`` tokens to each sequence.
+
+        Raises ValueError where a sequence's pages have no room: assign it further ones, and
+        count again before the replay.  A replay that was not counted writes nothing beside the
+        pages, but the host does not know of its tokens.
+        """
+        self._check_not_captured("count")
+        _check_int("new", new, 0)
+        self._check_room(range(self.batch), new)
+        self.host_lengths = [length + new for length in self.host_lengths]
 
     def forget(self) -> None:
         """All lengths become 0: pages stay where they are, and will be written over."""
@@ -260,38 +263,36 @@ class KVCache:
             Quantized(rows(paged), scales, tensor_scale, SCHEMES[self.format], shape)
         )
 
+    def _is_captured(self) -> bool:
+        return self.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
     def _check_not_captured(self, what: str) -> None:
-        if self.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if self._is_captured():
             raise RuntimeError(
                 f"{what} cannot be part of a CUDA graph, for the cache counts on the host: "
                 f"{what} first, then replay what reads the cache"
             )
 
+    def _checked(self, sequences: Sequence[int]) -> list[int]:
+        self._check_not_captured("append with sequences")
+        sequences = _as_ints("sequences", sequences)
+        for sequence in sequences:
+            self._check_sequence(sequence)
+        if len(set(sequences)) < len(sequences):
+            raise ValueError(f"sequences is {sequences}: each may be named once")
+        return sequences
+
+    def _check_room(self, sequences: Sequence[int], new: int) -> None:
+        for sequence in sequences:
+            length = self.host_lengths[sequence]
+            room = len(self.host_pages[sequence]) * self.page_size
+            if length + new > room:
+                raise ValueError(
+                    f"key has {new} new tokens, sequence {sequence} has {length} and pages "
+                    f"for {room}: assign it further pages first"
+                )
+
     def _check_sequence(self, sequence: int) -> None:
         _check_int("sequence", sequence, 0)
         if sequence >= self.batch:
             raise ValueError(f"sequence is {sequence}, the cache has {self.batch}")
-
-    def _check_rows(self, k: Tensor, v: Tensor, n: int) -> None:
-        for name, x in (("key", k), ("value", v)):
-            if not isinstance(x, Tensor):
-                raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
-            if unreadable(x):
-                raise TypeError(f"{name} is {unreadable(x)}")
-            if x.ndim != 4:
-                raise ValueError(
-                    f"{name} has {x.ndim} dimensions, [n, kv_heads, new, head_dim] is wanted"
-                )
-            wanted = [n, self.kv_heads, k.shape[2], self.head_dim]
-            if list(x.shape) != wanted:
-                raise ValueError(f"{name} has shape {list(x.shape)}, {wanted} is wanted")
-            if x.dtype != k.dtype:
-                raise TypeError(f"{name} is {x.dtype}, key is {k.dtype}: they must match")
-            if x.device != self.device:
-                raise ValueError(
-                    f"{name} is on {x.device}, the cache is on {self.device}: they must match"
-                )
-            check_no_gradient(instead="kernels.reference.attention", **{name: x})
-            # The kernel takes BF16 by its bits, which the interpreter does right.
-            bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
-            check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})

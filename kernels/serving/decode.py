@@ -39,6 +39,7 @@ from kernels.checks import (
     largest_scale,
     sparse_or_nested,
 )
+from kernels.launch import launch, noted, notes_for
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
@@ -83,27 +84,37 @@ def decode_attention(
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    scale = check_query(q, cache, scale)
+    notes = notes_of(q, cache, scale, portable)
+    scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
     _, heads, new, head_dim = q.shape
-    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    out = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(q.shape[:-1], device=q.device)
     if out.numel() == 0:
         return (out, lse) if return_lse else out
     q = q.contiguous()
     score_scale = scale * cache.key_scale * math.log2(math.e)  # exp2 stands for exp
     group = heads // cache.kv_heads
-    with torch.cuda.device_of(q):
-        if not portable and is_for_hopper(q, cache):
-            read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
-            programs = hopper_programs(cache, rows)
-        else:
-            read, rows, programs, block_k = decode_parts, ROWS, programs_of(q), BLOCK_K
-        # A piece has at most two ends at which it does not hold all keys of a head.
-        part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
-        part_lse = torch.empty(programs, 2, rows, device=q.device)
-        read(q, cache, out, lse, part_out, part_lse, score_scale, rows)
-        merge(cache, out, lse, part_out, part_lse, block_k, early=read is not decode_parts)
+    early = not portable and noted(notes, "hopper", lambda: is_for_hopper(q, cache))
+    if early:
+        read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
+        programs = noted(notes, hopper_programs, lambda: hopper_programs(cache, rows))
+    else:
+        read, rows, block_k = decode_parts, ROWS, BLOCK_K
+        programs = noted(notes, programs_of, lambda: programs_of(q))
+    # A piece has at most two ends at which it does not hold all keys of a head.
+    part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
+    part_lse = torch.empty(programs, 2, rows, device=q.device)
+    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, notes)
+    merge(cache, out, lse, part_out, part_lse, block_k, early, notes)
     return (out, lse) if return_lse else out
+
+
+def notes_of(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
+    """What is known of such a call: a query like this one, a cache of the same sizes."""
+    if not isinstance(cache, KVCache):
+        return None  # which will be named
+    scales = (cache.key_scale, cache.value_scale)
+    return notes_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.sizes)
 
 
 def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
@@ -169,44 +180,60 @@ def programs_of(q: Tensor) -> int:
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int,
+    score_scale: float, rows: int, notes: dict | None,
 ) -> None:  # fmt: skip
     """Reads the cache: writes the rows that met all their keys, and the parts of the others.
 
     score_scale: what a product of codes is multiplied by, for exp2
     out, lse: as ``decode_attention`` returns them
     part_out [programs, 2, rows, head_dim], part_lse [programs, 2, rows]: FP32, lse in base 2
+    notes: of this call
     """
-    batch, heads, new, head_dim = q.shape
-    decode_kernel[(part_out.shape[0],)](
+    programs = part_out.shape[0]
+    tensors = (
         q, cache.keys, cache.values, cache.key_block_scales, cache.value_block_scales,
         cache.page_table, cache.lengths, out, lse, part_out, part_lse,
-        score_scale, cache.value_scale,
-        batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
-        # At least 64: where bytes become FP16, triton 3.6 multiplies narrower tiles wrongly.
-        HEAD_DIM=head_dim, PADDED_DIM=max(64, triton.next_power_of_2(head_dim)),
-        PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows, BLOCK_K=BLOCK_K,
-        BATCH=triton.next_power_of_2(batch), num_warps=4, num_stages=2,
     )  # fmt: skip
+
+    def prepare():
+        batch, heads, new, head_dim = q.shape
+        arguments = (
+            *tensors, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
+            cache.kv_heads, heads // cache.kv_heads, new,
+        )  # fmt: skip
+        # At least 64: where bytes become FP16, triton 3.6 multiplies narrower tiles wrongly.
+        options = dict(
+            HEAD_DIM=head_dim, PADDED_DIM=max(64, triton.next_power_of_2(head_dim)),
+            PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows, BLOCK_K=BLOCK_K,
+            BATCH=triton.next_power_of_2(batch), num_warps=4, num_stages=2,
+        )  # fmt: skip
+        return (programs,), arguments, options
+
+    launch(decode_kernel, notes, programs, tensors, prepare)
 
 
 def merge(
     cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    block_k: int, early: bool,
+    block_k: int, early: bool, notes: dict | None,
 ) -> None:  # fmt: skip
     """Merges what ``decode_parts`` left, into out and lse; rows without any key get 0, -inf.
 
     block_k: how many keys a block had   early: may begin before that kernel is done, and waits
     """
-    batch, heads, new, head_dim = out.shape
     programs, _, rows, _ = part_out.shape
-    group = heads // cache.kv_heads
-    readers = cache.kv_heads * triton.cdiv(group * new, rows)
-    merge_kernel[(batch * readers, min(rows, group * new))](
-        cache.lengths, out, lse, part_out, part_lse,
-        programs, batch, cache.kv_heads, group, new,
-        HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
-        BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,  # few have many parts
-        BATCH=triton.next_power_of_2(batch), EARLY=early, num_warps=1,
-        **({"launch_pdl": True} if early else {}),
-    )  # fmt: skip
+    tensors = (cache.lengths, out, lse, part_out, part_lse)
+
+    def prepare():
+        batch, heads, new, head_dim = out.shape
+        group = heads // cache.kv_heads
+        readers = cache.kv_heads * triton.cdiv(group * new, rows)
+        arguments = (*tensors, programs, batch, cache.kv_heads, group, new)
+        options = dict(
+            HEAD_DIM=head_dim, PADDED_DIM=triton.next_power_of_2(head_dim), ROWS=rows,
+            BLOCK_K=block_k, PARTS=16 if batch * readers < 128 else 4,  # few have many parts
+            BATCH=triton.next_power_of_2(batch), EARLY=early, num_warps=1,
+            **({"launch_pdl": True} if early else {}),
+        )  # fmt: skip
+        return (batch * readers, min(rows, group * new)), arguments, options
+
+    launch(merge_kernel, notes, (programs, block_k, early), tensors, prepare)

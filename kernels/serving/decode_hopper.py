@@ -20,6 +20,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.launch import launch
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_hopper_kernel import decode_hopper_kernel
 from kernels.serving.layouts import (
@@ -55,25 +56,31 @@ def programs_of(cache: KVCache, rows: int) -> int:
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int,
+    score_scale: float, rows: int, notes: dict | None,
 ) -> None:  # fmt: skip
     """``serving.decode.decode_parts`` for Hopper; a block of keys is a tile of ``tile_of``."""
-    batch, heads, new, head_dim = q.shape
-    words = words_of(cache.format, head_dim)
-    piece = min(cache.page_size, tile_of(cache))
-    pages = [described(x, piece, words) for x in (cache.keys, cache.values)]
-    block_scales = [None, None]
-    if cache.format == "nvfp4":
-        scales = (cache.key_block_scales, cache.value_block_scales)
-        block_scales = [described_scales(x, piece * words // 8) for x in scales]
-    decode_hopper_kernel[(part_out.shape[0],)](
-        q, *pages, *block_scales, cache.page_table, cache.lengths,
-        out, lse, part_out, part_lse, score_scale, cache.value_scale,
-        batch, cache.page_table.stride(0), cache.kv_heads, heads // cache.kv_heads, new,
-        HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
-        BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
-        BATCH=triton.next_power_of_2(batch), num_warps=WARPS, launch_pdl=True,
-    )  # fmt: skip
+    programs, pages = part_out.shape[0], (cache.keys, cache.values)
+    scales = (cache.key_block_scales, cache.value_block_scales)
+    others = (cache.page_table, cache.lengths, out, lse, part_out, part_lse)
+
+    def prepare():
+        batch, heads, new, head_dim = q.shape
+        words = words_of(cache.format, head_dim)
+        piece = min(cache.page_size, tile_of(cache))
+        arguments = (
+            q, *(described(x, piece, words) for x in pages),
+            *(x if x is None else described_scales(x, piece * words // 8) for x in scales),
+            *others, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
+            cache.kv_heads, heads // cache.kv_heads, new,
+        )  # fmt: skip
+        options = dict(
+            HEAD_DIM=head_dim, PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows,
+            BN=keys_a_warp(head_dim), WARPS=WARPS, STAGES=STAGES[cache.format],
+            BATCH=triton.next_power_of_2(batch), num_warps=WARPS, launch_pdl=True,
+        )  # fmt: skip
+        return (programs,), arguments, options
+
+    launch(decode_hopper_kernel, notes, programs, (q, *pages, *scales, *others), prepare)
 
 
 def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:

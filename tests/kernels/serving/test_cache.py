@@ -231,7 +231,7 @@ def test_bytes_are_those_of_the_tensors(device):
     for format in FORMATS:
         cache = KVCache(torch.arange(6).view(2, 3), kv_heads=8, head_dim=128, format=format, device=device)
         sizes[format] = cache.bytes_per_token
-        assert cache.bytes == 6 * 64 * cache.bytes_per_token + 6 * 4 + 2 * 4
+        assert cache.bytes == 6 * 64 * cache.bytes_per_token + 6 * 4 + 2 * 2 * 4
         assert cache.bytes == sum(x.numel() * x.element_size() for x in vars(cache).values() if torch.is_tensor(x))
     assert sizes == {"bf16": 4096, "fp16": 4096, "fp8": 2048, "nvfp4": 1152}
     assert round(sizes["bf16"] / sizes["nvfp4"], 2) == 3.56
@@ -472,14 +472,111 @@ def test_what_the_host_counts_is_not_captured(device):
     cache = new_cache(device, "bf16")
     rows = new_rows(cache, 3, 5)
     cache.append(*rows)
+    cache.append(*rows, [0, 1, 2])
     before = snapshot(cache)
-    changes = {"append": lambda: cache.append(*rows), "forget": cache.forget, "assign": lambda: cache.assign(0, [])}
+    changes = {
+        "append with sequences": lambda: cache.append(*rows, [0, 1, 2]),
+        "forget": cache.forget,
+        "assign": lambda: cache.assign(0, []),
+        "count": lambda: cache.count(1),
+    }
     for name, change in changes.items():
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
             rows[0].neg()  # a graph of nothing would warn
             with pytest.raises(RuntimeError, match=f"{name} cannot be part"):
                 change()
     assert same(snapshot(cache), before)
+
+
+# Append in a CUDA graph: what is captured counts on the GPU alone, and the host is told.
+
+
+def as_captured(cache):
+    """An append that takes itself for captured, and runs: what a graph does at each replay."""
+
+    def append(*rows):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cache, "_is_captured", lambda: True)
+            cache.append(*rows)
+
+    return append
+
+
+def captured(cache):
+    """On a GPU a graph of one append, whose rows are copied to where it reads them."""
+
+    def append(*rows):
+        if append.graph is None:
+            append.rows, append.graph = [x.clone() for x in rows], torch.cuda.CUDAGraph()
+            with torch.cuda.graph(append.graph):
+                cache.append(*append.rows)
+        for to, x in zip(append.rows, rows, strict=True):
+            to.copy_(x)
+        append.graph.replay()
+
+    append.graph = None
+    return append
+
+
+WAYS = pytest.mark.parametrize("way", [as_captured, pytest.param(captured, marks=pytest.mark.gpu)])
+
+
+@WAYS
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("new", [1, 5])
+def test_replays_append_as_calls_do(new, format, way, device):
+    cache, plain = new_cache(device, format), new_cache(device, format)
+    for each in (cache, plain):
+        each.append(*new_rows(each, 3, new).fill_(0.5))  # compiled
+    append = way(cache)
+    for _ in range(3):
+        rows = new_rows(cache, 3, new)
+        plain.append(*rows)
+        before = list(cache.host_lengths)
+        append(*rows)
+        assert cache.host_lengths == before
+        cache.count(new)
+        assert cache.host_lengths == plain.host_lengths == cache.lengths.tolist()
+    for sequence in range(3):
+        for mine, other in zip(cache.gather(sequence), plain.gather(sequence), strict=True):
+            assert mine.equal(other)
+
+
+@WAYS
+def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
+    """Sequence 0 has room for 3 more, in the last column; 1 for 3 more, and columns without page; 2 has no page."""
+    table = torch.tensor([[0, 4, 1], [3, -1, -1], [-1, -1, -1]])
+    cache = KVCache(table, kv_heads=2, head_dim=32, format="fp16", page_size=16, pages=7, device=device)
+    keys = torch.zeros(8, *cache.keys.shape[1:], dtype=torch.float16, device=device)
+    cache.keys = keys[1:]  # so that what is written before them shows
+    for sequence, length in ((0, 45), (1, 13)):
+        cache.append(*torch.ones(2, 1, 2, length, 32, device=device), [sequence])
+    before = keys.clone()
+    warm = KVCache(table[:2, :1], kv_heads=2, head_dim=32, format="fp16", page_size=16, device=device)
+    warm.append(*torch.zeros(2, 2, 2, 5, 32, device=device))  # compiled
+    append = way(cache)
+    for replay in range(2):
+        append(*torch.full((2, 3, 2, 5, 32), replay + 2.0, device=device))
+        assert cache.lengths.tolist() == [48, 16, 0]
+    after = keys.clone()
+    for page in (1 + 3, 1 + 1):
+        assert after[page, :, 13:].eq(2).all() and after[page, :, :13].eq(1).all()
+        after[page, :, 13:] = before[page, :, 13:]
+    assert after.equal(before)
+
+
+def test_the_host_counts_only_what_has_room(device):
+    cache = half_full(device)
+    with pytest.raises(ValueError, match="sequence 1 has 13 and pages for 16: assign it further"):
+        cache.count(4)
+    with pytest.raises(TypeError, match="new is float, an int is wanted"):
+        cache.count(1.0)
+    assert cache.host_lengths == [13, 13, 0]
+    cache.assign(1, [5])
+    cache.assign(2, [6])
+    cache.count(4)
+    assert cache.host_lengths == [17, 17, 4]
+    assert cache.rooms.tolist() == [32, 32, 16]
 
 
 def test_what_is_forgotten_is_written_over(device):

@@ -131,6 +131,38 @@ def test_a_captured_graph_sees_the_cache_grow(format, dtype, kernel, device):
 
 @GPU
 @each_format()
+def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
+    """A token is appended and attended to, again and again; lengths advance on the GPU."""
+    sizes = {"kv_heads": 2, "head_dim": kernel.head_dim, "page_size": 16}
+    options = SCALES if format in SCHEMES else {}
+    cache = KVCache(torch.randperm(36).view(3, 12), format=format, device=device, **sizes, **options)
+    fill_with_nan(cache, 0xFF)
+    for sequence, length in enumerate((15, 1, 150)):
+        cache.append(*torch.randn(2, 1, 2, length, kernel.head_dim, device=device), [sequence])
+    q, (k, v) = queries(cache, dtype, group=4), torch.randn(2, 3, 2, 1, kernel.head_dim, device=device)
+    cache.append(k, v)
+    kernel.attention(q, cache)  # compiled
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        cache.append(k, v)
+        result = kernel.attention(q, cache, return_lse=True)
+
+    def replayed(q, cache, **_):
+        return tuple(x.clone() for x in result)
+
+    for step in range(20):
+        cache.count(1)
+        q.copy_(queries(cache, dtype, group=4))
+        for x in (k, v):
+            x.copy_(torch.randn_like(x))
+        graph.replay()
+        assert cache.lengths.tolist() == cache.host_lengths == [17 + step, 3 + step, 152 + step]
+        assert used(replayed, q, cache) <= 1
+    assert cache.gather(1)[0].shape == (2, 22, kernel.head_dim)
+
+
+@GPU
+@each_format()
 def test_what_comes_next_waits_also_where_nothing_is_merged(format, dtype, kernel, device):
     """No sequence is longer than a tile: the kernel that merges has nothing to do, and must not end first."""
     lengths = [100 + i % 28 for i in range(64)]

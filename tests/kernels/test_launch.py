@@ -1,0 +1,345 @@
+"""A launch that was noted is what Triton would be asked for anew: other addresses, and nothing else that is old."""
+
+import gc
+import weakref
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.func import grad, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
+from triton import JITFunction, knobs
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from kernels import launch as module
+from kernels.launch import NOTES, launch, noted, notes_for
+
+
+class Compiled:
+    """What Triton returns, which remembers what it was started with."""
+
+    function, packed_metadata = "function", "metadata"
+
+    def __init__(self, started):
+        self.started = started
+
+    def run(self, x, y, z, stream, function, metadata, launch_metadata, enter, leave, *arguments):
+        assert (stream, function, metadata) == (7, "function", "metadata")
+        assert launch_metadata is enter is leave is None
+        self.started.append(("noted", (x, y, z), arguments))
+
+    def __getitem__(self, grid):
+        return lambda *arguments: self.started.append(("with hooks", grid, arguments))
+
+
+class Kernel(JITFunction):
+    """A kernel that is never compiled, which remembers what Triton was asked for."""
+
+    def __init__(self):
+        self.arg_names = ["x", "y", "n", "BLOCK"]
+        self.started = []
+
+    def __getitem__(self, grid):
+        def start(x, y, n, BLOCK, num_warps):
+            self.started.append(("asked", (*grid, 1, 1)[:3], (x, y, n, BLOCK)))
+            return Compiled(self.started)
+
+        return start
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    monkeypatch.setattr(module, "INTERPRETED", False)
+    active = SimpleNamespace(get_current_stream=lambda device: 7)
+    monkeypatch.setattr(module, "driver", SimpleNamespace(active=active))
+    monkeypatch.setattr(module, "NOTES", {})
+    return Kernel()
+
+
+def described(x):
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1] * (x.ndim - 1) + [16])
+
+
+def call(kernel, x, y, n=3, block=16, further=None):
+    """x by a descriptor, y as a pointer."""
+
+    def prepare():
+        return (x.shape[0], 2), (described(x), y, n), {"BLOCK": block, "num_warps": 4}
+
+    notes = notes_for((x, y), n, block)
+    return launch(kernel, notes, further, (x, y), prepare)
+
+
+def kinds(kernel):
+    return [kind for kind, _, _ in kernel.started]
+
+
+def told(kernel):
+    """What the kernel was started with last: grid, where its tensors lie, and all the rest."""
+    _, grid, (x, *others) = kernel.started[-1]
+    fields = {name: value for name, value in vars(x).items() if name != "base"}
+    others = [y.data_ptr() if isinstance(y, torch.Tensor) else y for y in others]
+    return grid, x.base.data_ptr(), fields, *others
+
+
+def test_the_second_call_asks_for_nothing_and_starts_the_same_elsewhere(kernel):
+    first, second = torch.randn(2, 2, 4, 16)
+    call(kernel, first[0], first[1])
+    call(kernel, second[0], second[1])
+    noted = told(kernel)
+    module.NOTES.clear()
+    call(kernel, second[0], second[1])
+    assert kinds(kernel) == ["asked", "noted", "asked"]
+    assert noted == told(kernel)
+    assert type(kernel.started[1][2][0]) is TensorDescriptor
+
+
+def other_shape(x, y):
+    return x[:3], y
+
+
+def other_strides(x, y):
+    return x, torch.empty(8, 16)[::2]
+
+
+def other_dtype(x, y):
+    return x, y.half()
+
+
+def other_start(x, y):
+    return x, torch.empty(65)[1:].view(4, 16)
+
+
+def wants_a_gradient(x, y):
+    return x, y.clone().requires_grad_()
+
+
+OTHERS = [other_shape, other_strides, other_dtype, other_start, wants_a_gradient]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_tensors_of_another_form_are_asked_for(other, kernel):
+    x, y = torch.randn(2, 4, 16)
+    call(kernel, x, y)
+    call(kernel, *other(x, y))
+    call(kernel, x, y)
+    assert kinds(kernel) == ["asked", "asked", "noted"]
+
+
+@pytest.mark.parametrize("other", [{"n": 4}, {"n": 3.0}, {"n": True}, {"block": 32}, {"further": "more"}])
+def test_other_options_are_asked_for(other, kernel):
+    x, y = torch.randn(2, 4, 16)
+    call(kernel, x, y, n=1 if other == {"n": True} else 3)
+    call(kernel, x, y, **other)
+    assert kinds(kernel) == ["asked", "asked"]
+
+
+def test_another_kernel_is_another(kernel):
+    x, y = torch.randn(2, 4, 16)
+    other = Kernel()
+    call(kernel, x, y)
+    call(other, x, y)
+    assert kinds(kernel) == kinds(other) == ["asked"]
+
+
+def test_one_tensor_twice_is_no_rule_for_two(kernel):
+    x, y = torch.randn(2, 4, 16)
+    call(kernel, x, x)
+    call(kernel, x, y)
+    assert kinds(kernel) == ["asked", "noted"]
+    assert told(kernel)[1] == x.data_ptr() and told(kernel)[3] == y.data_ptr()
+
+
+def test_arguments_with_a_copy_are_never_noted(kernel):
+    x, y = torch.randn(2, 4, 16)
+
+    def prepare():
+        return (1,), (described(x.clone()), y, 3), {"BLOCK": 16, "num_warps": 4}
+
+    for _ in range(2):
+        launch(kernel, notes_for((x, y)), None, (x, y), prepare)
+    assert kinds(kernel) == ["asked", "asked"]
+
+
+def test_no_tensor_is_held(kernel):
+    x, y = torch.randn(2, 4, 16).unbind()
+    x, y = x.clone(), y.clone()
+    call(kernel, x, y)
+    call(kernel, x, y)
+    kernel.started.clear()
+    gone = [weakref.ref(tensor) for tensor in (x, y)]
+    del x, y
+    gc.collect()
+    assert all(tensor() is None for tensor in gone)
+
+
+def test_a_profiler_is_told(kernel, monkeypatch):
+    x, y = torch.randn(2, 4, 16)
+    call(kernel, x, y)
+    for name in ("launch_enter_hook", "launch_exit_hook"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(knobs.runtime, name, SimpleNamespace(calls=[print]))
+            call(kernel, x, y)
+    call(kernel, x, y)
+    assert kinds(kernel) == ["asked", "with hooks", "with hooks", "noted"]
+
+
+def test_all_is_forgotten_before_it_is_too_much(kernel, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 3)
+    x, y = torch.randn(2, 4, 16)
+    for n in range(5):
+        call(kernel, x, y, n=n)
+        assert len(module.NOTES) <= 3
+    call(kernel, x, y, n=4)
+    assert kinds(kernel) == ["asked"] * 5 + ["noted"]
+
+
+# Answers.
+
+
+def test_an_answer_is_worked_out_once_for_a_call(kernel):
+    x = torch.randn(3)
+    answers = iter(range(10))
+    for _ in range(2):
+        assert noted(notes_for((x,), 1), "first", lambda: next(answers)) == 0
+        assert noted(notes_for((x,), 1), "second", lambda: next(answers)) == 1
+    assert noted(notes_for((x,), 1.0), "first", lambda: next(answers)) == 2
+    assert noted(None, "first", lambda: next(answers)) == 3
+
+
+def test_what_raises_is_not_noted(kernel):
+    notes = notes_for((torch.randn(3),))
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            noted(notes, "answer", lambda: 1 // 0)
+    assert notes == {}
+
+
+@pytest.mark.parametrize("option", [[1], {}, torch.ones(()), object()])
+def test_nothing_is_noted_for_an_option_that_is_no_plain_value(option, kernel):
+    notes = notes_for((torch.randn(3),), option)
+    assert notes == {} and not module.NOTES
+
+
+# Who must see the operator.
+
+
+class Looking(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+class Wrapped(torch.Tensor):
+    pass
+
+
+def test_a_plain_call_may_skip_the_operator():
+    x = torch.randn(3)
+    for tensor in (x, torch.nn.Parameter(x), x[1:], x.clone().requires_grad_()):
+        assert notes_for((tensor, None)) is not None
+    with torch.inference_mode():
+        assert notes_for((x, torch.randn(3))) is not None
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert notes_for((x,)) is not None
+
+
+def test_a_tensor_that_is_more_or_less_than_its_memory_may_not():
+    with FakeTensorMode():
+        fake = torch.empty(3)
+    no_tensors = (None, [1.0], 3)
+    for x in (
+        fake,
+        torch.randn(3).as_subclass(Wrapped),
+        torch._neg_view(torch.randn(3)),
+        torch.empty(3, device="meta"),
+    ):
+        assert notes_for((torch.randn(3), x)) is None
+    for x in (torch.randn(3).to_sparse(), torch.randn(3, dtype=torch.cfloat).conj(), *no_tensors[1:]):
+        assert notes_for((x,)) is None
+
+
+def test_nor_one_that_is_traced_mapped_or_differentiated_elsewhere():
+    seen = []
+
+    def look(x):
+        seen.append(notes_for((torch.randn(3),)) if x is None else notes_for((x,)))
+        return x.sum() if x is not None else None
+
+    x = torch.randn(4, 3)
+    vmap(look)(x)
+    grad(look)(x)
+    with Looking():
+        look(x)
+    with forward_ad.dual_level():
+        look(x)
+    with pytest.warns():
+        torch.jit.trace(look, x, check_trace=False)
+    with FakeTensorMode():
+        look(None)
+    assert seen and all(notes is None for notes in seen)
+
+
+def test_nor_one_in_torch_compile():
+    seen = []
+
+    def look(x):
+        return x + (1 if notes_for((x,)) is None else 0)
+
+    seen = torch.compile(look, backend="eager", fullgraph=True)(torch.zeros(3))
+    assert seen.tolist() == [1, 1, 1]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="is about what has no GPU")
+def test_what_is_interpreted_is_not_noted():
+    x = torch.randn(3)
+    notes = notes_for((x,))
+    notes["answer"] = 1
+    assert notes_for((x,)) == {} and not NOTES
+
+
+# On a GPU.
+
+
+def calls_on(device):
+    """Calls that launch kernels, each a function without arguments that makes its own tensors."""
+    from kernels.dispatch import attention
+    from kernels.flash.call import flash_attention
+    from kernels.serving.cache import KVCache
+    from kernels.serving.decode import decode_attention
+
+    def tensors():
+        return [torch.randn(2, 4, 70, 64, device=device, dtype=torch.bfloat16) for _ in range(3)]
+
+    def gradients(function):
+        q, k, v = (x.requires_grad_() for x in tensors())
+        return torch.autograd.grad(function(q, k, v, is_causal=True).float().sum(), (q, k, v))
+
+    def step(format, portable):
+        cache = KVCache(torch.arange(8).view(2, 4), kv_heads=2, head_dim=64, format=format, device=device)
+        cache.append(*torch.randn(2, 2, 2, 70, 64, device=device))
+        q = torch.randn(2, 4, 1, 64, device=device, dtype=torch.bfloat16)
+        return decode_attention(q, cache, portable=portable)
+
+    for function in (flash_attention, attention):
+        yield lambda function=function: function(*tensors(), enable_gqa=True)
+        yield lambda function=function: gradients(function)
+    for format in ("bf16", "fp8", "nvfp4"):
+        for portable in (False, True):
+            yield lambda format=format, portable=portable: step(format, portable)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_triton_is_asked_once(device, monkeypatch):
+    def refused(*arguments, **options):
+        raise AssertionError("Triton was asked")
+
+    for call_it in calls_on(device):
+        torch.manual_seed(0)
+        expected = call_it()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(JITFunction, "run", refused)
+            torch.manual_seed(0)
+            results = call_it()
+        torch.testing.assert_close(results, expected)
