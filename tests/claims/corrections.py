@@ -150,9 +150,7 @@ def counting_predicts_it():
     assert close(_long_causal("paired"), row("hopper_shares", "shares", head_dim=128, n=16384)["gain"], 0.03)
 
 
-def two_and_a_half_to_three_and_a_quarter():
-    """In every setting our decode kernel in NVFP4 is 2.5 to 3.25 times as fast as cuDNN in 16 bits.
-
-    In words: half, quarter, fast.
-    """
-    assert all(2.5 <= row["ratio"] <= 3.25 for row in rows("decode_speed", "decode", cache="nvfp4", form="ours"))
+def nvfp4_is_so_much_faster_than_16_bits(least, most):
+    """In every setting our decode kernel in NVFP4 is 1.9 to 2.2 times as fast as cuDNN in 16 bits. In words: fast."""
+    found = [row["ratio"] for row in rows("decode_speed", "decode", cache="nvfp4", form="ours")]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)

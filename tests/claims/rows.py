@@ -1,8 +1,8 @@
-"""What the checks of claims share: rows of records, constants of the H100, and numbers as a page prints them."""
+"""What the checks of claims share: rows of records, constants of a GPU, and numbers as a page prints them."""
 
 from decimal import Decimal
 
-from kernels.bench.hardware import H100
+from kernels.bench import hardware
 from scripts import records
 
 
@@ -22,7 +22,12 @@ def row(snippet, table, **wanted):
 
 def chip(name):
     """A constant of the H100 in the registry."""
-    return H100[name].value
+    return hardware.H100[name].value
+
+
+def chip_of(snippet, name):
+    """The same constant of the GPU on which a snippet was recorded."""
+    return getattr(hardware, records.read(snippet).provenance["gpu"].split()[1])[name].value
 
 
 def rounded(number, like):
