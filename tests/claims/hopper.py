@@ -595,3 +595,13 @@ def a_graph_costs_the_host(least, most):
     """A call as a graph takes the host between 2 and 6 µs, whatever it is."""
     found = _calls("host", "graph").values()
     assert (floor(min(found)), ceil(max(found))) == (least, most)
+
+
+def a_graph_is_a_tenth():
+    """As a graph each form of our attention takes the host less than a tenth of its call: forward, both passes, decode.
+
+    In words: none, less, tenth.
+    """
+    graph, eager = _calls("host", "graph"), _calls("host", "eager")
+    ours = [(work, form) for work, form in eager if work in ("forward", "both", "decode") and form != "sdpa"]
+    assert len(ours) == 7 and all(graph[call] < eager[call] / 10 for call in ours)

@@ -25,9 +25,9 @@ NAMES = {
     ("step", "both of them"): "append and decode",
 }  # others are put together
 WAYS = {  # way, column -> look
-    ("graph", "host"): plot.Look("the host, as a graph", "key", symbol="diamond"),
-    ("graph", "done"): plot.Look("the GPU", "soft", symbol="line-ns-open"),
-    ("eager", "host"): plot.Look("the host, as written", "accent", symbol="circle"),
+    ("graph", "host"): plot.Look("host, as a graph", "key", symbol="diamond"),
+    ("graph", "done"): plot.Look("GPU", "soft", symbol="line-ns-open"),
+    ("eager", "host"): plot.Look("host, as written", "accent", symbol="circle"),
 }
 GPU = "%{y}, %{name}: %{x:.3g} µs"
 HOST = f"{GPU} (%{{customdata[0]:.3g}} to %{{customdata[1]:.3g}})"
@@ -48,9 +48,9 @@ def figure() -> go.Figure:
         )
     return plot.page(
         fig,
-        plot.Frame(height=110 + 17 * len(names), left=150, right=15, top=45),
-        xaxis=plot.log("microseconds", [2, 5, 10, 20, 50, 100, 200, 500]),
-        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.5, -0.5]},
+        plot.Frame(height=110 + 18 * len(names), left=150, right=15, top=45),
+        xaxis=plot.log("microseconds", [3, 10, 30, 100, 300]),
+        yaxis={"categoryorder": "array", "categoryarray": names, "dtick": 1, "range": [len(names) - 0.5, -0.5]},
     )
 
 
