@@ -73,8 +73,10 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
         elif type(x) not in PLAIN or keys_of(x).raw_repr() & FORBIDDEN:
             return None
         else:
-            call += (x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16)
-            call.append(x.requires_grad)
+            call += (
+                x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16,
+                x.requires_grad,
+            )  # fmt: skip
     if INTERPRETED:
         return {}
     try:
@@ -125,19 +127,22 @@ def launch(
     that a caller makes himself begin at multiples of 16.  Not noted are a kernel that is
     interpreted, and arguments with an address that is not of ``tensors``, such as a copy's.
     """
-    with torch.cuda.device_of(tensors[0]):
-        if notes and (start := notes.get((id(kernel), further))) is not None:
-            return start(tensors)
-        grid, arguments, options = prepare()
-        compiled = kernel[grid](*arguments, **options)
-        if notes is not None and isinstance(kernel, JITFunction):
-            names = kernel.arg_names[len(arguments) :]
-            arguments = [*arguments, *(options[name] for name in names)]
-            if (places := places_of(arguments, tensors)) is not None:
-                # It holds the kernel, so that no other gets its id.
-                start = Start(kernel, compiled, (*grid, 1, 1)[:3], places, arguments)
-                notes[id(kernel), further] = start
-        return compiled
+    device = tensors[0].get_device()  # -1 on a CPU
+    if device >= 0 and device != torch.cuda.current_device():
+        with torch.cuda.device(device):
+            return launch(kernel, notes, further, tensors, prepare)
+    if notes and (start := notes.get((id(kernel), further))) is not None:
+        return start(tensors)
+    grid, arguments, options = prepare()
+    compiled = kernel[grid](*arguments, **options)
+    if notes is not None and isinstance(kernel, JITFunction):
+        names = kernel.arg_names[len(arguments) :]
+        arguments = [*arguments, *(options[name] for name in names)]
+        if (places := places_of(arguments, tensors)) is not None:
+            # It holds the kernel, so that no other gets its id.
+            start = Start(kernel, compiled, (*grid, 1, 1)[:3], places, arguments)
+            notes[id(kernel), further] = start
+    return compiled
 
 
 class Place(NamedTuple):

@@ -121,12 +121,12 @@ def check(
 def forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: Plan, notes: dict | None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Output and lse, which is empty unless it is asked for."""
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Output and lse, which is None unless it is asked for."""
     out, lse = empty(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
-        return out.zero_(), lse.fill_(-torch.inf)
-    launch(q, k, v, out, lse if with_lse else None, is_causal, scale, plan, notes)
+        return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
+    launch(q, k, v, out, lse, is_causal, scale, plan, notes)
     return out, lse
 
 
@@ -140,12 +140,17 @@ def hopper_forward(
     plan: list[int],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     notes = notes_for((q, k, v), is_causal, scale)
-    return forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), notes)
+    return tensors_of(*forward(q, k, v, is_causal, scale, with_lse, Plan(*plan), notes))
 
 
 @hopper_forward.register_fake
 def _(q, k, v, is_causal, scale, with_lse, plan):
-    return empty(q, with_lse)
+    return tensors_of(*empty(q, with_lse))
+
+
+def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The two results of an operator, which gives tensors alone: no lse is an empty one."""
+    return out, out.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
 def keep_for_backward(ctx, inputs, output):
@@ -189,10 +194,11 @@ class Attention(torch.autograd.Function):
         return *gradients(ctx, *arrived), None
 
 
-def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor]:
-    """Room for the output, like q but contiguous, and for lse."""
-    rows = q.shape[:-1] if with_lse else (0,)
-    return empty_like(q), torch.empty(rows, dtype=torch.float32, device=q.device)
+def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
+    """Room for the output, like q but contiguous, and for lse if it is asked for."""
+    if not with_lse:
+        return empty_like(q), None
+    return empty_like(q), torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
 
 
 def launch(
