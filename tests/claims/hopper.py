@@ -604,7 +604,7 @@ def a_graph_costs_the_host(least, most):
 
 
 def a_graph_is_a_small_part():
-    """As a graph each form of our attention takes the host less than an eighth of its call: forward, both passes, decode.
+    """As a graph each form of our attention takes the host less than an eighth of its call: forward, both, decode.
 
     In words: none, less, eighth.
     """
