@@ -151,9 +151,7 @@ def counting_predicts_it():
     assert 2 / 3 * (counted - 1) < _long_causal("paired") - 1 < counted - 1
 
 
-def two_and_a_half_to_three_and_a_quarter():
-    """In every setting our decode kernel in NVFP4 is 2.5 to 3.25 times as fast as cuDNN in 16 bits.
-
-    In words: half, quarter, fast.
-    """
-    assert all(2.5 <= row["ratio"] <= 3.25 for row in rows("decode_speed", "decode", cache="nvfp4", form="ours"))
+def nvfp4_beside_cudnn(least, most):
+    """Our decode kernel in NVFP4 is 1.86 to 2.20 times as fast as cuDNN in 16 bits. In words: fast."""
+    ratios = [row["ratio"] for row in rows("decode_speed", "decode", cache="nvfp4", form="ours")]
+    assert (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)

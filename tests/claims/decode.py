@@ -4,6 +4,7 @@ from ast import literal_eval
 from functools import cache
 
 from kernels.bench.cost import attention_flops
+from kernels.bench.hardware import H200
 from scripts import records
 from tests.claims.rows import chip, close, rounded, row, rows
 
@@ -43,13 +44,13 @@ def more_than_sixteen_times_the_weights():
 
 
 def longer_than_the_arithmetic():
-    """With 32/8 heads and 131,072 tokens cuDNN takes 80 to 90 times as long as one query's FLOP at the peak.
+    """With 32/8 heads and 131,072 tokens cuDNN takes 50 to 60 times as long as one query's FLOP at the peak.
 
     In words: more, long.
     """
     seconds = attention_flops(1, 128, heads=32) * 131072 / chip("bf16 peak")
     (found,) = _form("cudnn", "bf16", batch=1, heads="32/8", n=131072)
-    assert 80 < found["median"] / (1e3 * seconds) < 90
+    assert 50 < found["median"] / (1e3 * seconds) < 60
 
 
 def a_gpu_holds(caches):
@@ -92,7 +93,7 @@ def _cost(tokens, typed):
 
 
 def pages_of_16_cost(*percents):
-    """Pages of 16 cost the kernel for Hopper 13 % in BF16 and 73 % in NVFP4, against pages of 128.
+    """Pages of 16 cost the kernel for Hopper 15 % in BF16 and 73 % in NVFP4, against pages of 128.
 
     In words: bf16, nvfp4.
     """
@@ -100,7 +101,7 @@ def pages_of_16_cost(*percents):
 
 
 def pages_of_64_cost(*percents):
-    """Pages of 64 cost the kernel for Hopper 1 % in BF16 and 10 % in NVFP4, against pages of 128."""
+    """Pages of 64 cost the kernel for Hopper 2 % in BF16 and 10 % in NVFP4, against pages of 128."""
     _cost(64, percents)
 
 
@@ -115,7 +116,7 @@ def ahead_with_pages_of_16(tokens):
 
 
 def pages_of_16_add(*microseconds):
-    """Against pages of 128, pages of 16 add 17 µs to a step in BF16, 10 in FP8 and 48 in NVFP4, with our kernel.
+    """Against pages of 128, pages of 16 add 19 µs to a step in BF16, 11 in FP8 and 48 in NVFP4, with our kernel.
 
     In words: bf16, fp8, nvfp4.
     """
@@ -124,14 +125,15 @@ def pages_of_16_add(*microseconds):
         assert rounded(1e3 * (few - many), typed) == typed
 
 
-def filling_moves_nine_tenths():
-    """Filling a cache moves more than 0.9 of a copy's rate in BF16 and FP8. In words: tenths, more, bf16, fp8."""
-    assert all(row("append_speed", "append", cache=cache)["ratio"] > 0.9 for cache in ("bf16", "fp8"))
+def filling_moves(percent):
+    """Filling a cache moves at least 87 % of a copy's rate in BF16 and FP8. In words: more, bf16, fp8."""
+    found = [row("append_speed", "append", cache=cache)["ratio"] for cache in ("bf16", "fp8")]
+    assert round(100 * min(found)) == percent
 
 
-def filling_nvfp4_moves_eight_tenths():
-    """Filling an NVFP4 cache moves 0.8 to 0.85 of a copy's rate. In words: tenths, nvfp4."""
-    assert 0.8 < row("append_speed", "append", cache="nvfp4")["ratio"] < 0.85
+def filling_nvfp4_moves_six_tenths():
+    """Filling an NVFP4 cache moves 6 tenths, 0.6, of a copy's rate, to 0.03. In words: tenths, nvfp4."""
+    assert 0.58 < row("append_speed", "append", cache="nvfp4")["ratio"] < 0.63
 
 
 def both_programs_find():
@@ -164,7 +166,7 @@ def never_as_much_faster_as_smaller(times):
 
 
 def nvfp4_against_itself(least, most):
-    """In NVFP4 our kernel is 2.7 to 3.2 times as fast as itself in BF16, over the four settings.
+    """In NVFP4 our kernel is 1.9 to 2.2 times as fast as itself in BF16, over the four settings.
 
     In words: fast, bf16.
     """
@@ -184,17 +186,17 @@ def _bill_is(cache, typed):
 
 
 def the_bill_of_bf16(*typed):
-    """BF16: 1 time fewer bytes, 0.185 ms, 0.22 %."""
+    """BF16: 1 time fewer bytes, 0.127 ms, 0.23 %."""
     _bill_is("bf16", typed)
 
 
 def the_bill_of_fp8(*typed):
-    """FP8: 2 times fewer bytes, 0.101 ms, 3.9 %."""
+    """FP8: 2 times fewer bytes, 0.073 ms, 4.0 %."""
     _bill_is("fp8", typed)
 
 
 def the_bill_of_nvfp4(*typed):
-    """NVFP4: 3.56 times fewer bytes, 0.069 ms, 14.2 %."""
+    """NVFP4: 3.56 times fewer bytes, 0.066 ms, 14.0 %."""
     _bill_is("nvfp4", typed)
 
 
@@ -206,7 +208,7 @@ def the_bytes_of_the_bills(*typed):
 
 
 def nvfp4_against_cudnn(least, most):
-    """In NVFP4 our kernel is 2.57 to 3.15 times as fast as cuDNN in BF16, over the four settings.
+    """In NVFP4 our kernel is 1.86 to 2.20 times as fast as cuDNN in BF16, over the four settings.
 
     In words: fast, cudnn, bf16.
     """
@@ -236,54 +238,55 @@ def _line_is(line, typed):
 
 
 def the_slope_of_nvfp4(gigabytes, milliseconds, slope):
-    """In NVFP4 0.453 GB more take 0.1521 ms more: 2.98 TB/s."""
+    """In NVFP4 0.453 GB more take 0.1480 ms more: 3.06 TB/s."""
     (few, soon), (many, late) = (_timed("nvfp4", batch=16, heads=heads) for heads in ("32/8", "32/32"))
     assert rounded(many - few, gigabytes) == gigabytes and rounded(late - soon, milliseconds) == milliseconds
     assert rounded(_slope_and_start("nvfp4")[0], slope) == slope
 
 
 def the_start_of_nvfp4(microseconds):
-    """The line of NVFP4 begins at 18 µs."""
+    """The line of NVFP4 begins at 16 µs."""
     assert rounded(_slope_and_start("nvfp4")[1], microseconds) == microseconds
 
 
 def the_line_of_bf16(*typed):
-    """The line of our kernel in BF16 has the slope 3.10 TB/s and begins at 11 µs."""
+    """The line of our kernel in BF16 has the slope 4.59 TB/s and begins at 11 µs."""
     _line_is("bf16", typed)
 
 
 def the_line_of_fp8(*typed):
-    """The line of FP8 has the slope 3.06 TB/s and begins at 14 µs."""
+    """The line of FP8 has the slope 4.61 TB/s and begins at 15 µs."""
     _line_is("fp8", typed)
 
 
 def the_line_of_cudnn(*typed):
-    """The line of cuDNN has the slope 3.11 TB/s and begins at 4 µs."""
+    """The line of cuDNN has the slope 4.62 TB/s and begins at 6 µs."""
     _line_is("cudnn", typed)
 
 
 def the_fixed_parts(*microseconds):
-    """Our lines begin at 11 µs in BF16, 14 in FP8 and 18 in NVFP4. In words: bf16, fp8, nvfp4; -."""
+    """Our lines begin at 11 µs in BF16, 15 in FP8 and 16 in NVFP4. In words: bf16, fp8, nvfp4; -."""
     starts = [_slope_and_start(line)[1] for line in FORMATS]
     assert FORMATS == ("bf16", "fp8", "nvfp4") and len(starts) == len(microseconds)
     assert all(rounded(start, like) == like for start, like in zip(starts, microseconds, strict=True))
 
 
 def cudnns_fixed_part(microseconds):
-    """cuDNN's line begins at 4 µs. In words: cudnn."""
+    """cuDNN's line begins at 6 µs. In words: cudnn."""
     assert rounded(_slope_and_start("cudnn")[1], microseconds) == microseconds
 
 
 def one_more_byte_costs_the_same():
-    """The slopes of all four lines are within 3 % of what a sum reads.
+    """The slopes of the lines of BF16 and FP8 are within 6 % of what a sum reads, and of each other within 1 %.
 
-    In words: every, more, same, few, reads; every, few, reads.
+    In words: bf16, fp8, more, same, few, reads; bf16, fp8, few, reads.
     """
-    assert all(close(_slope_and_start(line)[0], _sum_reaches(), 0.03) for line in LINES)
+    bf16, fp8 = (_slope_and_start(line)[0] for line in ("bf16", "fp8"))
+    assert close(bf16, fp8, 0.01) and all(close(slope, _sum_reaches(), 0.06) for slope in (bf16, fp8))
 
 
 def nvfp4_reads_at_a_lower_rate(*typed):
-    """The slope of NVFP4's line, 2.98 TB/s, is 4 % below that of BF16, 3.10.
+    """The slope of NVFP4's line, 3.06 TB/s, is 33 % below that of BF16, 4.59.
 
     In words: nvfp4, below, bf16; below, bf16.
     """
@@ -304,16 +307,16 @@ def a_third_setting_keeps_to_the_lines():
 def _of_the_limit(name, cache):
     """With 16 sequences of 8192 tokens and 32/8 heads: the part that a time is of the limit of its own bytes, in %."""
     (found,) = _form(name, cache, batch=16, heads="32/8", n=8192)
-    return 100 * found["read"] * 1e12 / chip("hbm bandwidth")
+    return 100 * found["read"] * 1e12 / H200["hbm bandwidth"].value
 
 
 def cudnn_reaches_of_its_limit(percent):
-    """cuDNN reaches 90 % of the limit of its bytes. In words: cudnn."""
+    """cuDNN reaches 92 % of the limit of its bytes. In words: cudnn."""
     assert rounded(_of_the_limit("cudnn", "bf16"), percent) == percent
 
 
 def hopper_reaches_of_its_limit(*percents):
-    """The kernel for Hopper reaches 87 % in BF16, 79 % in FP8 and 65 % in NVFP4. In words: bf16, fp8, nvfp4; -."""
+    """The kernel for Hopper reaches 88 % in BF16, 77 % in FP8 and 48 % in NVFP4. In words: bf16, fp8, nvfp4; -."""
     assert (
         tuple(
             rounded(_of_the_limit("ours", cache), each)
@@ -324,29 +327,29 @@ def hopper_reaches_of_its_limit(*percents):
 
 
 def portable_reaches_of_its_limit(percent):
-    """The portable kernel reaches 10 % of it in NVFP4."""
+    """The portable kernel reaches 7 % of it in NVFP4."""
     assert rounded(_of_the_limit("portable", "nvfp4"), percent) == percent
 
 
-def the_fixed_part_is_most_of_the_loss():
-    """Where its line begins is 0.5 to 0.9 of what our kernel takes beyond the limit in NVFP4.
+def the_fixed_part_is_half_of_the_loss():
+    """Where its line begins is 0.45 to 0.5 of what our kernel takes beyond the limit in NVFP4.
 
-    In words: more, half, nvfp4.
+    In words: half, nvfp4.
     """
     (found,) = _form("ours", "nvfp4", batch=16, heads="32/8", n=8192)
     beyond = found["median"] * (1 - _of_the_limit("ours", "nvfp4") / 100)
-    assert 0.5 < _slope_and_start("nvfp4")[1] / 1e3 / beyond < 0.9
+    assert 0.45 < _slope_and_start("nvfp4")[1] / 1e3 / beyond < 0.5
 
 
 # The portable kernel.
 
 
-def portable_bf16_takes_a_fifth_longer():
-    """In BF16 the portable kernel takes less than 1.2 times cuDNN's time in every setting.
+def portable_bf16_takes_two_fifths_longer():
+    """In BF16 the portable kernel takes less than 1.4 times cuDNN's time, 2/5 longer, in every setting.
 
-    In words: bf16, most, fifth, longer, cudnn.
+    In words: bf16, most, longer, cudnn.
     """
-    assert all(1 / ratio < 1.2 for ratio in _column("portable", "bf16", "ratio"))
+    assert all(1 / ratio < 1.4 for ratio in _column("portable", "bf16", "ratio"))
 
 
 def portable_is_slower_with_fewer_bytes():
@@ -358,18 +361,18 @@ def portable_is_slower_with_fewer_bytes():
     assert all(bf16 < fp8 < nvfp4 for bf16, fp8, nvfp4 in zip(*times, strict=True))
 
 
-def twice_the_time():
-    """With 16 sequences and 32/8 heads the portable kernel takes 1.85 to 2.15 times as long in NVFP4 as in BF16.
+def three_times_the_time():
+    """With 16 sequences and 32/8 heads the portable kernel takes 2.6 to 3 times as long in NVFP4 as in BF16.
 
-    In words: less, third, twice.
+    In words: less, third.
     """
     bf16, nvfp4 = (_form("portable", cache, batch=16, heads="32/8")[0]["median"] for cache in ("bf16", "nvfp4"))
-    assert 1.85 < nvfp4 / bf16 < 2.15
+    assert 2.6 < nvfp4 / bf16 < 3
 
 
-def a_ninth_of_a_sum():
-    """There it reads 1/9 of what a sum reads, to 5 %. In words: ninth, reads."""
-    assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 9, 0.05)
+def a_thirteenth_of_a_sum():
+    """There it reads 1/13 of what a sum reads, to 5 %. In words: reads."""
+    assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 13, 0.05)
 
 
 def _gained_from_portable(cache):
@@ -385,12 +388,12 @@ def nvfp4_gains_six_times():
     assert min(_gained_from_portable("nvfp4")) > 6
 
 
-def bf16_gains_a_sixth():
-    """In BF16 the kernel for Hopper is faster than the portable one by less than 1/6 in every setting.
+def bf16_gains_less_than_a_third():
+    """In BF16 the kernel for Hopper is faster than the portable one by 0.3 to 1/3 in every setting.
 
-    In words: less, sixth.
+    In words: less, third.
     """
-    assert all(1 < gain < 7 / 6 for gain in _gained_from_portable("bf16"))
+    assert all(1.3 < gain < 4 / 3 for gain in _gained_from_portable("bf16"))
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H200
 from scripts import records
 from scripts.figures import plot
 
@@ -40,5 +40,5 @@ def rungs(rows: list[dict]) -> list[plot.Rung]:
     for name, (form, cache) in RUNGS.items():
         (row,) = plot.where(rows, form=form, cache=cache)
         read = row["read"] * 1e12 * row["median"]  # bytes a second, times milliseconds
-        found.append(plot.Rung(name, row["median"], limit=read / H100["hbm bandwidth"].value))
+        found.append(plot.Rung(name, row["median"], limit=read / H200["hbm bandwidth"].value))
     return [*found, plot.Rung("the limit, NVFP4", found[-1].limit, measured=False)]

@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H200
 from scripts import records
 from scripts.figures import plot
 
@@ -32,7 +32,7 @@ def figure() -> go.Figure:
     settings["all four"] = rows
 
     fig = go.Figure()
-    lines = [("the maker's bandwidth", "dash", H100["hbm bandwidth"].value / 1e12), ("a sum", "solid", reached["read"])]
+    lines = [("the maker's bandwidth", "dash", H200["hbm bandwidth"].value / 1e12), ("a sum", "solid", reached["read"])]
     far = 1.2 * max(map(gigabytes, rows))
     for name, dash, speed in lines:
         fig.add_scatter(

@@ -5,7 +5,7 @@ import math
 import torch
 
 from kernels.bench.cost import attention_flops
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, H200
 from kernels.reference import attention
 from kernels.serving.cache import KVCache
 from kernels.softmax import OnlineSoftmax
@@ -79,7 +79,7 @@ def test_the_bills_and_the_ladder_are_the_record_s():
         assert f"{row['median']:.3f}" in BOARD.read(7) and name in BOARD.read(7)
         assert row["n"] == 8192 and (bits == 16 or f"÷ {16 / bits:.3g}" in BOARD.read(7))
         assert f"{1e3 * row['read'] * row['median']:.0f}" in BOARD.read(8)
-        assert f"{100 * row['read'] * 1e12 / H100['hbm bandwidth'].value:.0f} %" in BOARD.read(8)
-    assert f"{16 * 8192 * 8 * 128 * 2 * 2 / H100['hbm bandwidth'].value * 1e3:.3f}" in BOARD.read(8)
+        assert f"{100 * row['read'] * 1e12 / H200['hbm bandwidth'].value:.0f} %" in BOARD.read(8)
+    assert f"{16 * 8192 * 8 * 128 * 2 * 2 / H200['hbm bandwidth'].value * 1e3:.3f}" in BOARD.read(8)
     starts = [text.split("+")[1] for text in BOARD.read(8) if "+" in text]
     assert starts == [f"{drawn.fixed_part(cache):.0f} µs" for cache in drawn.FORMATS]
