@@ -264,10 +264,10 @@ def points(board: Board) -> None:
         board.line((x, bottom - 4), (x, bottom + 4))
         board.words(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
         board.words(x, y - 16, name, 0.75)
-        if name == rows[1][0]:  # beside it on the left stands the name of the point before
-            board.words(x + 12, y, f"+{start:.0f} µs", 0.75, at="left")
-        else:
+        if row is most:
             board.words(x - 9, y, f"+{start:.0f} µs", 0.75, at="right")
+        else:
+            board.words(x, y - 34, f"+{start:.0f} µs", 0.75)
         with board.answer():
             below = bottom - up * limit(row) + (50 if row is most else 18)
             board.words(x + (12 if row is most else 30), below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)
