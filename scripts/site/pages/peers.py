@@ -130,7 +130,13 @@ def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
     both = speeds[ours].keys() & speeds[peer].keys()
     if not both:
         return None
-    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
+    # A run in rounds has the median of its rounds' ratios, to cuDNN.
+    paired = {
+        (row["head_dim"], row["n"], row["causal"]): row["ratio"]
+        for row in found
+        if row["form"] == ours and "low" in row
+    }
+    pairs = [paired.get(setting) or speeds[ours][setting] / speeds[peer][setting] for setting in both]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
