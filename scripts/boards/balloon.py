@@ -162,7 +162,7 @@ def curves(board: Board) -> None:
         f"{fused[1]:.1f} MiB, and so lies on the axis."
     )
     board.rub("sizes", "alive")
-    start, floor, across, up = 40, 214, 370 / 160_000, 150 / mib(eager_peak_bytes(shortest, 128, 2))
+    start, floor, across, up = 40, 214, 370 / 200_000, 150 / mib(eager_peak_bytes(shortest, 128, 2))
 
     def place(n: float) -> tuple[float, float]:
         return start + n * across, floor - mib(eager_peak_bytes(round(n), 128, 2)) * up

@@ -30,13 +30,13 @@ def peer_memory_costs_less():
     assert copied["high"] < 0.5 * sent["low"]
 
 
-def intervals_of_exchanges_overlap():
-    """With 65,536 tokens the intervals of messages and of peer memory overlap.
+def copies_may_cost_nothing():
+    """With 65,536 tokens the interval of what copies of peer memory add has 0 in it.
 
-    In words: -.
+    In words: nothing, all.
     """
-    (sent,), (copied,) = (rows("overlap", "overlap", how=how, tokens=65536) for how in ("messages", "peer memory"))
-    assert _overlap(sent, copied)
+    (copied,) = rows("overlap", "overlap", how="peer memory", tokens=65536)
+    assert copied["low"] < 0 < copied["high"]
 
 
 def _overlap(one, other):
@@ -60,7 +60,7 @@ def the_fetch_lies_under_attention():
 
 
 def messages_lengthen_the_ring():
-    """By messages the ring of the timeline took longer than by peer memory, and its first attention began later.
+    """By messages the ring of the timeline took longer than by peer memory, and so did its first attention.
 
     In words: longer.
     """
@@ -69,8 +69,9 @@ def messages_lengthen_the_ring():
         for how in ("messages", "peer memory")
     }
     assert taken["messages"] > taken["peer memory"]
-    began = {how: _timeline(how, "attention")[0][0]["begin"] for how in taken}
-    assert began["messages"] > began["peer memory"]
+    first = {how: _timeline(how, "attention")[0][0] for how in taken}
+    lasted = {how: each["end"] - each["begin"] for how, each in first.items()}
+    assert lasted["messages"] > lasted["peer memory"]
 
 
 TABLES = ("forward", "both", "longest", "longest_both")
@@ -128,59 +129,51 @@ def level_on_four():
     assert _overlap(ring, other)
 
 
-def as_a_graph_it_reaches():
-    """With 8192 tokens a GPU, replayed as a graph, a ring by peer memory reaches 9 tenths of the ideal or more in every
+def as_a_graph_it_reaches(least):
+    """With 8192 tokens a GPU, replayed as a graph, a ring by peer memory reaches 87 % of the ideal or more in every
     setting.
 
-    In words: tenths, more, every.
+    In words: more, every.
     """
-    for table in ("forward", "both"):
-        assert all(percent >= 90 for percent in _forms(table, "ring, peer memory, as a graph").values())
+    graphs = [_forms(table, "ring, peer memory, as a graph") for table in ("forward", "both")]
+    assert round(min(reached for each in graphs for reached in each.values())) == least
 
 
 def it_waits_for_launches():
-    """With 8192 tokens and 16 heads, forward, a ring as a graph takes at least a third less time than one by one.
+    """With 8192 tokens and 16 heads, forward, a ring as a graph takes 0.23 to 0.25 less time than one by one.
 
-    In words: third, more.
+    In words: quarter.
     """
     launched, replayed = (
         row["median"]
         for form in ("ring, peer memory", "ring, peer memory, as a graph")
         for row in rows("parallel_speed", "forward", form=form, tokens=8192, heads=16)
     )
-    assert 1 - replayed / launched >= 1 / 3
+    assert 0.23 < 1 - replayed / launched < 0.25
 
 
 def rings_exceed_the_ideal():
-    """Forward a ring by peer memory reaches more than 100 % on 4 GPUs, always, and on 2 with the longest text.
+    """Forward a ring by peer memory reaches more than 100 % on 4 GPUs, always, by the whole interval.
 
-    By the whole interval.
+    On 2 GPUs with the longest text the interval has 100 % in it.
 
     In words: more.
     """
     four = rows("more_gpus", "measured", form="ring, peer memory", backward="no")
     two = rows("parallel_speed", "longest", form="ring, peer memory")
     assert {row["gpus"] for row in four} == {4} and {row["gpus"] for row in two} == {2}
-    assert all(row["low"] > 100 for row in four + two)
+    assert all(row["low"] > 100 for row in four) and all(row["low"] < 100 < row["high"] for row in two)
 
 
-def pytorch_is_behind_forward():
-    """Forward, from 32,768 tokens a GPU on, PyTorch reaches less of the ideal than a ring by peer memory.
+def pytorch_is_behind_the_ring():
+    """From 32,768 tokens a GPU on PyTorch reaches less of the ideal than a ring by peer memory, in both passes.
 
     In words: less.
     """
-    ring = _forms("forward", "ring, peer memory")
-    found = {setting: percent for setting, percent in _forms("forward", "pytorch").items() if setting[1] >= 32768}
-    assert len(found) > 1 and all(percent < ring[setting] for setting, percent in found.items())
-
-
-def pytorch_exceeds_the_ideal():
-    """With backward, from 32,768 tokens a GPU on, PyTorch reaches more than 100 % of the ideal.
-
-    In words: more; above, all.
-    """
-    found = {setting: percent for setting, percent in _forms("both", "pytorch").items() if setting[1] >= 32768}
-    assert len(found) > 1 and all(percent > 100 for percent in found.values())
+    for table in ("forward", "both"):
+        ring = _forms(table, "ring, peer memory")
+        found = {setting: percent for setting, percent in _forms(table, "pytorch").items() if setting[1] >= 32768}
+        assert len(found) > 1 and all(percent < ring[setting] for setting, percent in found.items())
 
 
 def a_ring_holds_less():
