@@ -280,7 +280,7 @@ def pytorch_is_behind():
     """On 2 GPUs, in every setting in which it ran, forward and with backward, PyTorch's interval ends below where that
     of a ring by peer memory begins.
 
-    In words: less, every.
+    In words: less, every, both.
     """
     for table in ("forward", "both"):
         found = rows("parallel_speed", table, form="pytorch")
