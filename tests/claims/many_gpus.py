@@ -1,6 +1,6 @@
 """What chapter 12 and its notes claim in words, of runs on several GPUs."""
 
-from kernels.bench.cost import attention_flops
+from kernels.bench.cost import attention_flops, backward_flops
 from scripts.figures.many_gpus.percent_of_ideal import PASSES, model
 from tests.claims.rows import rows
 
@@ -312,6 +312,17 @@ def _of_one(row):
     """The FLOP/s of one GPU with the whole text, forward, causal, by which the ideal of a row is measured."""
     tokens = row["gpus"] * row["tokens"]
     return attention_flops(tokens, 128, 16) / 2 / (row["gpus"] * row["ideal"] / 1e3)
+
+
+def the_model_was_given_backward(speed):
+    """The TFLOP/s of one GPU on 131,072 tokens, backward: what it takes with backward less what it takes forward.
+
+    In words: -.
+    """
+    ring = {"form": "ring, peer memory", "tokens": 65536, "heads": 16}
+    (both,), (forward,) = (rows("parallel_speed", table, **ring) for table in ("both", "forward"))
+    taken = 2 * (both["ideal"] - forward["ideal"]) / 1e3
+    assert round(backward_flops(131072, 128, 16) / 2 / taken / 1e12) == speed
 
 
 def one_gpu_gets_slower(tokens):
