@@ -131,6 +131,7 @@ def drive_kv_cache():
         for dtype in (torch.float16, torch.bfloat16):
             cache = KVCache(torch.arange(2)[:, None], kv_heads=1, head_dim=16, format=format)
             cache.append(*torch.randn(2, 2, 1, 3, 16).to(dtype))
+            cache.append(*torch.randn(2, 1, 1, 3, 16).to(dtype), [1])
             yield from cache.gather(1)
 
 
