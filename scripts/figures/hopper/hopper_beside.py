@@ -8,12 +8,12 @@ from scripts.figures import plot
 
 ALT = (
     "Speed in TFLOP/s against N, for four kernels of the same work. Forward the Hopper kernel lies on top nearly "
-    "throughout, cuDNN close below it and now and then level with it. The portable Triton kernel follows, nearest at "
-    "the smallest heads, where it reaches cuDNN on long texts. PyTorch's flash backend lies far below. Backward the "
-    "Hopper kernel lies on top with the smallest heads and close to cuDNN with larger ones. The form of it that adds in one "
-    "order lies lower, near the portable kernels, except with the largest heads, where it is level with the other "
-    "form. A dotted level line marks what a large matmul reaches. A menu chooses the head dimension, whether attention "
-    "is causal, and the pass."
+    "throughout, cuDNN close below it and now and then level with it. The portable Triton kernel follows, nearest "
+    "at the smallest heads, where it reaches cuDNN on long texts. PyTorch's flash lies far below. Backward the "
+    "Hopper kernel lies on top with the smallest heads and close to cuDNN with larger ones. The form of it that "
+    "adds in one order lies lower, near the portable kernels, except with the largest heads, where it is level with "
+    "the other form. A dotted level line marks what a large matmul reaches. A menu chooses the head dimension, "
+    "whether attention is causal, and the pass."
 )
 FORMS = {
     "hopper_attention": plot.Look("for Hopper", "accent", "solid", "circle"),
