@@ -2,8 +2,9 @@
 
 from decimal import Decimal
 
-from kernels.bench import hardware
+from kernels.bench.hardware import H100
 from scripts import records
+from scripts.figures import plot
 
 
 def rows(snippet, table, **wanted):
@@ -22,12 +23,12 @@ def row(snippet, table, **wanted):
 
 def chip(name):
     """A constant of the H100 in the registry."""
-    return hardware.H100[name].value
+    return H100[name].value
 
 
 def chip_of(snippet, name):
     """The same constant of the GPU on which a snippet was recorded."""
-    return getattr(hardware, records.read(snippet).provenance["gpu"].split()[1])[name].value
+    return plot.chip(snippet)[name].value
 
 
 def rounded(number, like):

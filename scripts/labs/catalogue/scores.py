@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+STEPS = 48  # roundings of a kernel that goes by tiles, beside those of its scores: sums, maxima, rescaling
 EACH = 4  # roundings of a score: two copies of it, each of which is a sum that is scaled
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import steps_of_shares
+from scripts.labs.catalogue.scores import STEPS, steps_of_shares
 from scripts.labs.lab import widened
 
 INF = float("inf")
@@ -46,5 +46,6 @@ def size(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
 
 
 def steps(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> tuple[Tensor, float]:
+    """Roundings that the output and lse are granted."""
     scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), -INF)
-    return steps_of_shares(scores, scores_of(q.abs(), k.abs()), 48), 48
+    return steps_of_shares(scores, scores_of(q.abs(), k.abs()), STEPS), STEPS
