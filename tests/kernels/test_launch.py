@@ -304,8 +304,17 @@ def test_what_is_interpreted_is_not_noted():
 
 def calls_on(device):
     """Calls that launch kernels, each a function without arguments that makes its own tensors."""
+    from kernels.dispatch import attention
+    from kernels.flash.call import flash_attention
     from kernels.serving.cache import KVCache
     from kernels.serving.decode import decode_attention
+
+    def tensors():
+        return [torch.randn(2, 4, 70, 64, device=device, dtype=torch.bfloat16) for _ in range(3)]
+
+    def gradients(function):
+        q, k, v = (x.requires_grad_() for x in tensors())
+        return torch.autograd.grad(function(q, k, v, is_causal=True).float().sum(), (q, k, v))
 
     def step(format, portable):
         cache = KVCache(torch.arange(8).view(2, 4), kv_heads=2, head_dim=64, format=format, device=device)
@@ -313,6 +322,9 @@ def calls_on(device):
         q = torch.randn(2, 4, 1, 64, device=device, dtype=torch.bfloat16)
         return decode_attention(q, cache, portable=portable)
 
+    for function in (flash_attention, attention):
+        yield lambda function=function: function(*tensors(), enable_gqa=True)
+        yield lambda function=function: gradients(function)
     for format in ("bf16", "fp8", "nvfp4"):
         for portable in (False, True):
             yield lambda format=format, portable=portable: step(format, portable)
