@@ -58,7 +58,7 @@ class KVCache:
     check waits for a GPU.
 
     Raises a ValueError or TypeError that names the argument, and RuntimeError where a change
-    would become part of a CUDA graph.  What raises changes nothing.
+    that the host must see would become part of a CUDA graph.  What raises changes nothing.
     """
 
     def __init__(
@@ -184,9 +184,10 @@ class KVCache:
         BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
         ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
         Reads k and v once, writes their rows once; nothing waits for the GPU.  Beside the
-        kernel an addition advances ``lengths``; where sequences are named their list is copied.
-        It can be part of a CUDA graph if all sequences grow.  Nothing is counted on the host
-        then: call ``count`` before each replay.
+        kernel an addition advances ``lengths``, and in a graph a minimum; where sequences are
+        named their list is copied, and two small kernels add.  It can be part of a CUDA graph
+        if all sequences grow.  Nothing is counted on the host then: call ``count`` before each
+        replay.
 
         Raises a ValueError or TypeError that names the argument, called key or value, and a
         ValueError where a sequence's pages have no room.
@@ -220,7 +221,8 @@ class KVCache:
 
         Raises ValueError where a sequence's pages have no room: assign it further ones, and
         count again before the replay.  A replay that was not counted writes nothing beside the
-        pages, but the host does not know of its tokens.
+        pages, but the host does not know of its tokens: ``gather`` leaves them out, and later
+        checks are against too short a length.
         """
         self._check_not_captured("count")
         _check_int("new", new, 0)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.boards.board import Board
@@ -155,14 +157,16 @@ def alive(board: Board) -> None:
 def curves(board: Board) -> None:
     tried = records.table("balloon", "limit")
     shortest = tried[-1]["longest"] + tried[-1]["gap"]  # at which the three lines ran out of memory
+    card = re.search(r"\w*\d+", records.read("balloon").provenance["gpu"])[0]  # such as H200
     lines, fused = ([mib(count(n, 128, 2)) for n in POINTS] for count in (eager_peak_bytes, fused_peak_bytes))
     board.step(
         f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {POINTS[0]:,} words and "
-        f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}. FlashAttention rises with N, to "
-        f"{fused[1]:.1f} MiB, and so lies on the axis."
+        f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. FlashAttention "
+        f"rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
     )
     board.rub("sizes", "alive")
-    start, floor, across, up = 40, 214, 370 / 160_000, 150 / mib(eager_peak_bytes(shortest, 128, 2))
+    # The cross stands at one place whatever its number is, because that is as large as the card's memory.
+    start, floor, across, up = 40, 214, 336 / shortest, 150 / mib(eager_peak_bytes(shortest, 128, 2))
 
     def place(n: float) -> tuple[float, float]:
         return start + n * across, floor - mib(eager_peak_bytes(round(n), 128, 2)) * up
@@ -174,7 +178,8 @@ def curves(board: Board) -> None:
         board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
         board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
         board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
-        board.words(x + 16, y + 38, "ran out", 0.8, at="left")
+        board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
+        board.words(x + 16, y + 60, card, 0.8, at="left")
         for n, size in zip(POINTS, lines, strict=True):
             x, y = place(n)
             board.ring(x, y, 9, 9)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, H200
 from scripts import records
 from scripts.boards.board import Board
 from scripts.boards.worked.decode import BYTES, HEAD_DIM, KV_HEADS, LAYERS, LONG, PAGE, PAGES, TABLE, TOKENS
 from scripts.boards.worked.four_tokens import KEYS, QUERY, VALUES, part, shares
 
+TIMED_ON = H200
 WIDTH = 4096  # of a layer, and as many tokens
 CACHES = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
@@ -31,7 +32,7 @@ def megabytes(row: dict) -> float:
 
 def limit(row: dict) -> float:
     """The least time of what a row has read, in ms."""
-    return 1e9 * megabytes(row) / H100["hbm bandwidth"].value
+    return 1e9 * megabytes(row) / TIMED_ON["hbm bandwidth"].value
 
 
 def fixed_part(cache: str) -> float:
@@ -126,7 +127,7 @@ def size(board: Board) -> None:
     board.step(
         f"Llama 3 8B: 2 times {LAYERS} layers times {KV_HEADS} heads times {HEAD_DIM} numbers times {BYTES} bytes is "
         f"{token // 1024} KiB a token. 8192 tokens are {8192 * token // 2**30} GiB, {LONG:,} are {whole // 2**30} GiB, "
-        f"which takes {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
+        f"which takes an H100 {1e3 * whole / H100['hbm bandwidth'].value:.2f} ms to read."
     )
     board.rub()
     board.words(22, 30, "Llama 3 8B, one token:", 0.9, at="left")
@@ -139,11 +140,12 @@ def size(board: Board) -> None:
     board.words(345, 70, f"= {token // 1024} KiB", 1.1, at="left")
     board.words(22, 144, "8192 tokens", 0.95, at="left")
     board.words(22, 180, f"{LONG:,} tokens", 0.95, at="left")
-    board.words(22, 228, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
+    board.words(22, 210, "H100:", 0.75, at="left")
+    board.words(22, 236, f"÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.95, at="left")
     with board.answer():
         board.words(200, 144, f"{8192 * token // 2**30} GiB", 0.95, at="left")
         board.words(200, 180, f"{whole // 2**30} GiB = {whole / 1e9:.1f} GB", 0.95, at="left")
-        board.words(200, 228, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
+        board.words(200, 236, f"{1e3 * whole / H100['hbm bandwidth'].value:.2f} ms a step, at least", 0.95, at="left")
 
 
 def paged(board: Board) -> None:
@@ -242,7 +244,7 @@ def points(board: Board) -> None:
     rows = [(name, timed("ours", cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
     most = rows[0][1]
     board.step(
-        "Beside bytes and times of the bills, time over megabytes. A dashed line from 0 to "
+        "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over an H200's bandwidth, to "
         f"{megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
         + "; ".join(f"{name} at {megabytes(row):.0f} MB and {row['median']:.3f} ms" for name, row, _ in rows)
         + ". Their fixed parts are "
@@ -252,19 +254,19 @@ def points(board: Board) -> None:
         + " percent of their heights."
     )
     board.rub(but=("bills",))
-    left, bottom, across, up = 210, 226, 0.42, 1000
+    left, bottom, across, up = 210, 226, 0.42, 1400
     board.axis(left, bottom, 250, 212, "", "ms")
-    board.words(402, 246, "MB", 0.8)
+    board.words(378, 246, "MB", 0.8)
     board.line((left, bottom), (left + across * megabytes(most), bottom - up * limit(most)), dashed=True)
     board.words(470, bottom - up * limit(most) + 26, f"{limit(most):.3f}", 0.85, at="right")
-    board.words(10, 32, f"line: bytes ÷ {H100['hbm bandwidth'].value / 1e12:.2f} TB/s", 0.8, at="left")
+    board.words(10, 32, f"H200: bytes ÷ {TIMED_ON['hbm bandwidth'].value / 1e12:.1f} TB/s", 0.8, at="left")
     for name, row, start in rows:
         x, y = left + across * megabytes(row), bottom - up * row["median"]
         board.ring(x, y, 9, 9)
         board.line((x, bottom - 4), (x, bottom + 4))
         board.words(x, bottom + 20, f"{megabytes(row):.0f}", 0.85)
-        board.words(x, y - 16, name, 0.75)
-        board.words(x - 9, y, f"+{start:.0f} µs", 0.75, at="right")
+        for above, text in ((16, name), (33, f"+{start:.0f} µs")):
+            board.words(x - (36 if row is rows[-1][1] else 20), y - above, text, 0.75, at="left")
         with board.answer():
             below = bottom - up * limit(row) + (50 if row is most else 18)
             board.words(x + (12 if row is most else 30), below, f"{100 * limit(row) / row['median']:.0f} %", 0.9)

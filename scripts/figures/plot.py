@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from kernels.bench import hardware
 from kernels.bench.cost import attainable, attention_flops, qkvo_bytes
 from kernels.bench.hardware import H100
+from scripts import records
 
 LEGEND = {"orientation": "h", "x": 0.5, "xanchor": "center", "y": 1.02, "yanchor": "bottom"}  # above the drawing
 WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "256 Ki", 1048576: "1 Mi"}
@@ -21,6 +23,11 @@ WORDS = {1024: "1024", 4096: "4096", 16384: "16 Ki", 65536: "64 Ki", 262144: "25
 def where(rows: list[dict], **wanted: object) -> list[dict]:
     """The rows of a table that have these values."""
     return [row for row in rows if wanted.items() <= row.items()]
+
+
+def chip(snippet: str) -> dict[str, hardware.Constant]:
+    """The constants of the GPU on which a snippet was recorded."""
+    return getattr(hardware, records.read(snippet).provenance["gpu"].split()[1])
 
 
 def interval(rows: list[dict], value: str) -> dict:

@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.labs.about import ROOT, About
@@ -97,6 +98,18 @@ def limit() -> float:
     return SECONDS if interpreted() else SECONDS_ON_GPU
 
 
+@contextlib.contextmanager
+def memory_limited() -> Iterator[None]:
+    """This process may take so much more than it has, and behind it as much as before."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY, limits[1]))
+    yield
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
@@ -113,11 +126,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     lab = load(slug)
     if lab.about.triton:
         import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
-    if in_interpreter:
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)
-    with open(trace, "w") as notes:
+    with open(trace, "w") as notes, memory_limited() if in_interpreter else contextlib.nullcontext():
 
         def begins(part, tried) -> None:
             Path(case).write_text(f"{part.function}: {tried.name}")
@@ -133,6 +142,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
         except (Exception, SystemExit) as error:
             found = Verdict(fault(lab.about.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()
+    # PyTorch looks for a GPU now, and its driver reserves more addresses than a lab may take.
     said = {"passed": found.passed, "told": told(lab, found), "gpu": found.passed and torch.cuda.is_available()}
     Path(verdict).write_text(json.dumps(said))
 

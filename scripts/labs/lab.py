@@ -65,7 +65,8 @@ class Part:
     exact: whether only the very same numbers pass
     size: of the inputs in FP64, what an error is measured by where terms cancel, to be broadcast to the result
         (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
-    steps: how many roundings in FP32 of that size the budget grants besides
+    steps: how many roundings in FP32 of that size the budget grants besides; a number, or made of the inputs in FP64 as
+        size is
     look: at what the kernels read and stored, in the interpreter, once a case is right; "" or what is wrong
     results: what the results are called that a function returns, if there are several
     large: a case for a GPU alone, which is timed   rung: what it is timed against, ``kernels.first.add:add``
@@ -77,7 +78,7 @@ class Part:
     mistakes: tuple[Mistake, ...] = ()
     exact: bool = False
     size: Callable[..., Result] | None = None
-    steps: float = 4.0
+    steps: float | Callable[..., Result | tuple[Tensor | float, ...]] = 4.0
     look: Callable[[list[Access], Case], str] | None = None
     results: tuple[str, ...] = ()
     large: Callable[[], Case] | None = None

@@ -33,7 +33,7 @@ del numbers
 #
 # cuDNN and flash are PyTorch's SDPA by that backend, on keys and values in BF16 that lie side
 # by side; our caches have pages of 128 tokens in random order. Portable is the kernel of
-# `kernels/serving/decode.py`; where it is not asked for, an H100 runs that of
+# `kernels/serving/decode.py`; where it is not asked for, a Hopper GPU runs that of
 # `kernels/serving/decode_hopper.py`, whose kernels each start while the one before ends. Tensor
 # scales are 1, which suits such numbers.
 #

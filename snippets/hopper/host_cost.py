@@ -7,12 +7,12 @@
 # *eager*, as it is written, and as a CUDA *graph*, which was recorded once and is handed over
 # whole. SDPA is PyTorch's `scaled_dot_product_attention`, by the backend that it chooses.
 #
-#     forward   BF16, 8 heads of 128 numbers, 256 tokens, no gradient
-#     both      the same with the gradients of query, key and value
-#     decode    4 sequences of 1024 keys in pages, one query for each of 32 heads, 8 of keys;
-#               SDPA reads the same keys side by side
-#     append    a token for each of these sequences
-#     step      append, then decode
+# - forward: BF16, 8 heads of 128 numbers, 256 tokens, no gradient;
+# - both: the same with the gradients of query, key and value;
+# - decode: 4 sequences of 1024 keys in pages, one query for each of 32 heads, 8 of keys; SDPA
+#   reads the same keys side by side;
+# - append: a token for each of these sequences;
+# - step: append, then decode.
 
 # %% tags=["calls"]
 import warnings

@@ -5,11 +5,20 @@ from functools import cache
 
 from kernels.bench.cost import attention_flops
 from scripts import records
-from tests.claims.rows import chip, close, rounded, row, rows
+from tests.claims.rows import chip, chip_of, close, rounded, row, rows
 
 W = 4096
 REST, ATTENTION = 24 * W * W, attention_flops(1, W) * W  # FLOP of a token; in 16 bits as many bytes
 FORMATS = ("bf16", "fp8", "nvfp4")
+H100_RUN = {  # milliseconds of 16 sequences, 32/8 heads: decode_speed on an H100 80GB HBM3, 21 November 2026
+    ("cudnn", "bf16"): 0.1771,
+    ("ours", "bf16"): 0.1848,
+    ("ours", "fp8"): 0.1012,
+    ("ours", "nvfp4"): 0.06888,
+    ("portable", "bf16"): 0.2089,
+    ("portable", "fp8"): 0.2488,
+    ("portable", "nvfp4"): 0.4442,
+}
 
 
 def _form(name, cache, **wanted):
@@ -43,13 +52,19 @@ def more_than_sixteen_times_the_weights():
 
 
 def longer_than_the_arithmetic():
-    """With 32/8 heads and 131,072 tokens cuDNN takes 80 to 90 times as long as one query's FLOP at the peak.
+    """With 32/8 heads and 131,072 tokens cuDNN takes 50 to 60 times as long as one query's FLOP at the peak.
 
     In words: more, long.
     """
-    seconds = attention_flops(1, 128, heads=32) * 131072 / chip("bf16 peak")
+    seconds = attention_flops(1, 128, heads=32) * 131072 / chip_of("decode_speed", "bf16 peak")
     (found,) = _form("cudnn", "bf16", batch=1, heads="32/8", n=131072)
-    assert 80 < found["median"] / (1e3 * seconds) < 90
+    assert 50 < found["median"] / (1e3 * seconds) < 60
+
+
+def decode_was_timed_on_an_h200():
+    """The runs of this chapter with times in them were made on an H200."""
+    timed = ("decode_speed", "page_size", "append_speed")
+    assert {records.read(name).provenance["gpu"] for name in timed} == {"NVIDIA H200"}
 
 
 def a_gpu_holds(caches):
@@ -81,9 +96,19 @@ def _pages(kernel, cache, tokens):
     return row("page_size", "page_size", kernel=kernel, cache=cache, tokens_a_page=tokens)
 
 
+def fp8_is_ahead_with_small_pages():
+    """NVFP4 takes as long as FP8 with pages of 64 to 2 %, less with pages of 128, longer with 32 and 16.
+
+    In words: fp8, nvfp4, level, smaller, fp8, ahead; smaller, fp8, fast, faster.
+    """
+    behind = {tokens: _pages("ours", "nvfp4", tokens)["median"] / _pages("ours", "fp8", tokens)["median"]
+              for tokens in (16, 32, 64, 128)}  # fmt: skip
+    assert close(behind[64], 1, 0.02) and behind[128] < 0.98 and behind[32] > 1.02 and behind[16] > 1.02
+
+
 def portable_minds_no_page(percent):
     """No page size costs the portable kernel more than 2 % in any format. In words: no, more."""
-    assert all(found["more"] <= percent for found in rows("page_size", "page_size", kernel="portable"))
+    assert percent - 1 < max(found["more"] for found in rows("page_size", "page_size", kernel="portable")) <= percent
 
 
 def _cost(tokens, typed):
@@ -92,7 +117,7 @@ def _cost(tokens, typed):
 
 
 def pages_of_16_cost(*percents):
-    """Pages of 16 cost the kernel for Hopper 13 % in BF16 and 73 % in NVFP4, against pages of 128.
+    """Pages of 16 cost the kernel for Hopper 15 % in BF16 and 73 % in NVFP4, against pages of 128.
 
     In words: bf16, nvfp4.
     """
@@ -100,13 +125,13 @@ def pages_of_16_cost(*percents):
 
 
 def pages_of_64_cost(*percents):
-    """Pages of 64 cost the kernel for Hopper 1 % in BF16 and 10 % in NVFP4, against pages of 128."""
+    """Pages of 64 cost the kernel for Hopper 1.5 % in BF16 and 10 % in NVFP4, against pages of 128."""
     _cost(64, percents)
 
 
 def pages_of_64_cost_little(percent):
     """Pages of 64 cost the kernel for Hopper at most 2 % in BF16 and in FP8. In words: most, bf16, fp8."""
-    assert all(_pages("ours", cache, 64)["high"] <= percent for cache in ("bf16", "fp8"))
+    assert percent - 1 < max(_pages("ours", cache, 64)["high"] for cache in ("bf16", "fp8")) <= percent
 
 
 def ahead_with_pages_of_16(tokens):
@@ -115,7 +140,7 @@ def ahead_with_pages_of_16(tokens):
 
 
 def pages_of_16_add(*microseconds):
-    """Against pages of 128, pages of 16 add 17 µs to a step in BF16, 10 in FP8 and 48 in NVFP4, with our kernel.
+    """Against pages of 128, pages of 16 add 19 µs to a step in BF16, 11 in FP8 and 48 in NVFP4, with our kernel.
 
     In words: bf16, fp8, nvfp4.
     """
@@ -124,14 +149,19 @@ def pages_of_16_add(*microseconds):
         assert rounded(1e3 * (few - many), typed) == typed
 
 
-def filling_moves_nine_tenths():
-    """Filling a cache moves more than 0.9 of a copy's rate in BF16 and FP8. In words: tenths, more, bf16, fp8."""
-    assert all(row("append_speed", "append", cache=cache)["ratio"] > 0.9 for cache in ("bf16", "fp8"))
+def filling_moves(*percents):
+    """Filling a cache moves 92 % of a copy's rate in BF16, 87 % in FP8 and 61 % in NVFP4.
+
+    In words: bf16, fp8, nvfp4.
+    """
+    found = [100 * row("append_speed", "append", cache=cache)["ratio"] for cache in FORMATS]
+    assert [rounded(number, like) for number, like in zip(found, percents, strict=True)] == list(percents)
 
 
-def filling_nvfp4_moves_eight_tenths():
-    """Filling an NVFP4 cache moves 0.8 to 0.85 of a copy's rate. In words: tenths, nvfp4."""
-    assert 0.8 < row("append_speed", "append", cache="nvfp4")["ratio"] < 0.85
+def filling_nvfp4_takes_longer_than_fp8():
+    """Filling an NVFP4 cache takes longer than filling one in FP8. In words: nvfp4, longer, fp8."""
+    fp8, nvfp4 = (row("append_speed", "append", cache=cache)["median"] for cache in ("fp8", "nvfp4"))
+    assert nvfp4 > fp8
 
 
 def both_programs_find():
@@ -147,7 +177,8 @@ def both_programs_find():
 def bf16_is_level_with_cudnn():
     """In BF16 our kernel takes longer than cuDNN in all four settings, by less than 1/20.
 
-    In words: most, twentieth, behind, cudnn; bf16, level, cudnn; faster; twentieth, longer, cudnn, all.
+    In words: most, twentieth, behind, cudnn; bf16, level, cudnn, faster, less, twentieth;
+    twentieth, longer, cudnn, all.
     """
     ours, cudnn = _column("ours", "bf16", "median"), _column("cudnn", "bf16", "median")
     assert len(ours) == 4
@@ -163,14 +194,26 @@ def never_as_much_faster_as_smaller(times):
     assert rounded(smaller, times) == times > max(_column("ours", "nvfp4", "ratio"))
 
 
+def _nvfp4_gains_on(cache, least, most):
+    pairs = zip(_column("ours", cache, "median"), _column("ours", "nvfp4", "median"), strict=True)
+    gains = [slow / fast for slow, fast in pairs]
+    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
+
+
 def nvfp4_against_itself(least, most):
-    """In NVFP4 our kernel is 2.7 to 3.2 times as fast as itself in BF16, over the four settings.
+    """In NVFP4 our kernel is 1.9 to 2.2 times as fast as itself in BF16, over the four settings.
 
     In words: fast, bf16.
     """
-    pairs = zip(_column("ours", "bf16", "median"), _column("ours", "nvfp4", "median"), strict=True)
-    gains = [bf16 / nvfp4 for bf16, nvfp4 in pairs]
-    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
+    _nvfp4_gains_on("bf16", least, most)
+
+
+def nvfp4_against_fp8(least, most):
+    """In NVFP4 our kernel is 1.11 to 1.17 times as fast as itself in FP8, over the four settings.
+
+    In words: only, fast.
+    """
+    _nvfp4_gains_on("fp8", least, most)
 
 
 def _bill(cache):
@@ -184,17 +227,17 @@ def _bill_is(cache, typed):
 
 
 def the_bill_of_bf16(*typed):
-    """BF16: 1 time fewer bytes, 0.185 ms, 0.22 %."""
+    """BF16: 1 time fewer bytes, 0.127 ms, 0.23 %."""
     _bill_is("bf16", typed)
 
 
 def the_bill_of_fp8(*typed):
-    """FP8: 2 times fewer bytes, 0.101 ms, 3.9 %."""
+    """FP8: 2 times fewer bytes, 0.073 ms, 4.0 %."""
     _bill_is("fp8", typed)
 
 
 def the_bill_of_nvfp4(*typed):
-    """NVFP4: 3.56 times fewer bytes, 0.069 ms, 14.2 %."""
+    """NVFP4: 3.56 times fewer bytes, 0.066 ms, 14.0 %."""
     _bill_is("nvfp4", typed)
 
 
@@ -206,7 +249,7 @@ def the_bytes_of_the_bills(*typed):
 
 
 def nvfp4_against_cudnn(least, most):
-    """In NVFP4 our kernel is 2.57 to 3.15 times as fast as cuDNN in BF16, over the four settings.
+    """In NVFP4 our kernel is 1.86 to 2.20 times as fast as cuDNN in BF16, over the four settings.
 
     In words: fast, cudnn, bf16.
     """
@@ -218,9 +261,11 @@ LINES = {"nvfp4": ("ours", "nvfp4"), "bf16": ("ours", "bf16"), "fp8": ("ours", "
 
 
 def _timed(line, **setting):
-    """GB and milliseconds of one line in one setting."""
+    """GB and milliseconds of one line in one setting: keys and values of heads of 128 numbers."""
     (found,) = _form(*LINES[line], **setting)
-    return found["read"] * found["median"], found["median"]
+    bits = {"fp8": 8, "nvfp4": 4.5}.get(line, 16)
+    heads = int(found["heads"].split("/")[1])
+    return 2 * found["batch"] * heads * found["n"] * 128 * bits / 8 / 1e9, found["median"]
 
 
 def _slope_and_start(line):
@@ -236,61 +281,112 @@ def _line_is(line, typed):
 
 
 def the_slope_of_nvfp4(gigabytes, milliseconds, slope):
-    """In NVFP4 0.453 GB more take 0.1521 ms more: 2.98 TB/s."""
+    """In NVFP4 0.453 GB more take 0.1480 ms more: 3.06 TB/s."""
     (few, soon), (many, late) = (_timed("nvfp4", batch=16, heads=heads) for heads in ("32/8", "32/32"))
     assert rounded(many - few, gigabytes) == gigabytes and rounded(late - soon, milliseconds) == milliseconds
     assert rounded(_slope_and_start("nvfp4")[0], slope) == slope
 
 
 def the_start_of_nvfp4(microseconds):
-    """The line of NVFP4 begins at 18 µs."""
+    """The line of NVFP4 begins at 16 µs."""
     assert rounded(_slope_and_start("nvfp4")[1], microseconds) == microseconds
 
 
 def the_line_of_bf16(*typed):
-    """The line of our kernel in BF16 has the slope 3.10 TB/s and begins at 11 µs."""
+    """The line of our kernel in BF16 has the slope 4.59 TB/s and begins at 11 µs."""
     _line_is("bf16", typed)
 
 
 def the_line_of_fp8(*typed):
-    """The line of FP8 has the slope 3.06 TB/s and begins at 14 µs."""
+    """The line of FP8 has the slope 4.62 TB/s and begins at 15 µs."""
     _line_is("fp8", typed)
 
 
 def the_line_of_cudnn(*typed):
-    """The line of cuDNN has the slope 3.11 TB/s and begins at 4 µs."""
+    """The line of cuDNN has the slope 4.63 TB/s and begins at 6 µs."""
     _line_is("cudnn", typed)
 
 
 def the_fixed_parts(*microseconds):
-    """Our lines begin at 11 µs in BF16, 14 in FP8 and 18 in NVFP4. In words: bf16, fp8, nvfp4; -."""
+    """Our lines begin at 11 µs in BF16, 15 in FP8 and 16 in NVFP4. In words: bf16, fp8, nvfp4; -."""
     starts = [_slope_and_start(line)[1] for line in FORMATS]
     assert FORMATS == ("bf16", "fp8", "nvfp4") and len(starts) == len(microseconds)
     assert all(rounded(start, like) == like for start, like in zip(starts, microseconds, strict=True))
 
 
 def cudnns_fixed_part(microseconds):
-    """cuDNN's line begins at 4 µs. In words: cudnn."""
+    """cuDNN's line begins at 6 µs. In words: cudnn."""
     assert rounded(_slope_and_start("cudnn")[1], microseconds) == microseconds
 
 
 def one_more_byte_costs_the_same():
-    """The slopes of all four lines are within 3 % of what a sum reads.
+    """The slopes of our lines in BF16 and in FP8 are cuDNN's to 1 %.
 
-    In words: every, more, same, few, reads; every, few, reads.
+    In words: bf16, fp8, more, same, cudnn.
     """
-    assert all(close(_slope_and_start(line)[0], _sum_reaches(), 0.03) for line in LINES)
+    slopes = {line: _slope_and_start(line)[0] for line in LINES}
+    assert all(close(slopes[line], slopes["cudnn"], 0.01) for line in ("bf16", "fp8"))
 
 
-def nvfp4_reads_at_a_lower_rate(*typed):
-    """The slope of NVFP4's line, 2.98 TB/s, is 4 % below that of BF16, 3.10.
+def these_slopes_reach(percent):
+    """The slopes of cuDNN's line and of ours in BF16 and FP8 are 96 % of the maker's bandwidth."""
+    maker = chip_of("decode_speed", "hbm bandwidth")
+    found = [_slope_and_start(line)[0] * 1e12 / maker for line in ("cudnn", "bf16", "fp8")]
+    assert {rounded(100 * part, percent) for part in found} == {percent}
 
-    In words: nvfp4, below, bf16; below, bf16.
+
+def slopes_above_a_sum(least, most):
+    """These three slopes are 5 to 6 % above what a sum reads. In words: above, reads."""
+    found = [100 * (_slope_and_start(line)[0] / _sum_reaches() - 1) for line in ("bf16", "fp8", "cudnn")]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def nvfp4_reads_at_a_lower_rate(*slopes):
+    """The slope of NVFP4's line, 3.06 TB/s, is 1/3 below that of BF16, 4.59, to 1 %.
+
+    In words: nvfp4, third, below, bf16; third, below, bf16.
     """
-    slopes = [_slope_and_start(line)[0] for line in ("nvfp4", "bf16")]
-    percent = 100 * (1 - slopes[0] / slopes[1])
-    found = [slopes[0], percent, slopes[1]] if len(typed) > 1 else [percent]
-    assert all(rounded(number, like) == like for number, like in zip(found, typed, strict=True))
+    nvfp4, bf16 = (_slope_and_start(line)[0] for line in ("nvfp4", "bf16"))
+    assert all(rounded(found, like) == like for found, like in zip((nvfp4, bf16), slopes, strict=False))
+    assert close(nvfp4 / bf16, 2 / 3, 0.01)
+
+
+# The same run on an H100, whose SMs are those of the H200, with a memory of 3.35 TB/s.
+
+
+def _gained_on_the_h100(*forms):
+    """How many times as long each took there."""
+    return [H100_RUN[form] / _form(*form, batch=16, heads="32/8", n=8192)[0]["median"] for form in forms]
+
+
+def _gained_is(typed, *forms):
+    assert [rounded(n, like) for n, like in zip(_gained_on_the_h100(*forms), typed, strict=True)] == list(typed)
+
+
+def memory_gained(*times):
+    """cuDNN is 1.45 times as fast as on the H100, our kernel in BF16 1.45 times and in FP8 1.39.
+
+    In words: cudnn, fast, bf16, fp8.
+    """
+    _gained_is(times, ("cudnn", "bf16"), ("ours", "bf16"), ("ours", "fp8"))
+
+
+def memory_gained_nvfp4(times):
+    """In NVFP4 our kernel is 1.05 times as fast as on the H100. In words: nvfp4, fast; fast."""
+    _gained_is((times,), ("ours", "nvfp4"))
+
+
+def memory_gained_the_portable_kernel(times):
+    """In BF16 the portable kernel is 1.25 times as fast as on the H100. In words: fast, bf16."""
+    _gained_is((times,), ("portable", "bf16"))
+
+
+def memory_gained_it_nothing():
+    """In FP8 and NVFP4 the portable kernel takes as long as on the H100, or up to 2 % longer.
+
+    In words: fp8, nvfp4, nothing.
+    """
+    assert all(0.98 < gain <= 1 for gain in _gained_on_the_h100(("portable", "fp8"), ("portable", "nvfp4")))
 
 
 def a_third_setting_keeps_to_the_lines():
@@ -304,16 +400,16 @@ def a_third_setting_keeps_to_the_lines():
 def _of_the_limit(name, cache):
     """With 16 sequences of 8192 tokens and 32/8 heads: the part that a time is of the limit of its own bytes, in %."""
     (found,) = _form(name, cache, batch=16, heads="32/8", n=8192)
-    return 100 * found["read"] * 1e12 / chip("hbm bandwidth")
+    return 100 * found["read"] * 1e12 / chip_of("decode_speed", "hbm bandwidth")
 
 
 def cudnn_reaches_of_its_limit(percent):
-    """cuDNN reaches 90 % of the limit of its bytes. In words: cudnn."""
+    """cuDNN reaches 92 % of the limit of its bytes. In words: cudnn."""
     assert rounded(_of_the_limit("cudnn", "bf16"), percent) == percent
 
 
 def hopper_reaches_of_its_limit(*percents):
-    """The kernel for Hopper reaches 87 % in BF16, 79 % in FP8 and 65 % in NVFP4. In words: bf16, fp8, nvfp4; -."""
+    """The kernel for Hopper reaches 88 % in BF16, 77 % in FP8 and 48 % in NVFP4. In words: bf16, fp8, nvfp4; -."""
     assert (
         tuple(
             rounded(_of_the_limit("ours", cache), each)
@@ -324,29 +420,30 @@ def hopper_reaches_of_its_limit(*percents):
 
 
 def portable_reaches_of_its_limit(percent):
-    """The portable kernel reaches 10 % of it in NVFP4."""
+    """The portable kernel reaches 7 % of it in NVFP4."""
     assert rounded(_of_the_limit("portable", "nvfp4"), percent) == percent
 
 
-def the_fixed_part_is_most_of_the_loss():
-    """Where its line begins is 0.5 to 0.9 of what our kernel takes beyond the limit in NVFP4.
+def the_fixed_part_is_half_of_the_loss():
+    """Where its line begins is 0.45 to 0.55 of what our kernel takes beyond the limit in NVFP4.
 
-    In words: more, half, nvfp4.
+    In words: half, nvfp4.
     """
     (found,) = _form("ours", "nvfp4", batch=16, heads="32/8", n=8192)
     beyond = found["median"] * (1 - _of_the_limit("ours", "nvfp4") / 100)
-    assert 0.5 < _slope_and_start("nvfp4")[1] / 1e3 / beyond < 0.9
+    assert 0.45 < _slope_and_start("nvfp4")[1] / 1e3 / beyond < 0.55
 
 
 # The portable kernel.
 
 
-def portable_bf16_takes_a_fifth_longer():
-    """In BF16 the portable kernel takes less than 1.2 times cuDNN's time in every setting.
+def portable_bf16_takes_longer(least, most):
+    """In BF16 the portable kernel takes 33 to 38 % longer than cuDNN, over the four settings.
 
-    In words: bf16, most, fifth, longer, cudnn.
+    In words: bf16, longer, cudnn.
     """
-    assert all(1 / ratio < 1.2 for ratio in _column("portable", "bf16", "ratio"))
+    found = [100 * (1 / ratio - 1) for ratio in _column("portable", "bf16", "ratio")]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def portable_is_slower_with_fewer_bytes():
@@ -358,18 +455,18 @@ def portable_is_slower_with_fewer_bytes():
     assert all(bf16 < fp8 < nvfp4 for bf16, fp8, nvfp4 in zip(*times, strict=True))
 
 
-def twice_the_time():
-    """With 16 sequences and 32/8 heads the portable kernel takes 1.85 to 2.15 times as long in NVFP4 as in BF16.
+def more_time_for_fewer_bytes(times):
+    """With 16 sequences and 32/8 heads the portable kernel takes 2.7 times as long in NVFP4 as in BF16.
 
-    In words: less, third, twice.
+    In words: less, third.
     """
     bf16, nvfp4 = (_form("portable", cache, batch=16, heads="32/8")[0]["median"] for cache in ("bf16", "nvfp4"))
-    assert 1.85 < nvfp4 / bf16 < 2.15
+    assert rounded(nvfp4 / bf16, times) == times
 
 
-def a_ninth_of_a_sum():
-    """There it reads 1/9 of what a sum reads, to 5 %. In words: ninth, reads."""
-    assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 9, 0.05)
+def a_thirteenth_of_a_sum():
+    """There it reads 1/13 of what a sum reads, to 5 %. In words: reads."""
+    assert close(_form("portable", "nvfp4", batch=16, heads="32/8")[0]["read"], _sum_reaches() / 13, 0.05)
 
 
 def _gained_from_portable(cache):
@@ -385,12 +482,12 @@ def nvfp4_gains_six_times():
     assert min(_gained_from_portable("nvfp4")) > 6
 
 
-def bf16_gains_a_sixth():
-    """In BF16 the kernel for Hopper is faster than the portable one by less than 1/6 in every setting.
+def bf16_gains_a_third():
+    """In BF16 the kernel for Hopper is 1.3 to 4/3 times as fast as the portable one in every setting.
 
-    In words: less, sixth.
+    In words: gains, less, third.
     """
-    assert all(1 < gain < 7 / 6 for gain in _gained_from_portable("bf16"))
+    assert all(1.3 < gain < 4 / 3 for gain in _gained_from_portable("bf16"))
 
 
 @cache

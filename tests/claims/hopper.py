@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from math import ceil, floor
 
 from kernels.bench.cost import attention_flops, mib
 from scripts.figures.hopper import hopper_rungs
@@ -44,32 +45,32 @@ def portable_takes_nearly_twice():
 
 
 def portable_reaches(percent):
-    """At d = 128, N = 16,384, causal the portable kernel reaches 53 % of the limit."""
+    """At d = 128, N = 16,384, causal the portable kernel reaches 55 % of the limit."""
     assert rounded(_reached("flash_attention"), percent) == percent
 
 
 def cudnn_reaches(percent):
-    """At d = 128, N = 16,384, causal cuDNN reaches 56 % of the limit."""
+    """At d = 128, N = 16,384, causal cuDNN reaches 55 % of the limit."""
     assert rounded(_reached("sdpa_cudnn"), percent) == percent
 
 
 def ours_reaches(percent):
-    """At d = 128, N = 16,384, causal our kernel reaches 66 % of the limit."""
+    """At d = 128, N = 16,384, causal our kernel reaches 62 % of the limit."""
     assert rounded(_reached("paired"), percent) == percent
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 53 % to 66 % of the limit, and each step but persistence comes nearer to it."""
+    """There the ladder leads from 55 % to 62 % of the limit, and each step but persistence comes nearer to it."""
     portable_reaches(first)
     ours_reaches(last)
     reached = {step: _reached(step) for step in hopper_rungs.STEPS}
-    assert reached["flash_attention"] < reached["specialised"] < reached["overlap"] < reached["paired"]
-    assert reached["persistent"] < reached["flash_attention"]
+    assert reached["flash_attention"] < reached["specialised"] < reached["overlap"]
+    assert reached["persistent"] < reached["flash_attention"] < reached["paired"]
 
 
 def most_comes_before_persistence():
-    """There most of what the ladder gains is gained before persistence. In words: most, before."""
-    assert _reached("overlap") - _reached("flash_attention") > (_reached("paired") - _reached("flash_attention")) / 2
+    """There all of what the ladder gains is gained before persistence. In words: all, before."""
+    assert _reached("overlap") > _reached("paired")
 
 
 def one_after_the_other(*most):
@@ -99,15 +100,15 @@ def l2_gives_to_16_mib(terabytes):
 
 
 def portable_asks_l2_for(asked, gave):
-    """At d = 128, N = 16,384, causal the portable kernel asks for 8.3 TB/s, a tenth above the 7.54 of 16 MiB, to 2 %.
+    """At d = 128, N = 16,384, causal the portable kernel asks for 8.5 TB/s, above the 7.54 of 16 MiB.
 
-    In words: tenth, more, read, l2.
+    In words: more, read, l2.
     """
     blocks = sum(-(-(first + 64) // 128) for first in range(0, 16384, 64))
     took = 1e-3 * row("hopper_steps", "steps_128", n=16384, causal=True, step="flash_attention")["median"]
     terabytes = 16 * blocks * TILES / took / 1e12
     l2_gives_to_16_mib(gave)
-    assert rounded(terabytes, asked) == asked and close(terabytes / float(gave), 1.1, 0.02)
+    assert rounded(terabytes, asked) == asked and terabytes > float(gave)
 
 
 def two_heads_fit_into_l2(heads, mebibytes):
@@ -296,16 +297,17 @@ def some_of_exp2_is_hidden():
 
 
 def counting_promises_too_much():
-    """Causal, at N = 16,384, pairs gain less than counting says at d = 64 and at d = 256."""
-    for d in (64, 256):
+    """Causal, at N = 16,384, pairs gain less than counting says at d = 64 and at d = 256, and at 128."""
+    for d in HEAD_DIMS:
         counted = row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
         assert _gain(d, "paired", n=16384, causal=True) < counted
 
 
-def pairs_gain_as_counted(percent):
-    """Causal, at N = 16,384 and d = 128, pairs gain what counting says to 3 %."""
+def pairs_gain_as_counted(promised):
+    """Causal, at N = 16,384 and d = 128, pairs gain more than 2/3 of what counting says, 1.52. In words: most."""
     counted = row("hopper_shares", "shares", head_dim=128, n=16384)["gain"]
-    assert close(_gain(128, "paired", n=16384, causal=True), counted, float(percent) / 100)
+    assert rounded(counted, promised) == promised
+    assert _gain(128, "paired", n=16384, causal=True) - 1 > 2 / 3 * (counted - 1)
 
 
 def on_108_sms(in_turn, paired):
@@ -315,11 +317,11 @@ def on_108_sms(in_turn, paired):
 
 
 def persistence_slows_long_causal_work():
-    """Alone, persistence is slower for causal work at d = 128 and 256, at N = 1024 and 16,384.
+    """Alone, persistence is slower for causal work at every d at N = 16,384.
 
     In words: long, causal, slower; causal, long, slower.
     """
-    assert all(_gain(d, "persistent", n=n, causal=True) < 1 for d in (128, 256) for n in (1024, 16384))
+    assert all(_gain(d, "persistent", n=16384, causal=True) < 1 for d in HEAD_DIMS)
 
 
 def specialised_warps_gain_on_long_work():
@@ -328,12 +330,12 @@ def specialised_warps_gain_on_long_work():
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 they gain.
+    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 less than 1 %.
 
     In words: lose.
     """
     assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
-    assert _gain(128, "specialised", n=1024, causal=False) > 1
+    assert _gain(128, "specialised", n=1024, causal=False) > 0.99
 
 
 def overlap_is_best_at_128_causal():
@@ -342,9 +344,9 @@ def overlap_is_best_at_128_causal():
     assert _gain(128, "overlap", n=16384, causal=True) == most
 
 
-def overlap_gives_little_at_64():
-    """At d = 64 overlap gains less than 3 % in every setting. In words: nothing."""
-    assert max(_gains(64, "overlap")) < 1.03
+def overlap_gives_little_at_64(head_dim, percent):
+    """At d = 64 overlap gains at most 5 % in every setting. In words: most."""
+    assert percent - 1 < 100 * (max(_gains(int(head_dim), "overlap")) - 1) <= percent
 
 
 def overlap_gives_more_than_the_maximum():
@@ -376,11 +378,11 @@ def pairs_repair_long_work():
 
 
 def pairs_gain_on_short_work():
-    """Causal, at N = 1024, both together gain 5 to 10 % at d = 256, and 10 to 50 % at d = 64 and 128.
+    """Causal, at N = 1024, both together gain 5 to 12 % at d = 256, and 25 to 50 % at d = 64 and 128.
 
     In words: short, causal, above, far, above; gain.
     """
-    assert 1.05 < _with_pairs(256, 1024) < 1.1 < min(_with_pairs(64, 1024), _with_pairs(128, 1024))
+    assert 1.05 < _with_pairs(256, 1024) < 1.12 and min(_with_pairs(64, 1024), _with_pairs(128, 1024)) > 1.25
     assert max(_with_pairs(64, 1024), _with_pairs(128, 1024)) < 1.5
 
 
@@ -401,38 +403,43 @@ def three_lose_a_quarter_on_short_causal_work():
     assert close(_gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
 
 
-def stages_are_all_the_same_at_64():
-    """At d = 64 two, three and four stages have the same speed to 2 % in every setting. In words: all, same."""
-    assert all(0.98 < found < 1.02 for step in ("stages=2", "stages=4") for found in _gains(64, step))
+def stages_are_all_the_same_at_64(*typed):
+    """At d = 64 two, three or four stages have the same speed to 4 % in every setting. In words: all, same."""
+    off = max(abs(found - 1) for step in ("stages=2", "stages=4") for found in _gains(64, step))
+    assert typed[:3] == (2, 3, 4) and typed[3] - 1 < 100 * off <= typed[3]
 
 
 def a_single_stage_leaves(least, most):
-    """A single stage leaves 0.64 to 0.84 of the speed, over d = 128 and 256."""
+    """A single stage leaves 0.60 to 0.82 of the speed, over d = 128 and 256."""
     found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.82 to 0.90 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.85 to 0.93 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(times, settings):
-    """At d = 128 a third stage loses in 3 of 4 settings. In words: loses."""
-    found = _gains(128, "stages=3 q_stages=1")
-    assert (sum(gain < 1 for gain in found), len(found)) == (times, settings)
+def a_third_stage_loses(least, most):
+    """At d = 128 a third stage leaves 0.88 to 0.91 of the speed at N = 1024, and gains 1 to 2 % at N = 16,384.
+
+    In words: loses, tenth, short, gains, long.
+    """
+    short, long = (_gains(128, "stages=3 q_stages=1", n=n) for n in (1024, 16384))
+    assert min(short) > 0.88 and max(short) < 0.91
+    assert sorted(round(100 * (gain - 1)) for gain in long) == [least, most]
 
 
 def taking_turns_leaves(least, most):
-    """Taking turns leaves between 0.92 and 1.03 of the speed, over all settings."""
+    """Taking turns leaves between 0.95 and 1.03 of the speed, over all settings."""
     found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def rounds_spread_by(factor):
-    """At d = 128, N = 16,384, full the 80th percentile of our kernel's times is 1.07 times the 20th."""
-    ours = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
+    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.09 times the 20th."""
+    ours = row("hopper_speed", "forward_128", n=4096, causal=False, form="hopper_attention")
     assert rounded(ours["p80"] / ours["p20"], factor) == factor
 
 
@@ -456,28 +463,25 @@ def no_error_is_above_cudnns(settings):
 
 
 def the_worst_setting_is_level():
-    """Of 18 settings cuDNN takes longer in all, in the closest one less than 1 % longer.
+    """Of 18 settings cuDNN takes longer in all but one, and there less than 2 % less.
 
-    In words: best, worst, level; fast, cudnn.
+    In words: best, worst, only, ahead.
     """
     overall = row("hopper_speed", "overall", against="sdpa_cudnn")
     every = [found for d in HEAD_DIMS for found in rows("hopper_speed", f"forward_{d}", form="hopper_attention")]
     assert overall["settings"] == len(every) == 18
-    assert min(found["ratio"] for found in every) > 1 and 1 < overall["least"] < 1.01
+    assert [found["ratio"] for found in every if found["ratio"] < 1] == [overall["least"]] and overall["least"] > 0.98
 
 
-def one_setting_is_above_the_matmul():
-    """Of all settings and forms d = 256, N = 4096, full alone is above 724 TFLOP/s, with our kernel.
-
-    In words: above, large.
-    """
+def no_setting_is_above_the_matmul():
+    """Of all settings and forms none is above 724 TFLOP/s. In words: no, large."""
     above = [
         (d, found["n"], found["causal"], found["form"])
         for d in HEAD_DIMS
         for found in rows("hopper_speed", f"forward_{d}")
         if 1e12 * found["speed"] > chip("bf16 matmul")
     ]
-    assert above == [(256, 4096, False, "hopper_attention")]
+    assert above == []
 
 
 def some_distances_are_small():
@@ -485,12 +489,12 @@ def some_distances_are_small():
 
     In words: cudnn, smaller, differ; smaller, differ.
     """
-    spread = row("hopper_speed", "forward_128", n=16384, causal=False, form="hopper_attention")
+    spread = row("hopper_speed", "forward_128", n=4096, causal=False, form="hopper_attention")
     assert row("hopper_speed", "overall", against="sdpa_cudnn")["least"] < spread["p80"] / spread["p20"]
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.09 times as long as the fastest in BF16, and 1.26 times in FP32.
+    """Forward the chosen rung takes at most 1.10 times as long as the fastest in BF16, and 1.26 times in FP32.
 
     In words: worst, slow, fastest, bf16, fp32.
     """
@@ -498,15 +502,112 @@ def the_choice_was_at_worst(bf16, fp32):
         assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
 
 
-def short_training_is_for_three_lines():
-    """With a gradient the three lines are fastest in over half of the calls of fewer than 16,777,216 scores.
+def three_lines_train_nothing_in_bf16():
+    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
+    assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
-    In words: often, faster.
+
+def short_fp32_training(factor):
+    """In FP32 with a gradient the chosen three lines take at most 2.31 times as long as the portable kernel.
+
+    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
     """
-    for name in ("bf16_both", "fp32_both"):
-        short = [
-            found["fastest"]
-            for found in rows("fastest_rung", name)
-            if found["pairs"] * found["n_q"] * found["n_k"] < 2**24
-        ]
-        assert short.count("reference") > len(short) / 2
+    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
+    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
+    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
+    assert rounded(max(found["ratio"] for found in behind), factor) == factor
+
+
+def _back(form, **wanted):
+    """The median of the backward pass of a form, by head dimension, length and mask."""
+    found = rows("hopper_backward", "backward", form=form, **wanted)
+    return {(each["head_dim"], each["n"], each["causal"]): each["median"] for each in found}
+
+
+def gradients_are_as_exact(percent):
+    """Of 6 settings and 3 gradients none has an error against FP64 that is more than 1 % above that of cuDNN's.
+
+    In words: no, more, above.
+    """
+    errors = {(each["head_dim"], each["causal"], each["form"]): each for each in rows("hopper_backward", "errors")}
+    ours = {key[:2]: each for key, each in errors.items() if key[2] == "hopper"}
+    assert len(ours) == 6
+    above = []
+    for key, error in ours.items():
+        theirs = errors[*key, "cudnn"]
+        above += [100 * (error[of] / theirs[of] - 1) for of in ("dq", "dk", "dv")]
+    assert percent - 1 < max(above) <= percent
+
+
+def back_is_ahead_at_64(dim, percent):
+    """The backward pass is ahead of cuDNN in every setting with heads of 64, and elsewhere at most 2 % behind.
+
+    In words: ahead, every, larger, more, behind; ahead, cudnn, every, larger, more, behind.
+    """
+    found = {key: each["ratio"] for key, each in _ratios_of_back().items()}
+    assert len(found) == 18
+    assert min(ratio for (head_dim, *_), ratio in found.items() if head_dim == dim) > 1
+    assert percent - 1 < 100 * (1 - min(found.values())) <= percent
+
+
+def _ratios_of_back():
+    found = rows("hopper_backward", "backward", form="hopper")
+    return {(each["head_dim"], each["n"], each["causal"]): each for each in found}
+
+
+def one_order_costs(least, most):
+    """At d = 64 and 128 the pass that adds in one order takes 1.2 to 1.7 times as long as the other. In words: long."""
+    ordered, other = _back("deterministic"), _back("hopper")
+    found = [ordered[key] / other[key] for key in other if key[0] < 256]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def one_order_is_free_at_256():
+    """At d = 256 both forms take the same time to 2 %. In words: long, before."""
+    ordered, other = _back("deterministic", head_dim=256), _back("hopper", head_dim=256)
+    assert all(close(ordered[key], other[key], 0.02) for key in other)
+
+
+def back_at_256_beside_portable(head_dim, least, most):
+    """At d = 256 the pass for Hopper takes 0.5 to 0.6 of the time of the portable pass."""
+    portable, ours = _back("flash", head_dim=int(head_dim)), _back("hopper", head_dim=int(head_dim))
+    found = [ours[key] / portable[key] for key in ours]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def _calls(column, way):
+    """(work, form) -> a column of the calls that were made in this way."""
+    return {(each["work"], each["form"]): each[column] for each in rows("host_cost", "host_cost", way=way)}
+
+
+def hosts_set_the_pace():
+    """As written, every call takes the host longer than the GPU takes for its graph. In words: every, longer."""
+    host, gpu = _calls("host", "eager"), _calls("done", "graph")
+    assert host.keys() == gpu.keys() and all(host[call] > gpu[call] for call in host)
+
+
+def sdpas_call_takes_less(least, most):
+    """Eager, SDPA's call takes the host 0.48 to 0.61 of the time of ours: forward, with gradients, and in decode.
+
+    In words: -; sdpa.
+    """
+    host = _calls("host", "eager")
+    ours = {"forward": "hopper_attention", "both": "hopper_attention", "decode": "decode_attention"}
+    found = [host[work, "sdpa"] / host[work, form] for work, form in ours.items()]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def a_graph_costs_the_host(least, most):
+    """A call as a graph takes the host between 2 and 7 µs, whatever it is."""
+    found = _calls("host", "graph").values()
+    assert (floor(min(found)), ceil(max(found))) == (least, most)
+
+
+def a_graph_is_a_small_part():
+    """As a graph each form of our attention takes the host less than an eighth of its call: forward, both, decode.
+
+    In words: none, less, eighth.
+    """
+    graph, eager = _calls("host", "graph"), _calls("host", "eager")
+    ours = [(work, form) for work, form in eager if work in ("forward", "both", "decode") and form != "sdpa"]
+    assert len(ours) == 7 and all(graph[call] < eager[call] / 8 for call in ours)

@@ -9,13 +9,15 @@ def _ratios(snippet, direction, form):
 
 
 def where_ours_stand():
-    """The Hopper kernel is ahead of cuDNN in every setting, in some by less than 1 %; the portable kernel behind it in
-    every setting forward and, backward, in more than half of the settings.
+    """Forward the Hopper kernel is ahead of cuDNN in every setting but 1, in some by less than 2 %, and backward in
+    more than half; the portable kernel is behind it in more than half of the settings of each pass.
 
-    In words: ahead, cudnn, every, nothing, behind, every, most.
+    In words: ahead, cudnn, every, nothing, most, behind, most, both.
     """
-    hopper = _ratios("hopper_speed", "forward", "hopper_attention")
-    assert 1 < min(hopper) < 1.01
-    assert max(_ratios("prefill_speed", "forward", "flash_attention")) < 1
-    backward = _ratios("prefill_speed", "backward", "flash_attention")
-    assert sum(ratio < 1 for ratio in backward) > len(backward) / 2
+    hopper = sorted(_ratios("hopper_speed", "forward", "hopper_attention"))
+    assert hopper[0] < 1 < hopper[1] < 1.02
+    back = [found["ratio"] for found in rows("hopper_backward", "backward", form="hopper")]
+    assert sum(ratio > 1 for ratio in back) > len(back) / 2
+    for direction in ("forward", "backward"):
+        portable = _ratios("prefill_speed", direction, "flash_attention")
+        assert sum(ratio < 1 for ratio in portable) > len(portable) / 2

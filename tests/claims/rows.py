@@ -1,9 +1,10 @@
-"""What the checks of claims share: rows of records, constants of the H100, and numbers as a page prints them."""
+"""What the checks of claims share: rows of records, constants of a GPU, and numbers as a page prints them."""
 
 from decimal import Decimal
 
 from kernels.bench.hardware import H100
 from scripts import records
+from scripts.figures import plot
 
 
 def rows(snippet, table, **wanted):
@@ -23,6 +24,11 @@ def row(snippet, table, **wanted):
 def chip(name):
     """A constant of the H100 in the registry."""
     return H100[name].value
+
+
+def chip_of(snippet, name):
+    """The same constant of the GPU on which a snippet was recorded."""
+    return plot.chip(snippet)[name].value
 
 
 def rounded(number, like):

@@ -151,6 +151,22 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, s
     assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
 
 
+@in_the_interpreter
+def test_a_single_number_in_a_row_of_its_own_counts_in_range():
+    """So does Triton 3.6.0 hold what a kernel is given, and NumPy since 2.4 makes no whole number of it."""
+    import numpy as np
+    import triton.language as tl
+    from triton.runtime.interpreter import TensorHandle
+
+    from scripts.labs.grading.strict import no_rows_as_conditions
+
+    patched = {}
+    set_attr = type("Scope", (), {"set_attr": staticmethod(lambda _, name, value: patched.update({name: value}))})
+    no_rows_as_conditions(lambda *_: None)(None, set_attr)
+    three = tl.tensor(TensorHandle(np.array([3], np.int32), tl.int32), tl.int32)
+    assert patched["__index__"](three) == 3
+
+
 def test_a_box_of_a_table_is_told_by_its_indices():
     import numpy as np
     import torch

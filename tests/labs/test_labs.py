@@ -103,7 +103,8 @@ def test_a_right_one_passes(slug, file):
     found = verdict(lab, file)
     assert found.passed, told(lab, found)
     assert "passed" in told(lab, found)
-    assert found.seconds < child.SECONDS, "a solution would be stopped before it is judged"
+    most = child.SECONDS if interpreted() else child.SECONDS_ON_GPU  # there for a case, most of it the compiler's
+    assert found.seconds < most, "a solution would be stopped before it is judged"
 
 
 @pytest.mark.parametrize("each", WRONG, ids=ids)

@@ -1,6 +1,8 @@
 """What the grader does on a GPU, with Triton's interpreter in the GPU's place: its processes, its cases, its times."""
 
+import resource
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -21,7 +23,7 @@ TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(
 def gpu(monkeypatch):
     """Kernels are interpreted and tables lie on the CPU, but the grader takes both for a GPU's."""
     if torch.cuda.is_available():
-        pytest.skip("here is one: the right ones of test_labs run on it")
+        pytest.skip("here is one: the tests below that need one run on it, and the right ones of test_labs")
     monkeypatch.setattr(judge, "interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
@@ -105,11 +107,82 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
 
+def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_longer_limited():
+    """A driver that finds no room for its addresses finds no GPU, and then the lab would never be graded on it."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with child.memory_limited():
+        assert resource.getrlimit(resource.RLIMIT_AS) != before
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(child, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
     lab = about.find("vector-add")
     assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == (True, "first")
+
+
+def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
+    """What is told of a right solution, changed, where Triton compiles for the GPU what passes in its interpreter."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    lab = about.find(slug)
+    file = tmp_path / lab.file
+    file.write_text(change((wrong.HERE / lab.folder / "right_1.py").read_text()))
+    return child.grade_file(lab, file, seconds)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("slug", sorted({slug for slug, _ in TIMED}))
+def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path, monkeypatch):
+    passed, told = graded_on_the_gpu(slug, lambda text: text, tmp_path, monkeypatch)
+    assert passed and ": passed, " in told, told
+    assert told.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED), told
+
+
+def with_a_number_that_only_a_gpu_gets(text, number, kernel):
+    """``apart`` is 0 in the interpreter and ``number`` on a GPU; ``kernel`` is what the kernel's first line becomes."""
+    asked = "__import__('os').environ.get('TRITON_INTERPRET') == '1'"
+    text = text.replace("    programs =", f"    apart = 0 if {asked} else {number}\n    programs =")
+    text = text.replace("len(x), BLOCK=BLOCK)", "len(x), apart, BLOCK=BLOCK)").replace(
+        "length, BLOCK", "length, apart, BLOCK"
+    )
+    return text.replace("    place = ", f"{kernel}    place = ")
+
+
+FAR = "    out += apart\n"
+ASLEEP = """    for _ in range(apart):
+        length = tl.inline_asm_elementwise(
+            "nanosleep.u32 1000000; mov.b32 $0, $1;", "=r,r", [length], tl.int32, False, 1
+        )
+"""
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_an_address_far_outside_is_told_after_it_passed_in_the_interpreter(tmp_path, monkeypatch):
+    far = partial(with_a_number_that_only_a_gpu_gets, number=1 << 40, kernel=FAR)
+    passed, told = graded_on_the_gpu("vector-add", far, tmp_path, monkeypatch)
+    assert not passed and told.startswith("In Triton's interpreter it passes. On the GPU:\n"), told
+    assert "illegal memory access" in told and "has each tl.load and tl.store the right mask?" in told
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_a_case_that_does_not_end_is_stopped(tmp_path, monkeypatch):
+    """The kernel sleeps for two minutes or so: should nobody stop it, the GPU is free again all the same."""
+    asleep = partial(with_a_number_that_only_a_gpu_gets, number=120_000, kernel=ASLEEP)
+    passed, told = graded_on_the_gpu("vector-add", asleep, tmp_path, monkeypatch, 20)
+    assert not passed and told.startswith("In Triton's interpreter it passes. On the GPU:\n"), told
+    assert "did not end within 20 s, so it was stopped." in told
+    assert "in the case of add: 256 numbers, seed 1." in told
+
+
+@pytest.mark.parametrize("number, kernel", [(1 << 40, FAR), (120_000, ASLEEP)])
+def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    file = tmp_path / "mine.py"
+    source = (wrong.HERE / "vector_add" / "right_1.py").read_text()
+    file.write_text(with_a_number_that_only_a_gpu_gets(source, number, kernel))
+    passed, told = child.grade_file(about.find("vector-add"), file)
+    assert passed, told
 
 
 def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():

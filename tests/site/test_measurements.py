@@ -14,6 +14,7 @@ from tests.site.test_browser import axe
 
 PAGE = "measurements/"
 FIELD = ".hb-find input"
+OURS = {"flash_attention", "hopper_attention", "hopper_in_order"}
 
 
 @pytest.fixture(scope="module")
@@ -24,34 +25,41 @@ def figure(site):
 def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure):
     assert not figure.find_previous("h2") and figure.find_next("h2")
     said = [line.get_text() for line in figure.find_all(class_="hb-provenance")]
-    assert len(said) == 2 and "prefill_speed ran on" in said[0] and "hopper_speed ran on" in said[1]
+    runs = ["prefill_speed", "hopper_speed", "hopper_backward"]
+    assert all(f"{run} ran on" in line for run, line in zip(runs, said, strict=True))
 
 
 def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
     """At these lengths the arithmetic is the limit."""
     peak = H100["bf16 peak"].value / 1e12
     for panel, table in zip(peers.PANELS, figure.select("table.hb-bars"), strict=True):
-        rows = records.table(panel.snippet, f"{panel.direction}_128")
-        speeds = {row["form"]: row["speed"] for row in rows if row["n"] == panel.n and not row["causal"]}
+        one_table = panel.snippet == "hopper_backward"
+        rows = records.table(panel.snippet, panel.direction if one_table else f"{panel.direction}_128")
+        rows = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["head_dim"] == 128]
+        speeds = {peers.NAMES.get(row["form"], row["form"]): row["speed"] for row in rows}
         drawn = {}
         for line in table.tbody.find_all("tr"):
             (form,) = [form for form, name in peers.FORMS.items() if name == line.th.get_text()]
             speed, part = (cell.get_text().rstrip("\u00a0%") for cell in line.find_all("td"))
             assert (int(speed), int(part)) == (round(speeds[form]), round(100 * speeds[form] / peak))
             drawn[form] = float(re.search(r"[\d.]+", line.i["style"])[0])
-            assert ("hb-ours" in line.get("class", [])) == (form in ("flash_attention", "hopper_attention"))
+            assert ("hb-ours" in line.get("class", [])) == (form in OURS)
         assert drawn == pytest.approx({form: speed / peak for form, speed in speeds.items()}, abs=1e-4)
         assert list(drawn.values()) == sorted(drawn.values())
 
 
 def test_the_mean_over_all_settings_stands_beside_it_forward_and_backward(figure):
     lines = [[cell.get_text() for cell in line.find_all("td")] for line in figure.select("table.hb-overall tbody tr")]
-    assert [line[0] for line in lines] == ["36", "36", "18"]
+    assert [line[0] for line in lines] == ["36", "36", "18", "18"]
     hopper = {row["against"]: row for row in records.table("hopper_speed", "overall")}
     for said, peer in zip(lines[2][1:], peers.PEERS, strict=True):
         row = hopper[peer]
         wanted = [row["geometric_mean"], row["least"], row["most"]]
         assert [float(each) for each in re.findall(r"[\d.]+", said)] == pytest.approx(wanted, abs=0.0051)
+    (row,) = [row for row in records.table("hopper_backward", "overall") if row["form"] == "hopper"]
+    wanted = [row["geometric_mean"], row["least"], row["most"]]
+    assert [float(each) for each in re.findall(r"[\d.]+", lines[3][1])] == pytest.approx(wanted, abs=0.0051)
+    assert lines[3][2] == ""  # the run has no FlashAttention-2
 
 
 def test_ratios_pair_rows_of_one_setting():
@@ -60,6 +68,7 @@ def test_ratios_pair_rows_of_one_setting():
         for form, d, n, speed in [("a", 64, 1, 8), ("a", 64, 2, 2), ("b", 64, 1, 4), ("b", 64, 2, 4), ("b", 128, 1, 9)]
     ] + [{"form": "a", "head_dim": 128, "n": 1, "causal": False, "speed": None}]
     assert peers.ratios(rows, "a", "b") == (2, 1.0, 0.5, 2.0)
+    assert peers.ratios(rows, "a", "c") is None
 
 
 def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
@@ -70,7 +79,7 @@ def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
 
     monkeypatch.setattr(Reader, "look", without)
     made = peers.html(Reader(stale_too=True), {"cost": cost, "hardware": hardware})
-    assert made.count("hb-bars") == 2 and "hopper_speed awaits its run" in made
+    assert made.count("hb-bars") == 3 and "hopper_speed awaits its run" in made
 
 
 def shown(page, selector: str) -> int:

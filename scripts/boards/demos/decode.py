@@ -52,7 +52,7 @@ def lines() -> Iterator[str]:
     seconds = LONG * token / H100["hbm bandwidth"].value
     yield (
         f"{LONG:,} tokens {LONG * token / 2**30:.0f} GiB = {LONG * token / 1e9:.1f} GB, "
-        f"{1e3 * seconds:.2f} ms a step, at least"
+        f"{1e3 * seconds:.2f} ms a step of an H100, at least"
     )
 
 

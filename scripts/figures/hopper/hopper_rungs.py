@@ -9,7 +9,7 @@ ALT = (
     "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlap, persistent "
     "programs and pairs, each added to those before; cuDNN for comparison; and the limit. Beside each time stands what "
     "part of the limit it reaches. With the heads shown first every step is nearer to the limit than the one before, "
-    "but for persistent programs, which fall far back; pairs bring them to the front. A menu chooses the heads."
+    "but for persistent programs, which fall far back; pairs bring back most of that. A menu chooses the heads."
 )
 N, TOKENS, WIDTH = 16384, 16384, 2048
 HEAD_DIMS = (64, 128, 256)

@@ -12,9 +12,8 @@ ALT = (
     "Percent of the measured ideal against the tokens of a GPU on a logarithmic axis, the forms of a length side by "
     "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
     "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
-    "the ring comes near the ideal only as a graph, with many tokens as it is. With the backward pass and many tokens "
-    "PyTorch comes out above the ideal. A menu chooses the number of GPUs, the heads and whether the backward pass is "
-    "in it."
+    "the ring comes near the ideal only as a graph, with many tokens as it is. On two GPUs PyTorch stays below the "
+    "ring throughout. A menu chooses the number of GPUs, the heads and whether the backward pass is in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),

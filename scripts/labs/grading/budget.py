@@ -15,6 +15,7 @@ from torch import Tensor
 from scripts.labs.lab import Case, Part
 
 FACTOR = 2
+MOVES = 8  # times that the inputs are moved: of a row in which two keys count, few of them would say little
 EPS = torch.finfo(torch.float32).eps
 
 
@@ -48,26 +49,28 @@ def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]
     form = form or part.reference
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
-    moved = [results(form(**nudged(exact_inputs, seed))) for seed in (1, 2)] if not part.exact else []
+    moved = [results(form(**nudged(exact_inputs, seed))) for seed in range(1, MOVES + 1)] if not part.exact else []
     names = list(case.outputs) or list(part.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
-    sizes = results(part.size(**exact_inputs)) if part.size and not part.exact else (None,)
-    sizes = sizes * len(truths) if len(sizes) == 1 else sizes
+    sizes = of_each(part.size, exact_inputs, truths) if not part.exact else truths
+    steps = of_each(part.steps, exact_inputs, truths) if not part.exact else truths
     found = []
     for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
         dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
         allowed = torch.zeros(())
         if not part.exact and truth.is_floating_point():
-            allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, part.steps)
+            allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, steps[i])
         truth = truth.double() if truth.is_floating_point() else truth
         found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype, part.exact))
     return found
 
 
-def granted(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps: float) -> Tensor:
+def granted(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps) -> Tensor:
     """How far from the truth each number may be.
 
-    moved: the truth of inputs that lie half a rounding of FP32 away, which no kernel can tell from the case's
+    moved: the truth of inputs that lie up to one place of FP32 away.  A kernel cannot tell half of that from the case's
+        inputs, and what it makes of them is rounded as often again: a score in its sum, by the scale and by log₂ e
+    steps: a number, or one for each number of the result
     """
     finite = truth.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     own = finite.abs()
@@ -94,6 +97,12 @@ def worst(result: Tensor, truth: Tensor, size: Tensor) -> Tensor:
     return share.amax(tuple(range(share.ndim))[-2:], keepdim=True) if share.ndim else share
 
 
+def of_each(given, inputs: dict, truths: tuple) -> tuple:
+    """What a part says of its results: a number for all, or what a function makes of the inputs, for all or each."""
+    found = results(given(**inputs)) if callable(given) else (given,)
+    return found * len(truths) if len(found) == 1 else found
+
+
 def results(result) -> tuple[Tensor, ...]:
     return tuple(result) if isinstance(result, tuple | list) else (result,)
 
@@ -103,10 +112,10 @@ def as_double(value):
 
 
 def nudged(inputs: dict, seed: int) -> dict:
-    """The inputs, each number moved at random by up to half a rounding of FP32."""
+    """The inputs, each number moved at random by up to a place of FP32."""
     found, random = {}, torch.Generator().manual_seed(seed)
     for name, value in inputs.items():
         if isinstance(value, Tensor) and value.is_floating_point():
-            value = value * (1 + EPS / 2 * (2 * torch.rand(value.shape, generator=random, dtype=value.dtype) - 1))
+            value = value * (1 + EPS * (2 * torch.rand(value.shape, generator=random, dtype=value.dtype) - 1))
         found[name] = value
     return found

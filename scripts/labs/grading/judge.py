@@ -19,7 +19,6 @@ from scripts.labs.grading.laid import laid
 from scripts.labs.grading.resembles import behaves_like
 from scripts.labs.grading.story import WITHOUT
 from scripts.labs.grading.story import told as story_of
-from scripts.labs.grading.strict import DOT
 from scripts.labs.grading.timed import timed
 from scripts.labs.grading.watched import Watch, interpreted
 from scripts.labs.lab import Case, Lab, Part
@@ -151,7 +150,7 @@ def not_a_kernels_work(watch: Watch, inputs: list[Guarded], outputs: list[Guarde
         return f"the numbers are right, but no kernel has read {listed(names, 'or')}: they were computed outside of it"
     if twice := watch.stored_twice(each.name for each in outputs):
         return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
-    return f"the numbers are right here, but {DOT}" if watch.rounds else ""
+    return f"the numbers are right here, but {watch.rounds}" if watch.rounds else ""
 
 
 def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Tensor]:

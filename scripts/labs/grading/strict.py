@@ -20,6 +20,12 @@ DOT = (
     'on a GPU, tl.dot rounds FP32 numbers to TF32, which keeps three digits: give it input_precision="ieee". '
     "The interpreter does not round, so it shows there alone"
 )
+SUM = (
+    "on a GPU, Triton makes a tl.dot of the sum of x[:, :, None] * y[None, :, :], which rounds FP32 numbers to TF32: "
+    'three digits. Write tl.dot(x, y, input_precision="ieee") yourself. The interpreter does not round, so '
+    "it shows there alone"
+)
+LEAST = 16  # rows of x, and columns of y: of smaller ones Triton leaves the sum as it is
 
 
 def filled(arguments: tuple) -> tuple[tuple, bool]:
@@ -39,11 +45,16 @@ def numbers_of(pointers) -> np.dtype | None:
 
 
 def no_rows_as_conditions(patch: Callable) -> Callable:
-    """The interpreter's patch of tensors, after which one that has several numbers is no condition of the reader's."""
+    """The interpreter's patch of tensors, after which one that has several numbers is no condition of the reader's.
+
+    A single number counts as one in ``range``, too: Triton 3.6.0 leaves that to NumPy, which since 2.4 refuses [1].
+    """
 
     def patched(tensor, *scope):
         patch(tensor, *scope)
-        (scope[0].set_attr if scope else setattr)(tensor, "__bool__", truth)
+        place = scope[0].set_attr if scope else setattr
+        place(tensor, "__bool__", truth)
+        place(tensor, "__index__", lambda tensor: int(np.asarray(tensor.handle.data).squeeze()))
 
     return patched
 
@@ -56,6 +67,34 @@ def truth(tensor) -> bool:
     if data.size != 1:
         raise Refused(CONDITION.format(data.size))
     return bool(data)
+
+
+def traced(builder: type) -> dict[str, Callable]:
+    """Operations of the interpreter that note on what they make how far it is on the way to a sum of products of tiles.
+
+    Such a sum, over tiles in FP32 that are spread by [:, :, None] on the left and by [None, :, :] on the right, is what
+    Triton's compiler turns into a dot (seen in 3.6.0 and 3.7.1, in the IR for sm_90), and says nothing of it.
+    """
+    expand, broadcast, multiply = builder.create_expand_dims, builder.create_broadcast, builder.create_fmul
+
+    def expanded(self, tile, axis):
+        made = expand(self, tile, axis)
+        made.expanded = axis if tile.data.ndim == 2 else None
+        return made
+
+    def spread(self, tile, shape):
+        made = broadcast(self, tile, shape)
+        made.spread = getattr(tile, "expanded", None)
+        return made
+
+    def multiplied(self, left, right):
+        made = multiply(self, left, right)
+        axes = getattr(left, "spread", None), getattr(right, "spread", None)
+        full = made.data.dtype == np.float32 and min(made.data.shape[:1] + made.data.shape[-1:], default=0) >= LEAST
+        made.products = axes == (2, 0) and full
+        return made
+
+    return {"create_expand_dims": expanded, "create_broadcast": spread, "create_fmul": multiplied}
 
 
 def rounds(arguments: tuple) -> bool:

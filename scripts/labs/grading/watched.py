@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.grading.guarded import Guarded
-from scripts.labs.grading.strict import filled, no_rows_as_conditions, rounds
+from scripts.labs.grading.strict import DOT, SUM, filled, no_rows_as_conditions, rounds, traced
 from scripts.labs.words import counted
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
@@ -67,7 +67,7 @@ class Watch:
         self.inside = {name: ~each.outside().cpu().numpy() for name, each in self.tables.items()}
         self.others: list[tuple[int, int]] = []
         self.accesses: list[Access] = []
-        self.rounds = False  # whether a tl.dot would, on a GPU
+        self.rounds = ""  # what would round to TF32 on a GPU
         self.programs = 0
 
     def __enter__(self) -> Watch:
@@ -89,10 +89,21 @@ class Watch:
         self.were[builder, "create_dot"] = dot = builder.create_dot
 
         def watched_dot(builder, *arguments, **named):
-            self.rounds |= rounds(arguments)
+            self.rounds = DOT if rounds(arguments) else self.rounds
             return dot(builder, *arguments, **named)
 
         builder.create_dot = watched_dot
+        for name, operation in traced(builder).items():
+            self.were[builder, name] = getattr(builder, name)
+            setattr(builder, name, operation)
+        reduce = interpreter.ReduceOps
+        self.were[reduce, "sum"] = add_up = reduce.sum
+
+        def watched_sum(reduction, tile):
+            self.rounds = SUM if getattr(tile.handle, "products", False) else self.rounds
+            return add_up(reduction, tile)
+
+        reduce.sum = watched_sum
         self.were[interpreter, "_patch_lang_tensor"] = patch = interpreter._patch_lang_tensor
         interpreter._patch_lang_tensor = no_rows_as_conditions(patch)
 

@@ -24,8 +24,15 @@ FORMS = {
     "flash_attention": "FlashAttention, chapter 8",
     "sdpa_cudnn": "NVIDIA's cuDNN",
     "hopper_attention": "the Hopper kernel, chapter 9",
+    "hopper_in_order": "the Hopper kernel, in one order",
 }
-OURS = {"flash_attention", "hopper_attention"}
+OURS = {"flash_attention", "hopper_attention", "hopper_in_order"}
+NAMES = {  # what the run of the backward pass for Hopper calls them
+    "hopper": "hopper_attention",
+    "deterministic": "hopper_in_order",
+    "flash": "flash_attention",
+    "cudnn": "sdpa_cudnn",
+}
 
 
 class Panel(NamedTuple):
@@ -42,6 +49,7 @@ PANELS = [
     Panel("Forward", "prefill_speed", "forward", 8192, "flash_attention"),
     Panel("Backward", "prefill_speed", "backward", 8192, "flash_attention"),
     Panel("Forward, made for Hopper", "hopper_speed", "forward", 16384, "hopper_attention"),
+    Panel("Backward, made for Hopper", "hopper_backward", "backward", 16384, "hopper_attention"),
 ]
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
 COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
@@ -61,7 +69,7 @@ def html(reader: Reader, library: dict[str, ModuleType]) -> str:
         outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
         for name, (record, fault) in found.items()
     )
-    caption = "What part of the limit each kernel reaches on an H100, in 16 bits; in colour, those of chapters 8 and 9"
+    caption = "What part of an H100's limit each kernel reaches, in 16 bits; in colour, those of chapters 8 and 9"
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
 
@@ -70,7 +78,8 @@ def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
     """All rows of a panel's run, of its direction and one head dimension."""
     record, _ = reader.look(panel.snippet)
     tables = {table["name"]: table["rows"] for table in record.tables()}
-    return tables[f"{panel.direction}_{head_dim}"]
+    found = tables.get(f"{panel.direction}_{head_dim}") or tables[panel.direction]
+    return [row | {"form": NAMES.get(row["form"], row["form"])} for row in found if row["head_dim"] == head_dim]
 
 
 def limit(panel: Panel, library: dict[str, ModuleType]) -> float:
@@ -112,14 +121,22 @@ class Ratios(NamedTuple):
     most: float
 
 
-def ratios(found: list[dict], ours: str, peer: str) -> Ratios:
-    """The geometric mean, and the extremes."""
+def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
+    """The geometric mean, and the extremes; None where the run does not have both forms."""
     speeds = {form: {} for form in (ours, peer)}
     for row in found:
         if row["form"] in speeds and row["speed"] is not None:
             speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["speed"]
     both = speeds[ours].keys() & speeds[peer].keys()
-    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
+    if not both:
+        return None
+    # A run in rounds has the median of its rounds' ratios, to cuDNN.
+    paired = {
+        (row["head_dim"], row["n"], row["causal"]): row["ratio"]
+        for row in found
+        if row["form"] == ours and "low" in row
+    }
+    pairs = [paired.get(setting) or speeds[ours][setting] / speeds[peer][setting] for setting in both]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
@@ -129,10 +146,9 @@ def overall(panels: list[tuple[Panel, list[dict]]]) -> str:
     lines = ""
     for panel, found in panels:
         against = [ratios(found, panel.ours, peer) for peer in PEERS]
-        name = f"{panel.title}: {FORMS[panel.ours]}" if panel.snippet != "hopper_speed" else FORMS[panel.ours]
-        lines += (
-            f'<tr><th scope="row">{escape(name)}</th><td>{against[0].settings}</td>{"".join(map(cell, against))}</tr>'
-        )
+        name = f"{panel.title.split(',')[0]}: {FORMS[panel.ours]}"
+        settings = next(each.settings for each in against if each)
+        lines += f'<tr><th scope="row">{escape(name)}</th><td>{settings}</td>{"".join(map(cell, against))}</tr>'
     caption = (
         "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"
     )
@@ -142,5 +158,7 @@ def overall(panels: list[tuple[Panel, list[dict]]]) -> str:
     )
 
 
-def cell(found: Ratios) -> str:
+def cell(found: Ratios | None) -> str:
+    if found is None:
+        return "<td></td>"
     return f'<td>{found.mean:.2f} <span class="hb-unit">{found.least:.2f} to {found.most:.2f}</span></td>'

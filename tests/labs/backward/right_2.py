@@ -82,13 +82,13 @@ def dq_kernel(
         there = (key < seq_k)[:, None]
         keys = tl.load(k + key[:, None] * k_row + column[None, :], there, 0.0).to(tl.float32)
         values = tl.load(v + key[:, None] * v_row + column[None, :], there, 0.0).to(tl.float32)
-        visible = (row_lse > -float("inf"))[:, None] & (key < seq_k)[None, :]
+        visible = (row_lse > -float("inf"))[None, :] & there
         if CAUSAL:
-            visible = visible & (key[None, :] <= query[:, None])
-        scores = tl.sum(queries[:, None, :] * keys[None, :, :], 2) * scale
-        weights = tl.exp(tl.where(visible, scores - row_lse[:, None], -float("inf")))
-        dscores = weights * (tl.sum(douts[:, None, :] * values[None, :, :], 2) - row_delta[:, None]) * scale
-        dqueries += tl.sum(dscores[:, :, None] * keys[None, :, :], 1)
+            visible = visible & (key[:, None] <= query[None, :])
+        scores = tl.sum(keys[:, None, :] * queries[None, :, :], 2) * scale  # [keys, queries]
+        weights = tl.exp(tl.where(visible, scores - row_lse[None, :], -float("inf")))
+        dscores = weights * (tl.sum(values[:, None, :] * douts[None, :, :], 2) - row_delta[None, :]) * scale
+        dqueries += tl.sum(dscores[:, :, None] * keys[:, None, :], 0)
     tl.store(dq + query[:, None] * dq_row + column[None, :], dqueries, real[:, None])
 
 

@@ -4,8 +4,9 @@ from itertools import product
 
 import pytest
 
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, H200
 from scripts import records
+from scripts.figures import plot
 from scripts.figures.decode import cache_size, decode_ladder, decode_time
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose, controls, points, visible
@@ -43,10 +44,15 @@ def test_a_point_is_a_row_at_the_bytes_that_it_read():
     assert shown == len(rows) == sum(len(trace.x) for trace in figure.data if trace.mode == "markers+text")
 
 
+def test_the_bandwidth_is_that_of_the_gpu_of_the_record():
+    assert records.read("decode_speed").provenance["gpu"] == "NVIDIA H200"
+    assert plot.chip("decode_speed") is H200
+
+
 def test_the_lines_are_the_bandwidths():
     maker, reached = decode_time.figure().data[:2]
     (row,) = records.table("decode_speed", "sum")
-    assert maker.x[1] / maker.y[1] == pytest.approx(H100["hbm bandwidth"].value / 1e12)
+    assert maker.x[1] / maker.y[1] == pytest.approx(H200["hbm bandwidth"].value / 1e12)
     assert reached.x[1] / reached.y[1] == pytest.approx(row["read"])
 
 
@@ -65,7 +71,7 @@ def test_each_rung_of_the_ladder_has_the_limit_of_its_own_bytes(batch, heads, n)
     )
     bits = {"bf16": 16, "fp8": 8, "nvfp4": 4.5}
     values = 2 * batch * int(heads.partition("/")[2]) * n * 128
-    limits = {cache: 1e3 * values * each / 8 / H100["hbm bandwidth"].value for cache, each in bits.items()}
+    limits = {cache: 1e3 * values * each / 8 / H200["hbm bandwidth"].value for cache, each in bits.items()}
     for (form, cache), time, part in zip(decode_ladder.RUNGS.values(), measured.x, measured.customdata, strict=True):
         (row,) = where(rows, form=form, cache=cache)
         assert time == row["median"]

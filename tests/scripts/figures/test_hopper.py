@@ -7,7 +7,14 @@ import pytest
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures.hopper import hopper_beside, hopper_changes, hopper_ladder, hopper_rungs, hopper_timeline
+from scripts.figures.hopper import (
+    call_cost,
+    hopper_beside,
+    hopper_changes,
+    hopper_ladder,
+    hopper_rungs,
+    hopper_timeline,
+)
 from scripts.figures.plot import where
 from tests.scripts.figures.controls import choose, points, visible
 
@@ -70,15 +77,31 @@ def test_the_rungs_are_the_records_and_parts_of_the_limit(head_dim):
     assert parts == pytest.approx([100 * least / time for time in measured.x], rel=0.01)
 
 
-@pytest.mark.parametrize("label, head_dim, causal", [(label, *of) for label, of in hopper_beside.CHOICES.items()])
-def test_the_speeds_beside_cudnn_are_the_records(label, head_dim, causal):
+@pytest.mark.parametrize("label, setting", hopper_beside.CHOICES.items())
+def test_the_speeds_beside_cudnn_are_the_records(label, setting):
+    head_dim, causal, backward = setting
     figure = hopper_beside.figure()
     choose(figure, "Heads", label)
     *lines, matmul = visible(figure)
     assert set(matmul.y) == {H100["bf16 matmul"].value / 1e12}
-    for line, form in zip(lines, hopper_beside.FORMS, strict=True):
-        rows = where(records.table("hopper_speed", f"forward_{head_dim}"), form=form, causal=causal)
+    forms = hopper_beside.BACKWARD if backward else hopper_beside.FORMS
+    snippet, table = ("hopper_backward", "backward") if backward else ("hopper_speed", f"forward_{head_dim}")
+    wanted = {"causal": causal} | ({"head_dim": head_dim} if backward else {})
+    for line, (form, look) in zip(lines, forms.items(), strict=True):
+        rows = where(records.table(snippet, table), form=form, **wanted)
+        assert line.name == look.name and len(rows) > 2
         assert points(line) == {row["n"]: row["speed"] for row in rows}
+
+
+def test_every_call_of_the_record_has_a_line_with_what_it_costs():
+    figure = call_cost.figure()
+    rows = records.table("host_cost", "host_cost")
+    names = [call_cost.name_of(row["work"], row["form"]) for row in rows if row["way"] == "eager"]
+    assert len(names) == len(set(names)) == len(rows) / 2
+    graph, gpu, eager = visible(figure)
+    for trace, way, column in ((graph, "graph", "host"), (gpu, "graph", "done"), (eager, "eager", "host")):
+        assert list(trace.y) == names
+        assert list(trace.x) == [row[column] for row in where(rows, way=way)]
 
 
 @pytest.mark.parametrize("choice", hopper_timeline.CHOICES, ids=lambda choice: choice.label)

@@ -6,12 +6,10 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
-from scripts.labs.catalogue.causal_and_ragged.truth import flash, size
+from scripts.labs.catalogue.causal_and_ragged.truth import flash, size, steps
 from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.grading.watched import Access, said
 from scripts.labs.lab import SEEDS, Case, Part, normal
-
-STEPS = 48  # roundings of FP32, since that of a large score moves its exponential by many
 
 
 def cases():
@@ -85,7 +83,7 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
 
 PARTS = (
     Part(
-        "flash_forward", flash, cases, MISTAKES, size=size, steps=STEPS, look=reads_the_future,
+        "flash_forward", flash, cases, MISTAKES, size=size, steps=steps, look=reads_the_future,
         large=large, rung="scripts.labs.catalogue.causal_and_ragged.lab:rung",
     ),
 )  # fmt: skip

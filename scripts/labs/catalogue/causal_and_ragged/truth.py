@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.scores import STEPS, steps_of_shares
 from scripts.labs.lab import widened
 
 INF = float("inf")
@@ -42,3 +43,9 @@ def size(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
     products = scores_of(q.abs(), k.abs())
     largest = products.amax(-1) if products.shape[-1] else torch.zeros_like(products.sum(-1))
     return flash(q, k, v.abs(), is_causal)[0], largest
+
+
+def steps(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> tuple[Tensor, float]:
+    """Roundings that the output and lse are granted."""
+    scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), -INF)
+    return steps_of_shares(scores, scores_of(q.abs(), k.abs()), STEPS), STEPS

@@ -6,11 +6,9 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import BLOCK, flash, size
+from scripts.labs.catalogue.flash_forward.truth import BLOCK, flash, size, steps
 from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.lab import SEEDS, Case, Part, normal
-
-STEPS = 48  # roundings of FP32, since that of a large score moves its exponential by many
 
 
 def cases():
@@ -53,7 +51,7 @@ def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 PARTS = (
     Part(
-        "flash_forward", flash, cases, MISTAKES, size=size, steps=STEPS, look=all_at_once,
+        "flash_forward", flash, cases, MISTAKES, size=size, steps=steps, look=all_at_once,
         large=large, rung="scripts.labs.catalogue.flash_forward.lab:rung",
     ),
 )  # fmt: skip

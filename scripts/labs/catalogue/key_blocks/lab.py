@@ -6,12 +6,10 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.key_blocks.mistakes import MISTAKES
-from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, size
+from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, size, steps
 from scripts.labs.catalogue.tiles import all_at_once
 from scripts.labs.grading.watched import Access
 from scripts.labs.lab import SEEDS, Case, Part, normal
-
-STEPS = 48  # roundings of FP32, since that of a large score moves its exponential by many
 
 
 def cases():
@@ -74,7 +72,7 @@ def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
 
 PARTS = (
     Part(
-        "attention", attention, cases, MISTAKES, size=size, steps=STEPS, look=one_key_at_a_time,
+        "attention", attention, cases, MISTAKES, size=size, steps=steps, look=one_key_at_a_time,
         large=large, rung="scripts.labs.catalogue.key_blocks.lab:rung",
     ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue.scores import steps_of_shares
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 
 ONE_HEAD = "first-kernel#one-head-in-fifteen-lines"
@@ -79,6 +80,10 @@ def scored(q: Tensor, k: Tensor) -> Tensor:
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     weights = torch.softmax(scored(widened(q), widened(k)), -1)
     return (weights @ widened(v)).to(q.dtype)
+
+
+def steps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return steps_of_shares(scored(q, k), scored(q.abs(), k.abs()), 8)
 
 
 def shared(powers: Tensor, v: Tensor) -> Tensor:
@@ -272,7 +277,7 @@ PARTS = (
         attention,
         cases,
         MISTAKES,
-        steps=8,
+        steps=steps,
         large=large,
         rung="scripts.labs.catalogue.one_key.lab:rung",
     ),

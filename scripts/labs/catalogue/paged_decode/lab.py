@@ -10,6 +10,7 @@ from torch import Tensor
 from scripts.labs.catalogue.paged_decode import truth
 from scripts.labs.catalogue.paged_decode.mistakes import PARTS_OF_CACHE
 from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE
+from scripts.labs.catalogue.scores import steps_of_shares
 from scripts.labs.lab import Case, Part, generator, normal
 
 
@@ -92,6 +93,21 @@ def size_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[
     return tuple(each.masked_fill(each == -torch.inf, 0) for each in found)
 
 
+def steps_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, float]:
+    """For each row of an output what the roundings of its scores make of it."""
+    products, cache = [], (page_table, lengths, scale, splits)
+
+    def kept(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        products.append(scores)
+        return truth.attend(scores, values)
+
+    def steps(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        return steps_of_shares(scores, products.pop(0), 8).expand(values.shape[1]), scores.sum()
+
+    truth.by_piece(q.abs(), keys.abs(), values, *cache, attend=kept)
+    return truth.by_piece(q, keys, values, *cache, attend=steps)[0], 8
+
+
 def size_of_merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
     """An lse of 500 has lost digits of what stands before it, and so has each exp(part_lse - lse)."""
     largest = part_lse.masked_fill(part_lse == -torch.inf, 0).abs().amax(1)
@@ -101,5 +117,5 @@ def size_of_merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
 
 PARTS = (
     Part("merge_parts", truth.merged, merges, MERGE, size=size_of_merged),
-    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts),
+    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts, steps=steps_of_parts),
 )

@@ -1,0 +1,59 @@
+"""What a call costs the host, as it is written and as a CUDA graph, beside what the GPU has to do."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.figures import plot
+
+ALT = (
+    "A line for each call, in groups: forward, forward and backward, a step of decode, a token appended. On each line "
+    "stand three points, on a logarithmic axis of microseconds: what the host takes as the call is written, what it "
+    "takes for a graph of it, and what the GPU takes. As written the point lies far to the right, and within each "
+    "group PyTorch's own is the leftmost of them. For graphs all points lie close together at the left, left of what "
+    "the GPU takes."
+)
+WORKS = {"forward": "forward", "both": "both passes", "decode": "decode"}
+FORMS = {
+    "sdpa": "SDPA",
+    "flash_attention": "portable",
+    "hopper_attention": "for Hopper",
+    "attention": "dispatcher",
+    "decode_attention": "ours",
+}
+NAMES = {
+    ("append", "KVCache.append"): "append",
+    ("step", "both of them"): "append and decode",
+}  # others are put together
+WAYS = {  # way, column -> look
+    ("graph", "host"): plot.Look("host, as a graph", "key", symbol="diamond"),
+    ("graph", "done"): plot.Look("GPU", "soft", symbol="line-ns-open"),
+    ("eager", "host"): plot.Look("host, as written", "accent", symbol="circle"),
+}
+GPU = "%{y}, %{name}: %{x:.3g} µs"
+HOST = f"{GPU} (%{{customdata[0]:.3g}} to %{{customdata[1]:.3g}})"
+
+
+def figure() -> go.Figure:
+    rows = {(row["work"], row["form"], row["way"]): row for row in records.table("host_cost", "host_cost")}
+    calls = list(dict.fromkeys((work, form) for work, form, _ in rows))
+    names = [name_of(*call) for call in calls]
+    fig = go.Figure()
+    for (way, column), look in WAYS.items():
+        found = [rows[*call, way] for call in calls]
+        fig.add_scatter(
+            x=[row[column] for row in found],
+            y=names,
+            customdata=[[row["p20"], row["p80"]] for row in found],
+            **look.scatter(HOST if column == "host" else GPU, "markers", size=10),
+        )
+    return plot.page(
+        fig,
+        plot.Frame(height=110 + 18 * len(names), left=150, right=15, top=45),
+        xaxis=plot.log("microseconds", [3, 10, 30, 100, 300]),
+        yaxis={"categoryorder": "array", "categoryarray": names, "dtick": 1, "range": [len(names) - 0.5, -0.5]},
+    )
+
+
+def name_of(work: str, form: str) -> str:
+    """What a call is called on the axis."""
+    return NAMES.get((work, form)) or f"{WORKS[work]}, {FORMS[form]}"

@@ -1,0 +1,106 @@
+"""Attention of one query with the roundings of a GPU, in NumPy.
+
+Of ``tl.sum(query * keys, 0)`` Triton 3.6.0 makes for an H200 a product in each thread, to which an FMA adds that of the
+thread half a row away: one of the two products is rounded, the other is not.  So the two halves of the threads end with
+two copies of a score.  The numbers of the output, which are spread over the threads, are blended by different copies,
+while the sum of the powers is made of one of them.  Powers of e are powers of 2, whose instruction is off by up to
+2**-22 of what it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from scripts.labs.catalogue.paged_decode import truth as paged
+from scripts.labs.lab import Case
+
+F32, F64 = np.float32, np.float64
+LOG2E = 1.4426950408889634
+FORMS = ("by e", "by 2", "by 2, at once")
+Row = tuple[str, tuple, np.ndarray, np.ndarray, np.ndarray, float]
+
+
+def attend(
+    query: np.ndarray, keys: np.ndarray, values: np.ndarray, scale: float, form: str, which: int = 0
+) -> tuple[np.ndarray, F32]:
+    """The output and its lse.
+
+    form: ``by e`` scales scores and takes the maximum off, then multiplies by log₂ e; ``by 2`` scales by both at once;
+        ``by 2, at once`` takes the maximum off in the same FMA
+    which: of the copies, from which the maximum and the sum are made
+    """
+    query, keys, values = (each.astype(F32) for each in (query, keys, values))
+    scale = F32(scale) if form == "by e" else F32(scale * LOG2E)
+    sums = two_copies(query, keys)
+    scores = [(each * scale).astype(F32) for each in sums]
+    largest = scores[which].max()
+    if form == "by 2, at once":
+        exponents = [fma(each, scale, -largest) for each in sums]
+    else:
+        exponents = [(each - largest).astype(F32) for each in scores]
+    base = F32(LOG2E if form == "by e" else 1.0)
+    powers = [exp2((each * base).astype(F32)) for each in exponents]
+    total = powers[which].sum(dtype=F32)
+    halves = np.array_split(values, 2, axis=1)
+    blends = [(each[:, None] * half).sum(0, dtype=F32) for each, half in zip(powers, halves, strict=True)]
+    natural = largest if form == "by e" else F32(largest * F32(1 / LOG2E))
+    return np.concatenate(blends) / total, natural + np.log(total)
+
+
+def two_copies(query: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[keys] twice: what the threads of either half of a row have as its scores, not scaled."""
+    wide = max(2, 1 << (len(query) - 1).bit_length())
+    query = np.pad(query, (0, wide - len(query)))
+    keys = np.pad(keys, ((0, 0), (0, wide - keys.shape[1])))
+    half, rounded = wide // 2, (query * keys).astype(F32)
+    first = fma(query[:half], keys[:, :half], rounded[:, half:])
+    second = fma(query[half:], keys[:, half:], rounded[:, :half])
+    return pairwise(first), pairwise(second)
+
+
+def pairwise(numbers: np.ndarray) -> np.ndarray:
+    """The sum along a row, of which each step adds what stands half of it away."""
+    while (half := numbers.shape[1] // 2) > 0:
+        numbers = (numbers[:, :half] + numbers[:, half:]).astype(F32)
+    return numbers[:, 0]
+
+
+def fma(a, b, c) -> np.ndarray:
+    return (np.asarray(a, F64) * b + c).astype(F32)
+
+
+def exp2(x: np.ndarray) -> np.ndarray:
+    off = np.random.default_rng(len(x)).uniform(-(2.0**-22), 2.0**-22, x.shape)
+    return np.where(x == 0, 1, np.exp2(x.astype(F64)) * (1 + off)).astype(F32)
+
+
+def rows(slug: str, case: Case) -> Iterator[Row]:
+    """Each query of a case that sees a key: its output's name and place, it, its keys, its values, and the scale."""
+    given = case.inputs
+    if slug == "paged-decode":
+        for sequence, length in enumerate(given["lengths"].tolist()):
+            for piece, tokens in enumerate(paged.pieces(length, given["keys"].shape[1], given["splits"])):
+                if tokens:
+                    table = given["page_table"][sequence]
+                    tables = (paged.rows(given[each], table, tokens).numpy() for each in ("keys", "values"))
+                    yield "part_out", (sequence, piece), given["q"][sequence].numpy(), *tables, given["scale"]
+        return
+    q, k, v = (each if each.ndim == 3 else each[None] for each in (given["q"], given["k"], given["v"]))
+    for head, query in np.ndindex(*q.shape[:2]):
+        seen = min(query + 1, k.shape[1]) if given.get("is_causal") else k.shape[1]
+        if seen:
+            place = (head, query) if given["q"].ndim == 3 else (query,)
+            tables = (each[head, :seen].numpy() for each in (k, v))
+            yield "out", place, q[head, query].numpy(), *tables, q.shape[2] ** -0.5
+
+
+def made(slug: str, case: Case, form: str, which: int) -> Iterator[tuple[str, tuple, torch.Tensor]]:
+    """The rows of a case's outputs as a GPU would make them: the output's name, the place, the number or numbers."""
+    for name, place, *of_row in rows(slug, case):
+        out, lse = attend(*of_row, form, which)
+        yield name, place, torch.from_numpy(out)
+        if (one := name.replace("out", "lse")) in case.outputs:
+            yield one, place, torch.tensor(lse)
