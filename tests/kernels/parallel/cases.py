@@ -42,6 +42,10 @@ def call(rank, ranks, group, shapes, **options):
     return context_parallel_attention(q, k, v, group=group, **options).shape
 
 
+def ready(rank, ranks, group):
+    """Nothing: a process that answers has started."""
+
+
 def fail_in(rank, ranks, group, failing):
     """One process raises before it calls."""
     if rank == failing:

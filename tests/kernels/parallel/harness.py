@@ -1,5 +1,6 @@
 """Processes that work on one sequence, one a GPU or a few on a CPU, which wait for what a test has them do."""
 
+import faulthandler
 import os
 import socket
 import traceback
@@ -13,6 +14,8 @@ import torch.multiprocessing as mp
 GPUS = torch.cuda.device_count()
 COUNTS = [count for count in (2, 4, 8) if count <= (GPUS or 4)]
 LARGEST = max(COUNTS, default=0)
+START = 120  # s for the processes to find one another
+GRACE = 90  # s beyond patience, in which NCCL has to end a process that waits; after them we do, and say where it was
 
 
 class Processes:
@@ -21,7 +24,7 @@ class Processes:
     patience: seconds after which one gives up that waits for another
     """
 
-    def __init__(self, count: int, patience: float = 120):
+    def __init__(self, count: int, patience: float = START):
         self.count = count
         # A CPU's children are copies of this process, which has imported all; CUDA does not survive a copy.
         start = mp.get_context("spawn" if GPUS else "fork")
@@ -66,6 +69,7 @@ def _answer(pipe) -> tuple[object, str | None]:
 def _serve(pipe, rank: int, count: int, port: int, patience: float) -> None:
     os.environ |= {"GLOO_SOCKET_IFNAME": "lo"} if not GPUS else {}
     torch.set_num_threads(1)
+    faulthandler.dump_traceback_later(START + GRACE, exit=True, file=2)
     if GPUS:
         torch.cuda.set_device(rank)
     dist.init_process_group(
@@ -73,12 +77,16 @@ def _serve(pipe, rank: int, count: int, port: int, patience: float) -> None:
         init_method=f"tcp://127.0.0.1:{port}",
         rank=rank,
         world_size=count,
-        timeout=timedelta(seconds=patience),
+        timeout=timedelta(seconds=START),
         device_id=torch.device("cuda", rank) if GPUS else None,
     )
     groups = {size: dist.new_group(range(size)) for size in COUNTS if size < count} | {count: dist.group.WORLD}
+    if patience != START:  # for what they settle among themselves, and not for their start, which may take longer
+        groups = {count: dist.new_group(range(count), timeout=timedelta(seconds=patience))}
     while True:
+        faulthandler.cancel_dump_traceback_later()
         function, arguments, size = pipe.recv()
+        faulthandler.dump_traceback_later(patience + GRACE, exit=True, file=2)
         if rank >= size:
             pipe.send((None, None))
             continue

@@ -1,6 +1,7 @@
 """However a sequence is shared out, output and gradients are within 1.5 times the error of one GPU."""
 
 import itertools
+import time
 from functools import partial
 
 import pytest
@@ -12,7 +13,7 @@ from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.order import unshard
 from kernels.reference import oracle
 from tests.kernels.parallel import cases
-from tests.kernels.parallel.harness import COUNTS, GPUS, LARGEST, Processes
+from tests.kernels.parallel.harness import COUNTS, GPUS, GRACE, LARGEST, Processes
 
 pytestmark = pytest.mark.xdist_group("processes")  # one process of the tests' has them all
 FP16, FP32, BF16 = torch.float16, torch.float32, torch.bfloat16
@@ -200,12 +201,15 @@ def test_without_a_group_it_says_how_to_start():
 
 def test_a_process_that_fails_does_not_keep_the_others_waiting():
     group = Processes(2, patience=5)
+    group.run(cases.ready)  # the time that they take to start is not what is asked for
+    begun = time.monotonic()
     try:
         errors = [error for _, error in group.outcomes(cases.fail_in, 1)]
     finally:
         group.end()
     assert "this process has failed" in errors[1]
     assert errors[0]
+    assert time.monotonic() - begun < 5 + GRACE, "it waited until it was ended from outside"
 
 
 # Decode.
