@@ -2,7 +2,8 @@
 
 Runs the files of tests/kernels that await their run, or those of them that are named, or all; of a file everything,
 not only what is marked ``gpu``.  The record is replaced whole, after the last test, and keeps the outcome of the other
-files, with where and when they ran: tests of which one fails, a part is left out or none passes change nothing.
+files, with where and when they ran.  A file of which a test fails, or that an interruption (Ctrl-C, SIGINT) cut short,
+goes on awaiting its run; it costs the others nothing.
 Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
 are to share the GPU (``--processes 8``).
 """
@@ -64,11 +65,11 @@ def named(files: list[str], waiting: list[str]) -> list[str]:
 
 
 def record(chosen: list[str], kept: Outcome | None, processes: int = 1) -> int:
-    """Run these test files, write the record if they pass, with what is kept of other runs; pytest's exit status.
+    """Run these test files, write the record of those that pass, with what is kept of other runs; pytest's exit status.
 
     Raises:
-        RecordError: without a GPU, in Triton's interpreter, if nothing passed or not all of the tests ran, or if they
-            were edited while they ran.  The old record stays as it was.
+        RecordError: without a GPU, in Triton's interpreter, if nothing passed or a file held no test, or if they were
+            edited while they ran.  The old record stays as it was.
     """
     refuse_interpreter(THEY)
     ran = provenance()
@@ -81,20 +82,53 @@ def record(chosen: list[str], kept: Outcome | None, processes: int = 1) -> int:
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "outcome.xml")
         paths = [str(ROOT / file) for file in chosen]
-        status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", *paths])
-        if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):  # a file may skip itself
-            print(f"\n{THEY} did not pass; their record is as it was", file=sys.stderr)
-            return int(status)
-        files = outcome_of(ElementTree.parse(told).getroot())
+        followed = Followed()
+        status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", *paths], plugins=[followed])
+        passed = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # a file may skip itself
+        files = outcome_of(ElementTree.parse(told).getroot()) if told.exists() else {}
     if in_interpreter():
         raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
+    if not passed:
+        files = {file: found for file, found in files.items() if file not in followed.not_whole()}
+        awaiting = ", ".join(sorted({*chosen} - files.keys()))
+        became = f"these await their run still: {awaiting}" if files else "their record is as it was"
+        print(f"\n{THEY} did not pass; {became}", file=sys.stderr)
+        if not files:
+            return int(status)
     runs = kept.runs if kept else []
-    refuse_outcome(files, {*chosen}, runs)
+    refuse_outcome(files, {*chosen} if passed else {*files}, runs)
     if kernel_tests.digest(ROOT) != before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
     stated = {**ran, "interpreter": False, "digest": kernel_tests.digest_of_files(ROOT, files)}
     kernel_tests.write(ROOT, kernel_tests.together([Outcome(stated, files), *runs]))
-    return 0
+    return 0 if passed else int(status)
+
+
+class Followed:
+    """A plugin of pytest's that notices of which test files every test has come to its end, and none failed."""
+
+    def __init__(self):
+        self.collected: set[str] = set()
+        self.ended: set[str] = set()
+        self.failed: set[str] = set()
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.collected |= {item.nodeid for item in session.items}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node, ids: list[str]) -> None:
+        self.collected |= {*ids}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self.failed |= {report.nodeid} if report.failed else set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= {report.nodeid} if report.failed else set()
+        self.ended |= {report.nodeid} if report.when == "teardown" else set()
+
+    def not_whole(self) -> set[str]:
+        """The files of which a test failed, or has not been run to its end."""
+        return {test.partition("::")[0] for test in self.failed | (self.collected - self.ended)}
 
 
 def refuse_outcome(files: dict[str, dict], there: set[str], kept: Iterable[Outcome] = ()) -> None:
@@ -114,7 +148,7 @@ def outcome_of(junit: ElementTree.Element) -> dict[str, dict]:
     passed: dict[str, Counter[str]] = {}
     skipped: dict[str, dict[str, Counter[str]]] = {}
     seconds: Counter[str] = Counter()
-    for case in junit.iter("testcase"):
+    for case in junit.iterfind(".//testcase[@name]"):  # one that was interrupted has none
         file, test = file_and_test(case)
         seconds[file] += float(case.get("time"))
         skip = case.find("skipped")

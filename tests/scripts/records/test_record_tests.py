@@ -348,6 +348,33 @@ def test_a_run_that_does_not_pass_leaves_the_old_record(recorded, name):
     assert not [*recorded.outcome_path.parent.glob(".*")]
 
 
+CUT_SHORT = {
+    "a test that fails": "def test_more(): ...\n\n\ndef test_wrong():\n    assert False\n",
+    "a set-up that fails": "import pytest\n\n\n@pytest.fixture\ndef x():\n    1 / 0\n\n\ndef test_more(x): ...\n",
+    "an interruption": "def test_more(): ...\n\n\ndef test_stuck():\n    raise KeyboardInterrupt\n",
+}
+
+
+@pytest.mark.parametrize("name, processes", [*((name, 1) for name in CUT_SHORT), ("a test that fails", 2)])
+def test_a_file_that_does_not_pass_costs_the_others_nothing(recorded, name, processes):
+    recorded.edit("kernels/base.py", "2 * x", "x + x")
+    (recorded.root / "tests/kernels/test_more.py").write_text(CUT_SHORT[name])
+    assert sorted(awaiting(recorded)) == [TEST, "tests/kernels/test_more.py"]
+    run = recorded.record_tests("--processes", str(processes))
+    assert run.returncode in (1, 2), run.stdout + run.stderr
+    assert "these await their run still: tests/kernels/test_more.py\n" in run.stderr, run.stderr
+    assert awaiting(recorded) == ["tests/kernels/test_more.py"]
+
+
+def test_a_file_that_was_cut_short_before_its_last_test_awaits_its_run(recorded):
+    (recorded.root / "tests/kernels/test_a.py").write_text("def test_more():\n    raise KeyboardInterrupt\n")
+    (recorded.root / "tests/kernels/test_b.py").write_text("def test_more(): ...\n")
+    before = recorded.outcome_path.read_bytes()
+    run = recorded.record_tests()
+    assert run.returncode == 2 and "their record is as it was" in run.stderr, run.stdout + run.stderr
+    assert recorded.outcome_path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "files, message",
     [
