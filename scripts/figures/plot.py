@@ -169,18 +169,25 @@ Points = dict[str, tuple[float, float]]  # of a roofline: name -> FLOP per byte,
 
 
 def roofline(
-    points: dict[str, Points], looks: dict[str, tuple[Look, str]], reached: Look, xaxis: dict, yaxis: dict, ends: tuple
+    points: dict[str, Points],
+    looks: dict[str, tuple[Look, str]],
+    reached: Look | None,
+    xaxis: dict,
+    yaxis: dict,
+    ends: tuple,
+    gpu: dict[str, hardware.Constant] = H100,
 ) -> go.Figure:
-    """The roofs of an H100, the maker's and the one ``reached``, and points under them; a menu chooses the points.
+    """The roofs of a GPU, the maker's and the one ``reached``, and points under them; a menu chooses the points.
 
     ``points``: label in the menu -> points;  ``looks``: name of a point -> its look and where its label stands;
+    ``reached``: None where neither a copy nor a large matmul was measured on that GPU;
     ``ends``: from how many to how many FLOP per byte the roofs are drawn
     """
     fig, hover = go.Figure(), "%{name}: %{y:.3g} TFLOP/s at %{x:.3g} FLOP/B"
     roofs = [(Look("the maker's figures", "soft", "dash"), "bf16 peak", "hbm bandwidth")]
-    roofs += [(reached, "bf16 matmul", "hbm copy")]
+    roofs += [(reached, "bf16 matmul", "hbm copy")] if reached else []
     for look, peak, bandwidth in roofs:
-        pi, beta = H100[peak].value, H100[bandwidth].value
+        pi, beta = gpu[peak].value, gpu[bandwidth].value
         x = [ends[0], pi / beta, ends[1]]
         fig.add_scatter(x=x, y=[attainable(at, pi, beta) / 1e12 for at in x], **look.scatter(hover, "lines"))
 
@@ -205,11 +212,13 @@ class Rung(NamedTuple):
     limit: float | None = None
 
 
-def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False) -> Rung:
-    """What no form of attention can beat on an H100 in 16 bits: its arithmetic, or the least that it must move."""
+def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed") -> Rung:
+    """What no form of attention can beat in 16 bits on the GPU where a snippet was recorded: its arithmetic, or the
+    least that it must move."""
     flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
-    speed = attainable(intensity, H100["bf16 peak"].value, H100["hbm bandwidth"].value)
+    gpu = chip(snippet)
+    speed = attainable(intensity, gpu["bf16 peak"].value, gpu["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 

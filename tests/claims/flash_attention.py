@@ -1,6 +1,7 @@
 """What chapter 8 and its sheet claim in words."""
 
 import ast
+from decimal import Decimal
 
 import torch
 
@@ -8,13 +9,28 @@ from kernels.bench.cost import attention_flops, mb, mib, qkvo_bytes, requested_b
 from kernels.flash.tiles import tiles
 from scripts import records
 from tests.claims.compiled import elsewhere
-from tests.claims.rows import chip, close, rounded, row, rows
+from tests.claims.rows import chip_of, close, rounded, row, rows
 
 N, D, BYTES, BLOCK_Q = 8192, 128, 2, 64
 HEAD_DIMS = (64, 128, 256)
 SDPA = ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient", "sdpa_math")
 ASKED = requested_bytes(N, D, BYTES, BLOCK_Q)
 ALL_ASKED = requested_bytes(N, D, BYTES, BLOCK_Q, 16, 2)  # by the 32 heads of the ladder
+LEVEL = 0.005  # nearer to 1 than this, a ratio is none
+H100_RUN = {  # (form, N) -> milliseconds forward, full, d = 128: prefill_speed on an H100 80GB HBM3, 21 November 2026
+    ("one_key_attention", 512): 63.91,
+    ("key_blocks_attention", 512): 24.55,
+    ("attention", N): 14.44,
+    ("three_kernel_attention", N): 18.64,
+    **{
+        ("flash_attention", 512 * 2**doubled): took
+        for doubled, took in enumerate((0.1784, 0.2793, 0.5117, 0.9712, 1.921, 3.67))
+    },
+    ("sdpa_flash", N): 3.26,
+    ("sdpa_cudnn", N): 1.73,
+    ("sdpa_efficient", N): 6.35,
+    ("sdpa_math", N): 49.1,
+}
 
 
 def _speeds(direction, head_dim, causal=False):
@@ -41,10 +57,22 @@ def _settings(direction, form):
     }
 
 
-def skipping_saves_less_than_half_the_time():
-    """At d = 128 and N = 16384 causal takes between 0.5 and 0.6 of the time of full. In words: half, less, half."""
-    full, causal = (_speeds("forward", D, causal)["flash_attention", 16384]["median"] for causal in (False, True))
-    assert 0.5 < causal / full < 0.6
+def _causal_takes_of_full(n):
+    full, causal = (_speeds("forward", D, causal)["flash_attention", n]["median"] for causal in (False, True))
+    return causal / full
+
+
+def skipping_saves_about_half_of_a_long_text():
+    """At d = 128 and from N = 4096 on causal takes between 0.47 and 0.57 of the time of full.
+
+    In words: half, long, half.
+    """
+    assert all(0.47 < _causal_takes_of_full(n) < 0.57 for n in (4096, 8192, 16384))
+
+
+def skipping_saves_less_of_a_short_text():
+    """At d = 128 and N = 512 and 1024 causal takes between 0.6 and 0.8 of the time of full. In words: short, less."""
+    assert all(0.6 < _causal_takes_of_full(n) < 0.8 for n in (512, 1024))
 
 
 def causal_is_dearer_in_three_lines():
@@ -73,11 +101,8 @@ def _seconds():
 
 
 def more_is_asked_than_hbm_gives():
-    """At N = 8192 the bytes asked for a second are 2.5 to 3 times HBM's bandwidth.
-
-    In words: more, half; more, half, hbm.
-    """
-    assert 2.5 < ALL_ASKED / _seconds() / chip("hbm bandwidth") < 3
+    """At N = 8192 the bytes asked for a second are 1.9 to 2 times HBM's bandwidth. In words: twice."""
+    assert 1.9 < ALL_ASKED / _seconds() / chip_of("prefill_speed", "hbm bandwidth") < 2
 
 
 def more_is_asked_than_l2_gave():
@@ -91,7 +116,7 @@ def more_is_asked_than_l2_gave():
 def _intensity_over_ridge(form):
     """How far right of the ridge a form lies, by the bytes counted."""
     counted = row("hbm_traffic", "whole", form=form)
-    ridge = chip("bf16 peak") / chip("hbm bandwidth")
+    ridge = chip_of("hbm_traffic", "bf16 peak") / chip_of("hbm_traffic", "hbm bandwidth")
     return attention_flops(counted["n"], D) / (1e6 * counted["flushed"]) / ridge
 
 
@@ -104,8 +129,8 @@ def flash_lies_far_right():
 
 
 def slow_rungs_lie_right_too():
-    """One key and key blocks do 2 to 2.5 times the ridge's FLOP for each byte counted."""
-    assert all(2 < _intensity_over_ridge(form) < 2.5 for form in ("one_key_attention", "key_blocks_attention"))
+    """One key and key blocks do 3 to 3.5 times the ridge's FLOP for each byte counted."""
+    assert all(3 < _intensity_over_ridge(form) < 3.5 for form in ("one_key_attention", "key_blocks_attention"))
 
 
 def three_lines_speed_up_at_16384():
@@ -127,25 +152,30 @@ def long_rows_have_another_softmax():
     assert short["kernel"] != long["kernel"] and 0.45 < long["time"] / short["time"] < 0.55
 
 
-def _times_as_fast_as_three_lines(head_dim, least, most):
+def _lead_over_the_three_lines(head_dim, least, most):
     full = _ratios("attention", "flash_attention", "forward", head_dim)
     assert len(full) >= 5
     assert least < min(full.values()) < least + 1 and most - 1 < max(full.values()) < most
 
 
-def at_128_three_to_eight_times(least, most):
-    """Forward and full our kernel is 3 to 8 times as fast as the three lines at d = 128, at every N."""
-    _times_as_fast_as_three_lines(128, least, most)
+def lead_over_the_three_lines_at_128(least, most):
+    """Forward and full our kernel is 3 to 7 times as fast as the three lines at d = 128, at every N."""
+    _lead_over_the_three_lines(128, least, most)
 
 
-def at_64_six_to_twelve_times(least, most):
-    """Forward and full our kernel is 6 to 12 times as fast as the three lines at d = 64, at every N."""
-    _times_as_fast_as_three_lines(64, least, most)
+def lead_over_the_three_lines_at_64(least, most):
+    """Forward and full our kernel is 4 to 11 times as fast as the three lines at d = 64, at every N."""
+    _lead_over_the_three_lines(64, least, most)
 
 
-def at_256_two_to_four_times(least, most):
-    """Forward and full our kernel is 2 to 4 times as fast as the three lines at d = 256, at every N."""
-    _times_as_fast_as_three_lines(256, least, most)
+def lead_over_the_three_lines_at_256(least, most):
+    """Forward and full our kernel is 1.5 to 3.5 times as fast as the three lines at d = 256, at every N."""
+    _lead_over_the_three_lines(256, float(least), float(most))
+
+
+def lead_at_8192(times):
+    """Forward and full, at d = 128 and N = 8192, our lead over the three lines is nearly 7. In words: fast."""
+    assert times - Decimal("0.4") < _ratios("attention", "flash_attention", "forward", 128)[N] < times
 
 
 def causal_it_is_far_more():
@@ -185,29 +215,49 @@ def _every_run():
     return {("prefill_speed", *key): found["ratio"] for key, found in own.items()} | _other_runs()
 
 
-def forward_is_slower_than_cudnn():
-    """Forward, at d = 128 and 256, our kernel reaches less than cuDNN's speed in every setting of three runs.
+def behind_cudnn_at_128_and_256():
+    """Forward, at d = 128 and 256, our kernel reaches less than cuDNN's speed in all settings of three runs but 1.
 
-    In words: slower, every; slower, every, cudnn; slower, cudnn, every.
+    That is causal, at N = 16384 and d = 128, in prefill_speed: the same speed, to half a per cent.
+
+    In words: behind, level, best; behind, every, only.
     """
     found = {key: ratio for key, ratio in _every_run().items() if key[1] in (128, 256)}
-    assert len({run for run, *_ in found}) == 3 and all(ratio < 1 for ratio in found.values())
+    assert len({run for run, *_ in found}) == 3
+    (level,) = (key for key, ratio in found.items() if ratio >= 1 - LEVEL)
+    assert level == ("prefill_speed", 128, True, 16384) and found[level] < 1 + LEVEL
 
 
-def forward_is_slower_than_cudnn_in_this_run():
-    """Forward our kernel reaches less than cuDNN's speed in every setting of prefill_speed, at d = 64, too.
+def forward_is_ahead_of_cudnn_in_two_settings():
+    """Forward our kernel is ahead of cuDNN in 2 settings of prefill_speed, causal at d = 64, N = 8192 and 16384.
 
-    In words: slower, cudnn, every.
+    It is behind in more than 3/4 of all.
+
+    In words: behind, cudnn, most, ahead.
     """
-    assert all(found["ratio"] < 1 for found in _settings("forward", "flash_attention").values())
+    found = _settings("forward", "flash_attention")
+    assert {key for key, row in found.items() if row["ratio"] > 1 + LEVEL} == {(64, True, 8192), (64, True, 16384)}
+    assert sum(row["ratio"] < 1 - LEVEL for row in found.values()) > len(found) * 3 / 4
 
 
-def level_with_cudnn_at_64(least, most):
-    """At d = 64 and N = 16384 our kernel reaches 0.97 to 1.01 of cuDNN's speed in three runs, and elsewhere below 1."""
-    found = _every_run()
-    long = {key: ratio for key, ratio in found.items() if key[1] == 64 and key[3] == 16384}
-    assert len(long) == 6 and min(long.values()) < 1 < max(long.values())
-    assert 0 <= min(long.values()) - float(least) < 0.01 and 0 <= float(most) - max(long.values()) < 0.01
+def a_fifth_of_cudnns_calls(percent):
+    """Causal, at d = 128 and N = 16384, cuDNN's p20 lies 7 % below its median, and ours less than 1 %.
+
+    In words: fifth, cudnn, faster, more.
+    """
+    found = {form: _speeds("forward", D, True)[form, 16384] for form in ("sdpa_cudnn", "flash_attention")}
+    below = {form: 100 * (1 - row["p20"] / row["median"]) for form, row in found.items()}
+    assert rounded(below["sdpa_cudnn"], percent) == percent and below["flash_attention"] < 1
+
+
+def now_ahead_now_behind_at_64(least, most):
+    """At d = 64 and from N = 8192 on our kernel reaches 0.91 to 1.08 of cuDNN's speed in three runs, and below that
+    less than 1 in each.
+    """
+    found = {key: ratio for key, ratio in _every_run().items() if key[1] == 64}
+    long = {key: ratio for key, ratio in found.items() if key[3] >= 8192}
+    assert {run for run, *_ in long} == {"prefill_speed", "hopper_speed", "hopper_steps"}
+    assert (rounded(min(long.values()), least), rounded(max(long.values()), most)) == (least, most)
     assert all(ratio < 1 for key, ratio in found.items() if key not in long)
 
 
@@ -225,18 +275,69 @@ def ahead_in_other_runs(n, full, causal):
     assert max(steps) < 1 < min(speed)
 
 
-def behind_in_this_run(full, causal):
-    """At d = 64 and N = 16384 prefill_speed has a ratio of 0.988 in full and 0.971 causal."""
+def full_and_causal_in_this_run(full, causal):
+    """At d = 64 and N = 16384 prefill_speed has a ratio of 0.910 in full and 1.078 causal. In words: full, causal."""
     found = _settings("forward", "flash_attention")
     ratios = [found[64, is_causal, 16384]["ratio"] for is_causal in (False, True)]
     assert [rounded(ratio, like) for ratio, like in zip(ratios, (full, causal), strict=True)] == [full, causal]
 
 
-def flash_reaches_of_the_limit(percent):
-    """What part of the limit our kernel reaches at d = 128 and N = 8192, where that is arithmetic."""
-    arithmetic = attention_flops(N, D, 16, 2) / chip("bf16 peak")
-    assert arithmetic > qkvo_bytes(N, D, BYTES, 16, 2) / chip("hbm bandwidth")
-    assert rounded(100 * arithmetic / _seconds(), percent) == percent
+def reached_of_the_limit(lines, flash):
+    """What part of the limit, which is arithmetic, the three lines and our kernel reach at d = 128 and N = 8192."""
+    arithmetic = 1e3 * attention_flops(N, D, 16, 2) / chip_of("prefill_speed", "bf16 peak")
+    assert arithmetic > 1e3 * qkvo_bytes(N, D, BYTES, 16, 2) / chip_of("prefill_speed", "hbm bandwidth")
+    for form, percent in (("attention", lines), ("flash_attention", flash)):
+        assert rounded(100 * arithmetic / _speeds("forward", D)[form, N]["median"], percent) == percent
+
+
+# The same run on an H100, whose SMs are those of the H200, with a memory of 3.35 TB/s.
+
+
+def _gained(typed, *forms):
+    """Each took so many times as long on the H100."""
+    gains = [H100_RUN[form, n] / _speeds("forward", D)[form, n]["median"] for form, n in forms]
+    assert [rounded(gain, like) for gain, like in zip(gains, typed, strict=True)] == list(typed)
+
+
+def slow_rungs_gained(times):
+    """At N = 512 one key and key blocks are 1.00 times as fast as on the H100. In words: fast."""
+    _gained((times, times), ("one_key_attention", 512), ("key_blocks_attention", 512))
+
+
+def fused_forms_gained(*times):
+    """At N = 8192 flash and memory-efficient are 0.99 and cuDNN 1.00 times as fast as on the H100.
+
+    In words: sdpa, memory-efficient, cudnn, fast.
+    """
+    _gained(times, *((form, N) for form in ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn")))
+
+
+def ours_gained(least, most):
+    """Over the 6 lengths our kernel is 0.93 to 1.06 times as fast as on the H100. In words: fast."""
+    ours = _speeds("forward", D)
+    gains = [took / ours[form, n]["median"] for (form, n), took in H100_RUN.items() if form == "flash_attention"]
+    assert len(gains) == 6 and (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
+
+
+def forms_with_a_square_gained(*times):
+    """At N = 8192 math 1.07, the three lines 1.16, three kernels 1.24 times as fast as on the H100.
+
+    In words: fast.
+    """
+    _gained(times, *((form, N) for form in ("sdpa_math", "attention", "three_kernel_attention")))
+
+
+def the_three_lines_gained(milliseconds):
+    """At N = 8192 the three lines take 1.9 ms less than on the H100. In words: less."""
+    gained = H100_RUN["attention", N] - _speeds("forward", D)["attention", N]["median"]
+    assert rounded(gained, milliseconds) == milliseconds
+
+
+def the_lead_shrank(before, now):
+    """At N = 8192 our lead over the three lines was 7.5 on the H100, and is 6.9. In words: -."""
+    was = H100_RUN["attention", N] / H100_RUN["flash_attention", N]
+    found = was, _ratios("attention", "flash_attention", "forward", D)[N]
+    assert tuple(rounded(each, like) for each, like in zip(found, (before, now), strict=True)) == (before, now)
 
 
 def forward_is_faster_than_flash():
@@ -295,12 +396,13 @@ def exponents_are_multiply_adds():
         assert made_by == {"fma.rn.f32": 2 * scores, "sub.f32": 2 * 2}
 
 
-def math_takes_twenty_times_as_long():
-    """Forward SDPA's math takes more than 20 times as long as cuDNN in every setting.
+def math_takes_many_times_as_long(times):
+    """Forward SDPA's math takes more than 15 times as long as cuDNN in every setting, and in the least below 20.
 
     In words: math, more, long, cudnn.
     """
-    assert all(found["ratio"] < 1 / 20 for found in _settings("forward", "sdpa_math").values())
+    least = min(1 / found["ratio"] for found in _settings("forward", "sdpa_math").values())
+    assert times < least < times + 5
 
 
 def math_takes_in_the_cases(least, most):

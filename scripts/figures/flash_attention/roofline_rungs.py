@@ -1,4 +1,4 @@
-"""The roofline of an H100 and every rung of the ladder under it."""
+"""The roofline of the GPU of the runs and every rung of the ladder under it."""
 
 import plotly.graph_objects as go
 
@@ -8,14 +8,12 @@ from scripts.figures import plot
 
 ALT = (
     "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
-    "figures, a solid one a little below it from what a copy and a large matmul reached. The three lines and the three "
-    "kernels lie under the slope. With bytes counted, one key and key blocks lie right of the ridge, far below the "
-    "flat roof; FlashAttention lies much further right, and above them all. A menu chooses between one head with "
-    "its bytes counted and many heads with their bytes predicted; there FlashAttention is close to the flat roof, and "
-    "SDPA's fused backends join, of which cuDNN comes nearest."
+    "figures. The three lines and the three kernels lie under the slope. With bytes counted, one key and key blocks "
+    "lie right of the ridge, far below the flat roof; FlashAttention lies much further right, and above them all. A "
+    "menu chooses between one head with its bytes counted and many heads with their bytes predicted; there "
+    "FlashAttention is close to the flat roof, and SDPA's fused backends join, of which cuDNN comes nearest."
 )
 HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
-REACHED = plot.Look("reached on an H100", "soft", "solid")
 FORMS = {  # form -> look, and where its name stands
     "attention": (plot.Look("three lines", "accent", symbol="circle"), "middle right"),
     "three_kernel_attention": (plot.Look("three kernels", "accent", symbol="square"), "bottom right"),
@@ -32,10 +30,11 @@ def figure() -> go.Figure:
     return plot.roofline(
         {"one head, bytes counted": counted(), "many heads, bytes predicted": predicted()},
         FORMS,
-        REACHED,
+        reached=None,
         xaxis=plot.log("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
         yaxis=plot.log("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
         ends=(10, 20000),
+        gpu=plot.chip("hbm_traffic"),
     )
 
 
