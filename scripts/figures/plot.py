@@ -205,11 +205,13 @@ class Rung(NamedTuple):
     limit: float | None = None
 
 
-def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False) -> Rung:
-    """What no form of attention can beat on an H100 in 16 bits: its arithmetic, or the least that it must move."""
+def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed") -> Rung:
+    """What no form of attention can beat in 16 bits on the GPU of a record: its arithmetic, or the least that it must
+    move."""
     flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
-    speed = attainable(intensity, H100["bf16 peak"].value, H100["hbm bandwidth"].value)
+    maker = chip(snippet)
+    speed = attainable(intensity, maker["bf16 peak"].value, maker["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 
