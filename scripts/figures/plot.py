@@ -206,12 +206,12 @@ class Rung(NamedTuple):
 
 
 def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed") -> Rung:
-    """What no form of attention can beat in 16 bits on the GPU of a record: its arithmetic, or the least that it must
-    move."""
+    """What no form of attention can beat in 16 bits on the GPU where a snippet was recorded: its arithmetic, or the
+    least that it must move."""
     flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
-    maker = chip(snippet)
-    speed = attainable(intensity, maker["bf16 peak"].value, maker["hbm bandwidth"].value)
+    gpu = chip(snippet)
+    speed = attainable(intensity, gpu["bf16 peak"].value, gpu["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 
