@@ -207,8 +207,8 @@ def bounds() -> tuple[float, float, float, float]:
         attention_flops(N, HEAD_DIM, heads, batch),
         lanes,
         asked,
-        round(l2, 1) * 1e12,
-    )  # 7.5 TB/s, as it stands at the board
+        round(l2, 1) * 1e12,  # as it stands at the board
+    )
 
 
 def ladder(board: Board) -> None:

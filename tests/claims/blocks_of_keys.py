@@ -5,7 +5,8 @@ from itertools import pairwise
 from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
 from kernels.first.key_blocks import BLOCK_K
 from tests.claims.compiled import THREADS, rungs
-from tests.claims.rows import chip, close, rounded, row, rows
+from tests.claims.first_kernel import H100_RUN
+from tests.claims.rows import chip, chip_of, close, rounded, row, rows
 
 N, WORDS, WIDTH = 512, 16384, 2048  # of the ladder's run: words in all sentences, numbers a word in all heads
 LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
@@ -120,6 +121,12 @@ def one_key_takes_times_the_three_lines(times):
 def blocks_take_times_the_three_lines(times):
     """At d = 128 blocks of keys take this many times as long as the three lines. In words: long."""
     assert times == rounded(_median("key_blocks_attention", 128) / _median("attention", 128), times)
+
+
+def blocks_gained_nothing():
+    """At each d blocks of keys take what they took on an H100, to 1 %. In words: same."""
+    for head_dim, then in zip(HEADS, H100_RUN["key_blocks_attention"], strict=True):
+        assert close(_median("key_blocks_attention", head_dim), then, 0.01)
 
 
 def rungs_with_the_square_are_faster():
@@ -391,7 +398,8 @@ def clocks_of_the_sum_down(clocks):
 def parts_of_the_limit(blocks, one_key):
     """At d = 128 blocks of keys and one key at a time reach so many per cent of the limit."""
     flops, least = attention_flops(N, 128, 16, WORDS // N), qkvo_bytes(N, 128, 2, 16, WORDS // N)
-    limit = 1e3 * max(flops / chip("bf16 peak"), least / chip("hbm bandwidth"))
+    peak, bandwidth = (chip_of("prefill_speed", name) for name in ("bf16 peak", "hbm bandwidth"))
+    limit = 1e3 * max(flops / peak, least / bandwidth)
     for form, typed in (("key_blocks_attention", blocks), ("one_key_attention", one_key)):
         assert typed == rounded(100 * limit / _median(form, 128), typed)
 
@@ -454,14 +462,14 @@ def blocks_take_q_k_and_v_once():
     assert close(_whole("key_blocks_attention")["times_the_least"], 0.75, 0.05)
 
 
-def l2_would_take_a_third():
-    """At the speed of L2 all that is asked for takes a third of the kernel's time, to 5 %, flushed and kept.
+def l2_would_take_less_than_a_third():
+    """At the speed of L2 all that is asked for takes 0.3 to 1/3 of the kernel's time, flushed and kept.
 
-    In words: third.
+    In words: less, third.
     """
     from_l2 = 1e-3 * _whole("key_blocks_attention")["requested"] / row("l2_speed", "sizes", size=16)["speed"]  # ms
     for found in rows("hbm_traffic", "counted", form="key_blocks_attention"):
-        assert close(from_l2 / found["time"], 1 / 3, 0.05)
+        assert 0.3 < from_l2 / found["time"] < 1 / 3
 
 
 def squares_move_many_times_the_least():

@@ -3,7 +3,7 @@
 from math import ceil, exp, isfinite
 
 from kernels.bench.cost import attention_flops, mb, qkvo_bytes, square_bytes, three_kernels_traffic
-from tests.claims.rows import chip, close, row, rows
+from tests.claims.rows import chip_of, close, rounded, row, rows
 
 TYPES = ("FP16", "BF16", "FP32", "FP64")
 
@@ -119,13 +119,13 @@ def sorted_rows_rescale_always_or_never():
     assert all(found["rising"] < 1 and found["falling"] == 1 for found in later)
 
 
-def both_readings_came_from_hbm():
-    """The softmax of three_kernels reads twice the 268 MB of its square through HBM, to 1 %.
+def both_readings_came_from_hbm(percent):
+    """The softmax of three_kernels reads twice the 268 MB of its square through HBM, but for so many per cent.
 
-    In words: both, hbm, full; hbm, twice, both, full.
+    In words: both, hbm, all; hbm, twice, both.
     """
     counted = row("hbm_traffic", "counted", form="three_kernel_attention", caches="flushed", kernel="softmax_kernel")
-    assert close(counted["read"], 2 * mb(square_bytes(8192, 4)), 0.01)
+    assert rounded(100 * (1 - counted["read"] / (2 * mb(square_bytes(8192, 4)))), percent) == percent
 
 
 def errors_are_of_pytorchs_size():
@@ -141,9 +141,10 @@ def errors_are_of_pytorchs_size():
 def _limit_and_bytes():
     """Milliseconds at N = 512 and d = 128: the limit, and the bytes of the three kernels at the maker's bandwidth."""
     sizes = 512, 128, 16, 32
-    limit = max(attention_flops(*sizes) / chip("bf16 peak"), qkvo_bytes(512, 128, 2, 16, 32) / chip("hbm bandwidth"))
+    peak, bandwidth = (chip_of("prefill_speed", name) for name in ("bf16 peak", "hbm bandwidth"))
+    limit = max(attention_flops(*sizes) / peak, qkvo_bytes(512, 128, 2, 16, 32) / bandwidth)
     moved = sum(step.read + step.written for step in three_kernels_traffic(512, 128, 2, 4, 16, 32))
-    return 1e3 * limit, 1e3 * moved / chip("hbm bandwidth")
+    return 1e3 * limit, 1e3 * moved / bandwidth
 
 
 def three_kernels_reach(percent):
@@ -153,6 +154,6 @@ def three_kernels_reach(percent):
 
 
 def bytes_over_the_limit():
-    """The bytes of the three kernels alone take 11 times the limit, to a twentieth."""
+    """The bytes of the three kernels alone take 9 times the limit, to a twentieth."""
     limit, moved = _limit_and_bytes()
-    assert close(moved / limit, 11, 0.05)
+    assert close(moved / limit, 9, 0.05)

@@ -16,6 +16,7 @@ from scripts.figures.hopper import (
     hopper_timeline,
 )
 from scripts.figures.plot import where
+from tests.claims.rows import chip_of
 from tests.scripts.figures.controls import choose, points, visible
 
 
@@ -71,7 +72,7 @@ def test_the_rungs_are_the_records_and_parts_of_the_limit(head_dim):
     measured, reckoned = visible(figure)
     found = steps(head_dim, 16384, True)
     assert points(measured) == {found[step]["median"]: name for step, name in hopper_rungs.STEPS.items()}
-    least = 1e3 * attention_flops(16384, head_dim, 2048 // head_dim, causal=True) / H100["bf16 peak"].value
+    least = 1e3 * attention_flops(16384, head_dim, 2048 // head_dim, causal=True) / chip_of("hopper_steps", "bf16 peak")
     assert list(reckoned.y) == ["the limit"] and reckoned.x[0] == pytest.approx(least)
     parts = [float(text.split(", ")[1].removesuffix(" %")) for text in measured.text]
     assert parts == pytest.approx([100 * least / time for time in measured.x], rel=0.01)
