@@ -30,6 +30,22 @@ def chip(snippet: str) -> dict[str, hardware.Constant]:
     return getattr(hardware, records.read(snippet).provenance["gpu"].split()[1])
 
 
+def reached(snippet: str) -> dict[str, hardware.Constant]:
+    """The constants of that GPU, and what a copy and a large matmul reach on it, where the registry lacks them.
+
+    The copy is then that of the run of ``append_speed``, which was recorded on such a GPU; the matmul is that of an
+    H100, whose tensor cores an H200 has, too.
+    """
+    gpu = chip(snippet)
+    if "hbm copy" in gpu:
+        return gpu
+    if chip("append_speed") is not gpu:
+        raise ValueError(f"{snippet} and append_speed, whose copy is wanted, were not recorded on one kind of GPU")
+    copied = 1e12 * records.table("append_speed", "append")[0]["copied"]
+    copy = hardware.Constant(copied, "B/s", "bytes read and written by copy_, in the run of append_speed", "measured")
+    return gpu | {"hbm copy": copy, "bf16 matmul": H100["bf16 matmul"]}
+
+
 def interval(rows: list[dict], value: str) -> dict:
     """Error bars from ``low`` to ``high`` of each row."""
     return {
@@ -169,18 +185,25 @@ Points = dict[str, tuple[float, float]]  # of a roofline: name -> FLOP per byte,
 
 
 def roofline(
-    points: dict[str, Points], looks: dict[str, tuple[Look, str]], reached: Look, xaxis: dict, yaxis: dict, ends: tuple
+    points: dict[str, Points],
+    looks: dict[str, tuple[Look, str]],
+    reached: Look | None,
+    xaxis: dict,
+    yaxis: dict,
+    ends: tuple,
+    gpu: dict[str, hardware.Constant] = H100,
 ) -> go.Figure:
-    """The roofs of an H100, the maker's and the one ``reached``, and points under them; a menu chooses the points.
+    """The roofs of a GPU, the maker's and the one ``reached``, and points under them; a menu chooses the points.
 
     ``points``: label in the menu -> points;  ``looks``: name of a point -> its look and where its label stands;
+    ``reached``: None where neither a copy nor a large matmul was measured on that GPU;
     ``ends``: from how many to how many FLOP per byte the roofs are drawn
     """
     fig, hover = go.Figure(), "%{name}: %{y:.3g} TFLOP/s at %{x:.3g} FLOP/B"
     roofs = [(Look("the maker's figures", "soft", "dash"), "bf16 peak", "hbm bandwidth")]
-    roofs += [(reached, "bf16 matmul", "hbm copy")]
+    roofs += [(reached, "bf16 matmul", "hbm copy")] if reached else []
     for look, peak, bandwidth in roofs:
-        pi, beta = H100[peak].value, H100[bandwidth].value
+        pi, beta = gpu[peak].value, gpu[bandwidth].value
         x = [ends[0], pi / beta, ends[1]]
         fig.add_scatter(x=x, y=[attainable(at, pi, beta) / 1e12 for at in x], **look.scatter(hover, "lines"))
 
@@ -205,11 +228,13 @@ class Rung(NamedTuple):
     limit: float | None = None
 
 
-def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False) -> Rung:
-    """What no form of attention can beat on an H100 in 16 bits: its arithmetic, or the least that it must move."""
+def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed") -> Rung:
+    """What no form of attention can beat in 16 bits on the GPU where a snippet was recorded: its arithmetic, or the
+    least that it must move."""
     flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
-    speed = attainable(intensity, H100["bf16 peak"].value, H100["hbm bandwidth"].value)
+    gpu = chip(snippet)
+    speed = attainable(intensity, gpu["bf16 peak"].value, gpu["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 
