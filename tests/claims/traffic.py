@@ -321,6 +321,15 @@ def the_lines_gained(then, now, gained):
     assert rounded(H100_LINES / _prefill("attention")[N]["median"], gained) == gained
 
 
+def the_gains_add_up():
+    """The ms that the four kernels gained on an H200, times 32, are those that the three lines gained, to 5 %.
+
+    In words: -.
+    """
+    gained = sum(H100_KERNELS) - sum(kernel["time"] for kernel in _counted())
+    assert close(32 * gained, H100_LINES - _prefill("attention")[N]["median"], 0.05)
+
+
 def the_floor_of_memory_is_higher():
     """At each N the bytes take 4 to 5 times as long as the arithmetic. In words: each, high; each, long."""
     for n in _prefill("attention"):
