@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from kernels.bench import hardware
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
 from scripts import records
@@ -54,7 +55,9 @@ def lines_and_limit() -> tuple[float, float]:
         if (row["form"], row["n"], row["direction"], row["causal"]) == ("attention", N, "forward", False)
     ]
     flops = attention_flops(N, HEAD_DIM, 16, 2)
-    fastest = attainable(flops / qkvo_bytes(N, HEAD_DIM, BYTES, 16, 2), PEAK, HALLWAY)
+    maker = getattr(hardware, records.read("prefill_speed").provenance["gpu"].split()[1])
+    peak, hallway = maker["bf16 peak"].value, maker["hbm bandwidth"].value
+    fastest = attainable(flops / qkvo_bytes(N, HEAD_DIM, BYTES, 16, 2), peak, hallway)
     return row["median"], 1e3 * flops / fastest
 
 

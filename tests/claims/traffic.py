@@ -3,13 +3,23 @@
 from itertools import accumulate
 
 from kernels.bench.cost import attention_flops, eager_traffic, mb, qkvo_bytes, square_bytes
-from kernels.bench.hardware import H200
+from kernels.bench.hardware import H100, H200
+from scripts import records
+from scripts.figures import plot
 from tests.claims.rows import chip, close, rounded, row, rows
 
 N, D = 8192, 128
 SQUARE, LEAST = square_bytes(N, 2), qkvo_bytes(N, D, 2)
 STEPS = eager_traffic(N, D, 2)  # QKᵀ, scale, softmax, PV
 ONE_MATMUL = attention_flops(N, D) / 2  # FLOP
+
+# The same runs on an H100, 21 November 2026: ms of the four kernels and of our softmax, flushed; of the three lines.
+H100_KERNELS, H100_OURS, H100_LINES = (0.05552, 0.0856, 0.2661, 0.05133), 0.2679, 14.44
+
+
+def _speed(name):
+    """A constant of the GPU on which this chapter was measured, or what a copy or a large matmul reaches there."""
+    return plot.reached("hbm_traffic")[name].value
 
 
 def _whole(form):
@@ -27,7 +37,7 @@ def _moved(kernel):
 
 def _of_a_copy(kernel):
     """Its bytes a second as a part of a copy's."""
-    return 1e9 * _moved(kernel) / kernel["time"] / chip("hbm copy")
+    return 1e9 * _moved(kernel) / kernel["time"] / _speed("hbm copy")
 
 
 def _softmax(length):
@@ -35,7 +45,11 @@ def _softmax(length):
 
 
 def _to_the_roof():
-    return {found["step"]: found["to_the_roof"] for found in rows("roofline", "reached")}
+    """Of both runs, the parts of the maker's roof that the four kernels reach, as bytes, flushed, a second."""
+    of_the_slope = [1e9 * _moved(kernel) / kernel["time"] / _speed("hbm bandwidth") for kernel in _counted()]
+    names = [step.kernel for step in STEPS]
+    yield dict(zip(names, of_the_slope, strict=True))
+    yield {found["step"]: found["to_the_roof"] for found in rows("roofline", "reached")}
 
 
 def _prefill(form):
@@ -47,8 +61,8 @@ def _prefill(form):
 def _floors(n):
     """The times in ms that the bytes alone and the arithmetic alone of the three lines would take."""
     moved = sum(step.read + step.written for step in eager_traffic(n, D, 2, 16, 16384 // n))
-    arithmetic = attention_flops(n, D, 16, 16384 // n) / chip("bf16 matmul")
-    return 1e3 * moved / chip("hbm copy"), 1e3 * arithmetic
+    arithmetic = attention_flops(n, D, 16, 16384 // n) / _speed("bf16 matmul")
+    return 1e3 * moved / _speed("hbm copy"), 1e3 * arithmetic
 
 
 def _above_the_floor():
@@ -56,13 +70,29 @@ def _above_the_floor():
     return {n: found["median"] / _floors(n)[0] - 1 for n, found in _prefill("attention").items()}
 
 
+def traffic_was_measured_on_an_h200():
+    """The runs of this chapter whose times and counts it compares were made on an H200."""
+    runs = ("hbm_traffic", "prefill_speed", "append_speed")
+    assert {records.read(name).provenance["gpu"] for name in runs} == {"NVIDIA H200"}
+
+
+def a_copy_moves(terabytes):
+    """A copy on the same kind of GPU moves so many TB a second, to the printed digits."""
+    assert rounded(_speed("hbm copy") / 1e12, terabytes) == terabytes
+
+
 def idle_nine_tenths():
     """At N = 8192 the arithmetic at the maker's peak is less than a tenth of the time: more than 0.9 is left.
 
     In words: more, tenths.
     """
-    arithmetic = 1e3 * attention_flops(N, D, 16, 2) / chip("bf16 peak")
+    arithmetic = 1e3 * attention_flops(N, D, 16, 2) / _speed("bf16 peak")
     assert 1 - arithmetic / _prefill("attention")[N]["median"] > 0.9
+
+
+def half_of_the_time_is_memory():
+    """At N = 8192 a copy of the bytes takes 0.45 to 0.55 of the time. In words: half."""
+    assert 0.45 < _floors(N)[0] / _prefill("attention")[N]["median"] < 0.55
 
 
 def the_bytes_alone_take(copied, taken):
@@ -74,12 +104,13 @@ def the_bytes_alone_take(copied, taken):
 def most_of_the_rest_is_the_softmax():
     """Of what one head's kernels take beyond a copy of their bytes, the softmax takes more than 0.9.
 
-    As much for each of 32 heads is 0.9 to 1 of what the three lines take at N = 8192 beyond a copy.
+    As much for each of 32 heads is 0.9 to 1 of what the three lines take at N = 8192 beyond a copy, which is half.
 
-    In words: most, slow.
+    In words: most, half, slow.
     """
+    half_of_the_time_is_memory()
     beyond = [
-        kernel["time"] - 1e3 * (step.read + step.written) / chip("hbm copy")
+        kernel["time"] - 1e3 * (step.read + step.written) / _speed("hbm copy")
         for kernel, step in zip(_counted(), STEPS, strict=True)
     ]
     assert beyond[2] / sum(beyond) > 0.9
@@ -89,17 +120,14 @@ def most_of_the_rest_is_the_softmax():
 def lines_reach_of_the_limit(percent):
     """What part of the limit, which at N = 8192 is arithmetic, the three lines reach, to the printed digit."""
     flops, least = attention_flops(N, D, 16, 2), qkvo_bytes(N, D, 2, 16, 2)
-    limit = 1e3 * max(flops / chip("bf16 peak"), least / chip("hbm bandwidth"))
+    limit = 1e3 * max(flops / _speed("bf16 peak"), least / _speed("hbm bandwidth"))
     assert f"{100 * limit / _prefill('attention')[N]['median']:.1f}" == str(percent)
 
 
-def four_trips_reach_a_fifth():
-    """The arithmetic takes 19 to 23 % of what four trips and the small tables take at the maker's bandwidth.
-
-    In words: fifth.
-    """
-    trips = (4 * SQUARE + LEAST) / chip("hbm bandwidth")
-    assert 0.19 < attention_flops(N, D) / chip("bf16 peak") / trips < 0.23
+def four_trips_reach(percent):
+    """How many % the arithmetic takes of what four trips and the small tables take at the maker's bandwidth."""
+    trips = (4 * SQUARE + LEAST) / _speed("hbm bandwidth")
+    assert rounded(100 * attention_flops(N, D) / _speed("bf16 peak") / trips, percent) == percent
 
 
 def flushed_counts_squares(squares):
@@ -112,15 +140,15 @@ def kept_counts_squares(squares):
     assert f"{1e6 * _whole('attention')['kept'] / SQUARE:.2f}" == str(squares)
 
 
-def half_a_per_cent():
-    """Kept, the bytes read are 0.3 to 0.7 % fewer than predicted, and the bytes written as much more.
+def kept_against_predicted(fewer, more):
+    """Kept, by how many % the bytes read are fewer than predicted, and the bytes written more.
 
-    In words: read, half, fewer, written, half, more.
+    In words: read, fewer, written, more.
     """
-    for moved, sign in (("read", -1), ("written", 1)):
+    for moved, sign, percent in (("read", -1, fewer), ("written", 1, more)):
         predicted = mb(sum(getattr(step, moved) for step in STEPS))
         counted = sum(kernel[moved] for kernel in _counted(caches="kept"))
-        assert 0.003 < sign * (counted / predicted - 1) < 0.007
+        assert rounded(100 * sign * (counted / predicted - 1), percent) == percent
 
 
 def pv_writes_late_shares():
@@ -137,13 +165,21 @@ def the_account_of_late_bytes():
     pairs = zip(made, _counted(caches="kept"), strict=True)
     account = list(accumulate(size - 1e6 * kernel["written"] for size, kernel in pairs))
     assert all(0 < late < chip("l2") / 2 for late in account[:3]) and abs(account[3]) < LEAST / 4
-    late = [SQUARE - 1e6 * kernel["written"] for kernel in _counted()[:3]]
-    assert 0 < max(late) < chip("l2") / 2  # flushed, too
 
 
-def the_scale_reads_it_all():
-    """Kept, the scale reads a whole square, to 1 %. In words: reads, hbm."""
-    assert close(1e6 * _counted(caches="kept")[1]["read"], SQUARE, 0.01)
+def late_bytes_fill_half_of_l2():
+    """When the first three kernels end, flushed or kept, the most that is made and not written is 0.4 to 0.55 of L2.
+
+    In words: no, more, half, l2.
+    """
+    for caches in ("flushed", "kept"):
+        late = max(SQUARE - 1e6 * kernel["written"] for kernel in _counted(caches=caches)[:3])
+        assert 0.4 < late / chip("l2") < 0.55
+
+
+def the_scale_reads_nearly_all():
+    """Kept, the scale reads more than 0.98 of a square. In words: reads, all, hbm; all."""
+    assert 0.98 < 1e6 * _counted(caches="kept")[1]["read"] / SQUARE < 1.01
 
 
 def qk_is_read_more_than_once():
@@ -151,15 +187,15 @@ def qk_is_read_more_than_once():
     assert _counted()[0]["read"] > 1.2 * mb(STEPS[0].read)
 
 
-def bars_of_the_four_kernels(*whole):
-    """The times of the four kernels are as 1, 1.5, 5 and 1, to 10 %; of 1½ only the 1 is handed over.
+def the_matmuls_have_the_short_bars():
+    """QKᵀ and PV take less than the scale, which takes less than the softmax. In words: short."""
+    qk, scale, softmax, pv = (kernel["time"] for kernel in _counted())
+    assert max(qk, pv) < scale < softmax
 
-    In words: long.
-    """
-    bars = (1, 1.5, 5, 1)
-    assert [int(bar) for bar in bars] == list(whole)
-    unit = sum(kernel["time"] for kernel in _counted()) / sum(bars)
-    assert all(close(kernel["time"], bar * unit, 0.1) for kernel, bar in zip(_counted(), bars, strict=True))
+
+def one_bar_is_four_times_the_other():
+    """The softmax takes four times, 3.8 to 4.2, as long as the scale."""
+    assert close(_counted()[2]["time"] / _counted()[1]["time"], 4, 0.05)
 
 
 def three_quarters_of_the_time():
@@ -172,13 +208,13 @@ def three_quarters_of_the_time():
 
 
 def matmuls_are_held_back():
-    """Both matmuls stay below half of a large one's speed; a copy of their bytes takes longer than their FLOP.
+    """Both matmuls stay below 0.7 of a large one's speed; a copy of their bytes takes longer than their FLOP.
 
-    In words: both, below, half, large, longer.
+    In words: both, below, tenths, large, both, longer; below, tenths, large.
     """
     for kernel in (_counted()[0], _counted()[3]):
-        assert 1e3 * ONE_MATMUL / kernel["time"] < chip("bf16 matmul") / 2
-        assert 1e6 * _moved(kernel) / chip("hbm copy") > ONE_MATMUL / chip("bf16 matmul")
+        assert 1e3 * ONE_MATMUL / kernel["time"] < 0.7 * _speed("bf16 matmul")
+        assert 1e6 * _moved(kernel) / _speed("hbm copy") > ONE_MATMUL / _speed("bf16 matmul")
 
 
 def the_scale_runs_like_a_copy():
@@ -186,18 +222,26 @@ def the_scale_runs_like_a_copy():
     assert 0.9 < _of_a_copy(_counted()[1]) < 1
 
 
-def the_softmax_runs_at_a_third():
-    """The softmax moves its bytes at 28 to 38 % of a copy's speed. In words: third."""
-    assert 0.28 < _of_a_copy(_counted()[2]) < 0.38
+def the_softmax_runs_at_a_quarter():
+    """The softmax moves its bytes at 22 to 27 % of a copy's speed. In words: quarter."""
+    assert 0.22 < _of_a_copy(_counted()[2]) < 0.27
+
+
+def alone_the_softmax_runs_at_a_third():
+    """In rows of 8192 PyTorch's softmax alone moves its bytes at 31 to 36 % of the speed of that run's copy.
+
+    In words: third.
+    """
+    assert 0.31 < _softmax(8192)["speed"] / _softmax(None)["speed"] < 0.36
 
 
 def our_softmax_moves_three_times_as_much():
-    """Our softmax moves three times, 2.7 to 3.3, the bytes of PyTorch's, in the same time to 5 %.
+    """Our softmax moves three times, 2.7 to 3.3, the bytes of PyTorch's, in three quarters, 0.7 to 0.8, of the time.
 
-    In words: many, each, twice, same.
+    In words: many, each, twice, quarters.
     """
     ours, theirs = _counted("three_kernel_attention")[1], _counted()[2]
-    assert 2.7 < _moved(ours) / _moved(theirs) < 3.3 and close(ours["time"], theirs["time"], 0.05)
+    assert 2.7 < _moved(ours) / _moved(theirs) < 3.3 and 0.7 < ours["time"] / theirs["time"] < 0.8
 
 
 def four_softmax_kernels():
@@ -239,44 +283,74 @@ def counted_bytes_lie_right_of_d():
 
 
 def near_and_far_below_the_roof():
-    """Scale and PV reach more than 80 % of the roof, the softmax less than a third and less than half of QKᵀ's part.
+    """In both runs scale and PV reach 3/4 of the roof, the softmax less than a third and less than half of QKᵀ's part.
 
     In words: below, below.
     """
-    part = _to_the_roof()
-    assert part["softmax"] < 1 / 3 and min(part["scale"], part["PV"]) > 0.8
-    assert part["PV"] > part["QKᵀ"] > 2 * part["softmax"]
+    for part in _to_the_roof():
+        assert part["softmax"] < 1 / 3 and min(part["scale"], part["PV"]) > 3 / 4
+        assert part["PV"] > part["QKᵀ"] > 2 * part["softmax"]
 
 
 def qk_is_in_between():
-    """QKᵀ takes between a fifth and a quarter longer than a copy of the bytes that are predicted for it.
+    """QKᵀ takes between a third and two fifths longer than a copy of the bytes that are predicted for it.
 
-    In words: fifth, quarter, longer, all, reads, writes.
+    In words: third, longer, all, reads, writes.
     """
-    copied = 1e3 * (STEPS[0].read + STEPS[0].written) / chip("hbm copy")
-    assert 1 / 5 < _counted()[0]["time"] / copied - 1 < 1 / 4
+    copied = 1e3 * (STEPS[0].read + STEPS[0].written) / _speed("hbm copy")
+    assert 1 / 3 < _counted()[0]["time"] / copied - 1 < 2 / 5
+
+
+def a_wider_hallway_gained(*gained):
+    """How many times as fast as on an H100 a copy is, scale, PV, QKᵀ, the softmax, and our own softmax.
+
+    In words: fast, fast.
+    """
+    qk, scale, softmax, pv = (then / kernel["time"] for then, kernel in zip(H100_KERNELS, _counted(), strict=True))
+    ours = H100_OURS / _counted("three_kernel_attention")[1]["time"]
+    found = (_speed("hbm copy") / H100["hbm copy"].value, scale, pv, qk, softmax, ours)
+    assert [rounded(number, like) for number, like in zip(found, gained, strict=True)] == list(gained)
+
+
+def the_lines_gained(then, now, gained):
+    """From how many ms on an H100 to how many the three lines came at N = 8192, and how many times as fast that is.
+
+    In words: fast.
+    """
+    assert float(then) == H100_LINES and rounded(_prefill("attention")[N]["median"], now) == now
+    assert rounded(H100_LINES / _prefill("attention")[N]["median"], gained) == gained
+
+
+def the_gains_add_up():
+    """32 times what the four kernels gained on an H200, in ms, is what the three lines gained, to 5 %.
+
+    In words: -.
+    """
+    gained = sum(H100_KERNELS) - sum(kernel["time"] for kernel in _counted())
+    assert close(32 * gained, H100_LINES - _prefill("attention")[N]["median"], 0.05)
 
 
 def the_floor_of_memory_is_higher():
-    """At each N the bytes take 5 to 7 times as long as the arithmetic. In words: each, high; each, long."""
+    """At each N the bytes take 4 to 5 times as long as the arithmetic. In words: each, high; each, long."""
     for n in _prefill("attention"):
         memory, arithmetic = _floors(n)
-        assert 5 < memory / arithmetic < 7
+        assert 4 < memory / arithmetic < 5
 
 
 def above_the_floor_of_memory():
-    """At 512 the three lines lie 1/8 above the floor, to 2 %; the gap grows up to 8192, to two thirds within 0.03.
+    """At 512 the three lines lie 1/5 above the floor, to 2 %; the gap grows up to 8192, to nearly twice the floor.
 
-    In words: eighth, above, grows, thirds, above.
+    In words: fifth, above, grows, twice, high.
     """
     above = _above_the_floor()
-    assert abs(above[512] - 1 / 8) < 0.02 and abs(above[8192] - 2 / 3) < 0.03
+    assert abs(above[512] - 1 / 5) < 0.02
     assert all(above[n] < above[2 * n] for n in (512, 1024, 2048, 4096))
+    nearly_twice_the_floor()
 
 
-def two_thirds_above_the_floor():
-    """At 8192 the three lines lie two thirds above the floor, within 0.03. In words: thirds, above."""
-    assert abs(_above_the_floor()[8192] - 2 / 3) < 0.03
+def nearly_twice_the_floor():
+    """At 8192 the three lines take 1.9 to 2 times as long as the floor. In words: twice, long."""
+    assert 0.9 < _above_the_floor()[8192] < 1
 
 
 def from_8192_to_16384():
@@ -285,23 +359,23 @@ def from_8192_to_16384():
     assert 1 < times[16384]["median"] / times[8192]["median"] < 1.5
 
 
-def back_within_a_sixth():
-    """At 16,384 words the three lines lie between a tenth and a sixth above the floor of memory. In words: sixth."""
-    assert 0.1 < _above_the_floor()[16384] < 1 / 6
+def back_within_a_third():
+    """At 16,384 words the three lines lie between a quarter and a third above the floor of memory. In words: third."""
+    assert 1 / 4 < _above_the_floor()[16384] < 1 / 3
 
 
 def h200_lowers_the_floor():
-    """With an H200's bandwidth the floor of memory is less than a third lower. In words: less, third."""
-    assert 0 < 1 - chip("hbm bandwidth") / H200["hbm bandwidth"].value < 1 / 3
+    """With an H200's bandwidth for an H100's the floor of memory is less than a third lower. In words: less, third."""
+    assert 0 < 1 - H100["hbm bandwidth"].value / H200["hbm bandwidth"].value < 1 / 3
 
 
 def fused_passes_the_slope():
-    """Fused, more than 3/4 of a large matmul's speed is reached, which is above 124 FLOP a byte on the slope.
+    """Fused, more than 4/5 of a large matmul's speed is reached, which is above 124 FLOP a byte on the maker's slope.
 
-    In words: more, quarters, large, not, near.
+    In words: more, large, above, all.
     """
-    bound = D / (1 + 2 * D / N) * chip("hbm bandwidth")
-    assert 1e12 * _prefill("flash_attention")[8192]["speed"] > 0.75 * chip("bf16 matmul") > bound
+    bound = D / (1 + 2 * D / N) * _speed("hbm bandwidth")
+    assert 1e12 * _prefill("flash_attention")[8192]["speed"] > max(0.8 * _speed("bf16 matmul"), bound)
 
 
 def a_matmul_wrote_part(written, made):
@@ -309,6 +383,6 @@ def a_matmul_wrote_part(written, made):
     assert (round(_counted()[0]["written"]), round(mb(SQUARE))) == (written, made)
 
 
-def fused_seven_to_eight_times():
-    """At 8192 the three lines take 7 to 8 times as long as FlashAttention. In words: falls, fast; fast."""
-    assert 7 < _prefill("attention")[8192]["median"] / _prefill("flash_attention")[8192]["median"] < 8
+def fused_nearly_seven_times():
+    """At 8192 the three lines take 6.5 to 7 times as long as FlashAttention. In words: falls, fast; fast."""
+    assert 6.5 < _prefill("attention")[8192]["median"] / _prefill("flash_attention")[8192]["median"] < 7

@@ -43,7 +43,7 @@ NAMES = {
     "regrouped": "grouped differently",
     "first_to_last": "one after the other",
     "MXFP4": "MX",
-    "nvjet_sm90_hsh_128x256_64x4_2x1_v_bz_coopA_TNN": "QKᵀ|first matmul",
+    "nvjet_sm90_hsh_256x128_64x4_1x2_h_bz_coopA_TNT": "QKᵀ|first matmul",
     "nvjet_sm90_hsh_64x128_64x8_2x1_v_bz_NNN": "PV",
     "vectorized_elementwise_kernel": "scale",
     "cunn_SoftMaxForwardReg": "softmax",

@@ -1,4 +1,4 @@
-"""The roofline of an H100 and the four kernels of the three lines under it."""
+"""The roofline of the GPU of the run and the four kernels of the three lines under it."""
 
 import plotly.graph_objects as go
 
@@ -15,7 +15,7 @@ ALT = (
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
-REACHED = plot.Look("reached on an H100", "key", "solid")
+REACHED = plot.Look("reached", "key", "solid")
 LOOKS = {name: (plot.Look(name, "query", symbol="circle"), "bottom right") for name in ("QKᵀ", "scale", "softmax")}
 LOOKS["PV"] = (plot.Look("PV", "query", symbol="circle"), "top left")
 LOOKS["all four"] = (plot.Look("all four", "accent", symbol="diamond"), "bottom right")
@@ -31,6 +31,7 @@ def figure() -> go.Figure:
         xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
         yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
         ends=(0.1, 3000),
+        gpu=plot.reached("hbm_traffic"),
     )
 
 

@@ -3,7 +3,6 @@
 import plotly.graph_objects as go
 
 from kernels.bench.cost import eager_traffic, qkvo_bytes, square_bytes
-from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
 
@@ -27,7 +26,7 @@ def reckoned(n: int) -> list[plot.Rung]:
     batch = TOKENS // n
     typed = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))
     textbook = 4 * square_bytes(n, 2, HEADS, batch) + qkvo_bytes(n, HEAD_DIM, 2, HEADS, batch)
-    bandwidth = H100["hbm bandwidth"].value
+    bandwidth = plot.chip("prefill_speed")["hbm bandwidth"].value
     return [
         plot.Rung("six trips", 1e3 * typed / bandwidth, measured=False),
         plot.Rung("four trips", 1e3 * textbook / bandwidth, measured=False),

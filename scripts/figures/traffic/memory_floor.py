@@ -3,15 +3,14 @@
 import plotly.graph_objects as go
 
 from kernels.bench.cost import attention_flops, eager_traffic
-from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
 
 ALT = (
     "Milliseconds against the number of words N, both axes logarithmic. Three lines rise. Lowest is the floor of "
-    "arithmetic. Above it, five to seven times as high, is the floor of memory: six trips of all squares at the speed "
+    "arithmetic. Above it, several times as high, is the floor of memory: six trips of all squares at the speed "
     "of a copy. The measured time starts close above the floor of memory and leaves it as N grows. At the largest N it "
-    "is close to it again."
+    "is nearer to it again."
 )
 HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 MEASURED = plot.Look("measured", "query", "solid")
@@ -26,11 +25,12 @@ def figure() -> go.Figure:
         sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths
     ]
     flops = [attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) for n in lengths]
+    speed = plot.reached("prefill_speed")
     fig = go.Figure()
     for look, times in [
         (MEASURED, [row["median"] for row in rows]),
-        (MEMORY, [1e3 * count / H100["hbm copy"].value for count in moved]),
-        (ARITHMETIC, [1e3 * count / H100["bf16 matmul"].value for count in flops]),
+        (MEMORY, [1e3 * count / speed["hbm copy"].value for count in moved]),
+        (ARITHMETIC, [1e3 * count / speed["bf16 matmul"].value for count in flops]),
     ]:
         fig.add_scatter(x=lengths, y=times, **look.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
     return plot.page(

@@ -3,15 +3,13 @@
 import plotly.graph_objects as go
 
 from kernels.bench.cost import attention_flops
-from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Four groups of bars, in microseconds. The two matmuls take about as long as each other; their bytes would take "
-    "two thirds or more of that, their arithmetic less than half. The scale takes little longer than its bytes. The "
-    "softmax takes longest by far, about three times as long as its bytes would. Scale and softmax have "
-    "no arithmetic to speak of."
+    "Four groups of bars, in microseconds. The two matmuls take least; their bytes would take more than half of that, "
+    "and longer than their arithmetic. The scale takes little longer than its bytes. The softmax takes longest by far, "
+    "several times as long as its bytes would. Scale and softmax have no arithmetic to speak of."
 )
 HEAD_DIM = 128  # as in the snippet
 TAKEN = plot.Look("taken", "query")
@@ -23,12 +21,13 @@ def figure() -> go.Figure:
     steps = plot.where(records.table("hbm_traffic", "predicted"), form="attention")
     counted = plot.where(records.table("hbm_traffic", "counted"), form="attention", caches="flushed")
     names = [row["step"] for row in steps]
+    speed = {what: constant.value for what, constant in plot.reached("hbm_traffic").items()}
     matmul = attention_flops(steps[0]["n"], HEAD_DIM) / 2
     fig = go.Figure()
     for look, times in [
         (TAKEN, [1e3 * row["time"] for row in counted]),
-        (BYTES, [1e12 * (row["read"] + row["written"]) / H100["hbm copy"].value for row in counted]),
-        (ARITHMETIC, [1e6 * matmul / H100["bf16 matmul"].value if name in ("QKᵀ", "PV") else 0 for name in names]),
+        (BYTES, [1e12 * (row["read"] + row["written"]) / speed["hbm copy"] for row in counted]),
+        (ARITHMETIC, [1e6 * matmul / speed["bf16 matmul"] if name in ("QKᵀ", "PV") else 0 for name in names]),
     ]:
         fig.add_bar(x=names, y=times, **look.trace("%{x}, %{name}: %{y:.0f} µs"))
     return plot.page(
