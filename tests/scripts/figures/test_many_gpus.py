@@ -56,6 +56,7 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
     ]
     both = {"forward": rows, "both": rows, "longest": longest, "longest_both": longest}
     monkeypatch.setattr(records, "table", tables(**both, measured=more))
+    monkeypatch.setattr(records, "read", lambda name: None)
     figure = percent_of_ideal.figure()
     *measured, line = visible(figure)
     assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
