@@ -125,7 +125,7 @@ def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(each, tmp_p
 
 
 def check_rejected(each, lab, folder):
-    if not interpreted():
+    if lab.about.triton and not interpreted():
         pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
     file = folder / f"{each.name}.py"
     file.write_text(each.source, encoding="utf-8")

@@ -139,6 +139,16 @@ def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path
     assert told.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED), told
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("slug", [each.slug for each in about.every() if each.triton])
+def test_where_there_is_a_gpu_a_wrong_one_is_rejected_before_it_runs_there(slug, tmp_path, monkeypatch):
+    """All of them are in test_labs; here one of each lab goes the way of a reader's file."""
+    first = max(wrong.every(slug), key=lambda each: bool(each.names))  # one whose mistake is named, if there is any
+    passed, told = graded_on_the_gpu(slug, lambda _: first.source, tmp_path, monkeypatch)
+    assert not passed and "it is not written yet" not in told
+    assert not told.startswith("In Triton's interpreter it passes.")
+
+
 def with_a_number_that_only_a_gpu_gets(text, number, kernel):
     """``apart`` is 0 in the interpreter and ``number`` on a GPU; ``kernel`` is what the kernel's first line becomes."""
     asked = "__import__('os').environ.get('TRITON_INTERPRET') == '1'"

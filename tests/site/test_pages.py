@@ -60,6 +60,9 @@ def drawn_from(figure: str) -> set[str]:
     return set(re.findall(r'records\.table\("(\w+)"', figures.paths(ROOT)[figure].read_text()))
 
 
+DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these await their run
+
+
 def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
     ran = ran or records.read(name).provenance
     day = date.fromisoformat(ran["date"])
@@ -237,7 +240,7 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
         assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
         assert len(html.select(".md-tabs__item--active")) == 1, page
         beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
-        assert len(set(beside)) < 60, page  # fourteen labs stand one below the other
+        assert len(set(beside)) < len(pages) / 2, page  # fourteen labs stand one below the other
         if page in chapters:
             assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
         if page.startswith("snippets/"):
@@ -299,11 +302,15 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
         assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
         snippets = sorted(drawn_from(figure["id"].removeprefix("figure-")))
         missing = [name for name in snippets if awaits(name)]
-        assert bool(figure.find(class_="hb-plot")) == (not missing), figure["id"]
-        lines = figure.find_all(class_="hb-notice" if missing else "hb-provenance")
-        says = says_how_to_run if missing else says_where_and_when
-        assert len(lines) == len(missing or snippets), figure["id"]
-        assert all(map(says, lines, missing or snippets)), figure["id"]
+        drawn = set(missing) <= DRAWN_WITHOUT.get(figure["id"].removeprefix("figure-"), set())
+        assert bool(figure.find(class_="hb-plot")) == drawn, figure["id"]
+        ran = [name for name in snippets if drawn and name not in missing]
+        for mark, says, wanted in (
+            ("hb-notice", says_how_to_run, missing),
+            ("hb-provenance", says_where_and_when, ran),
+        ):
+            lines = figure.find_all(class_=mark)
+            assert len(lines) == len(wanted) and all(map(says, lines, wanted)), figure["id"]
 
 
 def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):

@@ -13,7 +13,8 @@ ALT = (
     "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
     "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
     "the ring comes near the ideal only as a graph, with many tokens as it is. On two GPUs PyTorch stays below the "
-    "ring throughout. A menu chooses the number of GPUs, the heads and whether the backward pass is in it."
+    "ring throughout. A menu chooses a setting that was measured: the number of GPUs, the heads and whether the "
+    "backward pass is in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
@@ -70,15 +71,24 @@ def figure() -> go.Figure:
 
 
 def measured() -> Iterator[tuple[dict, str]]:
-    """(row, which passes), each row with what was predicted in percent: two GPUs, then more."""
+    """(row, which passes), each row with what was predicted in percent: two GPUs, then more, if these have run."""
     for table, what in BOTH.items():
         for row in records.table("parallel_speed", table):
             yield row | {"predicted": model(row, PASSES[what])}, what
-    for row in records.table("more_gpus", "measured"):
+    for row in of_more():
         times = row["predicted"], row["ideal"]
         percent = None if None in times else 100 * row["ideal"] / row["predicted"]
         heads = {"heads": 16, "kv_heads": 16, "predicted": percent}
         yield row | heads, "with backward" if row["backward"] == "yes" else "forward"
+
+
+def of_more() -> list[dict]:
+    """The rows of more than two GPUs; none while that run is awaited, and the figure is drawn without them."""
+    try:
+        records.read("more_gpus")
+    except records.Missing:
+        return []
+    return records.table("more_gpus", "measured")
 
 
 def setting(row: dict, what: str) -> str:

@@ -177,7 +177,7 @@ class Fences:
     def record(self, name: str, options: dict, md) -> str:
         record, ran = self.recorded(name)
         if not record:
-            return ran
+            return f'<div class="hb-record">{ran}</div>'  # so that the field above the tables finds it, too
         command = f"<p>The command: <code>.venv/bin/python -m scripts.record {name}</code></p>"
         tables = "".join(map(outputs.folded_table_html, record.tables()))
         return f'<div class="hb-record">{ran}{command}{tables or "<p>It prints text alone.</p>"}</div>'

@@ -7,7 +7,7 @@ import pytest
 from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts import records
 from scripts.figures.many_gpus import exchange_cost, one_step, percent_of_ideal, predicted_scaling, who_sees_whom
-from tests.scripts.figures.controls import choose, points, visible
+from tests.scripts.figures.controls import choose, controls, points, visible
 
 
 def test_in_zigzag_order_all_bars_are_two_squares_and_contiguous_the_last_is_the_longest():
@@ -56,6 +56,7 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
     ]
     both = {"forward": rows, "both": rows, "longest": longest, "longest_both": longest}
     monkeypatch.setattr(records, "table", tables(**both, measured=more))
+    monkeypatch.setattr(records, "read", lambda name: None)
     figure = percent_of_ideal.figure()
     *measured, line = visible(figure)
     assert [trace.name for trace in measured] == [look.name for look in percent_of_ideal.FORMS.values()]
@@ -77,6 +78,16 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
     assert points(ring) == points(gathered) == {65536: 90.0} and points(line) == {65536: 120.0}
     choose(figure, "Setting", "4 GPUs, heads 16/16, with backward")
     assert [points(trace) for trace in visible(figure)] == [{}]
+
+
+def test_while_more_gpus_await_their_run_the_others_are_drawn_and_the_page_is_told_what_is_lacking(monkeypatch):
+    look = records.Reader.look
+    missing = (None, records.Missing("snippet more_gpus has not been run yet"))
+    monkeypatch.setattr(records.Reader, "look", lambda self, name: missing if name == "more_gpus" else look(self, name))
+    with records.Reader(records.ROOT).noting() as asked:
+        labels, _ = controls(percent_of_ideal.figure())["Setting"]
+    assert asked == {"more_gpus", "parallel_speed"}
+    assert labels and all(label.startswith("2 GPUs, ") for label in labels)
 
 
 def test_with_backward_the_model_has_the_last_gradients_on_top():

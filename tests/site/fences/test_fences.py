@@ -174,6 +174,12 @@ def test_record_shows_every_table_folded_and_its_command(house):
     assert page.find("code").get_text() == ".venv/bin/python -m scripts.record first"
 
 
+def test_a_record_that_is_awaited_stands_where_the_field_above_the_tables_looks(house):
+    house.shelf.record, house.shelf.fault = None, Missing("not yet")
+    place = house.fence("record", "first").find(class_="hb-record")
+    assert "first awaits its run on a GPU" in place.find(class_="hb-notice").get_text() and not place.find("table")
+
+
 def test_suite_shows_what_became_of_each_file_and_why_tests_were_skipped_and_where_it_ran(house):
     page = house.render(SUITE_FENCE)
     rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in page.find_all("tr")]
