@@ -21,6 +21,7 @@ WANTED = TILES / STEP * chip("sms") * chip("tensor core clock")  # B/s from L2, 
 
 def _gains(head_dim, step, **wanted):
     """By how much the speed changed with a step, in each setting that has these values."""
+    assert head_dim in HEAD_DIMS
     return [found["gain"] for found in rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)]
 
 
@@ -89,26 +90,25 @@ def exp2_costs_half():
 
 
 def l2_gives_what_is_wanted(terabytes):
-    """What was read of 16 MiB from L2 is to 3 % the 7.7 TB/s that the peak asks for. In words: fast; l2."""
+    """What was read of 16 MiB from L2 is up to 5 % more than the 7.7 TB/s that the peak asks for. In words: more."""
     assert rounded(WANTED / 1e12, terabytes) == terabytes
-    assert close(row("l2_speed", "sizes", size=16)["speed"], WANTED / 1e12, 0.03)
+    assert 1 < row("l2_speed", "sizes", size=16)["speed"] / (WANTED / 1e12) < 1.05
 
 
 def l2_gives_to_16_mib(terabytes):
-    """What was read of 16 MiB from L2 is 7.54 TB/s."""
+    """What was read of 16 MiB from L2 is 8.02 TB/s."""
     assert rounded(row("l2_speed", "sizes", size=16)["speed"], terabytes) == terabytes
 
 
-def portable_asks_l2_for(asked, gave):
-    """At d = 128, N = 16,384, causal the portable kernel asks for 8.5 TB/s, above the 7.54 of 16 MiB.
+def portable_asks_l2_for(asked):
+    """At d = 128, N = 16,384, causal the portable kernel asks for 8.5 TB/s, above what was read of 16 MiB.
 
     In words: more, read, l2.
     """
     blocks = sum(-(-(first + 64) // 128) for first in range(0, 16384, 64))
     took = 1e-3 * row("hopper_steps", "steps_128", n=16384, causal=True, step="flash_attention")["median"]
     terabytes = 16 * blocks * TILES / took / 1e12
-    l2_gives_to_16_mib(gave)
-    assert rounded(terabytes, asked) == asked and terabytes > float(gave)
+    assert rounded(terabytes, asked) == asked and terabytes > row("l2_speed", "sizes", size=16)["speed"]
 
 
 def two_heads_fit_into_l2(heads, mebibytes):
@@ -118,13 +118,13 @@ def two_heads_fit_into_l2(heads, mebibytes):
 
 
 def two_thirds_of_the_peak(thirds):
-    """At d = 128, N = 16,384, full our kernel reaches so many thirds of the peak, and of L2's speed, to 3 %.
+    """At d = 128, N = 16,384, full our kernel reaches so many thirds of the peak to 3 %, and asks less of L2.
 
     In words: thirds.
     """
     reached = 1e12 * _speed(128, "hopper_attention", n=16384, causal=False) / PEAK
     assert close(reached, int(thirds) / 3, 0.03)
-    assert close(reached * WANTED / 1e12, int(thirds) / 3 * row("l2_speed", "sizes", size=16)["speed"], 0.03)
+    assert reached * WANTED / 1e12 < int(thirds) / 3 * row("l2_speed", "sizes", size=16)["speed"]
 
 
 def _waiting_bits(which):
