@@ -591,6 +591,186 @@ def clocks_differ_by(percent):
     assert percent - Decimal("0.1") < apart <= percent
 
 
+def _profile(form, **wanted):
+    """(head_dim, causal) -> what the profiler counted of a form."""
+    found = rows("hopper_profile", "profile", form=form, **wanted)
+    return {(each["head_dim"], each["causal"]): each for each in found}
+
+
+def _waits(form, reason):
+    """(head_dim, causal) -> the share of a reason, in %."""
+    found = rows("hopper_profile", "waits", form=form, reason=reason)
+    return {(each["head_dim"], each["causal"]): each["share"] for each in found}
+
+
+def _more(form, of, by="hopper_attention"):
+    """By how many points more of a reason, or of a column of the profile, a form has, in each of its settings."""
+    if of == "tensor":
+        these, those = ({key: each[of] for key, each in _profile(name).items()} for name in (form, by))
+    else:
+        these, those = (_waits(name, of) for name in (form, by))
+    assert len(these) == (2 if form == "third stage" else 4) and these.keys() <= those.keys()
+    return {key: these[key] - those[key] for key in these}
+
+
+def both_are_busy_at_64(tensor, exp2, percent):
+    """At d = 64 the tensor cores are busy for 59 % of the time and exp2's units for 61 %, the sum above 100 %.
+
+    In words: more.
+    """
+    found = _profile("hopper_attention")[64, False]
+    assert (rounded(found["tensor"], tensor), rounded(found["exp2"], exp2)) == (tensor, exp2)
+    assert percent == 100 < found["tensor"] + found["exp2"]
+
+
+def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
+    """Of all rows those with tensor above 79 % have a clock of at most 1.72 GHz, those below 60 % of at least 1.78.
+
+    In words: more, most, less, least.
+    """
+    found = rows("hopper_profile", "profile")
+    above = [each["clock"] for each in found if each["tensor"] > busy]
+    below = [each["clock"] for each in found if each["tensor"] < idle]
+    assert len(above) > 8 and rounded(max(above), lower) == lower < higher <= rounded(min(below), higher)
+    assert len(below) > 6
+
+
+def overlap_in_clocks_and_in_time(clocks, time):
+    """At d = 128, full, no overlap takes 1.084 times our clocks and 1.048 times our time. In words: many, long."""
+    ours, without = (_profile(form)[128, False] for form in ("hopper_attention", "no overlap"))
+    assert rounded(without["time"] * without["clock"] / (ours["time"] * ours["clock"]), clocks) == clocks
+    assert rounded(without["time"] / ours["time"], time) == time
+
+
+def products_and_tensor_agree(points):
+    """In no row of the profile are products and tensor more than 0.7 points apart. In words: no, more."""
+    apart = max(abs(each["tensor"] - each["products"]) for each in rows("hopper_profile", "profile"))
+    assert rounded(apart, points) == points
+
+
+def exp2_is_half_of_tensor(head_dim, part):
+    """In every row with heads of 128 exp2 is 0.52 of tensor. In words: every."""
+    found = rows("hopper_profile", "profile", head_dim=head_dim)
+    assert {rounded(each["exp2"] / each["tensor"], part) for each in found} == {part}
+
+
+def no_other_unit_is_near(percent):
+    """In no row is issued, exp2, fma or alu above 66 %. In words: no, more."""
+    found = rows("hopper_profile", "profile")
+    assert ceil(max(each[unit] for each in found for unit in ("issued", "exp2", "fma", "alu"))) == percent
+
+
+def _left(reason, idle):
+    """Of a reason, in points, without so many of the twelve warps that wait all the time: ours, d = 128, full."""
+    return _waits("hopper_attention", reason)[128, False] - 100 * idle / 12
+
+
+def waits_that_are_left(products, tiles):
+    """At d = 128, full, barrier without three warps of 12 is 10 points, and long_scoreboard without one is 1."""
+    found = [_left("barrier", 3), _left("long_scoreboard", 1)]
+    assert [rounded(each, products) for each in found] == [products, tiles]
+
+
+def waits_for_tiles_are_about(points):
+    """At d = 128, full, long_scoreboard without the one warp of 12 that waits is 1 point."""
+    assert rounded(_left("long_scoreboard", 1), points) == points
+
+
+@cache
+def _steps():
+    """What the compiler makes of a step at d = 128, full: as it is, with softmax first, and instructions."""
+    return ast.literal_eval(elsewhere("(hopper_step(128, False, softmax_first=True), hopper_loop(128, False))"))
+
+
+def softmax_first_stands_between(maxima, exponentials):
+    """With softmax first all 68 maxima and 66 exponentials of a step at d = 128 stand between the two waits.
+
+    In words: all, all.
+    """
+    assert _steps()[0] == [((maxima, exponentials), (0, 0))] * 2
+
+
+def instructions_of_a_step(every, exponentials):
+    """At d = 128 the loop of a consumer has 464 instructions, of which 66 take an exponential."""
+    assert _steps()[1] == [(every, exponentials)] * 2
+
+
+def softmax_first_loses_nothing_at_64():
+    """At d = 64 softmax first has as much of tensor as ours to 0.2 points, and 1 or more less at the others.
+
+    In words: nothing, lost.
+    """
+    found = _more("softmax first", "tensor")
+    assert all((abs(points) < 0.2) == (d == 64) and (d == 64 or points < -1) for (d, _), points in found.items())
+
+
+def softmax_first_waits_for_no_tile(points):
+    """With softmax first long_scoreboard changes by less than 1 point in every setting. In words: long, less, every."""
+    assert points - 1 < max(map(abs, _more("softmax first", "long_scoreboard").values())) < points
+
+
+def softmax_first_waits_for_itself():
+    """With softmax first barrier is lower in every setting, and wait higher. In words: less, every, more."""
+    assert max(_more("softmax first", "barrier").values()) < 0 < min(_more("softmax first", "wait").values())
+
+
+def overlap_saves_waits_for_products(least, most, same):
+    """Without overlap barrier is 6 to 13 points higher, long_scoreboard the same to 0.5. In words: higher, long, same."""
+    found = _more("no overlap", "barrier").values()
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert max(map(abs, _more("no overlap", "long_scoreboard").values())) < same < 1
+
+
+def _clocks_of_a_step(form):
+    """At d = 128, full: of the busiest program, with 16 blocks of queries of 128 blocks of keys."""
+    found = _profile(form)[128, False]
+    return 1e6 * found["time"] * found["clock"] / (ceil(16 * 128 / chip("sms")) * 128)
+
+
+def a_step_takes(clocks, instructions, each):
+    """At d = 128, full, a step takes 2458 clocks, 5.3 for each of 464 instructions. In words: every."""
+    found = _clocks_of_a_step("hopper_attention")
+    assert rounded(found, clocks) == clocks and rounded(found / float(instructions), each) == each
+    assert {every for every, _ in _steps()[1]} == {instructions}
+
+
+def overlap_saves(clocks):
+    """At d = 128, full, a step takes 206 clocks more without overlap. In words: more."""
+    assert rounded(_clocks_of_a_step("no overlap") - _clocks_of_a_step("hopper_attention"), clocks) == clocks
+
+
+def turns_change_nothing(points, less):
+    """With turns tensor changes by less than 2 points in every setting, and barrier by less than 1.
+
+    In words: less, every, less.
+    """
+    for of, most in (("tensor", points), ("barrier", less)):
+        assert most - 1 < max(map(abs, _more("turns", of).values())) < most
+
+
+def turns_wait_for_turns():
+    """With turns long_scoreboard is higher in every setting. In words: long, rises, every."""
+    assert min(_more("turns", "long_scoreboard").values()) > 0
+
+
+def a_third_stage_changes_nothing(points):
+    """At d = 128 a third stage changes tensor by less than 1 point, full and causal. In words: long, full, causal."""
+    assert points - 1 < max(map(abs, _more("third stage", "tensor").values())) < points
+
+
+def tensor_cores_beside_ours(large, small, largest, least, most, above):
+    """Full, at d = 128 cuDNN's tensor is 3 to 6 points below ours and FlashAttention-4's 1 to 3 above; at d = 64 and
+    256 cuDNN's is 8 to 10 below, and FlashAttention-4's 4 above.
+
+    In words: both, cudnn, below, above.
+    """
+    cudnn, fourth = (_more(form, "tensor") for form in ("sdpa_cudnn", "flash_attention_4"))
+    assert large == 128 and 3 < -cudnn[128, False] < 6 and 1 < fourth[128, False] < 3
+    others = [(int(d), False) for d in (small, largest)]
+    assert sorted(rounded(-cudnn[key], least) for key in others) == [least, most]
+    assert {rounded(fourth[key], above) for key in others} == {above}
+
+
 def the_choice_was_at_worst(bf16, fp32):
     """Forward the chosen rung takes at most 1.10 times as long as the fastest in BF16, and 1.26 times in FP32.
 
