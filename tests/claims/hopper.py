@@ -715,7 +715,7 @@ def softmax_first_waits_for_itself():
 
 
 def overlap_saves_waits_for_products(least, most, same):
-    """Without overlap barrier is 6 to 13 points higher, long_scoreboard the same to 0.5. In words: higher, long, same."""
+    """Without it barrier is 6 to 13 points higher, long_scoreboard the same to 0.5. In words: higher, long, same."""
     found = _more("no overlap", "barrier").values()
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
     assert max(map(abs, _more("no overlap", "long_scoreboard").values())) < same < 1
