@@ -785,6 +785,11 @@ def three_lines_train_nothing_in_bf16():
     assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
 
+def short_bf16_training(times):
+    """In BF16 with a gradient the chosen kernel takes at most 2.00 times as long as the fastest. In words: slow."""
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
+
+
 def short_fp32_training(factor):
     """In FP32 with a gradient the chosen three lines take at most 2.31 times as long as the portable kernel.
 
