@@ -494,6 +494,15 @@ def cudnn_is_ahead_in_three(level, level_back, one, behind, percent):
     assert len(below) == behind and percent - 1 < 100 * (1 - min(each["ratio"] for each in below)) <= percent
 
 
+def cudnn_is_ahead_in_three_of(level, cases, behind, percent):
+    """Of 36 cases 5 have 1 in their interval; 3, backward, are below it, by less than 3 %, and all others above.
+
+    In words: ahead, cudnn, less.
+    """
+    cudnn_is_ahead_in_three(2, 3, 1, behind, percent)
+    assert level == 2 + 3 and cases == len(rows("beside_cudnn", "agreement"))
+
+
 def ahead_by_every_mean(one):
     """Of our kernel's means, forward, backward and both, as a graph and eager, each interval lies above 1.
 
