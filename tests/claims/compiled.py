@@ -158,17 +158,16 @@ def rungs():
     return ast.literal_eval(elsewhere("first_rungs()"))
 
 
-def hopper_step(head_dim, causal, queries=16384):
-    """Of each consumer's loop over keys in ``hopper_kernel``: instructions between its two waits, and after the second.
-
-    A pair of pairs for each consumer: how many find a maximum, how many take an exponential.
-    """
+@cache
+def hopper_code(head_dim, causal, queries=16384, softmax_first=False):
+    """The machine code of ``hopper_kernel``, or of that in which softmax comes before the second wait, and its plan."""
     import torch
     import triton
     from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.experimental.gluon._runtime import GluonASTSource
 
+    from kernels.bench.softmax_first import softmax_first_kernel
     from kernels.hopper.kernel import hopper_kernel
     from kernels.hopper.plan import padded, plan_for
     from kernels.hopper.ring import ROWS
@@ -182,10 +181,11 @@ def hopper_step(head_dim, causal, queries=16384):
     types = dict.fromkeys(["q", "out"], tile[ROWS.value]) | dict.fromkeys("kv", tile[plan.block_k])
     types |= {"scale_log2": "fp32"}
     fixed = {"lse": None, "CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
+    kernel = softmax_first_kernel() if softmax_first else hopper_kernel
     fixed |= {"REGISTERS": plan.registers, "CAUSAL": causal, "PAIRED": causal, "OVERLAP": True, "TURNS": False}
-    names = [parameter.name for parameter in hopper_kernel.params]
+    names = [parameter.name for parameter in kernel.params]
     source = GluonASTSource(
-        fn=hopper_kernel,
+        fn=kernel,
         signature={name: "constexpr" if name in fixed else types.get(name, "i32") for name in names},
         constexprs={(names.index(name),): value for name, value in fixed.items()},
         attrs={},
@@ -195,7 +195,23 @@ def hopper_step(head_dim, causal, queries=16384):
         file.write(asm["cubin"])
         file.flush()
         command = [knobs.nvidia.nvdisasm.path, "--print-code", file.name]
-        code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout, plan
+
+
+def hopper_loop(head_dim, causal):
+    """Of each consumer's loop over keys: how many instructions, and how many of them take an exponential."""
+    code, plan = hopper_code(head_dim, causal)
+    found = [(body.count(";"), body.count("MUFU.EX2")) for body in loops(code, r"\.L_\w+", r"BRA `\({}\)")]
+    found = [each for each in found if each[1]]
+    return sorted(found)[: plan.consumers]  # the others have such a loop in them
+
+
+def hopper_step(head_dim, causal, queries=16384, softmax_first=False):
+    """Of each consumer's loop over keys in ``hopper_kernel``: instructions between its two waits, and after the second.
+
+    A pair of pairs for each consumer: how many find a maximum, how many take an exponential.
+    """
+    code, plan = hopper_code(head_dim, causal, queries, softmax_first)
     _, *waits = re.split(r"WARPGROUP\.DEPBAR\.LE gsb0, 0x", code)  # each begins with how many products may go on
     counts = []
     for first, second in pairwise(waits):

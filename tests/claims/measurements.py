@@ -14,9 +14,11 @@ def where_ours_stand():
 
     In words: ahead, cudnn, every, nothing, most, behind, most, both.
     """
-    hopper = sorted(_ratios("hopper_speed", "forward", "hopper_attention"))
-    assert hopper[0] < 1 < hopper[1] < 1.02
-    back = [found["ratio"] for found in rows("hopper_backward", "backward", form="hopper")]
+    hopper, back = (
+        sorted(found["ratio"] for found in rows("beside_cudnn", work, form="hopper_attention"))
+        for work in ("forward", "backward")
+    )
+    assert len(hopper) == len(back) == 18 and hopper[0] < 1 < hopper[1] < 1.02
     assert sum(ratio > 1 for ratio in back) > len(back) / 2
     for direction in ("forward", "backward"):
         portable = _ratios("prefill_speed", direction, "flash_attention")

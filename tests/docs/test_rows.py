@@ -20,6 +20,7 @@ NAMES = {
     "attention": "three lines",
     "flash_attention": "FlashAttention|flash_attention|[Pp]ortable kernel|[Oo]ur kernel|fused",
     "hopper_attention": "kernel of this chapter|[Oo]urs?\\b|same kernel",
+    "flash_attention_4": "FlashAttention-4",
     "three_kernel_attention": "three kernels",
     "key_blocks_attention": "[Bb]locks|[Tt]his kernel",
     "one_key_attention": "[Oo]ne key|[Oo]ur kernel|[Tt]he kernel",

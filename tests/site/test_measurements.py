@@ -6,15 +6,15 @@ import pytest
 from bs4 import BeautifulSoup
 
 from kernels.bench import cost, hardware
-from kernels.bench.hardware import H100
 from scripts import records
 from scripts.records import Missing, Reader
 from scripts.site.pages import peers
+from tests.claims.rows import chip_of
 from tests.site.test_browser import axe
 
 PAGE = "measurements/"
 FIELD = ".hb-find input"
-OURS = {"flash_attention", "hopper_attention", "hopper_in_order"}
+OURS = {"flash_attention", "hopper_attention"}
 
 
 @pytest.fixture(scope="module")
@@ -25,18 +25,18 @@ def figure(site):
 def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure):
     assert not figure.find_previous("h2") and figure.find_next("h2")
     said = [line.get_text() for line in figure.find_all(class_="hb-provenance")]
-    runs = ["prefill_speed", "hopper_speed", "hopper_backward"]
+    runs = ["prefill_speed", "beside_cudnn"]
     assert all(f"{run} ran on" in line for run, line in zip(runs, said, strict=True))
 
 
 def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
     """At these lengths the arithmetic is the limit."""
-    peak = H100["bf16 peak"].value / 1e12
     for panel, table in zip(peers.PANELS, figure.select("table.hb-bars"), strict=True):
-        one_table = panel.snippet == "hopper_backward"
+        peak = chip_of(panel.snippet, "bf16 peak") / 1e12
+        one_table = panel.snippet == "beside_cudnn"
         rows = records.table(panel.snippet, panel.direction if one_table else f"{panel.direction}_128")
         rows = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["head_dim"] == 128]
-        speeds = {peers.NAMES.get(row["form"], row["form"]): row["speed"] for row in rows}
+        speeds = {row["form"]: row["speed"] for row in rows}
         drawn = {}
         for line in table.tbody.find_all("tr"):
             (form,) = [form for form, name in peers.FORMS.items() if name == line.th.get_text()]
@@ -51,15 +51,17 @@ def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
 def test_the_mean_over_all_settings_stands_beside_it_forward_and_backward(figure):
     lines = [[cell.get_text() for cell in line.find_all("td")] for line in figure.select("table.hb-overall tbody tr")]
     assert [line[0] for line in lines] == ["36", "36", "18", "18"]
-    hopper = {row["against"]: row for row in records.table("hopper_speed", "overall")}
-    for said, peer in zip(lines[2][1:], peers.PEERS, strict=True):
-        row = hopper[peer]
-        wanted = [row["geometric_mean"], row["least"], row["most"]]
-        assert [float(each) for each in re.findall(r"[\d.]+", said)] == pytest.approx(wanted, abs=0.0051)
-    (row,) = [row for row in records.table("hopper_backward", "overall") if row["form"] == "hopper"]
-    wanted = [row["geometric_mean"], row["least"], row["most"]]
-    assert [float(each) for each in re.findall(r"[\d.]+", lines[3][1])] == pytest.approx(wanted, abs=0.0051)
-    assert lines[3][2] == ""  # the run has no FlashAttention-2
+    for (_, cudnn, second, fourth), work in zip(lines[2:], ("forward", "backward"), strict=True):
+        mean = {}
+        for row in records.table("beside_cudnn", "overall"):
+            if (row["work"], row["way"]) == (work, "graph"):
+                mean[row["form"]] = row["geometric_mean"]
+                if row["form"] == "hopper_attention":
+                    wanted = [row["geometric_mean"], row["least"], row["most"]]
+        assert [float(each) for each in re.findall(r"[\d.]+", cudnn)] == pytest.approx(wanted, abs=0.0051)
+        assert second == ""  # the run has no FlashAttention-2
+        assert float(fourth.split()[0]) == pytest.approx(mean["hopper_attention"] / mean["flash_attention_4"], abs=0.01)
+    assert all(line[3] == "" for line in lines[:2])
 
 
 def test_ratios_pair_rows_of_one_setting():
@@ -71,15 +73,24 @@ def test_ratios_pair_rows_of_one_setting():
     assert peers.ratios(rows, "a", "c") is None
 
 
+def test_the_ratio_of_the_same_round_is_to_cudnn_alone():
+    row = {"head_dim": 64, "n": 1, "causal": False, "low": 1}
+    rows = [row | {"form": form, "speed": speed, "ratio": ratio} for form, speed, ratio in [("a", 8, 5), ("b", 4, 3)]]
+    assert peers.ratios(
+        [*rows, row | {"form": "sdpa_cudnn", "speed": 2, "ratio": 1}], "a", "sdpa_cudnn"
+    ).mean == pytest.approx(5)
+    assert peers.ratios(rows, "a", "b").mean == pytest.approx(2)
+
+
 def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
     look = Reader.look
 
     def without(self, name):
-        return (None, Missing(name)) if name == "hopper_speed" else look(self, name)
+        return (None, Missing(name)) if name == "beside_cudnn" else look(self, name)
 
     monkeypatch.setattr(Reader, "look", without)
     made = peers.html(Reader(stale_too=True), {"cost": cost, "hardware": hardware})
-    assert made.count("hb-bars") == 3 and "hopper_speed awaits its run" in made
+    assert made.count("hb-bars") == 2 and "beside_cudnn awaits its run" in made
 
 
 def shown(page, selector: str) -> int:

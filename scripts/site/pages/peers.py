@@ -11,7 +11,7 @@ from math import exp, log
 from types import ModuleType
 from typing import NamedTuple
 
-from scripts.records import Reader
+from scripts.records import Reader, Record
 from scripts.site.fences import outputs
 
 HEAD_DIMS = (64, 128, 256)
@@ -23,16 +23,10 @@ FORMS = {
     "sdpa_flash": "PyTorch, FlashAttention-2",
     "flash_attention": "FlashAttention, chapter 8",
     "sdpa_cudnn": "NVIDIA's cuDNN",
+    "flash_attention_4": "FlashAttention-4",
     "hopper_attention": "the Hopper kernel, chapter 9",
-    "hopper_in_order": "the Hopper kernel, in one order",
 }
-OURS = {"flash_attention", "hopper_attention", "hopper_in_order"}
-NAMES = {  # what the run of the backward pass for Hopper calls them
-    "hopper": "hopper_attention",
-    "deterministic": "hopper_in_order",
-    "flash": "flash_attention",
-    "cudnn": "sdpa_cudnn",
-}
+OURS = {"flash_attention", "hopper_attention"}
 
 
 class Panel(NamedTuple):
@@ -48,12 +42,12 @@ class Panel(NamedTuple):
 PANELS = [
     Panel("Forward", "prefill_speed", "forward", 8192, "flash_attention"),
     Panel("Backward", "prefill_speed", "backward", 8192, "flash_attention"),
-    Panel("Forward, made for Hopper", "hopper_speed", "forward", 16384, "hopper_attention"),
-    Panel("Backward, made for Hopper", "hopper_backward", "backward", 16384, "hopper_attention"),
+    Panel("Forward, made for Hopper", "beside_cudnn", "forward", 16384, "hopper_attention"),
+    Panel("Backward, made for Hopper", "beside_cudnn", "backward", 16384, "hopper_attention"),
 ]
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
 COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
-PEERS = {"sdpa_cudnn": "as cuDNN", "sdpa_flash": "as FlashAttention-2"}
+PEERS = {"sdpa_cudnn": "as cuDNN", "sdpa_flash": "as FlashAttention-2", "flash_attention_4": "as FlashAttention-4"}
 
 
 def html(reader: Reader, library: dict[str, ModuleType]) -> str:
@@ -63,13 +57,15 @@ def html(reader: Reader, library: dict[str, ModuleType]) -> str:
     """
     found = {panel.snippet: reader.look(panel.snippet) for panel in PANELS}
     shown = [panel for panel in PANELS if found[panel.snippet][0]]
-    tables = "".join(bars(panel, rows(reader, panel, HEAD_DIM), limit(panel, library)) for panel in shown)
+    tables = "".join(
+        bars(panel, rows(reader, panel, HEAD_DIM), limit(panel, library, found[panel.snippet][0])) for panel in shown
+    )
     summary = overall([(panel, [row for d in HEAD_DIMS for row in rows(reader, panel, d)]) for panel in shown])
     ran = "".join(
         outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
         for name, (record, fault) in found.items()
     )
-    caption = "What part of an H100's limit each kernel reaches, in 16 bits; in colour, those of chapters 8 and 9"
+    caption = "What part of the limit each kernel reaches, in 16 bits; in colour, those of chapters 8 and 9"
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
 
@@ -79,13 +75,13 @@ def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
     record, _ = reader.look(panel.snippet)
     tables = {table["name"]: table["rows"] for table in record.tables()}
     found = tables.get(f"{panel.direction}_{head_dim}") or tables[panel.direction]
-    return [row | {"form": NAMES.get(row["form"], row["form"])} for row in found if row["head_dim"] == head_dim]
+    return [row for row in found if row["head_dim"] == head_dim]
 
 
-def limit(panel: Panel, library: dict[str, ModuleType]) -> float:
-    """What no form can beat in a panel's setting, in FLOP/s."""
+def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float:
+    """What no form can beat in a panel's setting, in FLOP/s, on the GPU of its run."""
     batch = TOKENS // panel.n
-    cost, chip = library["cost"], library["hardware"].H100
+    cost, chip = library["cost"], getattr(library["hardware"], record.provenance["gpu"].split()[1])
     work, bytes_moved = (getattr(cost, name) for name in COUNTS[panel.direction])
     flops = work(panel.n, HEAD_DIM, HEADS, batch)
     intensity = flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch)
@@ -134,7 +130,7 @@ def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
     paired = {
         (row["head_dim"], row["n"], row["causal"]): row["ratio"]
         for row in found
-        if row["form"] == ours and "low" in row
+        if row["form"] == ours and "low" in row and peer == "sdpa_cudnn"
     }
     pairs = [paired.get(setting) or speeds[ours][setting] / speeds[peer][setting] for setting in both]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))

@@ -80,16 +80,13 @@ def test_the_rungs_are_the_records_and_parts_of_the_limit(head_dim):
 
 @pytest.mark.parametrize("label, setting", hopper_beside.CHOICES.items())
 def test_the_speeds_beside_cudnn_are_the_records(label, setting):
-    head_dim, causal, backward = setting
+    head_dim, causal, work = setting
     figure = hopper_beside.figure()
     choose(figure, "Heads", label)
-    *lines, matmul = visible(figure)
-    assert set(matmul.y) == {H100["bf16 matmul"].value / 1e12}
-    forms = hopper_beside.BACKWARD if backward else hopper_beside.FORMS
-    snippet, table = ("hopper_backward", "backward") if backward else ("hopper_speed", f"forward_{head_dim}")
-    wanted = {"causal": causal} | ({"head_dim": head_dim} if backward else {})
-    for line, (form, look) in zip(lines, forms.items(), strict=True):
-        rows = where(records.table(snippet, table), form=form, **wanted)
+    *lines, limit = visible(figure)
+    assert set(limit.y) == {chip_of("beside_cudnn", "bf16 peak") / 1e12}
+    for line, (form, look) in zip(lines, hopper_beside.FORMS.items(), strict=True):
+        rows = where(records.table("beside_cudnn", work), form=form, head_dim=head_dim, causal=causal)
         assert line.name == look.name and len(rows) > 2
         assert points(line) == {row["n"]: row["speed"] for row in rows}
 
