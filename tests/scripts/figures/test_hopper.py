@@ -5,7 +5,6 @@ from itertools import pairwise
 import pytest
 
 from kernels.bench.cost import attention_flops
-from kernels.bench.hardware import H100
 from scripts import records
 from scripts.figures.hopper import (
     call_cost,
