@@ -47,7 +47,11 @@ PANELS = [
 ]
 HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
 COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
-PEERS = {"sdpa_cudnn": "as cuDNN", "sdpa_flash": "as FlashAttention-2", "flash_attention_4": "as FlashAttention-4"}
+PEERS = {  # a phone is as wide as the table of these if the long names may be broken
+    "sdpa_cudnn": "as cuDNN",
+    "sdpa_flash": "as Flash<wbr>Attention-2",
+    "flash_attention_4": "as Flash<wbr>Attention-4",
+}
 
 
 def html(reader: Reader, library: dict[str, ModuleType]) -> str:
@@ -142,9 +146,9 @@ def overall(panels: list[tuple[Panel, list[dict]]]) -> str:
     lines = ""
     for panel, found in panels:
         against = [ratios(found, panel.ours, peer) for peer in PEERS]
-        name = f"{panel.title.split(',')[0]}: {FORMS[panel.ours]}"
+        name = escape(f"{panel.title.split(',')[0]}: {FORMS[panel.ours]}").replace("hAtt", "h<wbr>Att")
         settings = next(each.settings for each in against if each)
-        lines += f'<tr><th scope="row">{escape(name)}</th><td>{settings}</td>{"".join(map(cell, against))}</tr>'
+        lines += f'<tr><th scope="row">{name}</th><td>{settings}</td>{"".join(map(cell, against))}</tr>'
     caption = (
         "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"
     )
