@@ -177,13 +177,28 @@ def walked(tree: ast.AST) -> list[ast.AST]:
 
 def free_names(statements: list[ast.stmt]) -> set[str]:
     """The names that statements of a module read of it, in their functions too; names of builtins are among them."""
-    source = ast.unparse(ast.Module(body=statements, type_ignores=[]))
+    source = ast.unparse(_Alone().visit(ast.parse(ast.unparse(ast.Module(body=statements, type_ignores=[])))))
     found, waiting = set(), [symtable.symtable(source, "", "exec")]
     while waiting:
         table = waiting.pop()
         found |= {each.get_name() for each in table.get_symbols() if each.is_referenced() and each.is_global()}
         waiting += table.get_children()
     return found
+
+
+class _Alone(ast.NodeTransformer):
+    """Puts each comprehension into a function of its own, as Python did until 3.11: later ones count what a
+    comprehension binds among the names around it.
+    """
+
+    def in_a_function(self, node: ast.expr) -> ast.expr:
+        self.generic_visit(node)
+        if any(each.is_async for each in node.generators):  # which stands in a function already
+            return node
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.Call(func=ast.Lambda(args=nothing, body=node), args=[], keywords=[])
+
+    visit_ListComp = visit_SetComp = visit_DictComp = in_a_function
 
 
 def digest_of(part: object) -> str:

@@ -134,6 +134,8 @@ def test_what_no_run_depends_on_is_left_out(one, other):
         ("def f():\n  def g(h): return h + I\n  return g", "I"),
         ("def f(): return [j for j in K], lambda l: l + M", "K M"),
         ("def f(): return [n for n in n]", "n"),
+        ("m = {n: K for n in L}", "K L"),
+        ("async def f(): return [n async for n in L] + [[m for m in n] for n in K]", "K L"),
         ("def f():\n  [n for n in ()]\n  return n", "n"),
         ("def f():\n  global P\n  P += 1\n  return P", "P"),
         ("def f(): return f()", "f"),
