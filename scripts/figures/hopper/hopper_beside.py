@@ -7,9 +7,10 @@ from scripts.figures import plot
 
 ALT = (
     "Speed in TFLOP/s against N, for four kernels of the same work. Forward the Hopper kernel lies above cuDNN nearly "
-    "throughout. The newest FlashAttention lies below both on the shortest texts with the smallest heads, and above both on "
-    "the longest with all heads. The portable Triton kernel comes last, but for the smallest heads, where it is near "
-    "cuDNN. Backward the newest FlashAttention lies on top with the middle heads and last of these three with the largest; "
+    "throughout. The newest FlashAttention lies below both on the shortest texts with the smallest heads, and above "
+    "both on the longest with all heads. The portable Triton kernel comes last, but for the smallest heads, where it "
+    "is near cuDNN. Backward the newest FlashAttention lies on top with the middle heads and last of these three with "
+    "the largest; "
     "with the smallest both it and the Hopper kernel are above cuDNN. The portable kernels fall far behind as heads "
     "grow. A dotted level line marks the limit of the data sheet. A menu chooses the head dimension, whether "
     "attention is causal, and the pass."
