@@ -19,7 +19,7 @@ def test_the_drawn_kitchen_has_the_figures_of_the_registry():
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
         f"shared mem. {chip('shared memory per SM') / 2**10:.0f} KiB",
         f"{L2:.0f} MiB",
-        f"{chip('hbm') / 1e9:.0f} GB (H200: {H200['hbm'].value / 1e9:.0f} GB)",
+        f"{H200['hbm'].value / 1e9:.0f} GB (H100: {chip('hbm') / 1e9:.0f} GB)",
     ]:
         assert label in labels
 
@@ -35,10 +35,10 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
     )
     pantry, hallway = (
         f"{row('l2_speed', 'sizes', size=16)['speed']:.1f} TB/s",
-        f"{chip('hbm bandwidth') / 1e12:.2f} TB/s",
+        f"{H200['hbm bandwidth'].value / 1e12:.1f} TB/s",
     )
-    wider = f"H200: {H200['hbm bandwidth'].value / 1e12:.1f} TB/s"
-    assert column == ["all together", arithmetic, together, "at least", pantry, hallway, wider]
+    narrower = f"H100: {chip('hbm bandwidth') / 1e12:.2f} TB/s"
+    assert column == ["all together", arithmetic, together, "at least", pantry, hallway, narrower]
     links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
     for label, (above, below) in (links | {hallway: ("50 MiB", "HBM, the storeroom")}).items():
         assert height[above] < height[label] < height[below]
