@@ -8,10 +8,10 @@ from scripts.figures import plot
 
 ALT = (
     "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
-    "figures, a solid one a little below it from what a copy reached there and a large matmul on an H100. The four "
-    "kernels of the three lines are points, and so is the whole. All lie left of the ridge. The two matmuls lie under "
-    "the slope near its end, the scale on the slope far to the left, the softmax well below the slope. A menu chooses "
-    "whether bytes are those counted with caches flushed, counted with caches kept, or predicted."
+    "figures, a solid one a little below it from what a copy reached there and a large matmul on a GPU with the same "
+    "tensor cores. The four kernels of the three lines are points, and so is the whole. All lie left of the ridge. The "
+    "two matmuls lie under the slope near its end, the scale on the slope far to the left, the softmax well below the "
+    "slope. A menu chooses whether bytes are those counted with caches flushed, counted with caches kept, or predicted."
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
