@@ -243,6 +243,15 @@ def fused(median: dict[str, float]) -> Rung:
     return Rung("PyTorch, fused", min(median[form] for form in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient")))
 
 
+def _side(time: float, ends: list[float]) -> str:
+    """On which side of a point of a ladder its text stands, so that it does not cross the frame of a narrow screen.
+
+    ``ends``: of the logarithmic axis
+    """
+    part = (math.log10(time) - ends[0]) / (ends[1] - ends[0])
+    return "top right" if part < 0.22 else "top left" if part > 0.8 else "top center"
+
+
 def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -> go.Figure:
     """Rungs from the slowest down to the limit, which is the last, each with its part of that or of its own limit.
 
@@ -259,7 +268,7 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, xaxis: dict) -
                 x=[rung.time for rung in own],
                 y=[rung.name for rung in own],
                 text=[f"{rung.time:.3g} ms, {part}" for rung, part in zip(own, parts, strict=True)],
-                textposition="top center",
+                textposition=[_side(rung.time, xaxis["range"]) for rung in own],
                 cliponaxis=False,
                 customdata=parts,
                 **look.scatter("%{y}, %{name}: %{x:.3g} ms, %{customdata} of the limit", "markers+text", size=11),

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
 from kernels.first.key_blocks import BLOCK_K
+from scripts import records
 from tests.claims.compiled import THREADS, rungs
 from tests.claims.first_kernel import H100_RUN
 from tests.claims.rows import chip, chip_of, close, rounded, row, rows
@@ -58,13 +59,15 @@ def _of_requests(head_dim):
 
 
 def bytes_of_a_load(chapter, narrow, wide):
-    """Compiled at d = 128, one_key loads 2 bytes a thread; key_blocks takes 8 loads of 16, after the query.
-
-    In words: every.
-    """
+    """Compiled at d = 128, one_key loads 2 bytes a thread; key_blocks takes 8 loads of 16, after the query."""
     assert chapter == 5
     widths = {rung: rungs()["widths"][rung] for rung in ("one_key", "key_blocks")}
     assert widths == {"one_key": [narrow] * 3, "key_blocks": [narrow, *[wide] * 8]}
+
+
+def timed_with_triton(version):
+    """The ladder's run was made with this version of Triton, to its second place."""
+    assert records.read("prefill_speed").provenance["triton"].rpartition(".")[0] == str(version)
 
 
 def widest_load(size):
@@ -108,14 +111,6 @@ def both_programs_err_less():
 def blocks_take_less_than_half():
     """At d = 128 blocks of keys take less than half of the time of one key at a time. In words: less, half."""
     assert 2 * _median("key_blocks_attention", 128) < _median("one_key_attention", 128)
-
-
-def one_key_takes_times_the_three_lines(times):
-    """At d = 128 one key at a time takes more than this many times as long as the three lines, by at most 5 more.
-
-    In words: more, long.
-    """
-    assert times < _median("one_key_attention", 128) / _median("attention", 128) < times + 5
 
 
 def blocks_take_times_the_three_lines(times):
@@ -245,11 +240,13 @@ def clock_of_the_count(ghz):
 
 
 def times_of_the_count(percent):
-    """At each d both took the times of the ladder's run, to so many per cent."""
+    """At each d both took the times of the ladder's run, to so many per cent and not to one per cent less."""
+    apart = []
     for rung in ("one_key", "key_blocks"):
         for head_dim in HEADS:
             found, ladder = _busy(rung, head_dim)["time"], _median(f"{rung}_attention", head_dim)
-            assert close(found, ladder, float(percent) / 100)
+            apart.append(100 * abs(found / ladder - 1))
+    assert percent - 1 < max(apart) <= percent
 
 
 def busy_under_one_key(unit, starts, instructions):

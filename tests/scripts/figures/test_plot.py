@@ -88,3 +88,9 @@ def test_names_that_end_together_stand_a_line_apart_beside_their_curves_and_in_t
     assert pixels[1] - pixels[0] == pytest.approx(plot.LINE) and pixels[2] is None
     assert (pixels[0] + pixels[1]) / 2 == pytest.approx(50 * math.log10(105))
     assert places["y"][3] == [pytest.approx(500)] and places["y"][4] == [pytest.approx(900)]
+
+
+def test_the_text_of_a_rung_stands_inside_the_frame():
+    rungs = [plot.Rung("slow", 300), plot.Rung("middle", 3), plot.Rung("the limit", 0.02, measured=False)]
+    measured, limit = plot.ladder({"all": rungs}, "Rungs", "all", plot.log("ms", [1], range=[-2, 2.7])).data
+    assert measured.textposition == ("top left", "top center") and limit.textposition == ("top right",)
