@@ -51,6 +51,15 @@ def portable_reaches(percent):
     assert rounded(_reached("flash_attention"), percent) == percent
 
 
+def portable_is_busy_for(stated, clock, percent):
+    """At d = 128, N = 16,384, causal the portable kernel's clock is 1.73 GHz of 1.83, and its tensor cores are busy
+    for 64 % of that.
+    """
+    found = _profile("flash_attention")[128, True]
+    assert stated == rounded(chip("tensor core clock") / 1e9, stated)
+    assert (rounded(found["clock"], clock), rounded(found["tensor"], percent)) == (clock, percent)
+
+
 def cudnn_reaches(percent):
     """At d = 128, N = 16,384, causal cuDNN reaches 55 % of the limit."""
     assert rounded(_reached("sdpa_cudnn"), percent) == percent
@@ -945,6 +954,7 @@ def tensor_cores_beside_ours(large, small, largest, least, most, above):
     """
     cudnn, fourth = (_more(form, "tensor") for form in ("sdpa_cudnn", "flash_attention_4"))
     assert large == 128 and 3 < -cudnn[128, False] < 6 and 1 < fourth[128, False] < 3
+    assert {small, largest} <= {*HEAD_DIMS}
     others = [(int(d), False) for d in (small, largest)]
     assert sorted(rounded(-cudnn[key], least) for key in others) == [least, most]
     assert {rounded(fourth[key], above) for key in others} == {above}
