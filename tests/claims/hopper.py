@@ -405,7 +405,7 @@ def pairs_repair_long_work(costs, head_dim, gains, largest, less, smallest):
     """
     assert rounded(-_percent_with_pairs(head_dim, 16384), costs) == costs
     assert rounded(_percent_with_pairs(largest, 16384), gains) == gains
-    assert abs(_percent_with_pairs(smallest, 16384)) < less
+    assert ceil(abs(_percent_with_pairs(smallest, 16384))) == less
 
 
 def pairs_gain_on_short_work(*typed):
