@@ -40,8 +40,8 @@ class Panel(NamedTuple):
 
 
 PANELS = [
-    Panel("Forward", "prefill_speed", "forward", 8192, "flash_attention"),
-    Panel("Backward", "prefill_speed", "backward", 8192, "flash_attention"),
+    Panel("Forward", "prefill_speed", "forward", 16384, "flash_attention"),
+    Panel("Backward", "prefill_speed", "backward", 16384, "flash_attention"),
     Panel("Forward, made for Hopper", "beside_cudnn", "forward", 16384, "hopper_attention"),
     Panel("Backward, made for Hopper", "beside_cudnn", "backward", 16384, "hopper_attention"),
 ]
@@ -130,13 +130,11 @@ def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
     both = speeds[ours].keys() & speeds[peer].keys()
     if not both:
         return None
-    # A run in rounds has the median of its rounds' ratios, to cuDNN.
-    paired = {
-        (row["head_dim"], row["n"], row["causal"]): row["ratio"]
-        for row in found
-        if row["form"] == ours and "low" in row and peer == "sdpa_cudnn"
-    }
-    pairs = [paired.get(setting) or speeds[ours][setting] / speeds[peer][setting] for setting in both]
+    # A run in rounds has the median of its rounds' ratios, to cuDNN; what two forms have of it is divided.
+    for row in found:
+        if row["form"] in speeds and "low" in row:
+            speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["ratio"]
+    pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
