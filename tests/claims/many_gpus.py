@@ -3,7 +3,7 @@
 import ast
 
 from kernels.bench.cost import backward_flops
-from kernels.bench.parallel.cost import Link, Part, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts import records
 from scripts.figures.many_gpus.percent_of_ideal import PASSES, model
 from tests.claims.rows import rows
@@ -224,6 +224,18 @@ def long_parts_reach(heads, gpus, percent, tokens):
     long, short = ([row["percent"] for row in found if (row["tokens"] >= tokens) is which] for which in (True, False))
     assert len(long) == 6 and int(min(long)) == percent and max(short) < percent
     assert min(row["tokens"] for row in found if row["tokens"] >= tokens) == tokens
+
+
+def the_model_promises(percent, tokens):
+    """Forward, causal, on 2 GPUs, the model at 640 TFLOP/s and 360 GB/s reaches 100 % from so many tokens on, and not
+    with a tenth fewer.
+
+    In words: -.
+    """
+    for count, all_of_it in ((int(tokens), True), (2 * int(tokens), True), (9 * int(tokens) // 20 * 2, False)):
+        setting = {"part": Part(count, 16, 16, 128), "speed": 640e12, "causal": True}
+        reached = 100 * ideal(2, **setting) / predicted(2, link=Link(360e9), **setting)
+        assert (abs(reached - float(percent)) < 0.05) is all_of_it
 
 
 def the_ring_is_ahead():
