@@ -277,8 +277,8 @@ def gradients(board: Board) -> None:
 def ran(board: Board) -> None:
     outputs = [vector(streamed(query)[-1].output) for query in Q]
     board.step(
-        f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an arrow to "
-        "each of four backends; cuDNN, which it took in our run, has a tick."
+        f"Above, the demo: a tick behind each output, {', '.join(outputs)}. Below, PyTorch's call with a mask, an "
+        "arrow to each of four backends; cuDNN, which it took in our run, has a tick."
     )
     board.rub()
     board.words(24, 30, "demo: the square is never there, out comes", 0.85, at="left")
