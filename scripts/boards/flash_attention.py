@@ -286,7 +286,7 @@ def ran(board: Board) -> None:
         end = board.words(x, 60, output, 0.95, at="left")[2]
         board.words(end + 20, 60, "✓", 0.95)
     board.line((14, 82), (466, 82))
-    board.box(14, 150, 166, 42, "sdpa(q, k, v, mask)", 0.85)
+    board.box(14, 150, 166, 42, "sdpa(q, k, v, mask)", 0.75)
     for i, name in enumerate(BACKENDS):
         y = 112 + 44 * i
         board.arrow(186, 171, 250, y)
