@@ -104,7 +104,7 @@ def clocks(board: Board) -> None:
             with board.answer():
                 board.table(56, 166 + 30 * i, [cells], widths, size=0.9)
         else:
-            cells[-1] += f" of {H100['bf16 peak'].value / 1e12:.0f}"
+            cells[-1] += f" of {H100['bf16 peak'].value / 1e12:.1f}"
             board.table(56, 166, [cells], widths, size=0.9)
 
 

@@ -90,6 +90,16 @@ def one_after_the_other(*most):
     assert rounded(PEAK / 1e12, most[3]) == most[3]
 
 
+def the_ladder_stays_below(percent, most):
+    """At d = 128, N = 16,384, causal the best step reaches 64 % of the limit, and less than matmuls and exp2 in turn.
+
+    In words: highest, below.
+    """
+    best = max(map(_reached, ("specialised", "overlap", "persistent", "paired")))
+    assert rounded(best, percent) == percent and best / 100 * PEAK < IN_TURN[128]
+    assert rounded(IN_TURN[128] / 1e12, most) == most
+
+
 def exp2_costs_half():
     """In clocks exp2 costs 0.5 of the matmuls at d = 128, 1.0 at d = 64 and 0.25 at d = 256.
 

@@ -13,8 +13,8 @@ ALT = (
     "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
     "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
     "the ring comes near the ideal only as a graph, with many tokens as it is. On two GPUs PyTorch stays below the "
-    "ring throughout. A menu chooses a setting that was measured: the number of GPUs, the heads and whether the "
-    "backward pass is in it."
+    "ring throughout. A menu has every setting that was measured, each named by its number of GPUs, its heads and "
+    "whether the backward pass is in it."
 )
 FORMS = {
     "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),

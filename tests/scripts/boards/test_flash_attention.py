@@ -80,7 +80,7 @@ def test_the_gradients_are_those_of_autograd():
 
 def test_the_outputs_of_the_demo_are_ticked_off_and_pytorch_took_the_ticked_one():
     assert all(drawn.vector(scores.softmax(-1) @ V) in BOARD.read(9) for scores in SCORES)
-    plain = next(row for row in records.table("sdpa_backends", "chosen") if row["case"] == "plain")
+    masked = next(row for row in records.table("sdpa_backends", "chosen") if row["case"] == "a mask")
     heights = [(ink.text, ink.area[1] + ink.area[3]) for ink in BOARD.ink if ink.text and ink.on(9)]
     ticks = [height for text, height in heights if text == "✓"]
-    assert plain["chosen"] == "sdpa_cudnn" and ("cuDNN", ticks[-1]) in heights and len(ticks) == len(SCORES) + 1
+    assert masked["chosen"] == "sdpa_cudnn" and ("cuDNN", ticks[-1]) in heights and len(ticks) == len(SCORES) + 1
