@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.boards.board import Board
@@ -157,7 +155,7 @@ def alive(board: Board) -> None:
 def curves(board: Board) -> None:
     tried = records.table("balloon", "limit")
     shortest = tried[-1]["longest"] + tried[-1]["gap"]  # at which the three lines ran out of memory
-    card = re.search(r"\w*\d+", records.read("balloon").provenance["gpu"])[0]  # such as H200
+    card = records.read("balloon").chip
     lines, fused = ([mib(count(n, 128, 2)) for n in POINTS] for count in (eager_peak_bytes, fused_peak_bytes))
     board.step(
         f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {POINTS[0]:,} words and "

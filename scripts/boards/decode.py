@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernels.bench.hardware import H100, H200
+from kernels.bench import hardware
+from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
 from scripts.boards.worked.decode import BYTES, HEAD_DIM, KV_HEADS, LAYERS, LONG, PAGE, PAGES, TABLE, TOKENS
 from scripts.boards.worked.four_tokens import KEYS, QUERY, VALUES, part, shares
 
-TIMED_ON = H200
 WIDTH = 4096  # of a layer, and as many tokens
 CACHES = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
@@ -32,7 +32,12 @@ def megabytes(row: dict) -> float:
 
 def limit(row: dict) -> float:
     """The least time of what a row has read, in ms."""
-    return 1e9 * megabytes(row) / TIMED_ON["hbm bandwidth"].value
+    return 1e9 * megabytes(row) / bandwidth()
+
+
+def bandwidth() -> float:
+    """The most bytes a second of the GPU's memory in the run, by its maker."""
+    return getattr(hardware, records.read("decode_speed").chip)["hbm bandwidth"].value
 
 
 def fixed_part(cache: str) -> float:
@@ -242,10 +247,10 @@ def bills(board: Board) -> None:
 
 def points(board: Board) -> None:
     rows = [(name, timed("ours", cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
-    most = rows[0][1]
+    most, chip = rows[0][1], records.read("decode_speed").chip
     board.step(
-        "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over an H200's bandwidth, to "
-        f"{megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
+        "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over the bandwidth of our "
+        f"{chip}, to {megabytes(most):.0f} MB and {limit(most):.3f} ms; above it the points of the three bills: "
         + "; ".join(f"{name} at {megabytes(row):.0f} MB and {row['median']:.3f} ms" for name, row, _ in rows)
         + ". Their fixed parts are "
         + ", ".join(f"{start:.0f}" for *_, start in rows)
@@ -259,7 +264,7 @@ def points(board: Board) -> None:
     board.words(378, 246, "MB", 0.8)
     board.line((left, bottom), (left + across * megabytes(most), bottom - up * limit(most)), dashed=True)
     board.words(470, bottom - up * limit(most) + 26, f"{limit(most):.3f}", 0.85, at="right")
-    board.words(10, 32, f"H200: bytes ÷ {TIMED_ON['hbm bandwidth'].value / 1e12:.1f} TB/s", 0.8, at="left")
+    board.words(10, 32, f"{chip}: bytes ÷ {bandwidth() / 1e12:.1f} TB/s", 0.8, at="left")
     for name, row, start in rows:
         x, y = left + across * megabytes(row), bottom - up * row["median"]
         board.ring(x, y, 9, 9)

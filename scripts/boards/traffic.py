@@ -55,7 +55,7 @@ def lines_and_limit() -> tuple[float, float]:
         if (row["form"], row["n"], row["direction"], row["causal"]) == ("attention", N, "forward", False)
     ]
     flops = attention_flops(N, HEAD_DIM, 16, 2)
-    maker = getattr(hardware, records.read("prefill_speed").provenance["gpu"].split()[1])
+    maker = getattr(hardware, records.read("prefill_speed").chip)
     peak, hallway = maker["bf16 peak"].value, maker["hbm bandwidth"].value
     fastest = attainable(flops / qkvo_bytes(N, HEAD_DIM, BYTES, 16, 2), peak, hallway)
     return row["median"], 1e3 * flops / fastest

@@ -27,7 +27,7 @@ def where(rows: list[dict], **wanted: object) -> list[dict]:
 
 def chip(snippet: str) -> dict[str, hardware.Constant]:
     """The constants of the GPU on which a snippet was recorded."""
-    return getattr(hardware, records.read(snippet).provenance["gpu"].split()[1])
+    return getattr(hardware, records.read(snippet).chip)
 
 
 def reached(snippet: str) -> dict[str, hardware.Constant]:

@@ -32,6 +32,11 @@ class Record:
     outputs: dict[str, list[NotebookNode]]
     executed: frozenset[str]
 
+    @property
+    def chip(self) -> str:
+        """The GPU that it ran on, as ``kernels.bench.hardware`` calls it: ``H200`` of ``NVIDIA H200``."""
+        return self.provenance["gpu"].split()[1]
+
     def tables(self) -> list[dict]:
         """What each ``Table.show()`` left, in order: ``{"name", "columns": [{"name", "unit"}], "rows": [...]}``."""
         outputs = [output for cell in self.outputs.values() for output in cell]

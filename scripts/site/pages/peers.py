@@ -85,7 +85,7 @@ def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
 def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float:
     """What no form can beat in a panel's setting, in FLOP/s, on the GPU of its run."""
     batch = TOKENS // panel.n
-    cost, chip = library["cost"], getattr(library["hardware"], record.provenance["gpu"].split()[1])
+    cost, chip = library["cost"], getattr(library["hardware"], record.chip)
     work, bytes_moved = (getattr(cost, name) for name in COUNTS[panel.direction])
     flops = work(panel.n, HEAD_DIM, HEADS, batch)
     intensity = flops / bytes_moved(panel.n, HEAD_DIM, 2, HEADS, batch)

@@ -408,3 +408,8 @@ def test_a_file_that_an_editor_keeps_for_itself_is_none_of_ours(house, name):
         ).write_bytes(b"\x00\x05\x16\xff")
     house.reader().library.at("kernels.base:double")
     assert house.reader().names() == before
+
+
+@pytest.mark.parametrize("gpu, chip", [("NVIDIA H200", "H200"), ("NVIDIA H100 80GB HBM3", "H100")])
+def test_a_record_says_which_chip_it_ran_on(gpu, chip):
+    assert records.Record("any", {"gpu": gpu}, {}, frozenset()).chip == chip
