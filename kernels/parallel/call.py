@@ -7,14 +7,13 @@ of its own queries over all keys.  What must travel is K and V, or Q and the out
     all_gather    K and V of all are gathered first
     all_to_all    tokens are swapped for heads, and swapped back afterwards (Ulysses)
 
-All three are the same attention, with the kernels of this library on each GPU, and merge what
-they find in FP32.  They differ in what travels, when, and how much each GPU must hold.
+All three are the same attention, with the kernels of this library on each GPU; parts are merged
+in FP32 at least.  They differ in what travels, when, and how much each GPU must hold.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -24,14 +23,15 @@ from torch.distributed import DeviceMesh, ProcessGroup
 from kernels.checks import check_shapes, transformed, unreadable
 from kernels.parallel.all_gather import AllGather
 from kernels.parallel.all_to_all import all_to_all_attention
-from kernels.parallel.exchange import KINDS, exchange_of, gathered, refuse_capture
+from kernels.parallel.exchange import KINDS, exchange_of
 from kernels.parallel.order import How, Order, check_order, chunks_of
 from kernels.parallel.ring import Ring
+from kernels.parallel.settle import agree
 
 SCHEMES = ("ring", "all_gather", "all_to_all")
 
 
-class Call(NamedTuple):
+class Attention(NamedTuple):
     """What must be the same in the calls of all processes."""
 
     query_shape: tuple[int, ...]
@@ -43,10 +43,6 @@ class Call(NamedTuple):
     exchange: str | None
     is_causal: bool
     scale: float
-
-
-# What all processes of a group were found to have called alike.
-_agreed: WeakKeyDictionary[ProcessGroup, set[Call]] = WeakKeyDictionary()
 
 
 def context_parallel_attention(
@@ -78,8 +74,10 @@ def context_parallel_attention(
     scale: 1/√head_dim if None, any sign   enable_gqa: fewer heads in k and v than in q
     All processes must call with the same shapes, dtypes and options, in the same order, and on
     one stream.  The first call of its kind compares them, and waits for the others for the
-    group's timeout.  That they part ways later is not seen: the group's timeout ends it.
-    With peer memory a GPU waits 60 seconds for another, and then fails with a CUDA error.
+    group's timeout.  That they part ways later is not seen, and one waits for the other: with
+    NCCL for the group's timeout, which ends the process; with gloo as long, and then it raises
+    torch.distributed's error; with peer memory for 60 seconds, and then its GPU fails with a
+    CUDA error.  When one process has raised, end all.
     What a process offers to others lies in memory that later calls use again, and that grows
     with them; that of a CUDA graph stays.  Before a call is captured in a graph the same call
     has been made once, on every process, with its backward pass if the graph has one.  Graphs
@@ -88,8 +86,9 @@ def context_parallel_attention(
     order by ``torch.use_deterministic_algorithms``.
 
     Raises a ValueError or TypeError that names the argument, where processes differ on all of
-    them, a RuntimeError in a capture that no such call came before, and torch.distributed's
-    error where another process has failed.
+    them, a RuntimeError that names the processes which did not make the first call of its kind
+    within the group's timeout, one in a capture that no such call came before, and with gloo
+    torch.distributed's error where another process fails later.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     group = check_group(group)
@@ -97,7 +96,7 @@ def context_parallel_attention(
     check_call(q, k, v, group, scheme, order, exchange)
     shapes = tuple(q.shape), tuple(k.shape)
     options = scheme, order, exchange, is_causal, scale
-    agree(group, Call(*shapes, q.dtype, q.device.type, *options))
+    agree(group, Attention(*shapes, q.dtype, q.device.type, *options))
     # The kernels take the maximum before they scale, so their scale must be above 0.
     if scale < 0:
         q, scale = -q, -scale
@@ -174,22 +173,3 @@ def check_call(
             f"{name} is differentiated in forward mode or by torch.func, for which this has no "
             "rule: use torch.autograd.grad"
         )
-
-
-def agree(group: ProcessGroup, call: Call) -> None:
-    """Compares the calls of all processes, the first time that this one calls so."""
-    agreed = _agreed.setdefault(group, set())
-    if call in agreed:
-        return
-    refuse_capture("all processes are to compare their arguments first")
-    for rank, theirs in enumerate(gathered(call, group)):
-        if theirs != call:
-            both = zip(Call._fields, call, theirs, strict=True)
-            what = "; ".join(
-                f"{name}, {one!r} and {two!r}" for name, one, two in both if one != two
-            )
-            raise ValueError(
-                f"process {dist.get_rank(group)} and process {rank} differ in {what}: all must "
-                "call alike, with as many tokens on each"
-            )
-    agreed.add(call)

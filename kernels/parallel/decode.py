@@ -2,11 +2,13 @@
 
 While a model generates, a step brings one query a head, and the cache of a long sequence may
 not fit one GPU.  Here each GPU keeps the keys and values of some tokens, in a cache of its own,
-and answers the query from those.  What it found is a row and a number a head, far less than any
-key; all GPUs gather these of all, and merge them in the same order to the same result.
+and answers the query from those.  What it found is a row and a number a head, far less than all
+its keys; every GPU gathers these of all, and merges them in the same order to the same result.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -15,8 +17,18 @@ from torch.distributed import DeviceMesh, ProcessGroup
 
 from kernels.flash.partial import merge
 from kernels.parallel.call import check_group
+from kernels.parallel.settle import agree
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import check_query, decode_attention
+
+
+class Decode(NamedTuple):
+    """What must be the same in the calls of all processes."""
+
+    query_shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: str
+    scale: float
 
 
 def context_parallel_decode(
@@ -35,7 +47,12 @@ def context_parallel_decode(
     scale: 1/√head_dim if None, any sign
     Merged in FP32.  Every GPU gets the same numbers, to the last bit.
 
-    Raises a ValueError or TypeError that names the argument, as ``decode_attention`` does.
+    The first call of its kind compares all processes', as ``context_parallel_attention`` does.
+
+    Raises a ValueError or TypeError that names the argument, as ``decode_attention`` does,
+    where processes differ on all of them, and in the first call of its kind a RuntimeError that
+    names the processes which did not make it within the group's timeout.  Later failures are as
+    in ``context_parallel_attention`` with messages.
     """
     group = check_group(group)
     scale = check_query(q, cache, scale)
@@ -44,6 +61,7 @@ def context_parallel_decode(
             f"query has {q.shape[2]} tokens, 1 is wanted: which keys came after the first of "
             "several, no GPU knows of the others'"
         )
+    agree(group, Decode(tuple(q.shape), q.dtype, q.device.type, scale))
     out, lse = decode_attention(q, cache, scale=scale, return_lse=True)
     mine = torch.cat([out.float(), lse[..., None]], -1)
     parts = mine.new_empty(group.size(), *mine.shape)

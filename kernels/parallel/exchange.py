@@ -26,6 +26,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import P2POp, ProcessGroup
 
+from kernels.parallel.settle import gathered, refuse_capture
+
 
 class Taken(NamedTuple):
     """Two tensors under way, [2, ...]; there once ``wait`` has been called."""
@@ -145,15 +147,6 @@ def mapped(size: int, group: ProcessGroup) -> Room:
     return Room(memory, symmetric.rendezvous(memory, group))
 
 
-def refuse_capture(why: str) -> None:
-    """Refuses what GPUs settle among themselves while a CUDA graph of this stream is made."""
-    if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-        raise RuntimeError(
-            f"a CUDA graph is being captured of a call, and {why}: make the same call once "
-            "before, on every process, with its backward pass if the graph has one"
-        )
-
-
 Exchange = Messages | PeerMemory
 KINDS = ("messages", "peer memory")
 _peer_memory: WeakKeyDictionary[ProcessGroup, PeerMemory] = WeakKeyDictionary()
@@ -187,13 +180,6 @@ def one_host(group: ProcessGroup) -> bool:
         fits = None not in gpus and len(set(hosts)) == 1 and len(set(gpus)) == len(gpus)
         _one_host[group] = all(gathered(fits and all(map(readable, gpus)), group))
     return _one_host[group]
-
-
-def gathered(mine: object, group: ProcessGroup) -> list:
-    """What each process has, in the order of their ranks."""
-    theirs: list = [None] * group.size()
-    dist.all_gather_object(theirs, mine, group)
-    return theirs
 
 
 def gpu_of(index: int) -> str:

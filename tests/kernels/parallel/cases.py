@@ -6,7 +6,7 @@ from torch import Tensor
 from kernels.parallel import all_gather, local, ring
 from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.decode import context_parallel_decode
-from kernels.parallel.exchange import Messages
+from kernels.parallel.exchange import Messages, PeerMemory
 from kernels.parallel.order import Work, shard, work
 from kernels.serving.cache import KVCache
 
@@ -46,12 +46,15 @@ def ready(rank, ranks, group):
     """Nothing: a process that answers has started."""
 
 
-def fail_in(rank, ranks, group, failing):
-    """One process raises before it calls."""
-    if rank == failing:
-        raise ValueError("this process has failed")
+def fail_in(rank, ranks, group, failing, exchange, after, patience):
+    """One process raises before it calls for the first time, or after so many calls."""
+    PeerMemory.TIMEOUT = 1000 * patience
     q = torch.randn(1, 2, 4, 8, device=DEVICE)
-    return context_parallel_attention(q, q, q, group=group)
+    for call in range(1 + after):
+        if rank == failing and call == after:
+            raise ValueError("this process has failed")
+        out = context_parallel_attention(q, q, q, group=group, exchange=exchange)
+        out.sum().item()  # a GPU says what went wrong when it is waited for
 
 
 def decode(rank, ranks, group, q, k, v, ends, scale):

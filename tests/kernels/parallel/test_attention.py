@@ -28,6 +28,7 @@ each_scheme = pytest.mark.parametrize(
     "scheme", [pytest.param(name, marks=[pytest.mark.gpu] * ("peer" in name)) for name in SCHEMES]
 )
 NAMES = ("out", "dq", "dk", "dv")
+PATIENCE = 5  # s that a group waits for one that fails
 
 
 def inputs(ranks, tokens, dtype, *, heads=8, kv_heads=4, head_dim=16, batch=2, size=2.0):
@@ -168,7 +169,7 @@ SHAPE = (1, 4, 8, 16)
 @pytest.mark.parametrize(
     "shapes, options, wanted",
     [
-        ([(1, 4, 8 + 2 * rank, 16) for rank in range(8)], {}, "all must call alike, with as many tokens on each"),
+        ([(1, 4, 8 + 2 * rank, 16) for rank in range(8)], {}, "all must call alike"),
         ([SHAPE] * 8, {"scheme": "spiral"}, "scheme is 'spiral', one of ring, all_gather, all_to_all is wanted"),
         ([SHAPE] * 8, {"order": "striped"}, "order is 'striped', one of zigzag, contiguous is wanted"),
         ([SHAPE] * 8, {"exchange": "pigeons"}, "exchange is 'pigeons', one of messages, peer memory is wanted"),
@@ -199,17 +200,32 @@ def test_without_a_group_it_says_how_to_start():
         context_parallel_attention(x, x, x)
 
 
-def test_a_process_that_fails_does_not_keep_the_others_waiting():
-    group = Processes(2, patience=5)
+EXCHANGES = ["messages", pytest.param("peer memory", marks=pytest.mark.gpu)]
+
+
+def when_the_second_fails(exchange, after):
+    """The error that each of two processes gets, when the second raises after so many calls."""
+    group = Processes(2, patience=PATIENCE)
     group.run(cases.ready)  # the time that they take to start is not what is asked for
     begun = time.monotonic()
     try:
-        errors = [error for _, error in group.outcomes(cases.fail_in, 1)]
+        errors = [error for _, error in group.outcomes(cases.fail_in, 1, exchange, after, PATIENCE)]
     finally:
         group.end()
+    assert time.monotonic() - begun < PATIENCE + GRACE, "it waited until it was ended from outside"
     assert "this process has failed" in errors[1]
-    assert errors[0]
-    assert time.monotonic() - begun < 5 + GRACE, "it waited until it was ended from outside"
+    return errors[0]
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_a_process_that_never_calls_is_named(exchange):
+    error = when_the_second_fails(exchange, 0)
+    assert "process 1 of 2 has not made the call that process 0 made 5 s ago" in error
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_a_process_that_fails_later_does_not_keep_the_others_waiting(exchange):
+    assert when_the_second_fails(exchange, 1)
 
 
 # Decode.

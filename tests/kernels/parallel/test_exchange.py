@@ -15,8 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.parallel import call, exchange
-from kernels.parallel.call import Call, agree
+from kernels.parallel import exchange, settle
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
 from kernels.parallel.order import How, shard, unshard
 from kernels.parallel.ring import Ring
@@ -100,6 +99,7 @@ def mapped(size, gpu):
 def run(monkeypatch):
     """Has each of some GPUs run a function; the second is the one with these habits."""
     monkeypatch.setattr(exchange, "torch", Torch())
+    monkeypatch.setattr(settle, "torch", Torch())
     monkeypatch.setattr(exchange, "dist", DIST)
     monkeypatch.setattr(exchange, "mapped", mapped)
 
@@ -240,37 +240,3 @@ def test_none_is_mapped_in_a_capture(run):
         return True
 
     assert run(offer) == [True]
-
-
-CALL = Call((1, 2, 8, 16), (1, 2, 8, 16), torch.float32, "cuda", "ring", "zigzag", None, True, 0.25)
-
-
-def test_the_first_call_of_its_kind_is_refused_in_a_capture(run, monkeypatch):
-    monkeypatch.setattr(call, "gathered", lambda mine, gpu: [mine] * gpu.size())
-
-    def agreed(gpu):
-        agree(gpu, CALL)
-        gpu.capturing = True
-        agree(gpu, CALL)
-        with pytest.raises(
-            RuntimeError, match="all processes are to compare their arguments first: make the same call"
-        ):
-            agree(gpu, CALL._replace(is_causal=False))
-        return True
-
-    assert run(agreed, 2) == [True, True]
-
-
-def test_what_calls_differ_in_is_named(run, monkeypatch):
-    other = CALL._replace(query_shape=(1, 2, 6, 16), scheme="all_gather")
-    monkeypatch.setattr(call, "gathered", lambda mine, gpu: [CALL, other])
-    monkeypatch.setattr(call, "dist", DIST)
-
-    def differ(gpu):
-        with pytest.raises(ValueError) as error:
-            agree(gpu, (CALL, other)[gpu.rank])
-        return str(error.value)
-
-    first, second = run(differ, 2)
-    assert "process 0 and process 1 differ in query_shape, (1, 2, 8, 16) and (1, 2, 6, 16); scheme, 'ring' and" in first
-    assert "process 1 and process 0 differ in query_shape, (1, 2, 6, 16) and (1, 2, 8, 16); scheme, 'all_g" in second
