@@ -34,6 +34,9 @@ _PTX = "NVIDIA PTX ISA, wgmma.mma_async"
 _HERE = "NVIDIA H100 80GB HBM3, torch 2.11.0+cu130, triton 3.6.0, 2026-11-20"
 
 
+_HERE_H200 = "NVIDIA H200, torch 2.11.0+cu130, triton 3.6.0, 2026-11-23"
+
+
 _QUOTED = "as secondary pages quote it"
 
 
@@ -84,10 +87,17 @@ H200 = {
     "bf16 peak": Constant(
         989e12, "FLOP/s", f"NVIDIA's figure for H200 SXM, {_QUOTED}", "secondary"
     ),
+    "bf16 matmul": Constant(
+        670e12, "FLOP/s", f"8192³ on random data once it is warm, {_HERE_H200}", "measured"
+    ),
     "hbm": Constant(141e9, "B", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"),
     "hbm bandwidth": Constant(
         4.8e12, "B/s", f"NVIDIA's figure for H200, {_QUOTED}", "secondary"
     ),
+    "hbm copy": Constant(
+        4.28e12, "B/s", f"bytes read and written by copy_, {_HERE_H200}", "measured"
+    ),
+    "hbm read": Constant(4.33e12, "B/s", f"bytes read by sum, {_HERE_H200}", "measured"),
 }
 
 

@@ -63,9 +63,11 @@ def softmax_first_kernel():
         )
 
     @gluon.jit
-    def weigh_first(scores, running_max, running_sum, scale_log2):
+    def weigh_first(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
         # What weigh returns, all of it computed before what follows.
-        weights, new_max, new_sum, rescale = weigh(scores, running_max, running_sum, scale_log2)
+        weights, new_max, new_sum, rescale = weigh(
+            scores, running_max, running_sum, scale_log2, LAZY
+        )
         return weights, new_max, in_front(new_sum), rescale
 
     weighing_first = other_kernel(step, weigh=weigh_first)

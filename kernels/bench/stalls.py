@@ -35,6 +35,8 @@ from kernels.hopper.plan import plan_for
 
 CHANGES = {  # of the plan that the Hopper kernel uses
     "turns": {"turns": True},
+    "no turns": {"turns": False},
+    "not lazy": {"lazy": False},
     "no overlap": {"overlap": False},
     "third stage": {"stages": 3, "q_stages": 1},
 }

@@ -45,6 +45,7 @@ from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, padded, plan_for
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, described
+from kernels.hopper.work import units_of
 from kernels.launch import gradient_is_wanted, noted, notes_for
 from kernels.launch import launch as start
 
@@ -211,22 +212,25 @@ def launch(
         batch, heads, seq_q, head_dim = q.shape
         blocks = triton.cdiv(seq_q, plan.block_q)
         sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-        # A unit of work is one block of queries, or two.
         paired = is_causal and plan.paired and batch * heads * blocks > sms
-        units = batch * heads * (triton.cdiv(blocks, 2) if paired else blocks)
+        units, *work = units_of(batch * heads, blocks, sms, paired, plan.singles)
+        programs = min(units, sms) if plan.persistent else units
+        places = triton.cdiv(units, programs) * programs if paired else units
         rows, columns = ROWS.value, padded(head_dim)
         arguments = (
             described(q, rows, columns), described(k, plan.block_k, columns),
             described(v, plan.block_k, columns),
             described(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
-            lse, scale * LOG2_E.value, units, heads, heads // k.shape[1], seq_q, k.shape[2],
+            lse, scale * LOG2_E.value, places, *work,
+            heads, heads // k.shape[1], seq_q, k.shape[2],
         )  # fmt: skip
         options = dict(
             CONSUMERS=plan.consumers, Q_STAGES=plan.q_stages, STAGES=plan.stages,
             REGISTERS=plan.registers, CAUSAL=is_causal, PAIRED=paired,
-            OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), num_warps=4,
+            OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), LAZY=bool(plan.lazy),
+            num_warps=4,
         )  # fmt: skip
-        return (min(units, sms) if plan.persistent else units,), arguments, options
+        return (programs,), arguments, options
 
     further = (plan, lse is None)
     return start(hopper_kernel, notes, further, (q, k, v, out, lse), prepare)

@@ -1,8 +1,8 @@
 """What a consumer does: scores, softmax, blend, one block of keys after the other.
 
 A consumer is a warpgroup, 4 warps, with 64 rows of queries.  It starts the scores of one block
-and, right behind them, the product of weights and values of the block before; while the tensor
-cores work on both, it does softmax.
+and, right behind them, the product of weights and values of the block before; it waits for the
+scores, and does softmax while the other product, or those of other consumers, go on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from kernels.hopper.rescale import mark, rescaled
 from kernels.hopper.ring import ROWS, release, wait_for_tile
-from kernels.hopper.work import block_of, blocks_in
+from kernels.hopper.work import block_of, blocks_in, dealt
 
 LN_2 = gl.constexpr(math.log(2))
 
@@ -68,12 +69,15 @@ def pinned(number):
 
 
 @gluon.jit
-def weigh(scores, running_max, running_sum, scale_log2):
+def weigh(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
     """Online softmax, as in ``kernels.softmax``, in base 2: weights, and the state after them.
 
-    Last, the factor by which sums from before must be rescaled.
+    Last, the factor by which sums from before must be rescaled.  LAZY: a maximum that is
+    exceeded by little is kept, and that factor is exactly 1.
     """
     new_max = gl.maximum(running_max, gl.max(scores, 1))
+    if LAZY:
+        new_max = mark(new_max, running_max, scale_log2)
     # Where every score is -inf, subtract 0: (-inf) - (-inf) would be NaN.
     finite = gl.where(new_max == -float("inf"), 0.0, new_max)
     weights = gl.exp2(scores * scale_log2 - (finite * scale_log2)[:, None])
@@ -83,7 +87,7 @@ def weigh(scores, running_max, running_sum, scale_log2):
 
 @gluon.jit
 def wait_for_turn(turn_barriers, turn, CONSUMER: gl.constexpr):
-    """Waits until the consumer before has started its products; consumer 0 begins."""
+    """Waits until the consumer before has its scores; consumer 0 begins."""
     FIRST: gl.constexpr = 1 if CONSUMER == 0 else 0
     mbarrier.wait(turn_barriers.index(CONSUMER), (turn & 1) ^ FIRST)
 
@@ -99,7 +103,7 @@ def step(
     queries, keys, values, use, turn_barriers, turn, weights, accumulator,
     running_max, running_sum, scale_log2, first_query, first_key, seq_k, SCORES: gl.constexpr,
     CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
-    DIAGONAL: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
+    DIAGONAL: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr,
 ):  # fmt: skip
     """Scores and softmax of a block of keys; the product with the values of the one before."""
     OUTPUT: gl.constexpr = accumulator.type.layout
@@ -112,27 +116,28 @@ def step(
     accumulator = warpgroup_mma(
         weights, wait_for_tile(values, use - 1), accumulator, is_async=True
     )
-    if TURNS:
-        pass_turn(turn_barriers, CONSUMER, CONSUMERS)
     if OVERLAP:
         scores = warpgroup_mma_wait(1, deps=(scores,))
-        release(keys, use)
     else:
         scores, accumulator = warpgroup_mma_wait(0, deps=(scores, accumulator))
-        release(keys, use)
+    if TURNS:
+        pass_turn(turn_barriers, CONSUMER, CONSUMERS)
+    release(keys, use)
+    if not OVERLAP:
         release(values, use - 1)
     if DIAGONAL:  # noqa: SIM102, for one is known when compiling
         if first_key + scores.shape[1] > first_query + 1:
             scores = masked(scores, first_query, pinned(first_key), seq_k, True)
     new_weights, running_max, running_sum, rescale = weigh(
-        scores, running_max, running_sum, scale_log2
+        scores, running_max, running_sum, scale_log2, LAZY
     )
     if OVERLAP:
         # The compiler moves most of softmax to after this wait: the lab notes of
         # chapter 9 have the counts, and what came of moving it back.
         accumulator = warpgroup_mma_wait(0, deps=(accumulator,))
         release(values, use - 1)
-    accumulator = accumulator * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]
+    factor = gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]
+    accumulator = rescaled(accumulator, factor) if LAZY else accumulator * factor
     weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)
     return weights, accumulator, running_max, running_sum
 
@@ -141,6 +146,7 @@ def step(
 def consume(
     tensors, sizes, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
     CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
+    LAZY: gl.constexpr,
 ):  # fmt: skip
     """A consumer: its 64 queries of each block, through all keys that the block sees.
 
@@ -148,7 +154,7 @@ def consume(
     weights stay with their threads.
     """
     _, k, _, out, lse, query_rings, keys, values, turn_barriers = tensors
-    scale_log2, units, _, _, seq_q, seq_k = sizes
+    scale_log2, places, work, _, _, seq_q, seq_k = sizes
     BLOCK_Q: gl.constexpr = CONSUMERS * ROWS
     BLOCK_K: gl.constexpr = k.block_type.shape[2]
     COLUMNS: gl.constexpr = k.block_type.shape[3]
@@ -162,10 +168,11 @@ def consume(
     q_use = gl.to_tensor(0)
     use = gl.to_tensor(0)
     turn = gl.to_tensor(0)
-    for unit in range(gl.program_id(0), units, gl.num_programs(0)):
-        for which in range(blocks_in(unit, seq_q, BLOCK_Q, PAIRED)):
+    for place in range(gl.program_id(0), places, gl.num_programs(0)):
+        unit = dealt(place, PAIRED)
+        for which in range(blocks_in(unit, work, seq_q, BLOCK_Q, PAIRED)):
             batch_head, first_query, blocks = block_of(
-                unit, which, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
+                unit, which, work, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
             )
             first_query += CONSUMER * ROWS
             end = use + blocks
@@ -179,7 +186,7 @@ def consume(
             running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
             running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
             new_weights, running_max, running_sum, _rescale = weigh(
-                scores, running_max, running_sum, scale_log2
+                scores, running_max, running_sum, scale_log2, False
             )
             weights = gl.convert_layout(new_weights.to(queries.dtype), LEFT)
             accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
@@ -191,7 +198,7 @@ def consume(
                     queries, keys, values, use, turn_barriers, turn,
                     weights, accumulator, running_max, running_sum, scale_log2,
                     first_query, (end - 1 - use) * BLOCK_K, seq_k, SCORES,
-                    CONSUMER, CONSUMERS, DIAGONAL, OVERLAP, TURNS,
+                    CONSUMER, CONSUMERS, DIAGONAL, OVERLAP, TURNS, LAZY,
                 )  # fmt: skip
                 use += 1
                 turn += 1

@@ -15,7 +15,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.hopper.consumer import consume
 from kernels.hopper.ring import ROWS, barriers, fetch, make_ring
-from kernels.hopper.work import block_of, blocks_in
+from kernels.hopper.work import block_of, blocks_in, dealt
 
 PRODUCER_REGISTERS = gl.constexpr(24)  # the fewest that a thread can be left with
 
@@ -30,15 +30,16 @@ def produce(
     the diagonal.  The others need none, but near the diagonal where BLOCK_K < BLOCK_Q.
     """
     q, k, v, _, _, query_rings, keys, values, _ = tensors
-    _, units, heads, group, seq_q, seq_k = sizes
+    _, places, work, heads, group, seq_q, seq_k = sizes
     BLOCK_Q: gl.constexpr = CONSUMERS * ROWS
     BLOCK_K: gl.constexpr = k.block_type.shape[2]
     q_use = gl.to_tensor(0)
     use = gl.to_tensor(0)
-    for unit in range(gl.program_id(0), units, gl.num_programs(0)):
-        for which in range(blocks_in(unit, seq_q, BLOCK_Q, PAIRED)):
+    for place in range(gl.program_id(0), places, gl.num_programs(0)):
+        unit = dealt(place, PAIRED)
+        for which in range(blocks_in(unit, work, seq_q, BLOCK_Q, PAIRED)):
             batch_head, first_query, blocks = block_of(
-                unit, which, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
+                unit, which, work, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
             )
             batch, head = batch_head // heads, batch_head % heads
             for i in gl.static_range(CONSUMERS):
@@ -51,21 +52,22 @@ def produce(
                 use += 1
 
 
-COUNTS = ["units", "heads", "group", "seq_q", "seq_k"]
+COUNTS = ["places", "paired", "single", "heads", "group", "seq_q", "seq_k"]
 
 
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_kernel(
-    q, k, v, out, lse, scale_log2, units, heads, group, seq_q, seq_k,
+    q, k, v, out, lse, scale_log2, places, paired, single, heads, group, seq_q, seq_k,
     CONSUMERS: gl.constexpr, Q_STAGES: gl.constexpr, STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
-    OVERLAP: gl.constexpr, TURNS: gl.constexpr,
+    OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr,
 ):  # fmt: skip
-    """Program i of P does units of work i, i + P, i + 2P and so on.
+    """Program i of P does what comes to places i, i + P, i + 2P and so on: units of work.
 
     q, k, v: tensor descriptors of [batch, heads, rows, columns], tiles of one head
     out: one of [1, batch · heads, rows, columns]   lse: a pointer, or None
-    units: how many there are; heads: of queries; group: how many of them share keys
+    places: as many as units, up to whole rounds where some go back   paired, single: heads
+    whose blocks go so, of all sequences   heads: of queries; group: how many share keys
     """
     if CONSUMERS == 3:
         query_rings = (
@@ -80,7 +82,7 @@ def hopper_kernel(
     turn_barriers = barriers(CONSUMERS, 1)
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)
-    sizes = (scale_log2, units, heads, group, seq_q, seq_k)
+    sizes = (scale_log2, places, (paired, single), heads, group, seq_q, seq_k)
     # From here on the warps run different functions: the first in the four warps that
     # are here, the others in as many more as the list says.  All began with equally many
     # registers; now the producer gives up its own, and the consumers take them.  How many
@@ -89,9 +91,9 @@ def hopper_kernel(
     if CONSUMERS == 3:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS)),
-                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS)),
-                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS)),
+                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY)),
+                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY)),
+                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY)),
                 (produce, (tensors, sizes, 3, CAUSAL, PAIRED)),
             ],
             [4, 4, 1],
@@ -100,8 +102,8 @@ def hopper_kernel(
     else:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS)),
-                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS)),
+                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY)),
+                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY)),
                 (produce, (tensors, sizes, 2, CAUSAL, PAIRED)),
             ],
             [4, 1],

@@ -13,11 +13,14 @@ class Plan(NamedTuple):
     consumers: 2 or 3 warpgroups, each with 64 queries     block_k: keys a tile
     q_stages, stages: tiles in each ring of queries, and in those of keys and of values
     registers: of each thread of a consumer, but for the first, which has what the others and
-    the producer leave: 240 beside another with 240, 168 beside two with 160
+    the producer leave of what all began with: of 504 beside another with 240 it is 240, of 512
+    beside two with 160 it is 168
     overlap: a consumer waits for its scores alone, before the product with values has ended
-    turns: only one consumer at a time starts products (ping-pong)
-    persistent: as many programs as SMs, else one for each block of queries
+    turns: a consumer starts products once the one before has its scores (ping-pong)
+    persistent: as many programs as SMs, else one for each unit of work
     paired: causal, a block of queries that sees many keys goes with one that sees few
+    singles: but for those of the last heads, which go singly, the longest first
+    lazy: a maximum that is exceeded by little is kept, and nothing is rescaled
     """
 
     consumers: int
@@ -29,6 +32,8 @@ class Plan(NamedTuple):
     turns: bool = False
     persistent: bool = True
     paired: bool = True
+    singles: bool = True
+    lazy: bool = False
 
     @property
     def block_q(self) -> int:
@@ -39,14 +44,14 @@ class Plan(NamedTuple):
 LONG = 8192  # queries, from which causal heads of 64 have the plan of those that are not causal
 
 
-# What was fastest on an H100, by head_dim and is_causal.
+# What was fastest on an H100, turns and lazy on an H200, by head_dim and is_causal.
 PLANS = {
-    (64, False): Plan(3, 128, 2, 3, 160),
+    (64, False): Plan(3, 128, 2, 3, 160, turns=True),
     (64, True): Plan(2, 128, 2, 3, 240),
     (128, False): Plan(2, 128, 2, 2, 240),
     (128, True): Plan(2, 128, 2, 2, 240),
-    (256, False): Plan(2, 64, 1, 2, 240),
-    (256, True): Plan(2, 64, 1, 2, 240),
+    (256, False): Plan(2, 64, 1, 2, 240, lazy=True),
+    (256, True): Plan(2, 64, 1, 2, 240, lazy=True),
 }
 
 

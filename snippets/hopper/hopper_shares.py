@@ -7,9 +7,10 @@
 #
 # Handed out: whoever is done first gets the next block of queries, the longest first. In turn:
 # program i of 132 takes blocks i, i + 132 and so on. Paired: it takes pairs of a long block and
-# a short one, in turn. 1 is perfectly even. Gain is in turn by paired: how much faster pairs
-# should be, if blocks of keys were all that takes time. Nothing is measured here; what pairs
-# really gave is in `hopper_steps`.
+# a short one, in turn. Dealt: pairs, then the blocks of the last heads singly, the longest
+# first, and every other round is dealt back, as one deals cards. 1 is perfectly even. Gain is
+# in turn by paired: how much faster pairs should be, if blocks of keys were all that takes
+# time. Nothing is measured here; what pairs and singles really gave is in `hopper_steps`.
 
 # %% tags=["shares"]
 from heapq import heapreplace
@@ -17,9 +18,10 @@ from heapq import heapreplace
 from kernels.bench.hardware import H100
 from kernels.bench.table import Table
 from kernels.hopper.plan import plan_for
+from kernels.hopper.work import units_of
 
 sms = int(H100["sms"].value)
-columns = ["head_dim", "n", "blocks", "handed_out", "in_turn", "paired", "gain"]
+columns = ["head_dim", "n", "blocks", "handed_out", "in_turn", "paired", "dealt", "gain"]
 shares = Table("shares", **dict.fromkeys(columns, ""))
 for d, n in [(64, 1024), (64, 16384), (128, 1024), (128, 16384), (256, 1024), (256, 16384)]:
     plan, heads = plan_for(d, True, n), 2048 // d * 16384 // n
@@ -33,7 +35,13 @@ for d, n in [(64, 1024), (64, 16384), (128, 1024), (128, 16384), (256, 1024), (2
         heapreplace(handed_out, handed_out[0] + length)
     in_turn = [sum(blocks[i::sms]) for i in range(sms)]
     paired = [sum((pairs * heads)[i::sms]) for i in range(sms)]
-    row = [max(x) * sms / sum(blocks) for x in (handed_out, in_turn, paired)]
+    _, _, single = units_of(heads, len(head), sms, True, True)
+    units = pairs * (heads - single) + [length for length in head for _ in range(single)]
+    dealt = [0] * sms
+    for place, length in enumerate(units):
+        number, program = divmod(place, sms)
+        dealt[-1 - program if number % 2 else program] += length
+    row = [max(x) * sms / sum(blocks) for x in (handed_out, in_turn, paired, dealt)]
     row = [d, n, len(blocks), *row, max(in_turn) / max(paired)]
     row = [round(x, 3) for x in row]
     shares.add(**dict(zip(shares.columns, row, strict=True)))

@@ -6,9 +6,12 @@
 # own. Overlap: a consumer waits for its scores alone and begins softmax while the values before
 # are multiplied. Persistent: as many programs as SMs, each of which takes one block after the
 # other. Paired, only where causal: a block that sees many keys goes with one that sees few.
+# Singles: but for those of the last heads, which go singly, the longest first. Turns, at heads
+# of 64 with three consumers: a consumer starts products once the one before has its scores.
+# Lazy, at heads of 256: a maximum that is exceeded by little is kept, and nothing is rescaled.
 #
-# Then the top of the ladder with a single change. Turns: warpgroups take turns in starting
-# products (ping-pong). Consumers: more or fewer warpgroups, and registers of a thread to match.
+# Then the top of the ladder with a single change. turns=True: turns where the plan has none.
+# Consumers: more or fewer warpgroups, and registers of a thread to match.
 # block_k: 64 keys a block instead of 128, in twice as many stages. Stages: one more or one
 # less, as far as shared memory has room; at heads of 128 one more fits only with a single stage
 # of queries. Three consumers are left out at heads of 256: accumulator, scores and weights
@@ -52,9 +55,12 @@ def steps_of(head_dim, causal, n):
     # Each step: its name, its form, and the name of what its gain is over.
     yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
     yield "flash_attention", flash_attention, "sdpa_cudnn"
-    plan = plan_for(head_dim, causal, n)._replace(overlap=False, persistent=False, paired=False)
+    whole = plan_for(head_dim, causal, n)
+    sharing = ["paired", "singles"] if causal else []
+    rungs = ["overlap", "persistent", *sharing, "turns", "lazy"]
+    plan = whole._replace(**dict.fromkeys(rungs, False))
     yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
-    for over, top in pairwise(["specialised", "overlap", "persistent", "paired"][: 3 + causal]):
+    for over, top in pairwise(["specialised", *(x for x in rungs if getattr(whole, x))]):
         plan = plan._replace(**{top: True})
         yield top, partial(hopper_attention, plan=plan), over
     for change in [{"turns": True}, *changes[head_dim]]:

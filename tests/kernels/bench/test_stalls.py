@@ -89,9 +89,11 @@ def test_without_ncu_it_says_where_it_comes_from(monkeypatch, tmp_path):
 def test_a_change_is_a_change_of_the_plan(name, changed, monkeypatch):
     plans = []
     monkeypatch.setattr(stalls, "hopper_attention", lambda q, k, v, *, is_causal, plan: plans.append(plan))
-    q = torch.empty(1, 1, 256, 128)
-    named()[name](q, q, q, is_causal=True)
-    assert plans == [plan_for(128, True, 256)._replace(**changed)] != [plan_for(128, True, 256)]
+    inputs = [torch.empty(1, 1, 256, head_dim) for head_dim in (64, 128, 256)]
+    for q in inputs:
+        named()[name](q, q, q, is_causal=False)
+    theirs = [plan_for(q.shape[-1], False, 256) for q in inputs]
+    assert plans == [plan._replace(**changed) for plan in theirs] != theirs
 
 
 def test_a_form_is_called_twice_and_counted_once(monkeypatch):

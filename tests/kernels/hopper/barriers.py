@@ -32,6 +32,7 @@ def forward(head_dim, causal):
     types = dict.fromkeys(["q", "out"], tile(64, head_dim)) | dict.fromkeys("kv", tile(plan.block_k, head_dim))
     fixed = {"CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
     fixed |= {"REGISTERS": plan.registers, "PAIRED": plan.paired, "OVERLAP": plan.overlap, "TURNS": plan.turns}
+    fixed |= {"LAZY": plan.lazy}
     return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed | {"CAUSAL": causal}
 
 
@@ -85,7 +86,9 @@ def every():
     """Of each kernel: its name, bytes of tiles, where barriers are, and whether it asks for its place in the grid."""
     kernels = {
         "forward, 64": (tiles_of_forward(64, True), forward(64, True)),
+        "forward, 64, in turns": (tiles_of_forward(64, False), forward(64, False)),
         "forward, 128": (tiles_of_forward(128, False), forward(128, False)),
+        "forward, 256": (tiles_of_forward(256, True), forward(256, True)),
         "keys, 64": (BACKWARD, keys(64, False)),
         "keys, 128": (BACKWARD, keys(128, False)),
         "keys, 128, ordered": (BACKWARD, keys(128, True, ordered=True)),

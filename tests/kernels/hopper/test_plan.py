@@ -1,16 +1,13 @@
-"""Every plan shares out all of the work, fits on an SM, and computes attention."""
+"""Every plan fits on an SM, and computes attention."""
 
 import re
-from collections import Counter
 from functools import partial
-from itertools import product
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from kernels.bench.hardware import H100
-from kernels.hopper import call, work
+from kernels.hopper import call
 from kernels.hopper import plan as plans
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS, plan_for
@@ -104,34 +101,3 @@ def test_long_causal_heads_of_64_have_three_consumers():
     assert plan_for(64, True, plans.LONG) == PLANS[64, False]
     for head_dim in (72, 256):
         assert plan_for(head_dim, True, plans.LONG) == PLANS[128 if head_dim == 72 else 256, True]
-
-
-IN_PYTHON = SimpleNamespace(
-    to_tensor=torch.tensor, int32=torch.int32, minimum=min, cdiv=lambda x, y: -(-x // y),
-    where=lambda condition, x, y: x if condition else y,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("is_causal, paired", [(False, False), (True, False), (True, True)])
-@pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
-@pytest.mark.parametrize("seq_q", [1, 128, 129, 300, 385, 1000])
-@pytest.mark.parametrize("seq_k", [1, 200, 1000])
-def test_the_work_is_shared_out(seq_q, seq_k, block_q, block_k, is_causal, paired, monkeypatch):
-    """Each block of queries is in one unit, with all the keys that it sees and no block more; pairs are equally long.
-
-    The kernel's own functions, run in Python.
-    """
-    monkeypatch.setattr(work, "gl", IN_PYTHON)
-    blocks, pairs, done = -(-seq_q // block_q), 3, Counter()
-    for unit in range(pairs * (-(-blocks // 2) if paired else blocks)):
-        number = int(work.blocks_in.fn(torch.tensor(unit), seq_q, block_q, paired))
-        lengths = []
-        for which in range(number):
-            pair, first_query, length = work.block_of.fn(unit, which, seq_q, seq_k, block_q, block_k, is_causal, paired)
-            seen = min(seq_k, first_query + block_q) if is_causal else seq_k
-            assert (length - 1) * block_k < seen <= length * block_k
-            done[pair, first_query] += 1
-            lengths.append(length)
-        if number == 2 and seq_k >= seq_q:
-            assert abs(sum(lengths) - (blocks + 1) * block_q / block_k) < 2
-    assert done == Counter(product(range(pairs), range(0, seq_q, block_q)))

@@ -47,9 +47,7 @@ MISTAKES = {
         is_causal=True,
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
-    "accumulator not rescaled": Mistake(
-        "accumulator * gl.convert_layout(rescale, gl.SliceLayout(1, OUTPUT))[:, None]", "accumulator * 1.0"
-    ),
+    "accumulator not rescaled": Mistake("else accumulator * factor", "else accumulator * 1.0"),
     "sum not rescaled": Mistake("running_sum * rescale + gl.sum", "running_sum + gl.sum"),
     "maximum not kept": Mistake("return weights, new_max, running_sum", "return weights, running_max, running_sum"),
     "weights of the block before": Mistake(
@@ -58,9 +56,11 @@ MISTAKES = {
     "every consumer has the first queries": Mistake("batch, head, first_query + i * ROWS", "batch, head, first_query"),
     "heads grouped wrongly": Mistake("batch, head // group, row", "batch, head % (heads // group), row"),
     "one block of a pair twice": Mistake(
-        "gl.where(which == 0, block, unit % units)", "gl.where(which == 0, block, block)", is_causal=True
+        "gl.where(which == 0, blocks - 1 - unit % pairs, unit % pairs)", "unit % pairs", is_causal=True
     ),
-    "last unit left out": Mistake("LOG2_E.value, units, heads", "LOG2_E.value, units - 1, heads"),
+    "single blocks of the first heads": Mistake("paired + alone % single", "alone % single", is_causal=True),
+    "dealt back one too far": Mistake("programs - 1 - 2 * gl", "programs - 2 * gl", is_causal=True),
+    "last unit left out": Mistake("LOG2_E.value, places, *work", "LOG2_E.value, places - 1, *work"),
     "not scaled": Mistake("lse, scale * LOG2_E.value", "lse, LOG2_E.value"),
     "lse in units of log 2": Mistake("gl.log2(total)) * LN_2", "gl.log2(total))"),
 }

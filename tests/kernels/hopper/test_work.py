@@ -1,0 +1,107 @@
+"""All of the work is shared out, and evenly: the kernel's own functions, run in Python."""
+
+from collections import Counter
+from itertools import chain, product
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from kernels.hopper import work
+from kernels.hopper.plan import plan_for
+
+
+def in_python(program, programs):
+    """What ``gl`` means to program number ``program`` of so many."""
+    return SimpleNamespace(
+        to_tensor=torch.tensor, int32=torch.int32, minimum=min, cdiv=lambda x, y: -(-x // y),
+        where=lambda condition, x, y: x if condition else y,
+        program_id=lambda _: program, num_programs=lambda _: programs,
+    )  # fmt: skip
+
+
+def shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, *, is_causal=True, paired=True, singles=True):
+    """What each program does, block after block: head, first query, blocks of keys; and how many blocks a unit has."""
+    blocks = -(-seq_q // block_q)
+    paired = is_causal and paired and heads * blocks > sms
+    units, *shares = work.units_of(heads, blocks, sms, paired, singles)
+    programs = min(units, sms)
+    places = -(-units // programs) * programs if paired else units
+    done = []
+    for program in range(programs):
+        monkeypatch.setattr(work, "gl", in_python(program, programs))
+        mine = []
+        for place in range(program, places, programs):
+            unit = torch.tensor(work.dealt.fn(place, paired))
+            count = int(work.blocks_in.fn(unit, shares, seq_q, block_q, paired))
+            for which in range(count):
+                found = work.block_of.fn(
+                    unit, which, shares, seq_q, seq_k, block_q, block_k, is_causal, paired
+                )  # fmt: skip
+                mine.append((*map(int, found), count))
+        done.append(mine)
+    return done
+
+
+@pytest.mark.parametrize(
+    "is_causal, paired, singles",
+    [(False, False, False), (True, False, False), (True, True, False), (True, True, True)],
+    ids=["full", "in turn", "pairs", "pairs and singles"],
+)
+@pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
+@pytest.mark.parametrize("seq_q", [1, 128, 129, 300, 385, 1000])
+@pytest.mark.parametrize("heads, seq_k, sms", [(1, 1000, 3), (3, 1, 2), (3, 200, 4), (7, 1000, 5), (13, 1000, 132)])
+def test_every_block_once(heads, seq_k, sms, seq_q, block_q, block_k, is_causal, paired, singles, monkeypatch):
+    """Each block of queries of each head is done by one program, with all the keys that it sees and no block more."""
+    options = {"is_causal": is_causal, "paired": paired, "singles": singles}
+    done = shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
+    assert all(done) and len(done) <= sms
+    everything = list(chain(*done))
+    for _, first_query, length, _ in everything:
+        seen = min(seq_k, first_query + block_q) if is_causal else seq_k
+        assert (length - 1) * block_k < seen <= length * block_k
+    found = Counter((head, first_query) for head, first_query, *_ in everything)
+    assert found == Counter(product(range(heads), range(0, seq_q, block_q)))
+
+
+@pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
+@pytest.mark.parametrize("seq_q", [129, 300, 385, 1000])
+def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
+    blocks = -(-seq_q // block_q)
+    done = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, singles=False)
+    for mine in done:
+        pairs = [block for block in mine if block[3] == 2]
+        for one, other in zip(pairs[::2], pairs[1::2], strict=True):
+            assert one[0] == other[0] and one[1] > other[1]
+            assert abs(one[2] + other[2] - (blocks + 1) * block_q / block_k) < 2
+
+
+@pytest.mark.parametrize("heads, seq_q", [(7, 1000), (16, 4096), (2, 9000)])
+def test_singles_come_last_and_the_longest_first(heads, seq_q, monkeypatch):
+    """Those of the last heads: in each round, and from one round to the next."""
+    sms = 12
+    done = shared_out(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
+    blocks = -(-seq_q // 128)
+    alone = min(heads, -(-7 * sms // (4 * blocks)))
+    singles = [[block for block in mine if block[0] >= heads - alone] for mine in done]
+    for mine, single in zip(done, singles, strict=True):
+        assert mine[len(mine) - len(single) :] == single
+        lengths = [length for _, _, length, _ in single]
+        assert lengths == sorted(lengths, reverse=True)
+    assert sum(map(len, singles)) == alone * blocks
+
+
+def busiest(done, mean):
+    """Blocks of keys of the busiest program, and one for each block of queries, by the mean of all SMs."""
+    return max(sum(length + 1 for _, _, length, _ in mine) for mine in done) / mean
+
+
+@pytest.mark.parametrize("head_dim, seq_q", [*product([64, 128, 256], [1024, 4096, 16384])])
+def test_single_blocks_make_up_for_what_pairs_leave(head_dim, seq_q, monkeypatch):
+    """Of 16384 tokens of 2048 numbers, on 132 SMs: pairs alone leave the busiest 3 to 6 % behind the others."""
+    plan, sms, heads = plan_for(head_dim, True, seq_q), 132, 16384 // seq_q * 2048 // head_dim
+    sizes = heads, seq_q, seq_q, plan.block_q, plan.block_k, sms, monkeypatch
+    mean = sum(length + 1 for mine in shared_out(*sizes) for _, _, length, _ in mine) / sms
+    pairs = busiest(shared_out(*sizes, singles=False), mean)
+    assert 1.03 < pairs < 1.06
+    assert busiest(shared_out(*sizes), mean) < 1.01
