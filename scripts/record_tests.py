@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
@@ -42,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.all and options.files:
         parser.error("--all runs all files: name none")
+    signal.signal(signal.SIGINT, interrupt_once)
     try:
         kept, fault = records.look_at_tests()
         if not options.all and not fault:
@@ -55,6 +57,12 @@ def main(arguments: list[str] | None = None) -> int:
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
+
+
+def interrupt_once(*_: object) -> None:
+    """Ends the tests, and nothing more: what passed is still to be kept, however often Ctrl-C comes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def named(files: list[str], waiting: list[str]) -> list[str]:

@@ -348,10 +348,25 @@ def test_a_run_that_does_not_pass_leaves_the_old_record(recorded, name):
     assert not [*recorded.outcome_path.parent.glob(".*")]
 
 
+INTERRUPTED = """
+import os, signal, threading, time
+
+def test_more(): ...
+
+def insist():
+    for _ in range(50):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.02)
+
+def test_stuck():
+    threading.Thread(target=insist).start()
+    time.sleep(60)
+"""
 CUT_SHORT = {
     "a test that fails": "def test_more(): ...\n\n\ndef test_wrong():\n    assert False\n",
     "a set-up that fails": "import pytest\n\n\n@pytest.fixture\ndef x():\n    1 / 0\n\n\ndef test_more(x): ...\n",
     "an interruption": "def test_more(): ...\n\n\ndef test_stuck():\n    raise KeyboardInterrupt\n",
+    "one interruption after the other": INTERRUPTED,
 }
 
 
