@@ -30,22 +30,6 @@ def chip(snippet: str) -> dict[str, hardware.Constant]:
     return getattr(hardware, records.read(snippet).chip)
 
 
-def reached(snippet: str) -> dict[str, hardware.Constant]:
-    """The constants of that GPU, and what a copy and a large matmul reach on it, where the registry lacks them.
-
-    The copy is then that of the run of ``append_speed``, which was recorded on such a GPU; the matmul is that of an
-    H100, whose tensor cores an H200 has, too.
-    """
-    gpu = chip(snippet)
-    if "hbm copy" in gpu:
-        return gpu
-    if chip("append_speed") is not gpu:
-        raise ValueError(f"{snippet} and append_speed, whose copy is wanted, were not recorded on one kind of GPU")
-    copied = 1e12 * records.table("append_speed", "append")[0]["copied"]
-    copy = hardware.Constant(copied, "B/s", "bytes read and written by copy_, in the run of append_speed", "measured")
-    return gpu | {"hbm copy": copy, "bf16 matmul": H100["bf16 matmul"]}
-
-
 def interval(rows: list[dict], value: str) -> dict:
     """Error bars from ``low`` to ``high`` of each row."""
     return {

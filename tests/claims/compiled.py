@@ -182,7 +182,8 @@ def hopper_code(head_dim, causal, queries=16384, softmax_first=False):
     types |= {"scale_log2": "fp32"}
     fixed = {"lse": None, "CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
     kernel = softmax_first_kernel() if softmax_first else hopper_kernel
-    fixed |= {"REGISTERS": plan.registers, "CAUSAL": causal, "PAIRED": causal, "OVERLAP": True, "TURNS": False}
+    fixed |= {"REGISTERS": plan.registers, "CAUSAL": causal, "PAIRED": causal, "OVERLAP": True, "TURNS": plan.turns}
+    fixed |= {"LAZY": plan.lazy}
     names = [parameter.name for parameter in kernel.params]
     source = GluonASTSource(
         fn=kernel,

@@ -254,27 +254,39 @@ def a_fifth_of_cudnns_calls(percent):
 
 def now_ahead_now_behind_at_64(least, most):
     """At d = 64 and from N = 8192 on our kernel reaches 0.91 to 1.08 of cuDNN's speed in three runs, and below that
-    less than 1 in each.
+    it is in none of them ahead by half a per cent.
     """
     found = {key: ratio for key, ratio in _every_run().items() if key[1] == 64}
     long = {key: ratio for key, ratio in found.items() if key[3] >= 8192}
     assert {run for run, *_ in long} == {"prefill_speed", "hopper_speed", "hopper_steps"}
     assert (rounded(min(long.values()), least), rounded(max(long.values()), most)) == (least, most)
-    assert all(ratio < 1 for key, ratio in found.items() if key not in long)
+    assert min(long.values()) < 1 - LEVEL and max(long.values()) > 1 + LEVEL
+    assert all(ratio < 1 + LEVEL for key, ratio in found.items() if key not in long)
 
 
-def ahead_in_other_runs(n, full, causal):
-    """At d = 64 and N = 16384: in the speeds 1.004 in full and 1.010 causal; in the steps below 1.
+def in_other_runs_at_64(n, *ratios):
+    """At d = 64 and N = 16384: in full 0.964 in the steps and 0.959 in the speeds, causal 0.973 and 1.001.
 
-    In words: ahead, full, causal.
+    In words: behind, full, both, causal.
     """
     found = {key: ratio for key, ratio in _other_runs().items() if key[1] == 64 and key[3] == n}
-    assert len(found) == 4
-    steps, speed = (
-        [found[run, 64, is_causal, n] for is_causal in (False, True)] for run in ("hopper_steps", "hopper_speed")
-    )
-    assert [rounded(ratio, like) for ratio, like in zip(speed, (full, causal), strict=True)] == [full, causal]
-    assert max(steps) < 1 < min(speed)
+    runs = ("hopper_steps", "hopper_speed")
+    full, causal = ([found[run, 64, is_causal, n] for run in runs] for is_causal in (False, True))
+    assert len(found) == 4 and max(full) < 1
+    assert [rounded(ratio, like) for ratio, like in zip(full + causal, ratios, strict=True)] == list(ratios)
+
+
+def ahead_beside_cudnn(settings_ahead, settings, n, small, full, causal, large, causal_at_128):
+    """As graphs forward, beside cuDNN, our kernel is ahead in 3 of 18 settings, all of N = 16384: at d = 64 by 1.7 % in
+    full and 4.0 % causal, at d = 128 by 1.3 % causal.
+
+    In words: ahead, only, all, full, causal, causal.
+    """
+    found = rows("beside_cudnn", "forward", form="flash_attention")
+    ahead = {(row["head_dim"], row["causal"], row["n"]): row["ratio"] for row in found if row["low"] > 1}
+    wanted = {(small, False, n): full, (small, True, n): causal, (large, True, n): causal_at_128}
+    assert (len(ahead), len(found)) == (settings_ahead, settings)
+    assert {key: rounded(100 * (ahead[key] - 1), like) for key, like in wanted.items()} == wanted
 
 
 def full_and_causal_in_this_run(full, causal):

@@ -3,9 +3,10 @@
 import ast
 from decimal import Decimal
 from functools import cache
-from math import ceil
+from math import ceil, prod
 
 from kernels.bench.cost import attention_flops, mib
+from kernels.hopper.work import units_of
 from scripts.figures.hopper import hopper_rungs
 from tests.claims.compiled import elsewhere
 from tests.claims.rows import chip, close, rounded, row, rows
@@ -41,47 +42,54 @@ def _reached(step):
     return 100 * took["the limit"] / took[hopper_rungs.STEPS[step]]
 
 
-def portable_takes_nearly_twice():
-    """At d = 128, N = 16,384, causal the portable kernel takes 1.8 to 2 times the limit. In words: twice."""
-    assert 1.8 < 100 / _reached("flash_attention") < 2
+def _ladder():
+    """The steps of our kernel at d = 128, N = 16,384, causal, from the portable one to the last that the plan has."""
+    took = {rung.name for rung in hopper_rungs.rungs(128)}
+    return [step for step, name in hopper_rungs.STEPS.items() if name in took and step != "sdpa_cudnn"]
+
+
+def portable_takes_times(times):
+    """At d = 128, N = 16,384, causal the portable kernel takes 1.8 times the limit."""
+    assert rounded(100 / _reached("flash_attention"), times) == times
 
 
 def portable_reaches(percent):
-    """At d = 128, N = 16,384, causal the portable kernel reaches 55 % of the limit."""
+    """At d = 128, N = 16,384, causal the portable kernel reaches 56 % of the limit."""
     assert rounded(_reached("flash_attention"), percent) == percent
 
 
-def portable_is_busy_for(stated, clock, percent):
-    """At d = 128, N = 16,384, causal the portable kernel's clock is 1.73 GHz of 1.83, and its tensor cores are busy
-    for 64 % of that.
+def portable_is_busy_for(clock, percent):
+    """At d = 128, N = 16,384, causal the portable kernel's clock is 1.72 GHz, below the peak's, and its tensor cores
+    are busy for 64 % of that.
     """
     found = _profile("flash_attention")[128, True]
-    assert stated == rounded(chip("tensor core clock") / 1e9, stated)
+    assert clock < chip("tensor core clock") / 1e9
     assert (rounded(found["clock"], clock), rounded(found["tensor"], percent)) == (clock, percent)
 
 
 def cudnn_reaches(percent):
-    """At d = 128, N = 16,384, causal cuDNN reaches 55 % of the limit."""
+    """At d = 128, N = 16,384, causal cuDNN reaches 56 % of the limit."""
     assert rounded(_reached("sdpa_cudnn"), percent) == percent
 
 
 def ours_reaches(percent):
-    """At d = 128, N = 16,384, causal our kernel reaches 62 % of the limit."""
-    assert rounded(_reached("paired"), percent) == percent
+    """At d = 128, N = 16,384, causal our kernel reaches 66 % of the limit."""
+    assert rounded(_reached(_ladder()[-1]), percent) == percent
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 55 % to 62 % of the limit, and each step but persistence comes nearer to it."""
+    """There the ladder leads from 56 % to 66 % of the limit, and each step but persistence comes nearer to it."""
     portable_reaches(first)
     ours_reaches(last)
-    reached = {step: _reached(step) for step in hopper_rungs.STEPS}
-    assert reached["flash_attention"] < reached["specialised"] < reached["overlap"]
-    assert reached["persistent"] < reached["flash_attention"] < reached["paired"]
+    steps = _ladder()
+    back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
+    assert back == ["persistent"] == [min(steps, key=_reached)]
 
 
-def most_comes_before_persistence():
-    """There all of what the ladder gains is gained before persistence. In words: all, before."""
-    assert _reached("overlap") > _reached("paired")
+def most_comes_before_persistence(fifths):
+    """There 4 fifths of what the ladder gains, to 3 % of it, are gained before persistence. In words: before."""
+    first, before, last = map(_reached, ("flash_attention", "overlap", _ladder()[-1]))
+    assert abs((before - first) / (last - first) - float(fifths) / 5) < 0.03
 
 
 def one_after_the_other(*most):
@@ -91,13 +99,24 @@ def one_after_the_other(*most):
 
 
 def the_ladder_stays_below(percent, most):
-    """At d = 128, N = 16,384, causal the best step reaches 64 % of the limit, and less than matmuls and exp2 in turn.
+    """At d = 128, N = 16,384, causal the best step reaches 66 % of the limit, and less than matmuls and exp2 in turn.
 
     In words: highest, below.
     """
-    best = max(map(_reached, ("specialised", "overlap", "persistent", "paired")))
+    best = max(map(_reached, ("specialised", "overlap", "persistent", "paired", "singles")))
     assert rounded(best, percent) == percent and best / 100 * PEAK < IN_TURN[128]
     assert rounded(IN_TURN[128] / 1e12, most) == most
+
+
+def three_steps_gain_on_short_work():
+    """The three steps to persistent, paired and single blocks give, at d = 128, causal, less than 5 % at N = 16,384,
+    and 20 to 30 % at N = 1024.
+
+    In words: long, causal, gain, short.
+    """
+    for n, least, most in ((16384, 1, 1.05), (1024, 1.2, 1.3)):
+        gains = [_gain(128, step, n=n, causal=True) for step in ("persistent", "paired", "singles")]
+        assert least < prod(gains) < most
 
 
 def exp2_costs_half():
@@ -121,7 +140,7 @@ def l2_gives_to_16_mib(terabytes):
 
 
 def portable_asks_l2_for(asked):
-    """At d = 128, N = 16,384, causal the portable kernel asks for 8.5 TB/s, above what was read of 16 MiB.
+    """At d = 128, N = 16,384, causal the portable kernel asks for 8.7 TB/s, above what was read of 16 MiB.
 
     In words: more, read, l2.
     """
@@ -190,6 +209,13 @@ def rings_are_as_predicted(predicted):
     assert all(0 < found["shared"] - int(predicted) < 1000 for found in compiled)
 
 
+def parts_begin_with(parts, two, together, more, three, all_together):
+    """Threads of 3 parts, of which two consume, begin with 168, 504 together, and those of 4 with 128, 512 together."""
+    begin = {(each["consumers"], each["at_launch"]) for each in rows("hopper_compiled", "compiled")}
+    assert begin == {(2, two), (3, three)} and (parts, more) == (3, 4)
+    assert (parts * two, more * three) == (together, all_together)
+
+
 def the_count_of_consumers_holds(two, large, spilling, three, small):
     """At N = 16,384 two consumers are faster at d = 128, where three spill, and three at d = 64, full and causal.
 
@@ -218,18 +244,14 @@ def _between(head_dim, causal, queries=16384):
         yield min(between), max(between), every
 
 
-def maxima_between_the_waits(least, most, every):
-    """At d = 128, full and causal, 32 to 42 of 68 maxima stand between the waits, and of the exponentials none.
-
-    In words: no.
-    """
-    (full, no_exp2), (causal, nor_here) = (tuple(_between(128, causal)) for causal in (False, True))
-    assert (min(full[0], causal[0]), max(full[1], causal[1]), full[2], causal[2]) == (least, most, every, every)
-    assert no_exp2[:2] == nor_here[:2] == (0, 0)
+def no_exponential_between_the_waits():
+    """At d = 128, full and causal, of the exponentials none stands between the 2 waits. In words: no."""
+    (_, full), (_, causal) = (_between(128, causal) for causal in (False, True))
+    assert full[:2] == causal[:2] == (0, 0)
 
 
 def between_full(head_dim, least, most, every):
-    """Full, of 68 maxima 26 to 28 stand between the waits at d = 64, 38 to 42 at d = 128, and no exponential.
+    """Full, of 68 maxima 19 to 26 stand between the waits at d = 64, 38 to 42 at d = 128, and no exponential.
 
     In words: full, no.
     """
@@ -237,14 +259,14 @@ def between_full(head_dim, least, most, every):
     assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
 
 
-def between_causal(head_dim, least, most, every):
-    """Causal, 32 to 40 of 68 maxima stand between the waits at d = 128, and no exponential. In words: causal, no."""
+def between_causal(head_dim, found, every):
+    """Causal, 31 of 68 maxima stand between the waits at d = 128, and no exponential. In words: causal, no."""
     maxima, exponentials = _between(int(head_dim), True)
-    assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
+    assert maxima == (found, found, every) and exponentials[:2] == (0, 0)
 
 
 def between_short_and_long(head_dim, short, every, long, same):
-    """Causal, at d = 64, 20 of 68 maxima at N = 1024, 1 of 68 at N = 16,384, and no exponential.
+    """Causal, at d = 64, 19 of 68 maxima at N = 1024, 1 of 68 at N = 16,384, and no exponential.
 
     In words: causal, short, long, no.
     """
@@ -254,7 +276,7 @@ def between_short_and_long(head_dim, short, every, long, same):
 
 
 def between_all(head_dim, every, some, of):
-    """Full, at d = 256, 36 of 36 maxima stand between the waits, and 15 of 34 exponentials. In words: full, all."""
+    """Full, at d = 256, 36 of 36 maxima stand between the waits, and 13 of 34 exponentials. In words: full, all."""
     maxima, exponentials = _between(int(head_dim), False)
     assert maxima == (every, every, every) and exponentials == (some, some, of)
 
@@ -313,7 +335,7 @@ def three_fit_at_64():
 def some_of_exp2_is_hidden():
     """At d = 64 all three runs are above the 495 TFLOP/s of one after the other."""
     setting = {"head_dim": 64, "n": 16384, "causal": False}
-    steps = row("hopper_steps", "steps_64", step="persistent", **setting)["speed"]
+    steps = row("hopper_steps", "steps_64", step="turns", **setting)["speed"]
     beside = row("beside_cudnn", "forward", form="hopper_attention", **setting)["speed"]
     assert min(steps, beside, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
@@ -350,6 +372,30 @@ def on_108_sms(in_turn, paired):
     assert [max(sum(each[i::108]) for i in range(108)) for each in (single, pairs)] == [in_turn, paired]
 
 
+def nobody_has_more():
+    """Of 132 programs, d = 128, N = 16,384, none has more than 1003 blocks of keys, dealt in pairs and singly.
+
+    In words: more.
+    """
+    units, paired, single = units_of(16, 128, 132, paired=True, singles=True)
+    keys = [129] * (64 * paired) + [128 - place // single for place in range(128 * single)]
+    assert (len(keys), paired, single) == (units, 14, 2)
+    rounds = [keys[first : first + 132] for first in range(0, units, 132)]
+    has = [0] * 132
+    for turn, each in enumerate(rounds):
+        for place, many in enumerate(each):
+            has[131 - place if turn % 2 else place] += many
+    assert (has[0], has[131], max(has)) == (1000, 1003, 1003)
+    shares = row("hopper_shares", "shares", head_dim=128, n=16384)
+    assert shares["dealt"] == round(max(has) / (sum(has) / 132), 3)
+
+
+def singles_gain_on_long_texts(least, most):
+    """Causal, at N = 16,384, singles gain 3 to 5 % over pairs, over all d. In words: gain, long."""
+    found = [100 * (_gain(d, "singles", n=16384, causal=True) - 1) for d in HEAD_DIMS]
+    assert sorted({rounded(each, least) for each in (min(found), max(found))}) == [least, most]
+
+
 def persistence_slows_long_causal_work():
     """Alone, persistence is slower for causal work at every d at N = 16,384.
 
@@ -364,12 +410,12 @@ def specialised_warps_gain_on_long_work():
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 less than 1 %.
+    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 less than 2 %.
 
     In words: lose.
     """
     assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
-    assert _gain(128, "specialised", n=1024, causal=False) > 0.99
+    assert _gain(128, "specialised", n=1024, causal=False) > 0.98
 
 
 def overlap_is_best_at_128_causal():
@@ -378,9 +424,10 @@ def overlap_is_best_at_128_causal():
     assert _gain(128, "overlap", n=16384, causal=True) == most
 
 
-def overlap_gives_little_at_64(head_dim, percent):
-    """At d = 64 overlap gains at most 5 % in every setting. In words: most."""
-    assert percent - 1 < 100 * (max(_gains(int(head_dim), "overlap")) - 1) <= percent
+def overlap_gives_little_at_64(head_dim, least, most):
+    """At d = 64 overlap gives 0.98 to 1.03, over all settings."""
+    found = _gains(int(head_dim), "overlap")
+    assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def overlap_gives_more_than_the_maximum():
@@ -408,18 +455,108 @@ def _percent_with_pairs(head_dim, n):
     return 100 * (_with_pairs(int(head_dim), n) - 1)
 
 
-def pairs_repair_long_work(costs, head_dim, gains, largest, less, smallest):
-    """Causal, at N = 16,384, both together cost 3 % at d = 128, gain 2 % at 256, and are the same to 1 % at 64.
+def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, smallest):
+    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 3 % at 256, and gain 3 % at 64.
 
-    In words: long, causal, below, above, less.
+    In words: long, causal, below, below, above.
     """
     assert rounded(-_percent_with_pairs(head_dim, 16384), costs) == costs
-    assert rounded(_percent_with_pairs(largest, 16384), gains) == gains
-    assert ceil(abs(_percent_with_pairs(smallest, 16384))) == less
+    assert rounded(-_percent_with_pairs(largest, 16384), largest_costs) == largest_costs
+    assert rounded(_percent_with_pairs(smallest, 16384), gains) == gains
+
+
+def singles_repair_long_work(*typed):
+    """Causal, at N = 16,384, persistence, pairs and singles together gain 1 % at d = 256, 3 % at 128 and 7 % at 64.
+
+    In words: long, causal, above.
+    """
+    for gains, head_dim in zip(typed[::2], typed[1::2], strict=True):
+        gained = _with_pairs(int(head_dim), 16384) * _gain(int(head_dim), "singles", n=16384, causal=True)
+        assert rounded(100 * (gained - 1), gains) == gains
+    assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
+
+
+def _counted_of_singles(head_dim):
+    """By how much fewer blocks of keys the busiest program has dealt than in pairs, N = 16,384."""
+    counted = row("hopper_shares", "shares", head_dim=head_dim, n=16384)
+    return counted["paired"] / counted["dealt"]
+
+
+def singles_should_gain(*typed):
+    """Counted, at N = 16,384, dealt is 1.05 times as even as paired at d = 64, and 1.03 times at d = 128 and 256."""
+    for gain, head_dim in zip(typed[::2], typed[1::2], strict=True):
+        assert rounded(_counted_of_singles(int(head_dim)), gain) == gain
+    assert [int(head_dim) for head_dim in typed[1::2]] == [*HEAD_DIMS]
+
+
+def singles_gain_more_than_counted(percent):
+    """Causal, at N = 16,384, singles gain more than counted at d = 128 and 256, by 2 % at each, and less at 64.
+
+    In words: larger, more.
+    """
+    more = {d for d in HEAD_DIMS if _gain(d, "singles", n=16384, causal=True) > _counted_of_singles(d)}
+    assert more == {128, 256}
+    off = {
+        rounded(100 * (_gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d) - 1), percent) for d in more
+    }
+    assert off == {percent}
+
+
+def both_stay_below_their_count():
+    """Causal, at N = 16,384, pairs and singles together gain less than in turn over dealt, at each d.
+
+    In words: both, below, each.
+    """
+    for d in HEAD_DIMS:
+        counted = row("hopper_shares", "shares", head_dim=d, n=16384)
+        both = _gain(d, "paired", n=16384, causal=True) * _gain(d, "singles", n=16384, causal=True)
+        assert both < counted["in_turn"] / counted["dealt"]
+
+
+def the_last_three_give(settings, three, gain):
+    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.026."""
+    steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
+    assert len({(each["head_dim"], each["n"], each["causal"]) for each in steps}) == settings
+    last = ("singles", "turns", "lazy")
+    together = prod(each["gain"] for each in steps if each["step"] in last)
+    assert len(last) == three and rounded(together ** (1 / int(settings)), gain) == gain
+
+
+def beside_cudnn_it_rose_by(factor):
+    """Forward as a graph our mean beside cuDNN is 1.023 times the 1.082 of the run before."""
+    now = row("beside_cudnn", "overall", work="forward", way="graph", form="hopper_attention")["geometric_mean"]
+    assert rounded(now / 1.082, factor) == factor
+
+
+def turns_change_nothing_on_long_causal_work():
+    """At d = 64, N = 16,384, causal, turns change the speed by less than 0.2 %. In words: long, causal, nothing."""
+    assert close(_gain(64, "turns", n=16384, causal=True), 1, 0.002)
+
+
+@cache
+def _instructions_at_256():
+    """Of the loop of each consumer at d = 256, full: instructions, and those that take an exponential."""
+    return ast.literal_eval(elsewhere("hopper_loop(256, False)"))
+
+
+def lazy_does_not_issue(left_out, every):
+    """At d = 256, full, a step has 432 or 433 instructions, and 128 of them are the multiplications of a thread.
+
+    In words: not, no.
+    """
+    assert {found for found, _ in _instructions_at_256()} <= {every - 1, every}
+    assert left_out == 64 * 256 // 128  # numbers of a consumer by its threads
+
+
+def lazy_keeps_the_clock(points):
+    """At d = 256, full, tensor is 2.9 points higher than not lazy, and the clock no lower. In words: not, lower."""
+    ours, without = (_profile(form)[256, False] for form in ("hopper_attention", "not lazy"))
+    assert rounded(ours["tensor"] - without["tensor"], points) == points
+    assert ours["clock"] >= without["clock"]
 
 
 def pairs_gain_on_short_work(*typed):
-    """Causal, at N = 1024, both together gain 11 % at d = 256, 28 % at d = 128 and 41 % at d = 64.
+    """Causal, at N = 1024, both together gain 8 % at d = 256, 22 % at d = 128 and 33 % at d = 64.
 
     In words: short, causal, above.
     """
@@ -428,99 +565,101 @@ def pairs_gain_on_short_work(*typed):
     assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
 
 
-def pairs_cost_and_gain(costs, gains, head_dim, least, most):
-    """Causal, both together cost 3 % at d = 128, N = 16,384, and gain 2 % at d = 256 there, 11 to 41 % at N = 1024.
+def sharing_out_gains(steps, least, most, short_least, short_most):
+    """Causal, persistence, pairs and singles, the 3 together, gain 1 to 7 % at N = 16,384 and 9 to 34 % at N = 1024.
 
-    In words: long, gain, short.
+    In words: all, gain, long, short.
     """
-    assert rounded(-_percent_with_pairs(128, 16384), costs) == costs
-    assert rounded(_percent_with_pairs(head_dim, 16384), gains) == gains
-    short = [_percent_with_pairs(d, 1024) for d in HEAD_DIMS]
-    assert (rounded(min(short), least), rounded(max(short), most)) == (least, most)
+    assert steps == len(("persistent", "paired", "singles"))
+    for n, typed in ((16384, (least, most)), (1024, (short_least, short_most))):
+        found = [100 * (_with_pairs(d, n) * _gain(d, "singles", n=n, causal=True) - 1) for d in HEAD_DIMS]
+        assert (rounded(min(found), least), rounded(max(found), most)) == typed
 
 
-def without_persistence_is_faster(full, causal):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence is 3.0 % faster full, and 3.4 % causal.
+def lazy_gains(least, most):
+    """At d = 256 lazy rescaling gains 1 to 3 %, over N = 1024 and 16,384, full and causal. In words: gains."""
+    found = [100 * (gain - 1) for gain in _gains(256, "lazy")]
+    assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
-    In words: faster, full, causal.
+
+def turns_gain_in_full(least, most):
+    """At d = 64 turns gain 1 to 2 % at N = 1024 and 16,384, full, and less than 0.1 % at N = 16,384, causal.
+
+    In words: gains, full, nothing, long, causal.
     """
-    found = _gain(128, "persistent", n=16384, causal=False), _with_pairs(128, 16384)
-    assert [rounded(100 * (1 / gain - 1), full) for gain in found] == [full, causal]
+    found = [100 * (_gain(64, "turns", n=n, causal=False) - 1) for n in (1024, 16384)]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    (causal,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
+    assert causal["n"] == 16384 and abs(causal["gain"] - 1) < 0.001
 
 
-def without_persistence_is_faster_by(percent):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence is 3 % faster, full and causal.
-
-    In words: long, faster.
-    """
-    found = _gain(128, "persistent", n=16384, causal=False), _with_pairs(128, 16384)
-    assert {rounded(100 * (1 / gain - 1), percent) for gain in found} == {percent}
-
-
-def two_consumers_lose_on_long_work():
-    """At d = 64 two consumers keep more than 0.97 of the speed at N = 1024, and less than 0.97 at N = 16,384.
-
-    In words: fast, short.
-    """
-    two = "consumers=2 registers=240"
-    assert _gain(64, two, n=1024, causal=False) > 0.97 > max(_gains(64, two, n=16384))
-
-
-def three_lose_a_quarter_on_short_causal_work():
-    """At d = 64, N = 1024, causal, three consumers keep 3/4 of the speed to 3 %, as 4608 / 6144 counts.
-
-    In words: lose, quarter.
-    """
-    assert close(_gain(64, "consumers=3 registers=160"), 4608 / 6144, 0.03)
+def three_leave_on_short_causal_work(part):
+    """At d = 64, N = 1024, causal, three consumers leave 0.78 of the speed, where 4608 / 6144 are counted."""
+    found = _gain(64, "consumers=3 registers=160")
+    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.05)
 
 
 def stages_are_all_the_same_at_64(*typed):
-    """At d = 64 two, three or four stages have the same speed to 4 % in every setting. In words: all, same."""
+    """At d = 64 two, three or four stages have the same speed to 2 % in every setting. In words: all, same."""
     off = max(abs(found - 1) for step in ("stages=2", "stages=4") for found in _gains(64, step))
     assert typed[:3] == (2, 3, 4) and typed[3] - 1 < 100 * off <= typed[3]
 
 
 def a_single_stage_leaves(least, most):
-    """A single stage leaves 0.60 to 0.82 of the speed, over d = 128 and 256."""
+    """A single stage leaves 0.60 to 0.85 of the speed, over d = 128 and 256."""
     found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.85 to 0.93 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.83 to 0.96 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(least, most):
-    """At d = 128 a third stage leaves 0.88 to 0.91 of the speed at N = 1024, and gains 1 to 2 % at N = 16,384.
+def a_third_stage_loses(least, most, gains):
+    """At d = 128 a third stage loses 8 to 10 % at N = 1024, and gains at most 1 % at N = 16,384.
 
-    In words: loses, tenth, short, gains, long.
+    In words: loses, short, gains, most, long.
     """
     short, long = (_gains(128, "stages=3 q_stages=1", n=n) for n in (1024, 16384))
-    assert min(short) > 0.88 and max(short) < 0.91
-    assert sorted(round(100 * (gain - 1)) for gain in long) == [least, most]
+    lost = [100 * (1 - gain) for gain in short]
+    assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
+    assert rounded(100 * (max(long) - 1), gains) == gains
 
 
 def taking_turns_leaves(least, most):
-    """Taking turns leaves between 0.95 and 1.03 of the speed, over all settings."""
+    """Turns where the plan has two consumers leave 0.95 to 1.03 of the speed, over all those settings."""
     found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def rounds_spread_by(factor):
-    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.09 times the 20th."""
+    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.03 times the 20th."""
     ours = row("hopper_speed", "forward_128", n=4096, causal=False, form="hopper_attention")
     assert rounded(ours["p80"] / ours["p20"], factor) == factor
 
 
-def two_steps_come_out_faster():
-    """At d = 128, N = 16,384, full persistence loses and a third stage gains, both less than 5 %.
+def rounds_spread_most(factor):
+    """At d = 256, N = 16,384, causal it is 1.13 times, and in no other setting as much. In words: most, all; most."""
+    spread = {
+        (d, each["n"], each["causal"]): each["p80"] / each["p20"]
+        for d in HEAD_DIMS
+        for each in rows("hopper_speed", f"forward_{d}", form="hopper_attention")
+    }
+    assert len(spread) == 18 and max(spread, key=spread.get) == (256, 16384, True)
+    assert rounded(spread[256, 16384, True], factor) == factor
 
-    In words: both, faster.
-    """
-    setting = {"n": 16384, "causal": False}
-    assert 0.95 < _gain(128, "persistent", **setting) < 1 < _gain(128, "stages=3 q_stages=1", **setting) < 1.05
+
+def turns_come_out_faster_at_256(percent):
+    """At d = 256, N = 16,384, full turns gain 3 %. In words: faster."""
+    assert rounded(100 * (_gain(256, "turns=True", n=16384, causal=False) - 1), percent) == percent
+
+
+def turns_are_level_in_the_profile():
+    """At d = 256, full, turns change tensor by no more than 0.1 points, and time by less than 0.2 %. In words: long."""
+    ours, turns = (_profile(form)[256, False] for form in ("hopper_attention", "turns"))
+    assert abs(ours["tensor"] - turns["tensor"]) <= 0.1 and close(turns["time"], ours["time"], 0.002)
 
 
 def _beside(work, form, **wanted):
@@ -536,41 +675,114 @@ def _beside_fa4(work):
     return {key: ours[key]["ratio"] / theirs[key]["ratio"] for key in ours}
 
 
-def ours_are_as_exact(settings, percent):
-    """In 6 settings no output and no gradient of ours has an error against FP64 more than 1 % above cuDNN's.
+def as_exact_but_at_256(small, percent, large, *typed):
+    """Up to d = 128 no output, and at any d no gradient of ours is more than 1 % further from FP64 than cuDNN's; at
+    d = 256 the output is, by 3 and 4 %.
 
-    In words: none, more, fp64, cudnn; none, more, cudnn.
+    In words: no, no, more, fp64, cudnn.
     """
     errors = {(each["head_dim"], each["causal"], each["form"]): each for each in rows("beside_cudnn", "errors")}
-    ours = {key[:2]: each for key, each in errors.items() if key[2] == "hopper_attention"}
-    above = []
-    for key, error in ours.items():
-        theirs = errors[*key, "sdpa_cudnn"]
-        above += [100 * (error[of] / theirs[of] - 1) for of in ("out", "dq", "dk", "dv")]
-    assert len(ours) == settings and percent - 1 < max(above) <= percent
+    above = {
+        (d, causal, of): 100 * (error[of] / errors[d, causal, "sdpa_cudnn"][of] - 1)
+        for (d, causal, form), error in errors.items()
+        for of in ("out", "dq", "dk", "dv")
+        if form == "hopper_attention"
+    }
+    assert len(above) == 24
+    wide = [above.pop((int(large), causal, "out")) for causal in (False, True)]
+    assert {d for d, _, of in above if of == "out"} == {64, small} and max(above.values()) <= percent
+    assert [rounded(each, typed[0]) for each in sorted(wide)] == list(typed)
 
 
-def cudnn_is_ahead_in_three(level, level_back, one, behind, percent):
-    """Of 18 settings 2 forward and 3 backward have 1 in their interval; backward 3 are below it, by less than 3 %.
-
-    All others are above it.  In words: ahead, more, cudnn, less.
-    """
-    forward, back = (_beside(work, "hopper_attention").values() for work in ("forward", "backward"))
-    assert len(forward) == len(back) == 18
-    for found, wanted in ((forward, level), (back, level_back)):
-        assert len([each for each in found if each["low"] <= one <= each["high"]]) == wanted
-    assert all(each["high"] >= one for each in forward)
-    below = [each for each in back if each["high"] < one]
-    assert len(below) == behind and percent - 1 < 100 * (1 - min(each["ratio"] for each in below)) <= percent
-
-
-def cudnn_is_ahead_in_three_of(level, cases, behind, percent):
-    """Of 36 cases 5 have 1 in their interval; 3, backward, are below it, by less than 3 %, and all others above.
+def cudnn_is_ahead_in_five_of(level, cases, behind, percent):
+    """Of 36 cases 2 have 1 in their interval; 5, one of them forward, are below it, by less than 3 %; others above.
 
     In words: ahead, cudnn, less.
     """
-    cudnn_is_ahead_in_three(2, 3, 1, behind, percent)
-    assert level == 2 + 3 and cases == len(rows("beside_cudnn", "agreement"))
+    found = [(work, each) for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
+    assert len(found) == cases
+    assert len([each for _, each in found if each["low"] <= 1 <= each["high"]]) == level
+    below = [(work, each["ratio"]) for work, each in found if each["high"] < 1]
+    assert (len(below), [work for work, _ in below].count("forward")) == (behind, 1)
+    assert percent - 1 < 100 * (1 - min(ratio for _, ratio in below)) <= percent
+
+
+def _eager():
+    """By pass: of each setting, (head_dim, N, causal), cuDNN's call by ours, with its interval."""
+    return {work: _beside(work, "hopper_attention") for work in ("forward", "backward")}
+
+
+def eager_cudnn_is_ahead(cases, percent):
+    """Eager, of all settings forward and backward 7 have an interval below 1, the lowest ratio by 5 %.
+
+    In words: cudnn, ahead.
+    """
+    below = [each for found in _eager().values() for each in found.values() if each["call_high"] < 1]
+    assert len(below) == cases
+    assert rounded(100 * (1 - min(each["call_ratio"] for each in below)), percent) == percent
+
+
+def eager_cudnn_is_ahead_setting_by_setting(back, percent, head_dim, n, level):
+    """Eager, 1 interval forward, at d = 64, N = 1024, causal, and 6 backward are below 1, the lowest ratio by 5 %, at
+    d = 256, N = 4096, full, backward; 3 intervals have 1 in them, and all others are above it.
+
+    In words: cudnn, ahead, full.
+    """
+    below = {
+        (work, *key): each["call_ratio"]
+        for work, found in _eager().items()
+        for key, each in found.items()
+        if each["call_high"] < 1
+    }
+    forward = [key[1:] for key in below if key[0] == "forward"]
+    assert forward == [(64, 1024, True)] and len(below) - len(forward) == back
+    assert min(below, key=below.get) == ("backward", head_dim, n, False)
+    assert rounded(100 * (1 - min(below.values())), percent) == percent
+    around = [each for found in _eager().values() for each in found.values() if each["call_low"] <= 1]
+    assert len(around) - len(below) == level
+
+
+def _eager_fa4():
+    """(head_dim, N, causal) -> the call of FlashAttention-4 forward by ours, each by cuDNN's in the same rounds."""
+    theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
+    return {key: ours[key]["call_ratio"] / theirs[key]["call_ratio"] for key in ours}
+
+
+def fa4_eager_is_behind(behind, settings, long):
+    """Eager, forward, FlashAttention-4 takes more time than ours in 17 of 18 settings, with all of N = 16,384.
+
+    In words: behind, all.
+    """
+    by = _eager_fa4()
+    assert len(by) == settings and len([ratio for ratio in by.values() if ratio > 1]) == behind
+    assert min(ratio for (_, n, _), ratio in by.items() if n == long) > 1
+
+
+def fa4_eager_is_behind_but(behind, settings, least, most, long, head_dim, n):
+    """Eager, forward, FlashAttention-4 takes more time than ours in 17 of 18 settings, by 1 to 7 % at N = 16,384; it is
+    ahead at d = 64, N = 4096, causal.
+
+    In words: behind, ahead, causal.
+    """
+    by = _eager_fa4()
+    fa4_eager_is_behind(behind, settings, long)
+    found = [100 * (ratio - 1) for (_, words, _), ratio in by.items() if words == long]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert by[int(head_dim), int(n), True] < 1
+
+
+def fa4_at_4096_words(settings, n, ahead, most, head_dim, least, same, large):
+    """As graphs forward, of the 6 of N = 4096, FlashAttention-4 is ahead in 3: at d = 64, causal, by 7 %, and by 1 % at
+    d = 64, full, and d = 256, causal.
+
+    In words: ahead, causal, full, causal.
+    """
+    by = {
+        (d, causal): 100 * (1 / ratio - 1) for (d, words, causal), ratio in _beside_fa4("forward").items() if words == n
+    }
+    assert len(by) == settings and len([lead for lead in by.values() if lead > 0]) == ahead
+    assert rounded(by[int(head_dim), True], most) == most and same == head_dim
+    assert {rounded(by[key], least) for key in ((int(same), False), (int(large), True))} == {least}
 
 
 def ahead_by_every_mean(one):
@@ -579,23 +791,25 @@ def ahead_by_every_mean(one):
     In words: no.
     """
     found = rows("beside_cudnn", "overall", form="hopper_attention")
-    assert len(found) == 6 and all(one < each["low"] <= one * Decimal("1.1") for each in found)
+    assert one == 1 and len(found) == 6 and all(each["low"] > one for each in found)
 
 
-def fa4_is_ahead_on_long_texts(long, short):
-    """As graphs forward FlashAttention-4 takes less time than ours in every setting of N = 16,384, and more in every
-    one of N = 1024.
+def fa4_leads_on_long_texts(short, ahead, of, long, least, most):
+    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024; it is ahead in 4 of the
+    6 of N = 16,384, by 3 to 5 %, and in the others not by 0.5 %.
 
-    In words: ahead, every, behind, each.
+    In words: behind, each, ahead.
     """
     by = _beside_fa4("forward")
-    for n, wanted in ((long, True), (short, False)):
-        found = [ratio < 1 for (_, length, _), ratio in by.items() if length == n]
-        assert len(found) == 6 and set(found) == {wanted}
+    assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
+    found = sorted(100 * (1 / ratio - 1) for (_, n, _), ratio in by.items() if n == long)
+    others, leads = found[: -int(ahead)], found[-int(ahead) :]
+    assert len(found) == of and max(others) < 0.5
+    assert (rounded(leads[0], least), rounded(leads[-1], most)) == (least, most)
 
 
 def fa4_is_ahead_at_128(head_dim, least, most, other):
-    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 12 to 19 %, and behind in
+    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 11 to 19 %, and behind in
     every one with heads of 256.
 
     In words: ahead, each, behind, each.
@@ -608,7 +822,7 @@ def fa4_is_ahead_at_128(head_dim, least, most, other):
 
 
 def fa4_is_ahead_at_128_and_behind_at_256(head_dim, least, most, other, behind_least, behind_most):
-    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 12 to 19 %, and behind in
+    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 11 to 19 %, and behind in
     every one with heads of 256, by 5 to 11 %.
 
     In words: ahead, each, behind, each.
@@ -640,7 +854,7 @@ def fa4_is_ahead_at_64_but(head_dim, ahead, level, behind):
 
 
 def eager_is_above_its_graph(least, most, ours_least, ours_most):
-    """Forward FlashAttention-4's call is above its graph by 5 to 13 % of it, over all settings, and ours by 3 to 6 %.
+    """Forward FlashAttention-4's call is above its graph by 6 to 16 % of it, over all settings, and ours by 3 to 8 %.
 
     In words: above.
     """
@@ -650,7 +864,7 @@ def eager_is_above_its_graph(least, most, ours_least, ours_most):
 
 
 def eager_grows_with_the_work(head_dim, *typed):
-    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 27, 87 and 302 µs, and ours 12, 30 and 110.
+    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 33, 107 and 357 µs, and ours 12, 51 and 136.
 
     In words: full.
     """
@@ -661,8 +875,63 @@ def eager_grows_with_the_work(head_dim, *typed):
         assert tuple(map(round, on_top)) == wanted
 
 
+def only_kept_maxima_are_less_exact(settings, percent, exact, head_dim, full, causal):
+    """In 6 settings no gradient of ours has an error against FP64 more than 1 % above cuDNN's, nor up to d = 128 an
+    output; at d = 256 the output's is 4 % above full and 3 % causal.
+
+    In words: none, more, cudnn, no, full, causal.
+    """
+    errors = {(each["head_dim"], each["causal"], each["form"]): each for each in rows("beside_cudnn", "errors")}
+    ours = {key[:2]: each for key, each in errors.items() if key[2] == "hopper_attention"}
+    assert len(ours) == settings and {exact, head_dim} < {*HEAD_DIMS}
+    above = {
+        (*key, of): 100 * (error[of] / errors[*key, "sdpa_cudnn"][of] - 1)
+        for key, error in ours.items()
+        for of in ("out", "dq", "dk", "dv")
+    }
+    others = [(int(head_dim), masked, "out") for masked in (False, True)]
+    assert [rounded(above.pop(key), full) for key in others] == [full, causal]
+    assert {d for d, _, of in above if of == "out"} == {d for d in HEAD_DIMS if d <= exact}
+    assert percent - 1 < max(above.values()) <= percent
+
+
+def cudnn_is_ahead_in_five(level, one, back, percent):
+    """Of 36 cases 2, both backward, have 1 in their interval; 1 forward and 4 backward are below it, by less than 3 %.
+
+    All others are above it.  In words: both, ahead, cudnn, less.
+    """
+    works = {work: _beside(work, "hopper_attention").values() for work in ("forward", "backward")}
+    around = [work for work, found in works.items() for each in found if each["low"] <= one <= each["high"]]
+    assert around == ["backward"] * int(level)
+    below = {work: [each["ratio"] for each in found if each["high"] < one] for work, found in works.items()}
+    assert [len(works[work]) for work in works] == [18, 18]
+    assert [len(below[work]) for work in works] == [1, back]
+    assert percent - 1 < 100 * (1 - min(below["forward"] + below["backward"])) <= percent
+
+
+def cudnn_is_ahead_on_short_causal_work(head_dim, n):
+    """Forward cuDNN is ahead of ours at d = 64, N = 1024, causal, alone. In words: causal."""
+    found = _beside("forward", "hopper_attention").items()
+    assert [key for key, each in found if each["high"] < 1] == [(head_dim, n, True)]
+
+
+def fa4_is_ahead_on_most_long_texts(short, settings, long, ahead, least, most, level, behind):
+    """As graphs forward FlashAttention-4 takes more time than ours in every setting of N = 1024; of the 6 of N = 16,384
+    it is ahead in 4, by 3 to 5 %, level to 0.5 % at d = 256, full, and behind by more than 1 % at d = 128, causal.
+
+    In words: behind, every, ahead, level, full, behind, causal.
+    """
+    by = _beside_fa4("forward")
+    assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
+    texts = {(d, causal): ratio for (d, n, causal), ratio in by.items() if n == long}
+    assert len(texts) == settings and {level, behind} < {*HEAD_DIMS}
+    assert close(texts.pop((int(level), False)), 1, 0.005) and texts.pop((int(behind), True)) > 1.01
+    found = [100 * (1 / ratio - 1) for ratio in texts.values()]
+    assert len(found) == ahead and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
 def single_settings_differ_by(percent, head_dim, n, cleared, kept):
-    """Of one setting cuDNN's ratio to ours differs by up to 9 % between the two runs: 0.986 and 1.074 at d = 128,
+    """Of one setting cuDNN's ratio to ours differs by up to 7 % between the two runs: 1.171 and 1.090 at d = 256,
     N = 4096, full.
 
     In words: full.
@@ -680,7 +949,7 @@ def single_settings_differ_by(percent, head_dim, n, cleared, kept):
 
 
 def measurements_agree(percent, cases, close_by, many):
-    """Two measurements of cuDNN's ratio differ by less than 2 % in 36 cases, and by less than 1 % in 34 of them.
+    """Two measurements of cuDNN's ratio differ by less than 2 % in 36 cases, and by less than 1 % in 32 of them.
 
     In words: differ, less, all, less.
     """
@@ -707,7 +976,7 @@ def the_clock_is_lowest_at_128(head_dim):
 
 
 def clocks_differ_by(percent):
-    """Between the two measurements of a setting the clock differs by at most 2.1 %. In words: most."""
+    """Between the two measurements of a setting the clock differs by at most 2.7 %. In words: most."""
     apart = max(100 * (max(both) / min(both) - 1) for both in _clocks().values())
     assert percent - Decimal("0.1") < apart <= percent
 
@@ -730,12 +999,13 @@ def _more(form, of, by="hopper_attention"):
         these, those = ({key: each[of] for key, each in _profile(name).items()} for name in (form, by))
     else:
         these, those = (_waits(name, of) for name in (form, by))
-    assert len(these) == (2 if form == "third stage" else 4) and these.keys() <= those.keys()
+    settings = {"third stage": 2, "turns": 3, "no turns": 1, "not lazy": 1}
+    assert len(these) == settings.get(form, 4) and these.keys() <= those.keys()
     return {key: these[key] - those[key] for key in these}
 
 
 def both_are_busy_at_64(tensor, exp2, percent):
-    """At d = 64 the tensor cores are busy for 59 % of the time and exp2's units for 61 %, the sum above 100 %.
+    """At d = 64 the tensor cores are busy for 60.5 % of the time and exp2's units for 62.4 %, the sum above 100 %.
 
     In words: more.
     """
@@ -745,7 +1015,7 @@ def both_are_busy_at_64(tensor, exp2, percent):
 
 
 def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
-    """Of all rows those with tensor above 79 % have a clock of at most 1.72 GHz, those below 60 % of at least 1.78.
+    """Of all rows those with tensor above 79 % have a clock of at most 1.71 GHz, those below 61 % of at least 1.78.
 
     In words: more, most, less, least.
     """
@@ -756,23 +1026,35 @@ def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
     assert len(below) > 6
 
 
-def in_between_the_order_is_not_kept(head_dim, busy, clock, cudnn_busy, cudnn_clock):
-    """At d = 128, full, the portable kernel's tensor and clock are 67.7 % and 1.69 GHz, cuDNN's 75.2 % and 1.71.
+def in_between_the_order_is_not_kept(head_dim, busy, clock, busier, higher):
+    """At d = 128, full, the portable kernel's tensor and clock are 67.8 % and 1.695 GHz, those of ours without overlap
+    74.6 % and 1.721.
 
-    In words: full, cudnn.
+    In words: full.
     """
     assert head_dim in HEAD_DIMS
-    portable, cudnn = (_profile(form)[int(head_dim), False] for form in ("flash_attention", "sdpa_cudnn"))
+    portable, without = (_profile(form)[int(head_dim), False] for form in ("flash_attention", "no overlap"))
     assert (rounded(portable["tensor"], busy), rounded(portable["clock"], clock)) == (busy, clock)
-    assert (rounded(cudnn["tensor"], busy), rounded(cudnn["clock"], clock)) == (cudnn_busy, cudnn_clock)
-    assert busy < cudnn_busy and clock < cudnn_clock
+    assert (rounded(without["tensor"], busier), rounded(without["clock"], higher)) == (busier, higher)
+    assert busy < busier and clock < higher
+
+
+def _launch(form, head_dim=128, causal=False):
+    """The clocks that a launch takes, in millions, and its time in ms."""
+    found = _profile(form)[head_dim, causal]
+    return found["time"] * found["clock"], found["time"]
+
+
+def _launches(form, head_dim=128, causal=False):
+    """The clocks and the time of a launch of a form, by those of ours."""
+    theirs, ours = (_launch(each, head_dim, causal) for each in (form, "hopper_attention"))
+    return theirs[0] / ours[0], theirs[1] / ours[1]
 
 
 def overlap_in_clocks_and_in_time(clocks, time):
-    """At d = 128, full, no overlap takes 1.084 times our clocks and 1.048 times our time. In words: many, long."""
-    ours, without = (_profile(form)[128, False] for form in ("hopper_attention", "no overlap"))
-    assert rounded(without["time"] * without["clock"] / (ours["time"] * ours["clock"]), clocks) == clocks
-    assert rounded(without["time"] / ours["time"], time) == time
+    """At d = 128, full, no overlap takes 1.086 times our clocks and 1.049 times our time. In words: many, long."""
+    found = _launches("no overlap")
+    assert (rounded(found[0], clocks), rounded(found[1], time)) == (clocks, time)
 
 
 def products_and_tensor_agree(points):
@@ -789,7 +1071,7 @@ def exp2_is_half_of_tensor(head_dim, part):
 
 def issued_is_of_tensor(head_dim, ours, fourth, cudnn, largest, cudnn_there, ours_there):
     """Full, at d = 128 issued is 0.46 of tensor for ours, 0.45 for FlashAttention-4 and 0.57 for cuDNN; at d = 256 it
-    is 0.34 for cuDNN and 0.42 for ours.
+    is 0.34 for cuDNN and 0.31 for ours.
 
     In words: full, cudnn, cudnn.
     """
@@ -804,8 +1086,18 @@ def issued_is_of_tensor(head_dim, ours, fourth, cudnn, largest, cudnn_there, our
     assert [part(form, largest, ours) for form in forms[::-2]] == [cudnn_there, ours_there]
 
 
+def not_lazy_starts_more_than_cudnn(part):
+    """At d = 256, full, issued is 0.42 of tensor for not lazy, more than for cuDNN, and it takes less time.
+
+    In words: not, ahead, cudnn.
+    """
+    ours, cudnn = (_profile(form)[256, False] for form in ("not lazy", "sdpa_cudnn"))
+    assert rounded(ours["issued"] / ours["tensor"], part) == part and cudnn["issued"] / cudnn["tensor"] < 0.4 < part
+    assert ours["time"] < cudnn["time"]
+
+
 def no_other_unit_is_near(percent):
-    """In no row is issued, exp2, fma or alu above 66 %. In words: no, more."""
+    """In no row is issued, exp2, fma or alu above 65 %. In words: no, more."""
     found = rows("hopper_profile", "profile")
     assert ceil(max(each[unit] for each in found for unit in ("issued", "exp2", "fma", "alu"))) == percent
 
@@ -851,46 +1143,56 @@ def instructions_of_a_step(every, exponentials):
     assert _steps()[1] == [(every, exponentials)] * 2
 
 
-def softmax_first_loses_nothing_at_64():
-    """At d = 64 softmax first has as much of tensor as ours to 0.2 points, and 1 or more less at the others.
+def softmax_first_loses(smallest, least, head_dim, most):
+    """With softmax first tensor is lower in every setting, least at d = 64, 1.9 points, most at d = 128, causal, 5.1.
 
-    In words: nothing, lost.
+    In words: loses, every, least, most, causal.
     """
-    found = _more("softmax first", "tensor")
-    assert all((abs(points) < 0.2) == (d == 64) and (d == 64 or points < -1) for (d, _), points in found.items())
+    found = {key: -points for key, points in _more("softmax first", "tensor").items()}
+    assert min(found, key=found.get) == (smallest, False) and rounded(min(found.values()), least) == least > 0
+    assert max(found, key=found.get) == (head_dim, True) and rounded(max(found.values()), most) == most
 
 
 def softmax_first_waits_for_no_tile(points):
-    """With softmax first long_scoreboard changes by less than 1 point in every setting. In words: long, less, every."""
-    assert points - 1 < max(map(abs, _more("softmax first", "long_scoreboard").values())) < points
+    """With softmax first long_scoreboard changes by less than 0.5 points at d = 64 and 128. In words: long, less."""
+    found = [abs(more) for (d, _), more in _more("softmax first", "long_scoreboard").items() if d < 256]
+    assert len(found) == 3 and float(points) - 0.2 < max(found) < points
 
 
-def softmax_first_waits_for_itself():
-    """With softmax first barrier is lower in every setting, and wait higher. In words: less, every, more."""
-    assert max(_more("softmax first", "barrier").values()) < 0 < min(_more("softmax first", "wait").values())
+def softmax_first_waits_for_itself(head_dim, least, most, small, large, least_wait, most_wait):
+    """With softmax first barrier is 3.2 to 4.0 points lower at d = 128, and wait 0.6 to 2.1 higher at d = 64 and 128.
 
-
-def softmax_first_loses_most_at(head_dim, points, wait):
-    """The largest loss of softmax first is at d = 256: tensor is 8.1 points lower, and wait rises by 0.5.
-
-    In words: largest, rises.
+    In words: less, more, rises.
     """
-    found = _more("softmax first", "tensor")
-    assert min(found, key=found.get) == (head_dim, False) and rounded(-found[int(head_dim), False], points) == points
-    assert rounded(_more("softmax first", "wait")[int(head_dim), False], wait) == wait
+    found = [-more for (d, _), more in _more("softmax first", "barrier").items() if d == head_dim]
+    assert len(found) == 2 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    found = [more for (d, _), more in _more("softmax first", "wait").items() if d in (small, large)]
+    assert len(found) == 3 and (rounded(min(found), least_wait), rounded(max(found), most_wait)) == (
+        least_wait,
+        most_wait,
+    )
 
 
-def softmax_first_waits_for_exp2(five, share, head_dim, smaller):
-    """With softmax first short_scoreboard is among the 5 longest, with 7.7 % at d = 256 and 5.1 at d = 128, full; for
-    ours at neither.
+def softmax_first_waits_for_tiles_at_256(points, one):
+    """With softmax first long_scoreboard changes most at d = 256, by 1.8 points, barrier and wait by less than 1.
 
-    In words: neither.
+    In words: long, most, less.
     """
-    assert head_dim in HEAD_DIMS
+    found = {of: _more("softmax first", of)[256, False] for of in ("long_scoreboard", "barrier", "wait")}
+    assert rounded(found.pop("long_scoreboard"), points) == points
+    assert 0.5 < max(map(abs, found.values())) < one == 1
+
+
+def softmax_first_waits_for_exp2(five, full, causal):
+    """With softmax first short_scoreboard is among the 5 longest at d = 128, with 5.1 % full and 4.7 causal; for ours
+    at neither.
+
+    In words: short, full, causal, neither.
+    """
     first = _waits("softmax first", "short_scoreboard")
-    assert (rounded(first[256, False], share), rounded(first[int(head_dim), False], smaller)) == (share, smaller)
-    ours = rows("hopper_profile", "waits", form="hopper_attention", causal=False)
-    assert not [each for each in ours if each["head_dim"] in (256, head_dim) and each["reason"] == "short_scoreboard"]
+    assert (rounded(first[128, False], full), rounded(first[128, True], causal)) == (full, causal)
+    ours = rows("hopper_profile", "waits", form="hopper_attention", head_dim=128)
+    assert "short_scoreboard" not in [each["reason"] for each in ours]
     assert {each["place"] for each in rows("hopper_profile", "waits")} == {*range(1, int(five) + 1)}
 
 
@@ -898,7 +1200,7 @@ def overlap_saves_waits_for_products(least, most, same):
     """Without it barrier is 6 to 13 points higher, long_scoreboard the same to 0.5. In words: higher, long, same."""
     found = _more("no overlap", "barrier").values()
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    assert max(map(abs, _more("no overlap", "long_scoreboard").values())) < same < 1
+    assert rounded(max(map(abs, _more("no overlap", "long_scoreboard").values())), same) == same
 
 
 def _clocks_of_a_step(form):
@@ -908,7 +1210,7 @@ def _clocks_of_a_step(form):
 
 
 def a_step_takes(clocks, waits, instructions, each):
-    """At d = 128, full, a step takes 2458 clocks, at most 15 % of them waits for products, others 4.5 an instruction.
+    """At d = 128, full, a step takes 2451 clocks, at most 15 % of them waits for products, others 4.5 an instruction.
 
     In words: most, every.
     """
@@ -919,46 +1221,89 @@ def a_step_takes(clocks, waits, instructions, each):
 
 
 def overlap_saves(clocks):
-    """At d = 128, full, a step takes 206 clocks more without overlap. In words: more."""
+    """At d = 128, full, a step takes 211 clocks more without overlap. In words: more."""
     assert rounded(_clocks_of_a_step("no overlap") - _clocks_of_a_step("hopper_attention"), clocks) == clocks
 
 
-def turns_change_nothing(points, less):
-    """With turns tensor changes by less than 2 points in every setting, and barrier by less than 1.
+def turns_at_64(tensor, without, clocks):
+    """At d = 64, full, tensor is 60.5 % with turns and 59.5 without, and without it takes 1.7 % more clocks.
 
-    In words: less, every, less.
+    In words: more.
     """
-    for of, most in (("tensor", points), ("barrier", less)):
-        assert most - 1 < max(map(abs, _more("turns", of).values())) < most
+    ours, others = (_profile(form)[64, False] for form in ("hopper_attention", "no turns"))
+    assert (rounded(ours["tensor"], tensor), rounded(others["tensor"], without)) == (tensor, without)
+    assert rounded(100 * (_launches("no turns", 64)[0] - 1), clocks) == clocks
 
 
-def turns_wait_for_turns():
-    """With turns long_scoreboard is higher in every setting. In words: long, rises, every."""
-    assert min(_more("turns", "long_scoreboard").values()) > 0
+def turns_save_waits_at_64(turns, without):
+    """At d = 64 barrier is 20.8 % with turns and 22.2 without."""
+    ours, others = (_waits(form, "barrier")[64, False] for form in ("hopper_attention", "no turns"))
+    assert (rounded(ours, turns), rounded(others, without)) == (turns, without)
 
 
-def a_third_stage_changes_nothing(points):
-    """At d = 128 a third stage changes tensor by less than 1 point, full and causal. In words: long, full, causal."""
-    assert points - 1 < max(map(abs, _more("third stage", "tensor").values())) < points
+def turns_gain_nothing_for_two(barrier, full, head_dim, causal):
+    """With turns barrier changes by at most 1.4 points at d = 128 and 256; tensor by at most 0.8 full, and at d = 128,
+    causal, it is 3.6 lower.
 
-
-def a_third_stage_is_level(least, most, least_time, most_time):
-    """At d = 128 it takes 0 to 1 % more clocks in the profile, and 1 to 2 % less time on the ladder's long texts.
-
-    In words: more, less, long.
+    In words: most, full, long, causal, less.
     """
-    ours, third = _profile("hopper_attention"), _profile("third stage")
-    clocks = [
-        100 * (third[key]["time"] * third[key]["clock"] / (ours[key]["time"] * ours[key]["clock"]) - 1) for key in third
-    ]
-    assert (rounded(min(clocks), least), rounded(max(clocks), most)) == (least, most)
-    times = [100 * (1 - 1 / gain) for gain in _gains(128, "stages=3 q_stages=1", n=16384)]
-    assert (rounded(min(times), least_time), rounded(max(times), most_time)) == (least_time, most_time)
+    assert rounded(max(map(abs, _more("turns", "barrier").values())), barrier) == barrier
+    found = _more("turns", "tensor")
+    assert rounded(-found.pop((int(head_dim), True)), causal) == causal
+    assert rounded(max(map(abs, found.values())), full) == full
 
 
-def tensor_cores_beside_ours(large, small, largest, least, most, above):
+def turns_at_128_in_the_ladder(full, causal):
+    """At d = 128, N = 16,384, turns gain 0.5 % full and lose 4.6 % causal. In words: gain, full, lose, causal."""
+    found = [100 * (_gain(128, "turns=True", n=16384, causal=masked) - 1) for masked in (False, True)]
+    assert (rounded(found[0], full), rounded(-found[1], causal)) == (full, causal)
+
+
+def turns_at_256_in_the_profile(percent):
+    """At d = 256, full, a launch with turns takes as many clocks as ours to 0.1 %. In words: many."""
+    assert rounded(100 * abs(_launches("turns", 256)[0] - 1), percent) == percent
+
+
+def turns_wait_for_turns(least, most):
+    """With turns long_scoreboard is higher at d = 128 and 256, by 0.7 to 0.9 points. In words: long, rises, every."""
+    found = _more("turns", "long_scoreboard").values()
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def without_persistence_takes_more(full, causal):
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.5 % more time full, and 2.8 % more causal.
+
+    In words: more, full, more, causal.
+    """
+    pairs = _with_pairs(128, 16384) * _gain(128, "singles", n=16384, causal=True)
+    gains = _gain(128, "persistent", n=16384, causal=False), pairs
+    assert [rounded(100 * (gain - 1), full) for gain in gains] == [full, causal]
+
+
+def a_third_stage_changes_little(full, causal):
+    """At d = 128 a third stage changes tensor by 0.1 points full, and lowers it by 2.1 causal.
+
+    In words: long, full, less, causal.
+    """
+    found = _more("third stage", "tensor")
+    assert rounded(abs(found[128, False]), full) == full and rounded(-found[128, True], causal) == causal
+
+
+def a_third_stage_is_level(full, causal, time):
+    """At d = 128 it takes 0.1 % more clocks full and 2.4 % causal in the profile; in the ladder at N = 16,384, full, it
+    takes 1.4 % less time, and causal the same to 0.1 %.
+
+    In words: more, full, more, causal, less, full, same, causal.
+    """
+    clocks = [100 * (_launches("third stage", causal=masked)[0] - 1) for masked in (False, True)]
+    assert (rounded(clocks[0], full), rounded(clocks[1], causal)) == (full, causal)
+    gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
+    assert rounded(100 * (1 - 1 / gains[0]), time) == time and close(gains[1], 1, 0.001)
+
+
+def tensor_cores_beside_ours(large, small, largest, below, most, above, least):
     """Full, at d = 128 cuDNN's tensor is 3 to 6 points below ours and FlashAttention-4's 1 to 3 above; at d = 64 and
-    256 cuDNN's is 8 to 10 below, and FlashAttention-4's 4 above.
+    256 cuDNN's is 9 and 13 below, and FlashAttention-4's 3 and 1 above.
 
     In words: both, cudnn, below, above.
     """
@@ -966,12 +1311,62 @@ def tensor_cores_beside_ours(large, small, largest, least, most, above):
     assert large == 128 and 3 < -cudnn[128, False] < 6 and 1 < fourth[128, False] < 3
     assert {small, largest} <= {*HEAD_DIMS}
     others = [(int(d), False) for d in (small, largest)]
-    assert sorted(rounded(-cudnn[key], least) for key in others) == [least, most]
-    assert {rounded(fourth[key], above) for key in others} == {above}
+    assert [rounded(-cudnn[key], below) for key in others] == [below, most]
+    assert [rounded(fourth[key], above) for key in others] == [above, least]
+
+
+def lazy_saves_multiplications(fma, issued, alu):
+    """At d = 256, as parts of tensor fma is 0.121 lower than not lazy, issued 0.113 lower, and alu 0.013 higher."""
+    kept, other = (_profile(form)[256, False] for form in ("hopper_attention", "not lazy"))
+    falls = {unit: other[unit] / other["tensor"] - kept[unit] / kept["tensor"] for unit in ("fma", "issued", "alu")}
+    assert (rounded(falls["fma"], fma), rounded(falls["issued"], issued)) == (fma, issued)
+    assert rounded(-falls["alu"], alu) == alu
+
+
+def lazy_saves_clocks(percent):
+    """At d = 256, full, ours takes 3.0 % fewer clocks than not lazy. In words: fewer."""
+    assert rounded(100 * (1 - 1 / _launches("not lazy", 256)[0]), percent) == percent
+
+
+def lazy_saves_time(times):
+    """At d = 256, full, not lazy takes 1.038 times as long as ours. In words: long."""
+    assert rounded(_launches("not lazy", 256)[1], times) == times
+
+
+def _five(form):
+    """The five longest waits at d = 256, full, in their order."""
+    found = rows("hopper_profile", "waits", form=form, head_dim=256, causal=False)
+    return [each["reason"] for each in sorted(found, key=lambda each: each["place"])]
+
+
+def lazy_frees_the_units(share, five):
+    """At d = 256, full, dispatch_stall is the third longest wait of not lazy, 13.8 %, and not among the 5 of ours, and
+    neither is not_selected, among the 5 of not lazy; these two alone leave.
+
+    In words: third, no, longer, not.
+    """
+    assert rounded(_waits("not lazy", "dispatch_stall")[256, False], share) == share
+    assert _five("not lazy")[2] == "dispatch_stall"
+    assert {*_five("not lazy")} - {*_five("hopper_attention")} == {"dispatch_stall", "not_selected"}
+    assert len(_five("hopper_attention")) == five
+
+
+def lazy_waits_for_results(short, products, five, before, after):
+    """At d = 256, full, short_scoreboard, 8.8 %, and gmma, 6.1 %, are among the 5 of ours alone, and wait is 17.1 % of
+    not lazy and 20.9 of ours.
+
+    In words: short, rises.
+    """
+    found = [_waits(form, "wait")[256, False] for form in ("not lazy", "hopper_attention")]
+    assert (rounded(found[0], before), rounded(found[1], after)) == (before, after)
+    for reason, share in (("short_scoreboard", short), ("gmma", products)):
+        assert rounded(_waits("hopper_attention", reason)[256, False], share) == share
+    assert {*_five("hopper_attention")} - {*_five("not lazy")} == {"short_scoreboard", "gmma"}
+    assert len(_five("not lazy")) == five
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.10 times as long as the fastest in BF16, and 1.26 times in FP32.
+    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
 
     In words: worst, slow, fastest, bf16, fp32.
     """
@@ -985,12 +1380,12 @@ def three_lines_train_nothing_in_bf16():
 
 
 def short_bf16_training(times):
-    """In BF16 with a gradient the chosen kernel takes at most 2.00 times as long as the fastest. In words: slow."""
+    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
     assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
 
 
 def short_fp32_training(factor):
-    """In FP32 with a gradient the chosen three lines take at most 2.31 times as long as the portable kernel.
+    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
 
     That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
     """
@@ -1020,6 +1415,30 @@ def back_is_ahead_at_64(dim, percent):
 def _ratios_of_back():
     found = rows("hopper_backward", "backward", form="hopper")
     return {(each["head_dim"], each["n"], each["causal"]): each for each in found}
+
+
+def back_is_behind_at(full, causal, head_dim, n, least, small, short):
+    """The backward pass is behind cuDNN, by its interval, at d = 256, N = 4096, by 1.4 % full and 0.9 % causal, and at
+    d = 128, N = 1024, full, by 0.4 %, and nowhere else.
+
+    In words: full, causal, full.
+    """
+    found = {key: 100 * (1 - each["ratio"]) for key, each in _ratios_of_back().items() if each["high"] < 1}
+    typed = {(head_dim, n, False): full, (head_dim, n, True): causal, (small, short, False): least}
+    assert found.keys() == typed.keys()
+    assert all(rounded(found[key], percent) == percent for key, percent in typed.items())
+
+
+def back_is_behind_there_too(large, small):
+    """In the run beside cuDNN ours as a graph is behind at d = 256, N = 4096, full and causal, and level at d = 128,
+    N = 1024, full, each by its interval.
+
+    In words: ahead, both, not.
+    """
+    found = _beside("backward", "hopper_attention")
+    assert all(found[int(large), 4096, causal]["high"] < 1 for causal in (False, True))
+    level = found[int(small), 1024, False]
+    assert level["low"] <= 1 <= level["high"]
 
 
 def one_order_costs(least, most):
@@ -1054,7 +1473,7 @@ def hosts_set_the_pace():
 
 
 def sdpas_call_takes_less(least, most):
-    """Eager, SDPA's call takes the host 0.48 to 0.61 of the time of ours: forward, with gradients, and in decode.
+    """Eager, SDPA's call takes the host 0.41 to 0.58 of the time of ours: forward, with gradients, and in decode.
 
     In words: -; sdpa.
     """
@@ -1065,14 +1484,36 @@ def sdpas_call_takes_less(least, most):
 
 
 def sdpas_call_by_the_dispatcher(least, most):
-    """Eager, SDPA's call takes the host 0.43 to 0.51 of the time of ours by way of the dispatcher: both, forward."""
+    """Eager, SDPA's call takes the host 0.43 to 0.47 of the time of ours by way of the dispatcher: both, forward."""
     host = _calls("host", "eager")
     found = [host[work, "sdpa"] / host[work, "attention"] for work in ("forward", "both")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
+def aims_are_met_on_this_host(median, fifths, p20, p80):
+    """Eager, each call takes the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs, but for both passes by
+    way of the dispatcher: 323, with a 20th percentile of 290 and an 80th of 414, between which the aim lies.
+
+    In words: all, last, level.
+    """
+    host, aims = _calls("host", "eager"), {"forward": 45, "decode": 50, "append": 30, "both": 320}
+    ours = {call: took for call, took in host.items() if call[0] in aims and call[1] != "sdpa"}
+    assert len(ours) == 8
+    over = [call for call, took in ours.items() if took > (55 if call == ("forward", "attention") else aims[call[0]])]
+    assert over == [("both", "attention")]
+    found = row("host_cost", "host_cost", work="both", form="attention", way="eager")
+    assert [rounded(found[of], median) for of in ("host", "p20", "p80")] == [median, p20, p80]
+    assert p20 < aims["both"] < p80 and fifths * 20 == 80 - 20
+
+
+def by_sdpas_call(least, most):
+    """Eager, ours take the host 1.73 to 2.38 times as long as SDPA's call of the same round. In words: long."""
+    ratios = [ratio for (work, form), ratio in _calls("ratio", "eager").items() if ratio and form != "sdpa"]
+    assert len(ratios) == 7 and (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
+
+
 def a_graph_costs_the_host(least, most):
-    """A call as a graph takes the host 3 to 7 µs, whatever it is."""
+    """A call as a graph takes the host 3 to 5 µs, whatever it is."""
     found = _calls("host", "graph").values()
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from kernels.bench.cost import backward_flops
+from kernels.bench.cost import attention_flops, backward_flops
 from kernels.bench.parallel.cost import Link, Part, ideal, predicted
 from scripts import records
 from scripts.figures.many_gpus.percent_of_ideal import PASSES, model
@@ -35,13 +35,13 @@ def messages_hide_nothing():
     assert min(free, held) > 1
 
 
-def copies_add_an_eighth():
-    """With 8192 tokens copies of peer memory add between 1/9 and 1/7 of what they take alone.
+def copies_add_less_than_a_fifth():
+    """With 8192 tokens copies of peer memory add something, and less than 1/5 of what they take alone, by the interval.
 
-    In words: eighth.
+    In words: less, fifth.
     """
-    (part,) = _part_of_alone("peer memory", 8192)
-    assert 1 / 9 < part < 1 / 7
+    (low,), (high,) = (_part_of_alone("peer memory", 8192, end) for end in ("low", "high"))
+    assert 0 < low < high < 1 / 5
 
 
 def copies_add_nothing():
@@ -53,13 +53,32 @@ def copies_add_nothing():
     assert low < 0 < high
 
 
-def copies_lie_below_messages():
-    """With 65,536 tokens the interval of peer memory ends before that of messages begins.
+def _beside_copies(tokens):
+    """The rows of peer memory, of messages, and of messages held to 4 thread blocks."""
+    (copied,) = rows("overlap", "overlap", how="peer memory", tokens=tokens)
+    (free,), (held,) = (
+        rows("overlap", "overlap", how=how, tokens=tokens) for how in ("messages", "messages, 4 thread blocks")
+    )
+    return copied, free, held
 
-    In words: below.
+
+def long_intervals_overlap():
+    """With 65,536 tokens the intervals of messages and of peer memory overlap, and that of messages held to 4 thread
+    blocks begins behind that of peer memory.
+
+    In words: -.
     """
-    (sent,), (copied,) = (rows("overlap", "overlap", how=how, tokens=65536) for how in ("messages", "peer memory"))
-    assert copied["high"] < sent["low"]
+    copied, free, held = _beside_copies(65536)
+    assert _overlap(copied, free) and copied["high"] < held["low"]
+
+
+def short_copies_lie_below():
+    """With 8192 tokens the interval of peer memory ends before those of messages, free and held, begin.
+
+    In words: below, both.
+    """
+    copied, free, held = _beside_copies(8192)
+    assert copied["high"] < min(free["low"], held["low"])
 
 
 def _overlap(one, other):
@@ -135,15 +154,15 @@ def attention_ends_behind_messages(behind):
 
 def around_attention(before, barriers, behind):
     """By peer memory so many barriers and an offer take so many µs before the first attention begins, and one merge so
-    many behind the end of the last; together as long, within a tenth, as a graph is above its ideal.
+    many behind the end of the last; together 4/5 or more of what a graph is above its ideal, and not all of it.
 
-    In words: before, first, behind, last.
+    In words: most, before, first, behind, last.
     """
     attention, met, offers, (merge,) = _timeline("peer memory", "attention", "barrier", "offer", "merge")
     assert len(met) == barriers and len(offers) == 1
     found = attention[0]["begin"], merge["end"] - max(row["end"] for row in attention)
     assert tuple(map(round, found)) == (before, behind)
-    assert abs(1e3 * _above_ideal("forward") - sum(found)) < 0.1 * sum(found)
+    assert 0.8 < sum(found) / (1e3 * _above_ideal("forward")) < 1
 
 
 def _above_ideal(table):
@@ -174,6 +193,15 @@ def _modelled(tokens, form):
     return model(row, PASSES["with backward"])
 
 
+def backward_stays_below_nine_tenths():
+    """With 8192 tokens and 16 heads the interval of a ring of 2 GPUs, as a graph with backward, ends below 9 tenths.
+
+    In words: below, tenths.
+    """
+    (row,) = rows("parallel_speed", "both", form="ring, peer memory, as a graph", tokens=8192, heads=16)
+    assert row["high"] < 90
+
+
 def model_of_short_parts(percent):
     """With 8192 tokens a GPU the model expects so much of the ideal with backward.
 
@@ -200,6 +228,32 @@ def a_gradient_without_a_mask(percent):
         for causal in (False, True)
     )
     assert round(100 * (1 - full / causal)) == percent
+
+
+def a_gradient_alone(causal_long, causal_short, tokens, full_short):
+    """With heads of 128 and 16,384 tokens in all, in TFLOP/s; as much as with one causal text in no other setting.
+
+    In words: fastest.
+    """
+    speeds = {
+        (row["n"], row["causal"]): row["speed"]
+        for row in rows("hopper_backward", "backward", head_dim=128, form="hopper")
+    }
+    assert len(speeds) == 6 and max(speeds, key=speeds.get) == (16384, True)
+    stated = (causal_long, causal_short, full_short)
+    assert tuple(round(speeds[which]) for which in ((16384, True), (tokens, True), (tokens, False))) == stated
+
+
+def launches_show_with_many_heads():
+    """With 8192 tokens, 64 heads, forward, on 2 GPUs the interval of the ring ends before that of its graph begins.
+
+    In words: -.
+    """
+    called, graph = (
+        rows("parallel_speed", "forward", gpus=2, tokens=8192, heads=64, form=f"ring, peer memory{how}")[0]
+        for how in ("", ", as a graph")
+    )
+    assert called["high"] < graph["low"]
 
 
 TABLES = ("forward", "both", "longest", "longest_both")
@@ -267,25 +321,41 @@ def as_a_graph_it_reaches():
 
 
 def it_waits_for_launches():
-    """With 8192 tokens and 16 heads, forward, a ring as a graph takes at least a fifth less time than one by one.
+    """With 8192 tokens and 16 heads, forward, a ring as a graph takes at least a tenth less time than one by one.
 
-    In words: fifth, more.
+    In words: tenth, more.
     """
     launched, replayed = (
         row["median"]
         for form in ("ring, peer memory", "ring, peer memory, as a graph")
         for row in rows("parallel_speed", "forward", form=form, tokens=8192, heads=16)
     )
-    assert 1 - replayed / launched >= 1 / 5
+    assert 1 - replayed / launched >= 1 / 10
 
 
-def two_are_level_with_the_ideal():
-    """Forward, with 262,144 tokens each, the interval of a ring of 2 GPUs by peer memory has 100 % in it.
+def two_are_above_the_ideal():
+    """Forward, with 262,144 tokens each, the interval of a ring of 2 GPUs by peer memory begins above 100 %.
 
-    In words: level.
+    In words: more.
     """
     (row,) = rows("parallel_speed", "longest", form="ring, peer memory", tokens=262144)
-    assert row["gpus"] == 2 and row["low"] <= 100 <= row["high"]
+    assert row["gpus"] == 2 and row["low"] > 100
+
+
+def messages_are_level():
+    """With 64 heads on 8 of keys the intervals of rings by messages and by peer memory overlap in three of four
+    settings; in the other one, forward with 8192 tokens, that of messages ends before that of peer memory begins.
+
+    In words: only, behind.
+    """
+    apart, all_of_them = [], 0
+    for table in ("forward", "both"):
+        for copied in rows("parallel_speed", table, form="ring, peer memory", heads=64, kv_heads=8):
+            (sent,) = rows("parallel_speed", table, form="ring, messages", heads=64, tokens=copied["tokens"])
+            all_of_them += 1
+            if not _overlap(sent, copied):
+                apart.append((table, copied["tokens"], sent["high"] < copied["low"]))
+    assert all_of_them == 4 and apart == [("forward", 8192, True)]
 
 
 def pytorch_is_behind():
@@ -320,15 +390,16 @@ def a_ring_holds_less():
     assert ring["peak"] < 0.5 * gathered["peak"]
 
 
-def the_model_was_given_backward(speed):
-    """The TFLOP/s of one GPU on 131,072 tokens, backward: what it takes with backward less what it takes forward.
+def speeds_of_one_gpu(ahead, back):
+    """The TFLOP/s of one GPU on 131,072 tokens, forward, and backward: what it takes with backward less forward.
 
     In words: -.
     """
     ring = {"form": "ring, peer memory", "tokens": 65536, "heads": 16}
     (both,), (forward,) = (rows("parallel_speed", table, **ring) for table in ("both", "forward"))
     taken = 2 * (both["ideal"] - forward["ideal"]) / 1e3
-    assert round(backward_flops(131072, 128, 16) / 2 / taken / 1e12) == speed
+    assert round(backward_flops(131072, 128, 16) / 2 / taken / 1e12) == back
+    assert round(attention_flops(131072, 128, 16) / 2 / (2 * forward["ideal"] / 1e3) / 1e12) == ahead
 
 
 def one_gpu_loses_within_two(percent):
@@ -376,7 +447,7 @@ def a_million_should_take_two_minutes():
 
 
 def copies_came_at(low, high):
-    """Copies of peer memory come at 325 to 367 GB/s: alone, at each length, and in the timeline."""
+    """Copies of peer memory come at 326 to 367 GB/s: alone, at each length, and in the timeline."""
     alone = rows("overlap", "overlap", how="peer memory")
     (short,) = (row["data"] for row in alone if row["tokens"] == 8192)
     ((fetch,),) = _timeline("peer memory", "fetch")

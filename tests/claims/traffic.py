@@ -19,7 +19,7 @@ H100_KERNELS, H100_OURS, H100_LINES = (0.05552, 0.0856, 0.2661, 0.05133), 0.2679
 
 def _speed(name):
     """A constant of the GPU on which this chapter was measured, or what a copy or a large matmul reaches there."""
-    return plot.reached("hbm_traffic")[name].value
+    return plot.chip("hbm_traffic")[name].value
 
 
 def _whole(form):
@@ -72,7 +72,7 @@ def _above_the_floor():
 
 def traffic_was_measured_on_an_h200():
     """The runs of this chapter whose times and counts it compares were made on an H200."""
-    runs = ("hbm_traffic", "prefill_speed", "append_speed")
+    runs = ("hbm_traffic", "prefill_speed")
     assert {records.read(name).provenance["gpu"] for name in runs} == {"NVIDIA H200"}
 
 
@@ -208,18 +208,27 @@ def three_quarters_of_the_time():
 
 
 def matmuls_are_held_back():
-    """Both matmuls stay below 0.7 of a large one's speed; a copy of their bytes takes longer than their FLOP.
+    """Both matmuls stay below 3/4 of a large one's speed; a copy of their bytes takes longer than their FLOP.
 
-    In words: both, below, tenths, large, both, longer; below, tenths, large.
+    In words: both, below, quarters, large, both, longer; below, quarters, large.
     """
     for kernel in (_counted()[0], _counted()[3]):
-        assert 1e3 * ONE_MATMUL / kernel["time"] < 0.7 * _speed("bf16 matmul")
+        assert 1e3 * ONE_MATMUL / kernel["time"] < 0.75 * _speed("bf16 matmul")
         assert 1e6 * _moved(kernel) / _speed("hbm copy") > ONE_MATMUL / _speed("bf16 matmul")
 
 
 def the_scale_runs_like_a_copy():
-    """The scale moves its bytes at 0.9 of a copy's speed or more. In words: tenths, more."""
-    assert 0.9 < _of_a_copy(_counted()[1]) < 1
+    """The scale moves its counted bytes at 0.9 of a copy's speed, to 1 %. In words: tenths."""
+    assert close(_of_a_copy(_counted()[1]), 0.9, 0.01)
+
+
+def the_whole_scale_runs_like_a_copy():
+    """The scale moves the bytes that are predicted for it at a copy's speed, to 1 %.
+
+    In words: all, reads, writes, l2.
+    """
+    copied = 1e3 * (STEPS[1].read + STEPS[1].written) / _speed("hbm copy")
+    assert close(copied / _counted()[1]["time"], 1, 0.01)
 
 
 def the_softmax_runs_at_a_quarter():
@@ -293,12 +302,12 @@ def near_and_far_below_the_roof():
 
 
 def qk_is_in_between():
-    """QKᵀ takes between a third and two fifths longer than a copy of the bytes that are predicted for it.
+    """QKᵀ takes between 2/5 and 1/2 longer than a copy of the bytes that are predicted for it.
 
-    In words: third, longer, all, reads, writes.
+    In words: half, longer, all, reads, writes.
     """
     copied = 1e3 * (STEPS[0].read + STEPS[0].written) / _speed("hbm copy")
-    assert 1 / 3 < _counted()[0]["time"] / copied - 1 < 2 / 5
+    assert 2 / 5 < _counted()[0]["time"] / copied - 1 < 1 / 2
 
 
 def _gained(step, typed):
@@ -368,26 +377,26 @@ def parts_of_the_slope(*parts):
 
 
 def the_floor_of_memory_is_higher():
-    """At each N the bytes take 4 to 5 times as long as the arithmetic. In words: each, high; each, long."""
+    """At each N the bytes take 4 times, 3.6 to 4.4, as long as the arithmetic. In words: each, high; each, long."""
     for n in _prefill("attention"):
         memory, arithmetic = _floors(n)
-        assert 4 < memory / arithmetic < 5
+        assert close(memory / arithmetic, 4, 0.1)
 
 
 def above_the_floor_of_memory():
-    """At 512 the three lines lie 1/5 above the floor, to 2 %; the gap grows up to 8192, to nearly twice the floor.
+    """At 512 the three lines lie 1/4 above the floor, to 2 %; the gap grows up to 8192, to more than twice the floor.
 
-    In words: fifth, above, grows, twice, high.
+    In words: quarter, above, grows, more, twice, high.
     """
     above = _above_the_floor()
-    assert abs(above[512] - 1 / 5) < 0.02
+    assert abs(above[512] - 1 / 4) < 0.02
     assert all(above[n] < above[2 * n] for n in (512, 1024, 2048, 4096))
-    nearly_twice_the_floor()
+    twice_the_floor()
 
 
-def nearly_twice_the_floor():
-    """At 8192 the three lines take 1.9 to 2 times as long as the floor. In words: twice, long."""
-    assert 0.9 < _above_the_floor()[8192] < 1
+def twice_the_floor():
+    """At 8192 the three lines take 2 to 2.1 times as long as the floor. In words: more, twice, long."""
+    assert 1 < _above_the_floor()[8192] < 1.1
 
 
 def from_8192_to_16384():
@@ -396,25 +405,36 @@ def from_8192_to_16384():
     assert 1 < times[16384]["median"] / times[8192]["median"] < 1.5
 
 
-def back_within_a_third():
-    """At 16,384 words the three lines lie between a quarter and a third above the floor of memory. In words: third."""
-    assert 1 / 4 < _above_the_floor()[16384] < 1 / 3
+def back_within_two_fifths():
+    """At 16,384 words the three lines lie between 1/3 and 2/5 above the floor of memory. In words: -."""
+    assert 1 / 3 < _above_the_floor()[16384] < 2 / 5
 
 
 def fused_passes_the_slope():
-    """Fused, more than 4/5 of a large matmul's speed is reached, and up to 1.03 times the 596 of QKᵀ on the slope.
+    """Fused, 0.9 of a large matmul's speed, to 2 %, is reached, and up to 1.03 times the 596 of QKᵀ on the slope.
 
-    In words: more, large, above.
+    In words: tenths, large, above.
     """
     bound = D / (1 + 2 * D / N) * _speed("hbm bandwidth")
     reached = 1e12 * _prefill("flash_attention")[8192]["speed"]
-    assert reached > 0.8 * _speed("bf16 matmul")
+    assert close(reached / _speed("bf16 matmul"), 0.9, 0.02)
     assert round(bound / 1e12) == 596 and 1 < reached / bound < 1.03
 
 
 def a_matmul_wrote_part(written, made):
     """Flushed, QKᵀ wrote so many MB of an output of so many."""
     assert (round(_counted()[0]["written"]), round(mb(SQUARE))) == (written, made)
+
+
+def most_is_a_matmuls_too():
+    """At 8192, d = 128 a large matmul, too, would take longer than 1.1 ms: by 0.7 to 0.8 of what FlashAttention does.
+
+    In words: most, above, large.
+    """
+    flops = 16 * 2 * attention_flops(N, D)
+    peak, matmul = (1e3 * flops / _speed(name) for name in ("bf16 peak", "bf16 matmul"))
+    took = _prefill("flash_attention")[8192]["median"]
+    assert round(peak, 1) == 1.1 and 0.7 < (matmul - peak) / (took - peak) < 0.8
 
 
 def fused_nearly_seven_times():

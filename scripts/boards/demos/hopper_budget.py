@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from kernels.hopper.plan import Plan, plan_for
+from kernels.hopper.work import units_of
 from scripts.boards.demos import table
 from scripts.boards.worked.hopper import BYTES, HEAD_DIM, HEADS, USES, N
 
@@ -36,15 +37,25 @@ def lines() -> Iterator[str]:
     pairs = [longest + shortest for longest, shortest in zip(head[: len(head) // 2], reversed(head), strict=False)]
     alone, paired = (busiest(blocks * HEADS) for blocks in (head, pairs))
     yield f"program 0: {alone} blocks, paired {paired}, gain {alone / paired:.2f}; mean {sum(head) * HEADS / SMS:.1f}"
+    _, _, single = units_of(HEADS, len(head), SMS, True, True)
+    dealt = busiest(pairs * (HEADS - single) + [length for length in head for _ in range(single)], back=True)
+    yield f"the last {single} heads singly, every other round dealt back: {dealt}"
     limit = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value
     through = qkvo_bytes(N, HEAD_DIM, BYTES, HEADS)
     hbm = 1e3 * through / H100["hbm bandwidth"].value
     yield f"the limit: {1e3 * limit:.1f} ms; HBM, {mib(through):.0f} MiB: {hbm:.2f} ms"
 
 
-def busiest(blocks: list[int]) -> int:
-    """The most that a program has of them, if there is one for each SM and each takes the next in turn."""
-    return max(sum(blocks[program::SMS]) for program in range(SMS))
+def busiest(blocks: list[int], back: bool = False) -> int:
+    """The most that a program has of them, if there is one for each SM and each takes the next in turn.
+
+    back: every other round begins with the last program
+    """
+    has = [0] * SMS
+    for place, length in enumerate(blocks):
+        number, program = divmod(place, SMS)
+        has[-1 - program if back and number % 2 else program] += length
+    return max(has)
 
 
 def clocks(head_dim: int) -> list[object]:

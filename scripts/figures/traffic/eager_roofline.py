@@ -8,10 +8,10 @@ from scripts.figures import plot
 
 ALT = (
     "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
-    "figures, a solid one a little below it from what a copy reached there and a large matmul on a GPU with the same "
-    "tensor cores. The four kernels of the three lines are points, and so is the whole. All lie left of the ridge. The "
-    "two matmuls lie under the slope near its end, the scale on the slope far to the left, the softmax well below the "
-    "slope. A menu chooses whether bytes are those counted with caches flushed, counted with caches kept, or predicted."
+    "figures, a solid one a little below it from what a copy and a large matmul reached there. The four kernels of the "
+    "three lines are points, and so is the whole. All lie left of the ridge. The two matmuls lie under the slope near "
+    "its end, the scale on the slope far to the left, the softmax well below the slope. A menu chooses whether bytes "
+    "are those counted with caches flushed, counted with caches kept, or predicted."
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
@@ -31,7 +31,7 @@ def figure() -> go.Figure:
         xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
         yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
         ends=(0.1, 3000),
-        gpu=plot.reached("hbm_traffic"),
+        gpu=plot.chip("hbm_traffic"),
     )
 
 

@@ -25,7 +25,7 @@ def figure() -> go.Figure:
         sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths
     ]
     flops = [attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) for n in lengths]
-    speed = plot.reached("prefill_speed")
+    speed = plot.chip("prefill_speed")
     fig = go.Figure()
     for look, times in [
         (MEASURED, [row["median"] for row in rows]),

@@ -125,7 +125,8 @@ def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
 
     def lengths(unit, pair):
         return [
-            work.block_of.fn(unit, which, words, words, block_q, block_k, True, pair)[2] for which in range(1 + pair)
+            work.block_of.fn(unit, which, (heads, 0), words, words, block_q, block_k, True, pair)[2]
+            for which in range(1 + pair)
         ]
 
     blocks = heads * words // block_q

@@ -1,5 +1,7 @@
 """Sheet 9: the board says what the plan, the records and the registry say: clocks, bits, registers, bytes, blocks."""
 
+import pytest
+
 from kernels.bench.hardware import H100
 from kernels.hopper.plan import PLANS
 from kernels.hopper.ring import ROWS
@@ -27,12 +29,17 @@ def test_the_plan_is_the_kernels():
 
 def test_the_times_and_the_limit_are_those_of_the_ladder():
     rungs = {rung.name: rung.time for rung in hopper_rungs.rungs(128)}
-    for name in ("portable", "cuDNN", "paired"):
+    for name in ("portable", "cuDNN", "singles"):
         assert f"{rungs[name]:.2f} ms" in BOARD.read(1)
     # An H200 has the tensor cores of an H100, and a peak that its maker rounds.
     assert round(drawn.LIMIT, 2) == round(rungs["the limit"], 2) and f"the limit: {drawn.LIMIT:.1f} ms" in BOARD.read(1)
     parts = [f"{100 * rungs['the limit'] / rungs[name]:.0f} %" for name in drawn.STEPS.values()]
     assert [word for word in BOARD.read(8) if word.endswith(" %")] == parts
+
+
+def test_ours_is_the_last_step_of_the_ladder():
+    own = [name for name in hopper_rungs.STEPS.values() if name in {rung.name for rung in hopper_rungs.rungs(128)}]
+    assert own == [*drawn.STEPS.values(), "cuDNN"]
 
 
 def test_the_clocks_of_a_score_are_those_of_the_budget():
@@ -77,3 +84,14 @@ def test_program_0_has_the_blocks_that_the_shares_count():
     assert round(sum(single) / mean, 3) == found["in_turn"] and f"mean: {mean:.1f}" in BOARD.read(7)
     assert round(sum(map(sum, paired)) / mean, 3) == found["paired"]
     assert f"{sum(single)} ÷ {sum(map(sum, paired))} = {found['gain']:.2f}" in BOARD.read(7)
+
+
+def test_with_the_last_heads_singly_the_busiest_has_what_the_kernels_rule_gives_it():
+    work = pytest.importorskip("kernels.hopper.work")
+    sms, blocks = int(H100["sms"].value), drawn.N // PLAN.block_q
+    assert work.units_of(drawn.HEADS, blocks, sms, True, PLAN.singles)[2] == drawn.SINGLE
+    has, found = drawn.dealt(), row("hopper_shares", "shares", head_dim=128, n=drawn.N)
+    assert len(has) == sms and sum(has) == drawn.HEADS * blocks * (blocks + 1) / 2
+    assert round(max(has) * sms / sum(has), 3) == found["dealt"]
+    assert (has[0], has[-1]) == (7 * 129 + 49 + 48, 6 * 129 + 115 + 114) and max(has) == has[-1]
+    assert f"{drawn.SINGLE} heads singly: {max(has)}" in BOARD.read(7)

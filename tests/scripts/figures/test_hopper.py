@@ -33,10 +33,46 @@ def test_the_ladder_is_the_records(head_dim):
         found = steps(head_dim, *setting)
         ladder, cudnn = traces.pop(0), traces.pop(0)
         wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
-        assert len(wanted) == 4 + setting[1]
+        n, causal = setting
+        turns = head_dim == 64 and (n >= 8192 or not causal)
+        assert len(wanted) == 4 + 2 * causal + turns + (head_dim == 256)
         assert list(ladder.x) == [found[step]["speed"] for step in wanted]
         assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
     assert not traces
+
+
+@pytest.mark.parametrize("head_dim, last", [(64, "turns"), (128, "singles"), (256, "lazy")])
+def test_the_lines_of_the_ladder_are_the_steps_of_its_heads_in_their_order(head_dim, last):
+    """The axis takes them from the first lines that are drawn."""
+    ladder, rungs = hopper_ladder.figure(), hopper_rungs.figure()
+    choose(ladder, "Head dimension d", str(head_dim))
+    choose(rungs, "Heads", f"d = {head_dim}")
+    for figure, end in ((ladder, "cuDNN"), (rungs, "the limit")):
+        lines = list(dict.fromkeys(name for trace in visible(figure) for name in trace.y))
+        assert figure.layout.yaxis.type == "category" and figure.layout.yaxis.categoryarray is None
+        order = [*hopper_rungs.STEPS.values(), "the limit"]
+        assert lines == sorted(lines, key=order.index) and lines[-1] == end
+        assert lines[lines.index("cuDNN") - 1] == last
+
+
+def test_the_text_alternatives_of_the_ladders_are_true():
+    for head_dim in (64, 128, 256):
+        for setting in hopper_ladder.SETTINGS:
+            found = steps(head_dim, *setting)
+            n, causal = setting
+            gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
+            if n == 16384 or head_dim == 256:
+                assert gain["specialised"] > 1.05
+            elif head_dim == 64 or causal:
+                assert gain["specialised"] < 0.95
+            if n == 16384 and causal:
+                assert gain["persistent"] < (1 if head_dim == 64 else 0.75)
+                lost = speed["overlap"] - speed["persistent"]
+                assert head_dim == 64 or speed["paired"] > speed["overlap"] - lost / 2
+                assert speed["singles"] > speed["overlap"]
+            assert all(0.99 < gain.get(step, 1) < 1.05 for step in ("turns", "lazy"))
+    portable, specialised, overlap, persistent, paired, singles = (rung.time for rung in hopper_rungs.rungs(128)[:6])
+    assert persistent > portable > specialised > paired > overlap > singles > 0.95 * overlap
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
@@ -70,7 +106,9 @@ def test_the_rungs_are_the_records_and_parts_of_the_limit(head_dim):
     choose(figure, "Heads", f"d = {head_dim}")
     measured, reckoned = visible(figure)
     found = steps(head_dim, 16384, True)
-    assert points(measured) == {found[step]["median"]: name for step, name in hopper_rungs.STEPS.items()}
+    assert points(measured) == {
+        found[step]["median"]: name for step, name in hopper_rungs.STEPS.items() if step in found
+    }
     least = 1e3 * attention_flops(16384, head_dim, 2048 // head_dim, causal=True) / chip_of("hopper_steps", "bf16 peak")
     assert list(reckoned.y) == ["the limit"] and reckoned.x[0] == pytest.approx(least)
     parts = [float(text.split(", ")[1].removesuffix(" %")) for text in measured.text]
@@ -88,6 +126,33 @@ def test_the_speeds_beside_cudnn_are_the_records(label, setting):
         rows = where(records.table("beside_cudnn", work), form=form, head_dim=head_dim, causal=causal)
         assert line.name == look.name and len(rows) > 2
         assert points(line) == {row["n"]: row["speed"] for row in rows}
+
+
+def test_the_text_alternative_of_the_speeds_beside_cudnn_is_true():
+    forms = [*hopper_beside.FORMS]
+    for label, setting in hopper_beside.CHOICES.items():
+        head_dim, causal, work = setting
+        rows = where(records.table("beside_cudnn", work), head_dim=head_dim, causal=causal)
+        for n in (1024, 4096, 16384):
+            ours, cudnn, fa4, portable = (where(rows, n=n, form=form)[0]["speed"] for form in forms)
+            if work == "backward":
+                assert (fa4 > max(ours, cudnn)) == (head_dim == 128) or head_dim == 64, label
+                if head_dim == 64:
+                    assert cudnn < min(ours, fa4)
+                if head_dim == 256:
+                    assert (cudnn < fa4 < ours) if not causal and n != 4096 else fa4 < min(ours, cudnn)
+                continue
+            assert (ours < cudnn) == (setting[:2] == (64, True) and n == 1024), label
+            if n == 1024:
+                assert (fa4 < min(ours, cudnn)) == (head_dim < 256)
+            if n == 16384:
+                assert fa4 > 0.98 * ours > 0.98 * cudnn
+            if head_dim == 64:
+                assert 0.85 < portable / cudnn < 1.05
+            elif head_dim == 128 and causal and n == 16384:
+                assert 1 < portable / cudnn < 1.03
+            else:
+                assert portable < min(ours, cudnn, fa4)
 
 
 def test_every_call_of_the_record_has_a_line_with_what_it_costs():

@@ -5,8 +5,7 @@ import math
 import plotly.graph_objects as go
 import pytest
 
-from kernels.bench.hardware import H100, H200
-from scripts import records
+from kernels.bench.hardware import H100
 from scripts.figures import plot
 from tests.scripts.figures.controls import choose, controls, points, visible
 
@@ -49,20 +48,6 @@ def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
     assert [trace.name for trace in visible(figure)] == ["second", "level"]
     choose(figure, "Which", "one")
     assert [trace.name for trace in visible(figure)] == ["first", "level"]
-
-
-def test_what_the_registry_lacks_of_a_gpu_was_measured_on_one_of_its_kind(monkeypatch):
-    gpu = {"ours": H200, "append_speed": H200}
-    monkeypatch.setattr(plot, "chip", lambda snippet: gpu[snippet])
-    (copied,) = {row["copied"] for row in records.table("append_speed", "append")}
-    speed = plot.reached("ours")
-    assert H200.items() <= speed.items() and speed["bf16 matmul"] == H100["bf16 matmul"]
-    assert speed["hbm copy"].value == 1e12 * copied
-    gpu["ours"] = H100
-    assert plot.reached("ours") is H100
-    gpu |= {"ours": H200, "append_speed": H100}
-    with pytest.raises(ValueError, match=r"ours and append_speed, .* one kind of GPU"):
-        plot.reached("ours")
 
 
 def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
