@@ -39,10 +39,11 @@
   }
 
   // The pointer or the focus has come to an element; a finger that was lifted has gone to none.
-  function arrive({ target }) {
+  function arrive({ target, pointerType }) {
     if (host?.contains(target)) return;
     const titled = target.closest("[title]");
     if (titled?.title) show(titled);
+    else if (pointerType === "touch") hide(); // until it is lifted, what it touched before counts as hovered over
     else leave();
   }
 

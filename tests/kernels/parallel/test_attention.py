@@ -82,7 +82,8 @@ def whole_of(parts, order):
 def test_it_is_attention(processes, scheme, ranks, order, is_causal, dtype):
     if scheme == "all-to-all" and ranks > 4:
         pytest.skip("there are four key heads")
-    whole = inputs(ranks, 128 if GPUS else 12, dtype, head_dim=64 if GPUS else 16)
+    # Of few tokens one process may be lucky: in FP32, with 12 each, one seed in twenty has a ratio above 1.5.
+    whole = inputs(ranks, 128 if GPUS else 96, dtype, head_dim=64 if GPUS else 16)
     options = SCHEMES[scheme] | {"is_causal": is_causal}
     parts = processes.run(cases.attention, *whole, order, options, count=ranks)
     used = times_the_error_of_one(whole_of(parts, order), whole, is_causal)
