@@ -177,8 +177,11 @@ def test_up_and_down_choose_where_the_version_has_the_focus(presenter):
 def test_up_and_down_scroll_the_screen_where_the_notes_lie_below_the_board(presenter):
     page = presenter.page
     page.set_viewport_size({"width": 390, "height": 720})
+    page.wait_for_function(
+        "(screen => screen.scrollHeight > screen.clientHeight)(document.querySelector('.hb-presenter'))"
+    )
     press(presenter, "ArrowDown")
-    page.wait_for_function("document.querySelector('dialog.hb-presenter').scrollTop > 0")
+    page.wait_for_function("document.querySelector('.hb-presenter').scrollTop > 0")
 
 
 def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(presenter):
