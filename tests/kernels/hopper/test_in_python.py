@@ -1,0 +1,128 @@
+"""The Hopper kernel is attention, in whatever order its warps and copies come: its own functions, run on a CPU."""
+
+import pytest
+import torch
+
+from kernels.hopper import call
+from kernels.hopper.plan import PLANS, plan_for
+from tests.kernels.flash.harness import inputs
+from tests.kernels.hopper import in_python
+from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, used
+from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
+
+DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Tiles are small."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
+    """Output and lse by that module's kernel, on three SMs, so that each has several units of work."""
+    plan = plan or plan_for(q.shape[-1], is_causal, q.shape[-2])
+    return in_python.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
+
+
+def share(module, q, k, v, *, is_causal=False, **how):
+    """The share of the budget that is used."""
+    found = attention(module, q, k, v, is_causal=is_causal, **how)
+    return used(lambda *_, **__: found, q, k, v, is_causal=is_causal, enable_gqa=True)
+
+
+@pytest.mark.parametrize("seq_q, seq_k", [(1, 1), (64, 65), (200, 410), (577, 300)])
+@pytest.mark.parametrize("plan", DEFAULT)
+def test_it_is_attention(plan, seq_q, seq_k):
+    """Lengths that fill no tile, consumers without a query, and groups of two heads."""
+    is_causal, plan = DEFAULT[plan]
+    head_dim = next(d for (d, _), each in PLANS.items() if each is plan)
+    dtype = FP16 if seq_q == 64 else BF16
+    q, k, v = inputs("cpu", dtype, seq_q, seq_k, head_dim, batch=1, heads=4, key_heads=2)
+    assert share(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
+
+
+@pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("plan", OTHER_PLANS)
+def test_other_plans(plan, is_causal):
+    q, k, v = inputs("cpu", BF16, 385, 300, 64, batch=1, heads=4, key_heads=2)
+    assert share(call, q, k, v + 1, is_causal=is_causal, plan=OTHER_PLANS[plan][1]) <= 1
+
+
+@pytest.mark.parametrize("plan", DEFAULT | OTHER_PLANS)
+def test_every_order_gives_the_same(plan):
+    """Which warps go on and when a copy takes place changes no bit."""
+    is_causal, plan = (DEFAULT | OTHER_PLANS)[plan]
+    head_dim = next((d for (d, _), each in PLANS.items() if each is plan), 64)
+    q, k, v = inputs("cpu", BF16, 400, 333, head_dim, batch=1, heads=3)
+    orders = [attention(call, q, k, v, is_causal=is_causal, plan=plan, seed=x) for x in range(3)]
+    assert all(torch.equal(*pair) for found in orders[1:] for pair in zip(found, orders[0], strict=True))
+
+
+# Wrong versions.
+
+
+def worst(module, mistake, seed=0):
+    """The share of the budget that a version of the kernel uses."""
+    q, k, v = inputs("cpu", BF16, 300, 400, 64, heads=4, key_heads=2)
+    return share(module, q, k, v + 1, is_causal=mistake.is_causal, plan=mistake.plan, seed=seed)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_wrong_version_is_rejected(mistake, tmp_path):
+    folder = tmp_path / f"wrong_in_python_{list(MISTAKES).index(mistake)}"
+    assert worst(changed(MISTAKES[mistake], folder), MISTAKES[mistake]) > 1
+
+
+@pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
+    folder = tmp_path / f"right_in_python_{is_causal}"
+    assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
+
+
+HANGING = {
+    "keys never given back": Mistake("pass_turn(turn_barriers, CONSUMER, CONSUMERS)\n    release(keys, use)", "pass"),
+    "queries never given back": Mistake("release(query_ring, q_use)", "pass"),
+    "turns not passed on": Mistake("mbarrier.arrive(turn_barriers.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
+    "every consumer begins": Mistake("1 if CONSUMER == 0 else 0", "0"),
+    "a tile too few": Mistake("for i in range(blocks):", "for i in range(blocks - 1):"),
+}
+
+
+@pytest.mark.parametrize("mistake", HANGING)
+def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
+    """On a GPU it would hang."""
+    folder = tmp_path / f"hanging_in_python_{list(HANGING).index(mistake)}"
+    with pytest.raises(in_python.Hangs, match=r"\d threads wait for ever"):
+        worst(changed(HANGING[mistake], folder), HANGING[mistake])
+
+
+EARLY = {
+    "a tile read before it is there": Mistake("mbarrier.wait(ring.full.index(stage), use // STAGES & 1)", "pass"),
+    "a tile filled before it is free": Mistake(
+        "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)", "pass"
+    ),
+    "values given back before the product": Mistake(
+        "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(values, use - 1)",
+        "        release(values, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
+    ),
+    "queries given back before the output is read": Mistake("tma.store_wait(0)", "pass"),
+    "scores used before they are there": Mistake("scores = warpgroup_mma_wait(1, deps=(scores,))", "pass"),
+}
+
+
+@pytest.mark.parametrize("mistake", EARLY)
+def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
+    """On a GPU it may come right a thousand times."""
+    module = changed(EARLY[mistake], tmp_path / f"early_in_python_{list(EARLY).index(mistake)}")
+
+    def is_wrong(seed):
+        try:
+            return not worst(module, EARLY[mistake], seed) <= 1
+        except (AssertionError, in_python.Hangs):  # of what it then reads, or of phases that are confused
+            return True
+
+    assert any(is_wrong(seed) for seed in range(4))
