@@ -1,6 +1,6 @@
-"""The Hopper kernel on a CPU: its own functions, run in Python, a thread for each group of warps.
+"""The Hopper kernels on a CPU: their own functions, run in Python, a thread for each group of warps.
 
-Triton's interpreter has no Gluon.  Here ``gl`` and what the kernel imports beside it mean what they mean on the GPU,
+Triton's interpreter has no Gluon.  Here ``gl`` and what a kernel imports beside it mean what they mean on the GPU,
 for whole tiles.  One thread runs at a time; which goes on is drawn by a seed at each barrier, and so is when a copy by
 TMA takes place.  So a kernel that reads a tile too early, gives it back too early or waits for what never comes is
 found out in some order.
@@ -9,23 +9,18 @@ What is not here: registers, layouts, and what the compiler makes of it all.
 """
 
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
+from unittest.mock import patch
 
 import torch
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.language.core import constexpr
-
-from kernels import hopper
-from kernels.bench.softmax_first import other
-
-ROOM = [
-    path.stem for path in Path(hopper.__file__).parent.glob("*.py") if path.stem not in ("__init__", "call", "tensors")
-]
+from triton.runtime.interpreter import InterpretedFunction
 
 
 class Hangs(Exception):
@@ -188,6 +183,9 @@ class Tile:
     def slice(self, start, length, dim=0) -> "Tile":
         return Tile(self.memory.narrow(dim, int(start), int(length)))
 
+    def _reinterpret(self, dtype, shape, layout) -> "Tile":
+        return Tile(self.memory.view(-1).view(dtype).view(shape))
+
     def load(self, layout=None) -> Block:
         return block(self.memory.clone())
 
@@ -252,6 +250,19 @@ class Pointer:
     def __add__(self, offset) -> "Pointer":
         return Pointer(self.tensor, self.offset + offset)
 
+    def load(self):
+        found = self.tensor.view(-1)[self.offset]
+        return block(found) if isinstance(self.offset, torch.Tensor) else Scalar(found)
+
+    def store(self, numbers, mask) -> None:
+        self.tensor.view(-1)[self.offset[mask]] = numbers[mask].to(self.tensor.dtype)
+
+    def add(self, number, **scope) -> Scalar:
+        """And what stood there before."""
+        before = self.load()
+        self.tensor.view(-1)[self.offset] += number
+        return before
+
 
 class Program:
     """What the kernel's imports mean in one program of a grid."""
@@ -276,15 +287,17 @@ class Program:
         }  # fmt: skip
         return modules | {
             "warpgroup_mma": self.multiply, "warpgroup_mma_wait": self.wait_for_products,
-            "fence_async_shared": lambda: None, "range": scalars,
-            # In PTX, with a meaning for other numbers than those of a thread's registers.
+            "warpgroup_mma_init": lambda x: x, "fence_async_shared": lambda: None, "range": scalars,
+            # What the kernels have in PTX, or of Triton's own.
             "rescaled": lambda accumulator, factor: accumulator * factor, "pinned": lambda x: x,
+            "async_add": partial(self.give, adding=True), "read_acquired": self.read_acquired, "pass_on": self.pass_on,
         }  # fmt: skip
 
     def language(self) -> SimpleNamespace:
         return SimpleNamespace(
             float16=torch.float16, bfloat16=torch.bfloat16, float32=torch.float32, int32=torch.int32, int64=torch.int64,
-            constexpr=None, NVMMADistributedLayout=ignored, DotOperandLayout=ignored, SliceLayout=ignored,
+            constexpr=None, NVMMADistributedLayout=ignored, NVMMASharedLayout=ignored, DotOperandLayout=ignored,
+            SliceLayout=ignored,
             allocate_shared_memory=self.allocate, program_id=lambda axis: self.place,
             num_programs=lambda axis: self.programs, warp_specialize=self.specialize, to_tensor=Scalar,
             static_range=range, static_assert=asserted,
@@ -295,7 +308,9 @@ class Program:
             arange=lambda begin, end, layout=None: block(torch.arange(begin, end)),
             max=lambda x, axis: torch.where(x.isnan(), -torch.inf, x).amax(axis), sum=torch.sum,
             exp2=torch.exp2, log2=torch.log2, convert_layout=lambda x, layout, assert_trivial=False: x,
-            store=store,
+            split=lambda x: x.unbind(-1), expand_dims=lambda x, axis: x.unsqueeze(axis),
+            load=lambda pointer: pointer.load(), atomic_add=lambda pointer, x, **scope: pointer.add(x),
+            store=lambda pointer, numbers, mask: pointer.store(numbers, mask),
         )  # fmt: skip
 
     def allocate(self, dtype, shape, layout):
@@ -321,18 +336,28 @@ class Program:
 
         self.threads.start(copy)
 
-    def give(self, tensor: Described, coordinates, tile: Tile) -> None:
+    def give(self, tensor: Described, coordinates, tile: Tile, adding: bool = False) -> None:
         inside, where = tensor.places(coordinates)
 
         def copy() -> None:
-            tensor.tensor[where] = tile.memory[inside]
+            there = tensor.tensor[where] if adding else 0
+            tensor.tensor[where] = tile.memory[inside] + there
 
         self.threads.own.state.started.append(self.threads.start(copy))
 
     def store_wait(self, left: int) -> None:
-        """Until all but so many of this thread's copies out of shared memory have been made."""
+        """Until all but the last so many of this thread's copies out of shared memory have been made."""
         started = self.threads.own.state.started
-        self.threads.pause(lambda: sum(copy in self.threads.copies for copy in started) <= left)
+        first = started[: len(started) - left] if left < len(started) else []
+        self.threads.pause(lambda: not any(copy in self.threads.copies for copy in first))
+
+    def read_acquired(self, pointer: Pointer) -> Scalar:
+        self.threads.pause()
+        return pointer.load()
+
+    def pass_on(self, turn: Pointer) -> None:
+        self.store_wait(0)
+        turn.add(1)
 
     def multiply(self, left, right, total, use_acc: bool = True, is_async: bool = False) -> Product:
         assert is_async
@@ -374,39 +399,56 @@ def largest(x, y):
     return torch.fmax(x, block(y))
 
 
-def store(pointer: Pointer, values, mask) -> None:
-    pointer.tensor.view(-1)[pointer.offset[mask]] = values[mask].to(pointer.tensor.dtype)
+def names_of(module: str, imports: dict, made: dict[str, dict]) -> dict:
+    """A module's names, with what Triton made of its functions undone, and its imports replaced."""
+    if module not in made:
+        names = made[module] = {}
+        for name, found in vars(sys.modules[module]).items():
+            if isinstance(getattr(found, "fn", None), FunctionType):
+                own = names_of(found.fn.__module__, imports, made)
+                found = FunctionType(found.fn.__code__, own, name, found.fn.__defaults__)
+            names[name] = found.value if isinstance(found, constexpr) else found
+        names |= imports
+    return made[module]
 
 
-def launched(modules: list[ModuleType], kernel: str, grid: int, arguments: list, options: dict, seed: int) -> None:
-    """Runs a kernel, one program after the other; all the functions that it may call are those of these modules."""
+def start(kernel, notes, further, tensors, prepare, *, seed: int) -> None:
+    """``kernels.launch.launch`` without a GPU: one program after the other."""
+    (grid,), arguments, options = prepare()
+    if "gl" not in kernel.fn.__globals__:
+        InterpretedFunction(kernel.fn)[grid,](*arguments, **options)
+        return
     arguments = [Described(x) if isinstance(x, TensorDescriptor) else x for x in arguments]
     arguments = [Pointer(x) if isinstance(x, torch.Tensor) else x for x in arguments]
+    options = {name: x for name, x in options.items() if name != "num_warps"}
     for place in range(grid):
-        names = {}
-        for module in modules:
-            for name, found in vars(module).items():
-                if hasattr(found, "fn"):  # what gluon.jit made
-                    found = FunctionType(found.fn.__code__, names, name, found.fn.__defaults__)
-                names[name] = found.value if isinstance(found, constexpr) else found
-        names |= Program(place, grid, seed + place).names()
-        names[kernel](*arguments, **{name: x for name, x in options.items() if name != "num_warps"})
+        names = names_of(kernel.fn.__module__, Program(place, grid, seed + place).names(), {})
+        names[kernel.fn.__name__](*arguments, **options)
+
+
+@contextmanager
+def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
+    """What this module launches, by its name for that, runs in Python, on a GPU of so many SMs."""
+    gpu = SimpleNamespace(multi_processor_count=sms)
+    with (
+        patch.object(call, launch, partial(start, seed=seed)),
+        patch.object(torch.cuda, "get_device_properties", lambda device: gpu),
+    ):
+        yield
 
 
 def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, scale=None, sms=3, seed=0):
-    """Output and lse, as that module's ``launch`` would have them computed.
-
-    sms: how many the GPU is to have
-    """
+    """Output and lse, as ``launch`` of that module, ``kernels.hopper.call`` or one like it, has them computed."""
     out = torch.full_like(q, torch.nan)
     lse = torch.full(q.shape[:-1], torch.nan)
-    modules = [import_module(f"{call.__package__}.{name}") for name in ROOM]
-
-    def start(kernel, notes, further, tensors, prepare):
-        (grid,), arguments, options = prepare()
-        launched(modules, kernel.fn.__name__, grid, arguments, options, seed)
-
-    gpu = SimpleNamespace(get_device_properties=lambda device: SimpleNamespace(multi_processor_count=sms))
-    launch = other(call.launch, start=start, torch=SimpleNamespace(cuda=gpu))
-    launch(q, k, v, out, lse, is_causal, q.shape[-1] ** -0.5 if scale is None else scale, plan)
+    with without_gpu(call, "start", sms, seed):
+        call.launch(q, k, v, out, lse, is_causal, q.shape[-1] ** -0.5 if scale is None else scale, plan)
     return out, lse
+
+
+def backward(call: ModuleType, q, k, v, out, lse, dout, *, is_causal=False, deterministic=False, sms=3, seed=0):
+    """dq, dk and dv, as ``hopper_gradients`` of that module, ``kernels.hopper.backward.call``, has them computed."""
+    with without_gpu(call, "launch", sms, seed):
+        return call.hopper_gradients(
+            q, k, v, is_causal, q.shape[-1] ** -0.5, out, lse, dout, None, deterministic, {}
+        )  # fmt: skip
