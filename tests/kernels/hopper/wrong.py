@@ -70,16 +70,13 @@ def all_versions():
     return {"none": NO_MISTAKE, **MISTAKES}
 
 
-def changed(mistake, folder, texts=TEXTS):
-    """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have.
-
-    texts: those in which the mistake is made
-    """
+def changed(mistake, folder):
+    """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
     (folder / "backward").mkdir(parents=True)
     for name, text in (TEXTS | BACKWARD).items():
         text = text.replace("kernels.hopper", folder.name)
         text = text.replace("attention_handbook::", f"{folder.name}::")  # torch takes an operator's name once
-        if name in texts and mistake.right:
+        if name in TEXTS and mistake.right:
             text = text.replace(mistake.right, mistake.wrong)
         (folder / name).write_text(text)
     spec = spec_from_file_location(folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)])
