@@ -13,15 +13,6 @@ from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
 DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Tiles are small."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
     """Output and lse by that module's kernel, on three SMs, so that each has several units of work."""
     plan = plan or plan_for(q.shape[-1], is_causal, q.shape[-2])
@@ -45,11 +36,11 @@ def test_it_is_attention(plan, seq_q, seq_k):
     assert share(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
 
 
-@pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("plan", OTHER_PLANS)
-def test_other_plans(plan, is_causal):
+def test_other_plans(plan):
+    is_causal, plan = OTHER_PLANS[plan]
     q, k, v = inputs("cpu", BF16, 385, 300, 64, batch=1, heads=4, key_heads=2)
-    assert share(call, q, k, v + 1, is_causal=is_causal, plan=OTHER_PLANS[plan][1]) <= 1
+    assert share(call, q, k, v + 1, is_causal=is_causal, plan=plan) <= 1
 
 
 @pytest.mark.parametrize("plan", DEFAULT | OTHER_PLANS)
@@ -58,8 +49,8 @@ def test_every_order_gives_the_same(plan):
     is_causal, plan = (DEFAULT | OTHER_PLANS)[plan]
     head_dim = next((d for (d, _), each in PLANS.items() if each is plan), 64)
     q, k, v = inputs("cpu", BF16, 400, 333, head_dim, batch=1, heads=3)
-    orders = [attention(call, q, k, v, is_causal=is_causal, plan=plan, seed=x) for x in range(3)]
-    assert all(torch.equal(*pair) for found in orders[1:] for pair in zip(found, orders[0], strict=True))
+    orders = [attention(call, q, k, v, is_causal=is_causal, plan=plan, seed=x) for x in range(2)]
+    assert all(torch.equal(*pair) for pair in zip(*orders, strict=True))
 
 
 # Wrong versions.
@@ -105,11 +96,19 @@ EARLY = {
     "a tile filled before it is free": Mistake(
         "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)", "pass"
     ),
+    "queries waited for after their product has begun": Mistake(
+        "            queries = wait_for_tile(query_ring, q_use)\n"
+        "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n",
+        "            queries = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])\n"
+        "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n"
+        "            wait_for_tile(query_ring, q_use)\n",
+    ),
     "values given back before the product": Mistake(
         "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(values, use - 1)",
         "        release(values, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
     ),
     "queries given back before the output is read": Mistake("tma.store_wait(0)", "pass"),
+    "output not fenced": Mistake("            fence_async_shared()\n            Q_STAGES", "            Q_STAGES"),
     "scores used before they are there": Mistake("scores = warpgroup_mma_wait(1, deps=(scores,))", "pass"),
 }
 
@@ -122,7 +121,7 @@ def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path):
     def is_wrong(seed):
         try:
             return not worst(module, EARLY[mistake], seed) <= 1
-        except (AssertionError, in_python.Hangs):  # of what it then reads, or of phases that are confused
+        except (in_python.Race, in_python.Hangs):  # phases that are confused may hang
             return True
 
-    assert any(is_wrong(seed) for seed in range(4))
+    assert sum(is_wrong(seed) for seed in range(4)) > 1

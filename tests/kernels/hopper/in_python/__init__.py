@@ -1,0 +1,101 @@
+"""The Hopper kernels on a CPU: their own functions, run in Python, a thread for each group of warps.
+
+Triton's interpreter has no Gluon.  Here ``gl`` and what a kernel imports beside it mean what they mean on the GPU, for
+whole tiles.  One thread runs at a time; which goes on is drawn by a seed at each barrier, and so is when a copy by TMA
+takes place.  A kernel that reads a tile too early or gives it back too early raises a Race in some order, or comes out
+wrong; one that waits for what never comes raises Hangs.
+
+What is not here: registers, layouts, the four warps of a group, each for itself, the functions that are PTX, and what
+the compiler makes of it all.  And all programs of a grid run side by side, which a GPU does not promise.
+"""
+
+import sys
+from contextlib import contextmanager
+from functools import partial
+from types import FunctionType, ModuleType, SimpleNamespace
+from unittest.mock import patch
+
+import torch
+import triton.language as tl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+from triton.language.core import constexpr
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction
+
+from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
+from tests.kernels.hopper.in_python.memory import Described, Pointer
+from tests.kernels.hopper.in_python.program import Program
+from tests.kernels.hopper.in_python.threads import Hangs, Race, Threads
+
+__all__ = ["Hangs", "Race", "backward", "forward"]
+PLAIN = {before_backward_kernel.fn.__name__, after_backward_kernel.fn.__name__}  # Triton, and no Gluon
+
+
+def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
+    """Output and lse, as ``launch`` of that module, ``kernels.hopper.call`` or one like it, has them computed.
+
+    sms: how many the GPU is to have
+    """
+    out = torch.full_like(q, torch.nan)
+    lse = torch.full(q.shape[:-1], torch.nan)
+    with without_gpu(call, "start", sms, seed):
+        call.launch(q, k, v, out, lse, is_causal, q.shape[-1] ** -0.5, plan)
+    return out, lse
+
+
+def backward(
+    call: ModuleType, q, k, v, out, lse, dout, dlse=None, *, is_causal=False, deterministic=False, sms=3, seed=0
+):
+    """dq, dk and dv, as ``hopper_gradients`` of that module, ``kernels.hopper.backward.call``, has them computed."""
+    scale = q.shape[-1] ** -0.5
+    with without_gpu(call, "launch", sms, seed):
+        return call.hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, {})
+
+
+@contextmanager
+def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
+    """What this module launches, by its name for that, runs in Python, on a GPU of so many SMs."""
+    gpu = SimpleNamespace(multi_processor_count=sms)
+    with (
+        patch.object(call, launch, partial(launch_in_python, seed=seed)),
+        patch.object(torch.cuda, "get_device_properties", lambda device: gpu),
+    ):
+        yield
+
+
+def launch_in_python(kernel, notes, further, tensors, prepare, *, seed: int) -> None:
+    """``kernels.launch.launch`` without a GPU: all programs side by side, begun in any order."""
+    (grid,), arguments, options = prepare()
+    if kernel.fn.__name__ in PLAIN:
+        interpret(kernel, grid, arguments, options)
+        return
+    arguments = [Described(x) if isinstance(x, TensorDescriptor) else x for x in arguments]
+    arguments = [Pointer(x) if isinstance(x, torch.Tensor) else x for x in arguments]
+    options = {name: x for name, x in options.items() if name != "num_warps"}
+    threads = Threads(seed)
+    functions = []
+    for place in threads.drawn.sample(range(grid), grid):
+        program = Program(place, grid, threads)
+        names_of(kernel.fn.__module__, program.names(), {})[kernel.fn.__name__](*arguments, **options)
+        functions += program.functions
+    threads.run(functions)
+
+
+def interpret(kernel, grid: int, arguments, options) -> None:
+    """A kernel in plain Triton, whether or not its functions were made for the interpreter when it was imported."""
+    compiled = {name: found.fn for name, found in vars(tl).items() if isinstance(found, JITFunction)}
+    with patch.dict(vars(tl), {name: InterpretedFunction(function) for name, function in compiled.items()}):
+        InterpretedFunction(kernel.fn)[grid,](*arguments, **options)
+
+
+def names_of(module: str, imports: dict, made: dict[str, dict]) -> dict:
+    """A module's names, with what Triton made of its functions undone, and its imports replaced."""
+    if module not in made:
+        names = made[module] = {}
+        for name, found in vars(sys.modules[module]).items():
+            if isinstance(getattr(found, "fn", None), FunctionType):
+                own = names_of(found.fn.__module__, imports, made)
+                found = FunctionType(found.fn.__code__, own, name, found.fn.__defaults__)
+            names[name] = found.value if isinstance(found, constexpr) else found
+        names |= imports
+    return made[module]

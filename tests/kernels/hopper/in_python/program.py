@@ -1,0 +1,150 @@
+"""What the names that a kernel imports mean in one program of a grid.
+
+A kernel that uses another name of Gluon's, or PTX of its own, gets the meaning of that here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+
+import torch
+
+from tests.kernels.hopper.in_python.memory import Barrier, Barriers, Described, Given, Pointer, Product, Tile, valued
+from tests.kernels.hopper.in_python.numbers import Scalar, block, divided, largest, least, scalars, where
+from tests.kernels.hopper.in_python.threads import Threads
+
+
+class Program:
+    """place: its number in a grid of so many programs
+
+    ``functions``: what it has its warps do, once its kernel has been called.
+    """
+
+    def __init__(self, place: int, programs: int, threads: Threads):
+        self.place, self.programs, self.threads = Scalar(place), Scalar(programs), threads
+        self.functions: list[Callable[[], None]] = []
+
+    def names(self) -> dict:
+        """By the names that the kernels' modules have for them."""
+        mbarrier = SimpleNamespace(
+            init=lambda barrier, count: barrier.init(count), MBarrierLayout=lambda: Barrier,
+            wait=lambda barrier, bit: barrier.wait(bit), arrive=self.arrive,
+            expect=lambda barrier, bytes: barrier.change(arrivals=1, bytes=bytes),
+        )  # fmt: skip
+        tma = SimpleNamespace(
+            async_copy_global_to_shared=self.fetch, async_copy_shared_to_global=self.give, store_wait=self.store_wait
+        )
+        return {
+            "gl": self.language(), "mbarrier": mbarrier, "tma": tma, "range": scalars,
+            "warpgroup_mma": self.multiply, "warpgroup_mma_wait": self.wait_for_products,
+            "warpgroup_mma_init": lambda x: x, "fence_async_shared": self.fence,
+            # In place of functions of the kernels that are PTX: a mistake in their bodies is not seen.
+            "rescaled": lambda accumulator, factor: accumulator * factor, "pinned": lambda x: x,
+            "async_add": partial(self.give, adding=True), "read_acquired": self.read_acquired, "pass_on": self.pass_on,
+        }  # fmt: skip
+
+    def language(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            float16=torch.float16, bfloat16=torch.bfloat16, float32=torch.float32, int32=torch.int32, int64=torch.int64,
+            constexpr=None, NVMMADistributedLayout=ignored, NVMMASharedLayout=ignored, DotOperandLayout=ignored,
+            SliceLayout=ignored,
+            allocate_shared_memory=self.allocate, program_id=lambda axis: self.place,
+            num_programs=lambda axis: self.programs, warp_specialize=self.specialize, to_tensor=Scalar,
+            static_range=range, static_assert=asserted, where=where, minimum=least, maximum=largest,
+            cdiv=lambda x, y: divided(x + y - 1, y),
+            zeros=lambda shape, dtype, layout: block(torch.zeros(shape, dtype=dtype)),
+            full=lambda shape, value, dtype, layout: block(torch.full(shape, value, dtype=dtype)),
+            arange=lambda begin, end, layout=None: block(torch.arange(begin, end)),
+            max=lambda x, axis: torch.where(x.isnan(), -torch.inf, x).amax(axis), sum=torch.sum,
+            exp2=torch.exp2, log2=torch.log2, convert_layout=lambda x, layout, assert_trivial=False: x,
+            split=lambda x: x.unbind(-1), expand_dims=lambda x, axis: x.unsqueeze(axis),
+            load=Pointer.load, store=Pointer.store, atomic_add=lambda pointer, x, sem, scope: pointer.add(x),
+        )  # fmt: skip
+
+    def allocate(self, dtype, shape, layout):
+        if layout is Barrier:
+            return Barriers(self.threads, shape[0])
+        return Tile(torch.full(shape, torch.nan, dtype=dtype), self.threads)
+
+    def specialize(self, functions, warps, registers) -> None:
+        assert len(functions) == len(warps) + 1 == len(registers) + 1
+        self.functions = [partial(function, *arguments) for function, arguments in functions]
+
+    # TMA.
+
+    def fetch(self, tensor: Described, coordinates, barrier: Barrier, tile: Tile) -> None:
+        """What the tile held is lost at once; what it is to hold comes later."""
+        inside, there = tensor.places(coordinates)
+        tile.memory.fill_(torch.nan)
+
+        def copy() -> None:
+            tile.memory.zero_()
+            tile.memory[inside] = tensor.tensor[there]
+            barrier.change(bytes=-tensor.block_type.nbytes)
+
+        self.threads.begin(copy)
+        self.threads.pause()
+
+    def give(self, tensor: Described, coordinates, tile: Tile, adding: bool = False) -> None:
+        given = Given(tensor, coordinates, tile, adding)
+        self.threads.me.given.append(given)
+        given.begin(self.threads)
+        self.threads.pause()
+
+    def store_wait(self, left: int) -> None:
+        """Until the tiles of all but the last so many of this thread's copies have been read."""
+        given = self.threads.me.given
+        waited_for = given[: max(0, len(given) - left)]
+        self.threads.pause(lambda: all(copy.is_read for copy in waited_for))
+
+    def fence(self) -> None:
+        """What this thread has stored to shared memory is there for wgmma and TMA."""
+        if self.threads.me:  # no thread has stored anything before they run
+            for memory, numbers in self.threads.me.unfenced:
+                memory.copy_(numbers)
+            self.threads.me.unfenced.clear()
+
+    # Barriers, and counters in global memory.
+
+    def arrive(self, barrier: Barrier, count: int) -> None:
+        barrier.change(arrivals=count)
+        self.threads.pause()
+
+    def read_acquired(self, counter: Pointer) -> Scalar:
+        """Who looks again waits for another number: looking on would be no waiting."""
+        seen, place = self.threads.me.polled, int(counter.offset)
+        last = seen.get(place)
+        self.threads.pause(lambda: counter.load() != last)
+        seen[place] = counter.load()
+        return seen[place]
+
+    def pass_on(self, turn: Pointer) -> None:
+        """Once all that this thread gave is in global memory."""
+        given = [*self.threads.me.given]
+        self.threads.pause(lambda: all(copy.is_written for copy in given))
+        turn.add(1)
+
+    # wgmma.
+
+    def multiply(self, left, right, total, use_acc: bool = True, is_async: bool = False) -> Product:
+        assert is_async
+        product = Product(left, right, total, use_acc)
+        self.threads.me.products.append(product)
+        return product
+
+    def wait_for_products(self, left: int, deps: tuple):
+        """Until all but the last so many of this thread's have ended."""
+        self.threads.pause()
+        under_way = self.threads.me.products
+        while len(under_way) > left:
+            under_way.pop(0).finish()
+        values = tuple(x if isinstance(x, Product) and x.value is None else valued(x) for x in deps)
+        return values[0] if len(values) == 1 else values
+
+
+def ignored(*arguments, **options) -> None:
+    return None
+
+
+def asserted(condition, message="") -> None:
+    assert condition, message

@@ -1,0 +1,119 @@
+"""Threads of which one runs at a time, and copies that take place when they like: in an order drawn by a seed."""
+
+import random
+import threading
+from collections.abc import Callable, Iterable
+
+
+class Hangs(Exception):
+    """All threads wait for what never comes."""
+
+
+class Race(Exception):
+    """What one order allows and another does not: a tile changed under its reader, a result asked for too early."""
+
+
+class Ended(BaseException):
+    """What a thread gets when another has failed."""
+
+
+class Worker:
+    """A thread, and what it has under way."""
+
+    def __init__(self, number: int, speed: float):
+        self.number, self.speed = number, speed
+        self.goes = threading.Semaphore(0)
+        self.condition: Callable[[], bool] | None = None
+        self.ended = False
+        self.products: list = []  # of wgmma, not yet waited for, in the order in which they began
+        self.unfenced: list = []  # stores to shared memory that only threads would see
+        self.given: list = []  # copies out of shared memory
+        self.polled: dict = {}  # what it saw in global memory when it looked last
+
+
+class Threads:
+    """Functions that take turns: each runs until it comes to a barrier, then chance says who goes on, or which copy.
+
+    Each has a speed of its own, so that in some orders one is far behind.
+    """
+
+    def __init__(self, seed: int):
+        self.drawn = random.Random(seed)
+        self.copies: dict[Callable[[], None], float] = {}  # under way, and how soon they are drawn
+        self.back = threading.Semaphore(0)
+        self.own = threading.local()
+        self.failed: BaseException | None = None
+
+    @property
+    def me(self) -> Worker | None:
+        """The thread that asks; None before they run."""
+        return getattr(self.own, "worker", None)
+
+    def run(self, functions: Iterable[Callable[[], None]]) -> None:
+        """Raises what any of them raises; Hangs where none can go on."""
+        workers = {}
+        for number, function in enumerate(functions):
+            worker = Worker(number, self.speed())
+            workers[worker] = threading.Thread(target=self._work, args=(worker, function), daemon=True)
+            workers[worker].start()
+        alive = [*workers]
+        while (alive or self.copies) and not self.failed:
+            ready = [worker for worker in alive if worker.condition is None or worker.condition()]
+            if not ready and not self.copies:
+                self.failed = Hangs(f"{len(alive)} threads wait for ever: {[worker.number for worker in alive]}")
+                break
+            weights = [worker.speed for worker in ready] + [*self.copies.values()]
+            [chosen] = self.drawn.choices([*ready, *self.copies], weights)
+            if isinstance(chosen, Worker):
+                chosen.goes.release()
+                self.back.acquire()
+                alive = [worker for worker in alive if not worker.ended]
+            else:
+                del self.copies[chosen]
+                self._do(chosen)
+        for worker in alive:
+            worker.goes.release()
+            workers[worker].join()
+        if self.failed:
+            raise self.failed
+
+    def speed(self) -> float:
+        return 10 ** self.drawn.uniform(-3, 0)
+
+    def _do(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Ended:
+            raise
+        except BaseException as error:  # raised again where all began
+            self.failed = error
+
+    def _work(self, worker: Worker, function: Callable[[], None]) -> None:
+        self.own.worker = worker
+        worker.goes.acquire()
+        if self.failed:
+            return
+        try:
+            self._do(function)
+        except Ended:
+            return
+        if not self.failed and not all(copy.is_read for copy in worker.given):
+            self.failed = Race("a thread ended before its copies out of shared memory were read")
+        worker.ended = True
+        self.back.release()
+
+    def pause(self, condition: Callable[[], bool] | None = None) -> None:
+        """Lets others go on, and returns when this thread's turn has come and the condition holds."""
+        me = self.me
+        if me is None:
+            return
+        me.condition = condition
+        self.back.release()
+        me.goes.acquire()
+        if self.failed:
+            raise Ended
+        me.condition = None
+
+    def begin(self, copy: Callable[[], None]) -> None:
+        """Has it done at some time from now on, soon or much later."""
+        self.copies[copy] = self.speed()
