@@ -132,10 +132,11 @@ def by_formulas(q, k, v, out, lse, dout, dlse):
     return dscores @ k, dscores.mT @ q, weights.mT @ dout
 
 
+FULL = "    mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)\n"
+PRODUCTS = wrong.BACKWARD["backward/kernel.py"].partition(FULL)[2].partition("    return total")[0]
 EARLY = {
-    "dscores read before both are there": Mistake(
-        "mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)", "pass"
-    ),
+    "dscores read before both are there": Mistake(FULL, ""),
+    "dscores waited for after their products have begun": Mistake(FULL + PRODUCTS, PRODUCTS + FULL),
     "dscores written before they are read": Mistake(
         "mbarrier.wait(dscores_ring.free.index(stage), ((i + 1) // STAGES & 1) ^ 1)", "pass"
     ),

@@ -91,6 +91,13 @@ def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
         worst(changed(HANGING[mistake], folder), HANGING[mistake])
 
 
+WRITTEN = """            queries.store((accumulator * factor[:, None]).to(queries.dtype))
+            fence_async_shared()
+"""
+GIVEN = """{before}            Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]
+            tile = query_ring.tiles.index(q_use % Q_STAGES)
+            tma.async_copy_shared_to_global(out, [0, batch_head, first_query, 0], tile)
+{after}"""
 EARLY = {
     "a tile read before it is there": Mistake("mbarrier.wait(ring.full.index(stage), use // STAGES & 1)", "pass"),
     "a tile filled before it is free": Mistake(
@@ -108,6 +115,9 @@ EARLY = {
         "        release(values, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
     ),
     "queries given back before the output is read": Mistake("tma.store_wait(0)", "pass"),
+    "output given before it is written": Mistake(
+        GIVEN.format(before=WRITTEN, after=""), GIVEN.format(before="", after=WRITTEN)
+    ),
     "output not fenced": Mistake("            fence_async_shared()\n            Q_STAGES", "            Q_STAGES"),
     "scores used before they are there": Mistake("scores = warpgroup_mma_wait(1, deps=(scores,))", "pass"),
 }
