@@ -75,7 +75,10 @@ def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
 
 
 HANGING = {
-    "keys never given back": Mistake("pass_turn(turn_barriers, CONSUMER, CONSUMERS)\n    release(keys, use)", "pass"),
+    "keys never given back": Mistake(
+        "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)\n    release(keys, use)",
+        "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)",
+    ),
     "queries never given back": Mistake("release(query_ring, q_use)", "pass"),
     "turns not passed on": Mistake("mbarrier.arrive(turn_barriers.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
     "every consumer begins": Mistake("1 if CONSUMER == 0 else 0", "0"),

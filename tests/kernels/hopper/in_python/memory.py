@@ -80,6 +80,8 @@ class Barrier:
 
 
 class Barriers:
+    """As many as are allocated at a time."""
+
     def __init__(self, threads: Threads, count: int):
         self.all = [Barrier(threads) for _ in range(count)]
 
@@ -130,6 +132,8 @@ class Given:
 
 
 class Pointer:
+    """A place in global memory, or one for each number of a block."""
+
     def __init__(self, tensor: torch.Tensor, offset=0):
         self.tensor, self.offset = tensor, offset
 

@@ -73,9 +73,7 @@ class Program:
     # TMA.
 
     def fetch(self, tensor: Described, coordinates, barrier: Barrier, tile: Tile) -> None:
-        """What the tile held is lost at once; what it is to hold comes later."""
         inside, there = tensor.places(coordinates)
-        tile.memory.fill_(torch.nan)
 
         def copy() -> None:
             tile.memory.zero_()
