@@ -19,6 +19,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
+from kernels.hopper.exp2 import exponentials
 from kernels.hopper.rescale import mark, rescaled
 from kernels.hopper.ring import ROWS, release, wait_for_tile
 from kernels.hopper.work import block_of, blocks_in, dealt
@@ -58,29 +59,20 @@ def masked(scores, first_query, first_key, seq_k, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def pinned(number):
-    """The same number, through an instruction that the compiler may not move out of a branch.
-
-    Without it the compiler would compute the mask for every block, and select afterwards.
-    """
-    return gl.inline_asm_elementwise(
-        "mov.b32 $0, $1;", "=r,r", [number], dtype=gl.int32, is_pure=False, pack=1
-    )
-
-
-@gluon.jit
-def weigh(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
+def weigh(
+    scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr, EMULATED: gl.constexpr
+):
     """Online softmax, as in ``kernels.softmax``, in base 2: weights, and the state after them.
 
     Last, the factor by which sums from before must be rescaled.  LAZY: a maximum that is
-    exceeded by little is kept, and that factor is exactly 1.
+    exceeded by little is kept, and that factor is exactly 1.  EMULATED: eighths of the weights.
     """
     new_max = gl.maximum(running_max, gl.max(scores, 1))
     if LAZY:
         new_max = mark(new_max, running_max, scale_log2)
     # Where every score is -inf, subtract 0: (-inf) - (-inf) would be NaN.
     finite = gl.where(new_max == -float("inf"), 0.0, new_max)
-    weights = gl.exp2(scores * scale_log2 - (finite * scale_log2)[:, None])
+    weights = exponentials(scores * scale_log2 - (finite * scale_log2)[:, None], EMULATED)
     rescale = gl.exp2((running_max - finite) * scale_log2)
     return weights, new_max, running_sum * rescale + gl.sum(weights, 1), rescale
 
@@ -101,9 +93,9 @@ def pass_turn(turn_barriers, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr):
 @gluon.jit
 def step(
     queries, keys, values, use, turn_barriers, turn, weights, accumulator,
-    running_max, running_sum, scale_log2, first_query, first_key, seq_k, SCORES: gl.constexpr,
+    running_max, running_sum, scale_log2, SCORES: gl.constexpr,
     CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
-    DIAGONAL: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr,
+    OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, EMULATED: gl.constexpr,
 ):  # fmt: skip
     """Scores and softmax of a block of keys; the product with the values of the one before."""
     OUTPUT: gl.constexpr = accumulator.type.layout
@@ -125,11 +117,8 @@ def step(
     release(keys, use)
     if not OVERLAP:
         release(values, use - 1)
-    if DIAGONAL:  # noqa: SIM102, for one is known when compiling
-        if first_key + scores.shape[1] > first_query + 1:
-            scores = masked(scores, first_query, pinned(first_key), seq_k, True)
     new_weights, running_max, running_sum, rescale = weigh(
-        scores, running_max, running_sum, scale_log2, LAZY
+        scores, running_max, running_sum, scale_log2, LAZY, EMULATED
     )
     if OVERLAP:
         # The compiler moves most of softmax to after this wait: the lab notes of
@@ -143,10 +132,36 @@ def step(
 
 
 @gluon.jit
+def blocks_seen(first_query, blocks, seq_q, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr):
+    """How many of those blocks of keys this consumer's queries see; one if it has no query.
+
+    For then it computes that one, which nobody stores, as all its tiles have to be waited for.
+    """
+    gl.static_assert(BLOCK_K % ROWS == 0, "only the last block a consumer sees may be cut")
+    seen = gl.minimum(blocks, gl.cdiv(first_query + ROWS, BLOCK_K)) if CAUSAL else blocks
+    return gl.where(first_query < seq_q, seen, 1)
+
+
+@gluon.jit
+def pass_by(
+    keys, values, use, turn_barriers, turn,
+    CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr, TURNS: gl.constexpr,
+):  # fmt: skip
+    """A block of keys that other consumers see and this one does not: waits, and releases."""
+    wait_for_tile(keys, use)
+    release(keys, use)
+    wait_for_tile(values, use)
+    release(values, use)
+    if TURNS:  # last: whoever has the turn may wait for a tile in this place
+        wait_for_turn(turn_barriers, turn, CONSUMER)
+        pass_turn(turn_barriers, CONSUMER, CONSUMERS)
+
+
+@gluon.jit
 def consume(
     tensors, sizes, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
     CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
-    LAZY: gl.constexpr,
+    LAZY: gl.constexpr, HELD: gl.constexpr, EMULATED: gl.constexpr,
 ):  # fmt: skip
     """A consumer: its 64 queries of each block, through all keys that the block sees.
 
@@ -160,10 +175,9 @@ def consume(
     COLUMNS: gl.constexpr = k.block_type.shape[3]
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_K, 16])
     OUTPUT: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
+    QUERIES: gl.constexpr = gl.DotOperandLayout(0, SCORES, 2)  # in registers, if held
     LEFT: gl.constexpr = gl.DotOperandLayout(0, OUTPUT, 2)
     BY_ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
-    # If BLOCK_K is a multiple of BLOCK_Q, only the last block of keys is cut by the diagonal.
-    DIAGONAL: gl.constexpr = CAUSAL and BLOCK_K % BLOCK_Q != 0
     query_ring = query_rings[CONSUMER]
     q_use = gl.to_tensor(0)
     use = gl.to_tensor(0)
@@ -175,30 +189,35 @@ def consume(
                 unit, which, work, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
             )
             first_query += CONSUMER * ROWS
-            end = use + blocks
+            seen = blocks_seen(first_query, blocks, seq_q, BLOCK_K, CAUSAL)
+            for _i in range(blocks - seen):
+                pass_by(keys, values, use, turn_barriers, turn, CONSUMER, CONSUMERS, TURNS)
+                use += 1
+                turn += 1
 
-            # The last block of keys; there are no weights yet to multiply with values.
-            queries = wait_for_tile(query_ring, q_use)
+            # The last block that it sees, which alone can be cut, by the diagonal or by the
+            # end of the keys; there are no weights yet to multiply with values.
+            own_tile = wait_for_tile(query_ring, q_use)
+            queries = own_tile.load(QUERIES) if HELD else own_tile
             scores = start_scores(queries, wait_for_tile(keys, use), SCORES)
             scores = warpgroup_mma_wait(0, deps=(scores,))
             release(keys, use)
-            scores = masked(scores, first_query, (blocks - 1) * BLOCK_K, seq_k, CAUSAL)
+            scores = masked(scores, first_query, (seen - 1) * BLOCK_K, seq_k, CAUSAL)
             running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
             running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
             new_weights, running_max, running_sum, _rescale = weigh(
-                scores, running_max, running_sum, scale_log2, False
+                scores, running_max, running_sum, scale_log2, False, EMULATED
             )
             weights = gl.convert_layout(new_weights.to(queries.dtype), LEFT)
             accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
             use += 1
 
             # All others.
-            for _i in range(end - use):
+            for _i in range(seen - 1):
                 weights, accumulator, running_max, running_sum = step(
                     queries, keys, values, use, turn_barriers, turn,
-                    weights, accumulator, running_max, running_sum, scale_log2,
-                    first_query, (end - 1 - use) * BLOCK_K, seq_k, SCORES,
-                    CONSUMER, CONSUMERS, DIAGONAL, OVERLAP, TURNS, LAZY,
+                    weights, accumulator, running_max, running_sum, scale_log2, SCORES,
+                    CONSUMER, CONSUMERS, OVERLAP, TURNS, LAZY, EMULATED,
                 )  # fmt: skip
                 use += 1
                 turn += 1
@@ -214,7 +233,7 @@ def consume(
 
             # The output overwrites the queries in shared memory, and TMA stores it from there;
             # the fence makes what threads wrote visible to it.
-            queries.store((accumulator * factor[:, None]).to(queries.dtype))
+            own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
             fence_async_shared()
             Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]
             tile = query_ring.tiles.index(q_use % Q_STAGES)

@@ -21,6 +21,8 @@ class Plan(NamedTuple):
     paired: causal, a block of queries that sees many keys goes with one that sees few
     singles: but for those of the last heads, which go singly, the longest first
     lazy: a maximum that is exceeded by little is kept, and nothing is rescaled
+    held: queries stay in registers, and not only in shared memory
+    emulated: so many eighths of the exponentials are made of multiply-adds
     """
 
     consumers: int
@@ -34,6 +36,8 @@ class Plan(NamedTuple):
     paired: bool = True
     singles: bool = True
     lazy: bool = False
+    held: bool = False
+    emulated: int = 0
 
     @property
     def block_q(self) -> int:

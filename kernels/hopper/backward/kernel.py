@@ -51,11 +51,11 @@ from kernels.hopper.backward.work import (
     make_tiles,
     masked,
     numbers_of,
+    pinned,
     produce,
     room_for,
     work_of,
 )
-from kernels.hopper.consumer import pinned
 from kernels.hopper.kernel import PRODUCER_REGISTERS
 from kernels.hopper.ring import ROWS, Ring, barriers, make_ring, release, wait_for_tile
 

@@ -34,11 +34,11 @@ from kernels.hopper.backward.work import (
     make_tiles,
     masked,
     numbers_of,
+    pinned,
     produce,
     share_of,
     work_of,
 )
-from kernels.hopper.consumer import pinned
 from kernels.hopper.kernel import PRODUCER_REGISTERS
 from kernels.hopper.ring import ROWS, barriers, fetch, make_ring, release, wait_for_tile
 

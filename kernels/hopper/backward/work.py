@@ -154,6 +154,17 @@ def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
 
 
 @gluon.jit
+def pinned(number):
+    """The same number, through an instruction that the compiler may not move out of a branch.
+
+    Without it the compiler would compute the mask for every block, and select afterwards.
+    """
+    return gl.inline_asm_elementwise(
+        "mov.b32 $0, $1;", "=r,r", [number], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
+@gluon.jit
 def masked(weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
     """0 where there is no key or, causal, where it comes after the query.
 

@@ -38,8 +38,14 @@ MISTAKES = {
         "gl.arange(0, ROWS, BY_ROW) + (first_query - first_key + 1)",
         is_causal=True,
     ),
-    "diagonal masked in its last block alone": Mistake(
-        "CAUSAL and BLOCK_K % BLOCK_Q != 0", "False", is_causal=True, plan=OTHER_PLANS["few keys a tile"][1]
+    "mask of a block that others see": Mistake(
+        "(seen - 1) * BLOCK_K", "(blocks - 1) * BLOCK_K", is_causal=True, plan=OTHER_PLANS["few keys a tile"][1]
+    ),
+    "one block too many at the diagonal": Mistake(
+        "gl.cdiv(first_query + ROWS, BLOCK_K)",
+        "gl.cdiv(first_query + 2 * ROWS, BLOCK_K)",
+        is_causal=True,
+        plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "blocks of keys at the diagonal left out": Mistake(
         "gl.minimum(seq_k, first_query + BLOCK_Q)",
