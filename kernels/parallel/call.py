@@ -87,8 +87,9 @@ def context_parallel_attention(
 
     Raises a ValueError or TypeError that names the argument, where processes differ on all of
     them, a RuntimeError that names the processes which did not make the first call of its kind
-    within the group's timeout, one in a capture that no such call came before, and with gloo
-    torch.distributed's error where another process fails later.
+    within the group's timeout (on these, if they make it later, one that names who gave up),
+    one in a capture that no such call came before, and with gloo torch.distributed's error
+    where another process fails later.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     group = check_group(group)

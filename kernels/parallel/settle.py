@@ -24,6 +24,12 @@ _agreed: WeakKeyDictionary[ProcessGroup, set[NamedTuple]] = WeakKeyDictionary()
 _told: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
 
 
+class GaveUp(NamedTuple):
+    """What a process tells those that come after it has waited for so long."""
+
+    seconds: float
+
+
 def agree(group: ProcessGroup, call: NamedTuple) -> None:
     """Compares the calls of all processes, the first time that this one calls so.
 
@@ -54,22 +60,30 @@ def gathered(mine: object, group: ProcessGroup) -> list:
 
     mine: anything that can be pickled
     Raises a RuntimeError that names the processes which have told nothing within the group's
-    timeout.
+    timeout, and on those, if they come later, one that says who has given up.
     """
     number = _told[group] = _told.get(group, 0) + 1
     keys = [f"context parallel/{number}/{rank}" for rank in range(group.size())]
-    store, timeout = group.get_group_store(), timeout_of(group)
-    store.set(keys[dist.get_rank(group)], pickle.dumps(mine))
+    me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
+    store.set(keys[me], pickle.dumps(mine))
     try:
         store.wait(keys, timeout)
     except dist.DistStoreError as error:
         late = [str(rank) for rank, key in enumerate(keys) if not store.check([key])]
+        store.set(keys[me], pickle.dumps(GaveUp(timeout.total_seconds())))
         raise RuntimeError(
-            f"process {', '.join(late)} of {len(keys)} has not made the call that process "
-            f"{dist.get_rank(group)} made {timeout.total_seconds():g} s ago: it has failed, or "
-            "does something else; all must call alike"
+            f"process {', '.join(late)} of {len(keys)} has not made the call that process {me} "
+            f"made {timeout.total_seconds():g} s ago: it has failed, or does something else; "
+            "all must call alike"
         ) from error
-    return [pickle.loads(store.get(key)) for key in keys]
+    theirs = [pickle.loads(store.get(key)) for key in keys]
+    for rank, told in enumerate(theirs):
+        if isinstance(told, GaveUp):
+            raise RuntimeError(
+                f"process {rank} waited {told.seconds:g} s for process {me} of {len(keys)} to "
+                "make this call, and gave up"
+            )
+    return theirs
 
 
 def timeout_of(group: ProcessGroup) -> timedelta:

@@ -83,6 +83,19 @@ def test_who_tells_nothing_is_named_within_the_timeout(run):
     assert PATIENCE <= took < 3 * PATIENCE
 
 
+def test_who_comes_when_others_have_given_up_does_not_go_on_alone(run):
+    def tell(group):
+        begun = time.monotonic()
+        if group.rank == 1:
+            time.sleep(PATIENCE + 0.5)
+        return error_of(gathered, group.rank, group), time.monotonic() - begun
+
+    (first, _), (late, took), (third, _) = run(tell, 3)
+    assert "process 1 of 3 has not made the call" in first and "process 1 of 3 has not" in third
+    assert late == "RuntimeError: process 0 waited 1.5 s for process 1 of 3 to make this call, and gave up"
+    assert took < PATIENCE + 1.5  # it is told, and does not wait itself
+
+
 def test_what_calls_differ_in_is_named_on_every_process(run):
     other = CALL._replace(query_shape=(1, 2, 6, 16), scheme="all_gather")
     first, second = run(lambda group: error_of(agree, group, (CALL, other)[group.rank]), 2)
