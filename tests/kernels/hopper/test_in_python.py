@@ -107,9 +107,11 @@ EARLY = {
         "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)", "pass"
     ),
     "queries waited for after their product has begun": Mistake(
-        "            queries = wait_for_tile(query_ring, q_use)\n"
+        "            own_tile = wait_for_tile(query_ring, q_use)\n"
+        "            queries = own_tile.load(QUERIES) if HELD else own_tile\n"
         "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n",
-        "            queries = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])\n"
+        "            own_tile = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])\n"
+        "            queries = own_tile\n"
         "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n"
         "            wait_for_tile(query_ring, q_use)\n",
     ),
