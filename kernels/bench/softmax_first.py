@@ -63,12 +63,10 @@ def softmax_first_kernel():
         )
 
     @gluon.jit
-    def weigh_first(
-        scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr, EMULATED: gl.constexpr
-    ):
+    def weigh_first(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
         # What weigh returns, all of it computed before what follows.
         weights, new_max, new_sum, rescale = weigh(
-            scores, running_max, running_sum, scale_log2, LAZY, EMULATED
+            scores, running_max, running_sum, scale_log2, LAZY
         )
         return weights, new_max, in_front(new_sum), rescale
 

@@ -228,7 +228,7 @@ def launch(
             CONSUMERS=plan.consumers, Q_STAGES=plan.q_stages, STAGES=plan.stages,
             REGISTERS=plan.registers, CAUSAL=is_causal, PAIRED=paired,
             OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), LAZY=bool(plan.lazy),
-            HELD=bool(plan.held), EMULATED=plan.emulated,
+            HELD=bool(plan.held),
             num_warps=4,
         )  # fmt: skip
         return (programs,), arguments, options

@@ -19,7 +19,6 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.hopper.exp2 import exponentials
 from kernels.hopper.rescale import mark, rescaled
 from kernels.hopper.ring import ROWS, release, wait_for_tile
 from kernels.hopper.work import block_of, blocks_in, dealt
@@ -59,20 +58,18 @@ def masked(scores, first_query, first_key, seq_k, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def weigh(
-    scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr, EMULATED: gl.constexpr
-):
+def weigh(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
     """Online softmax, as in ``kernels.softmax``, in base 2: weights, and the state after them.
 
     Last, the factor by which sums from before must be rescaled.  LAZY: a maximum that is
-    exceeded by little is kept, and that factor is exactly 1.  EMULATED: eighths of the weights.
+    exceeded by little is kept, and that factor is exactly 1.
     """
     new_max = gl.maximum(running_max, gl.max(scores, 1))
     if LAZY:
         new_max = mark(new_max, running_max, scale_log2)
     # Where every score is -inf, subtract 0: (-inf) - (-inf) would be NaN.
     finite = gl.where(new_max == -float("inf"), 0.0, new_max)
-    weights = exponentials(scores * scale_log2 - (finite * scale_log2)[:, None], EMULATED)
+    weights = gl.exp2(scores * scale_log2 - (finite * scale_log2)[:, None])
     rescale = gl.exp2((running_max - finite) * scale_log2)
     return weights, new_max, running_sum * rescale + gl.sum(weights, 1), rescale
 
@@ -95,7 +92,7 @@ def step(
     queries, keys, values, use, turn_barriers, turn, weights, accumulator,
     running_max, running_sum, scale_log2, SCORES: gl.constexpr,
     CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
-    OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, EMULATED: gl.constexpr,
+    OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr,
 ):  # fmt: skip
     """Scores and softmax of a block of keys; the product with the values of the one before."""
     OUTPUT: gl.constexpr = accumulator.type.layout
@@ -118,7 +115,7 @@ def step(
     if not OVERLAP:
         release(values, use - 1)
     new_weights, running_max, running_sum, rescale = weigh(
-        scores, running_max, running_sum, scale_log2, LAZY, EMULATED
+        scores, running_max, running_sum, scale_log2, LAZY
     )
     if OVERLAP:
         # The compiler moves most of softmax to after this wait: the lab notes of
@@ -161,7 +158,7 @@ def pass_by(
 def consume(
     tensors, sizes, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
     CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
-    LAZY: gl.constexpr, HELD: gl.constexpr, EMULATED: gl.constexpr,
+    LAZY: gl.constexpr, HELD: gl.constexpr,
 ):  # fmt: skip
     """A consumer: its 64 queries of each block, through all keys that the block sees.
 
@@ -206,7 +203,7 @@ def consume(
             running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
             running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
             new_weights, running_max, running_sum, _rescale = weigh(
-                scores, running_max, running_sum, scale_log2, False, EMULATED
+                scores, running_max, running_sum, scale_log2, False
             )
             weights = gl.convert_layout(new_weights.to(queries.dtype), LEFT)
             accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
@@ -217,7 +214,7 @@ def consume(
                 weights, accumulator, running_max, running_sum = step(
                     queries, keys, values, use, turn_barriers, turn,
                     weights, accumulator, running_max, running_sum, scale_log2, SCORES,
-                    CONSUMER, CONSUMERS, OVERLAP, TURNS, LAZY, EMULATED,
+                    CONSUMER, CONSUMERS, OVERLAP, TURNS, LAZY,
                 )  # fmt: skip
                 use += 1
                 turn += 1

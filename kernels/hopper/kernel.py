@@ -61,7 +61,6 @@ def hopper_kernel(
     CONSUMERS: gl.constexpr, Q_STAGES: gl.constexpr, STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
     OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, HELD: gl.constexpr,
-    EMULATED: gl.constexpr,
 ):  # fmt: skip
     """Program i of P does what comes to places i, i + P, i + 2P and so on: units of work.
 
@@ -89,16 +88,12 @@ def hopper_kernel(
     # registers; now the producer gives up its own, and the consumers take them.  How many
     # functions there are must be known when compiling, and constants stay constants only
     # in tuples written here.
-    # fmt: off
     if CONSUMERS == 3:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY,
-                           HELD, EMULATED)),
-                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY,
-                           HELD, EMULATED)),
-                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY,
-                           HELD, EMULATED)),
+                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
                 (produce, (tensors, sizes, 3, CAUSAL, PAIRED)),
             ],
             [4, 4, 1],
@@ -107,13 +102,10 @@ def hopper_kernel(
     else:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY,
-                           HELD, EMULATED)),
-                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY,
-                           HELD, EMULATED)),
+                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
                 (produce, (tensors, sizes, 2, CAUSAL, PAIRED)),
             ],
             [4, 1],
             [REGISTERS, PRODUCER_REGISTERS],
         )
-    # fmt: on

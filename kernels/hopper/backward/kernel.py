@@ -21,10 +21,16 @@ is nearly a step ahead.  In a step a consumer
 
     starts                                    and meanwhile computes
     scores and dweights of this block         its weights
-    its dvalues                               its dscores, and writes them to shared memory
+    its dvalues                               its dscores
     dqueries of the block before, its dkeys   nothing, but has dqueries added
 
 and what then is still left open the products of the other consumer fill.
+
+Whoever writes to shared memory what wgmma or TMA shall read has to wait until it is written: at
+best behind products that are under way.  At heads of 128 dscores are written behind the last
+two products.  At heads of 64 there are not registers enough for that, and dscores are written
+before these start; but what is to be added is handed to TMA behind the scores of the next step.
+And at 128 the sums of dweights begin at -delta, which saves the registers of delta.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
 Low-precision", 2024, arXiv:2407.08608, for warps that fetch and warps that multiply; T. Dao,
@@ -46,11 +52,12 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.work import LOG2_E
-from kernels.hopper.backward.sums import add_all, add_to, pass_on, rank_in, wait_for_rank
+from kernels.hopper.backward.sums import add_all, lay_out, pass_on, send_in_turn
 from kernels.hopper.backward.work import (
     make_tiles,
     masked,
     numbers_of,
+    own_tile,
     pinned,
     produce,
     room_for,
@@ -71,7 +78,7 @@ def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
     total = warpgroup_mma_init(zeros)
     for i in gl.static_range(2):
         left = dscores.tiles.index(2 * stage + i)
-        right = keys.tiles.index(i).reshape([ROWS, COLUMNS])
+        right = own_tile(keys, i)
         if COLUMNS == ROWS:
             left = left.slice(CONSUMER * ROWS, ROWS, dim=1)
         else:
@@ -79,6 +86,16 @@ def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
         left = left.permute((1, 0))
         total = warpgroup_mma(left, right, total, use_acc=i > 0, is_async=True)
     return total
+
+
+@gluon.jit
+def share(dscores, ring, use, CONSUMER: gl.constexpr):
+    """This consumer's dscores, for both, once those of two uses before were multiplied."""
+    stage = use % STAGES
+    mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
+    ring.tiles.index(2 * stage + CONSUMER).store(dscores)
+    fence_async_shared()  # so that wgmma sees it
+    mbarrier.arrive(ring.full.index(stage), count=1)
 
 
 @gluon.jit
@@ -102,9 +119,9 @@ def consume(
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_Q, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
     HALF: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
+    LARGE: gl.constexpr = COLUMNS > ROWS
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
-    LINES: gl.constexpr = BLOCK_Q * COLUMNS // 256  # of sums, in a block of queries
     scale_log2 = scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
     own_key = work.first_key + CONSUMER * ROWS
@@ -114,8 +131,6 @@ def consume(
     dkeys = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
     dvalues = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
 
-    own_keys = keys.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
-    own_values = values.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
     # dscores of step i are use i + 1 of their ring; use 0 is of none, and whatever lies there.
@@ -125,15 +140,30 @@ def consume(
     block = work.start
     before = gl.to_tensor(0)  # the place of the block before, and of the one before that
     earlier = gl.to_tensor(0)
+    sent = gl.to_tensor(-1)  # and of the last whose dqueries were handed to TMA
     for i in range(steps):
+        own_keys, own_values = own_tile(keys, CONSUMER), own_tile(values, CONSUMER)
         queries_tile = wait_for_tile(queries, i)
         scores = warpgroup_mma(
             own_keys, queries_tile.permute((1, 0)), zeros, use_acc=False, is_async=True
         )
-        dout = wait_for_tile(douts, i)
-        dweights = warpgroup_mma(
-            own_values, dout.permute((1, 0)), zeros, use_acc=False, is_async=True
-        )
+        douts_tile = wait_for_tile(douts, i)
+        if LARGE:
+            row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
+            dweights = zeros - row_delta[None, :]
+            dweights = warpgroup_mma(
+                own_values, douts_tile.permute((1, 0)), dweights, is_async=True
+            )
+        else:
+            dweights = warpgroup_mma(
+                own_values, douts_tile.permute((1, 0)), zeros, use_acc=False, is_async=True
+            )
+            if i > 1:
+                tile = staging.index(STAGES * CONSUMER + (i + 1) % STAGES)
+                sent = send_in_turn(
+                    dq, turns, earlier, sent, tile, work, seq_k,
+                    CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
+                )  # fmt: skip
         scores = warpgroup_mma_wait(1, deps=(scores,))
         row_shift = q_shift.index(i % STAGES).load(BY_QUERY)
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
@@ -141,35 +171,34 @@ def consume(
         if (own_key + ROWS > seq_k) | (CAUSAL and own_key + ROWS > first_query + 1):
             weights = masked(weights, own_key, pinned(first_query), seq_k, 0, CAUSAL)
         left = gl.convert_layout(weights.to(DTYPE), LEFT)
-        dvalues = warpgroup_mma(left, dout, dvalues, is_async=True)
+        dvalues = warpgroup_mma(left, douts_tile, dvalues, is_async=True)
         dweights = warpgroup_mma_wait(1, deps=(dweights,))
-        row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
-        dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
-
-        # For both consumers.  What the tile held before, of step i - 2, was read in step i - 1.
-        stage = (i + 1) % STAGES
-        mbarrier.wait(dscores_ring.free.index(stage), ((i + 1) // STAGES & 1) ^ 1)
-        dscores_ring.tiles.index(2 * stage + CONSUMER).store(dscores)
-        fence_async_shared()  # so that wgmma sees it
-        mbarrier.arrive(dscores_ring.full.index(stage), count=1)
-
-        dqueries = start_dqueries(dscores_ring, i, keys, half_zeros, CONSUMER)
+        if LARGE:
+            dscores = (weights * dweights).to(DTYPE)
+        else:
+            row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
+            dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
+            share(dscores, dscores_ring, i + 1, CONSUMER)
         left = gl.convert_layout(dscores, LEFT)
+        dqueries = start_dqueries(dscores_ring, i, keys, half_zeros, CONSUMER)
         dkeys = warpgroup_mma(left, queries_tile, dkeys, is_async=True)
+        if LARGE:
+            share(dscores, dscores_ring, i + 1, CONSUMER)
         dqueries, dvalues = warpgroup_mma_wait(1, deps=(dqueries, dvalues))
+        tile = staging.index(STAGES * CONSUMER + i % STAGES)
         if i > 0:
-            if ORDERED:
-                if i > 1:
-                    pass_on(turns + (2 * earlier + CONSUMER + 1))
-                rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-                wait_for_rank(turns + (2 * before + CONSUMER + 1), rank)
-                earlier = before
-            tile = staging.index(STAGES * CONSUMER + i % STAGES)
-            add_to(dq, before * LINES + CONSUMER * 16, tile, STAGES - 1, dqueries)
+            lay_out(tile, STAGES - 1, dqueries)
+            if LARGE:
+                sent = send_in_turn(
+                    dq, turns, before, sent, tile, work, seq_k,
+                    CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
+                )  # fmt: skip
         # Were anything under way when the loop begins again, the compiler would not dare to let
         # one product start before the last has ended.
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
+        if not LARGE:
+            earlier = before
         before = first_place + block
         block += 1
         if block == work.blocks:
@@ -177,13 +206,18 @@ def consume(
             first_place += work.blocks
     dqueries = start_dqueries(dscores_ring, steps, keys, half_zeros, CONSUMER)
     dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
-    if ORDERED:
+    if not LARGE:  # noqa: SIM102  (the one is known when compiling)
         if steps > 1:
-            pass_on(turns + (2 * earlier + CONSUMER + 1))
-        rank = rank_in(work, before, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-        wait_for_rank(turns + (2 * before + CONSUMER + 1), rank)
+            tile = staging.index(STAGES * CONSUMER + (steps + 1) % STAGES)
+            sent = send_in_turn(
+                dq, turns, earlier, sent, tile, work, seq_k,
+                CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
+            )  # fmt: skip
     own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
-    add_to(dq, before * LINES + CONSUMER * 16, own_staging, STAGES - 1, dqueries)
+    lay_out(own_staging, STAGES - 1, dqueries)
+    send_in_turn(
+        dq, turns, before, sent, own_staging, work, seq_k, CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL
+    )
     if ORDERED:
         pass_on(turns + (2 * before + CONSUMER + 1))
 
@@ -194,7 +228,7 @@ def consume(
         add_all(dk, tile * (ROWS * COLUMNS // 256), own_staging, dkeys)
     else:
         # Out through the tile of values, which nobody else reads.
-        tile = values.tiles.index(CONSUMER)
+        tile, own_values = values.tiles.index(CONSUMER), own_tile(values, CONSUMER)
         place = [work.batch, work.key_head, own_key, 0]
         own_values.store(dvalues.to(DTYPE))
         fence_async_shared()

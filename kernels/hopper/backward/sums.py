@@ -39,10 +39,9 @@ def async_add(tensor, coordinates, tile, _semantic=None):
 
 
 @gluon.jit
-def add_to(sums, row, tile, PENDING: gl.constexpr, block):
-    """sums += block, [64, 64].
+def lay_out(tile, PENDING: gl.constexpr, block):
+    """Writes a block, [64, 64], as TMA is to add it.
 
-    row: of sums, 256 numbers each, of which a block has 16
     tile: of shared memory, free once at most PENDING of this consumer's copies are still read
     """
     # A thread has two neighbouring columns of two rows of every eight columns.  From its warp,
@@ -52,7 +51,12 @@ def add_to(sums, row, tile, PENDING: gl.constexpr, block):
     block = block.permute((3, 0, 2, 4, 1, 5)).reshape([16, 256])
     tma.store_wait(PENDING)
     tile.store(block)
-    fence_async_shared()
+
+
+@gluon.jit
+def send(sums, row, tile):
+    """sums += the block that was laid out.   row: of sums, 256 numbers, a block has 16."""
+    fence_async_shared()  # what each thread wrote, TMA sees
     async_add(sums, [row, 0], tile)
 
 
@@ -60,12 +64,35 @@ def add_to(sums, row, tile, PENDING: gl.constexpr, block):
 def add_all(sums, row, tile, block):
     """sums += block of 64 or 128 columns, at the end of a program."""
     if block.shape[1] == ROWS:
-        add_to(sums, row, tile, 0, block)
+        lay_out(tile, 0, block)
+        send(sums, row, tile)
     else:
         left, right = gl.split(block.reshape([ROWS, 2, ROWS]).permute((0, 2, 1)))
-        add_to(sums, row, tile, 0, left)
-        add_to(sums, row + 16, tile, 0, right)
+        lay_out(tile, 0, left)
+        send(sums, row, tile)
+        lay_out(tile, 0, right)
+        send(sums, row + 16, tile)
     tma.store_wait(0)
+
+
+@gluon.jit
+def send_in_turn(
+    sums, turns, place, sent, tile, work, seq_k, CONSUMER: gl.constexpr,
+    BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    """``send`` for this consumer's half of a block of queries; returns its place.
+
+    turns: None, or a pointer to the counters; then only when it is this program's turn
+    place: of the block, counted through all heads   sent: of the one sent before, or -1
+    """
+    half = 2 * place + CONSUMER
+    if turns is not None:
+        if sent >= 0:
+            pass_on(turns + (2 * sent + CONSUMER + 1))
+        rank = rank_in(work, place, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
+        wait_for_rank(turns + (half + 1), rank)
+    send(sums, half * 16, tile)
+    return place
 
 
 @gluon.jit

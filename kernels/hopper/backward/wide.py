@@ -34,6 +34,7 @@ from kernels.hopper.backward.work import (
     make_tiles,
     masked,
     numbers_of,
+    own_tile,
     pinned,
     produce,
     share_of,
@@ -78,13 +79,12 @@ def consume_queries(
     zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
     dkeys = gl.zeros([ROWS, OWN], gl.float32, SUMS)
     dvalues = gl.zeros([ROWS, OWN], gl.float32, SUMS)
-    all_keys = keys.tiles.index(0).reshape([ROWS, COLUMNS])
-    all_values = values.tiles.index(0).reshape([ROWS, COLUMNS])
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
     block = work.start
     for i in range((work.blocks - work.start) * (work.end_head - work.first_head)):
         stage, bit = i % STAGES, i // STAGES & 1
+        all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
         query = wait_for_tile(queries, i)
         own = query.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
         scores = warpgroup_mma(all_keys, own, zeros, use_acc=False, is_async=True)
@@ -130,6 +130,7 @@ def consume_queries(
     # Out through the tiles of keys and values, once both consumers have read them.
     mbarrier.arrive(squares.done.index(0), count=1)
     mbarrier.wait(squares.done.index(0), 0)
+    all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
     if SPLIT:
         tile = work.batch * (heads // group) + work.key_head
         tile = tile * gl.cdiv(seq_k, ROWS) + first_key // ROWS
@@ -233,13 +234,12 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     row = (batch * heads + head).to(gl.int64) * padded_q + first_query
     row += gl.arange(0, ROWS, gl.SliceLayout(1, SCORES))
     row_shift, row_delta = gl.load(shift + row), gl.load(delta + row)
-    own_queries = queries.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
-    own_dout = douts.tiles.index(CONSUMER).reshape([ROWS, COLUMNS])
     zeros = gl.zeros([ROWS, ROWS], gl.float32, SCORES)
     dqueries = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
     mbarrier.wait(queries.full.index(0), 0)
     mbarrier.wait(douts.full.index(0), 0)
     for i in range(blocks):
+        own_queries, own_dout = own_tile(queries, CONSUMER), own_tile(douts, CONSUMER)
         key = wait_for_tile(keys, i)
         scores = warpgroup_mma(
             own_queries, key.permute((1, 0)), zeros, use_acc=False, is_async=True
@@ -260,7 +260,7 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
         release(keys, i)
 
     # Out through the tile of its queries.
-    own_queries.store((dqueries * scale).to(DTYPE))
+    own_tile(queries, CONSUMER).store((dqueries * scale).to(DTYPE))
     fence_async_shared()
     place = [batch, head, first_query, 0]
     tma.async_copy_shared_to_global(dq, place, queries.tiles.index(CONSUMER))

@@ -155,13 +155,26 @@ def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
 
 @gluon.jit
 def pinned(number):
-    """The same number, through an instruction that the compiler may not move out of a branch.
+    """The same number, through an instruction that stays in its branch or its loop.
 
     Without it the compiler would compute the mask for every block, and select afterwards.
     """
     return gl.inline_asm_elementwise(
         "mov.b32 $0, $1;", "=r,r", [number], dtype=gl.int32, is_pure=False, pack=1
     )
+
+
+@gluon.jit
+def own_tile(place, number):
+    """A tile of a place, [rows, columns], whose address is computed where this stands.
+
+    A tile that stays has the same address in every step.  So the compiler would compute before
+    the loop all that wgmma is told of it, and keep that in registers of every thread, or in
+    memory once those run out.  In the loop it is computed once for all threads of a warp.
+    """
+    LINES: gl.constexpr = place.tiles.shape[3]
+    COLUMNS: gl.constexpr = place.tiles.shape[4]
+    return place.tiles.index(pinned(number)).reshape([LINES, COLUMNS])
 
 
 @gluon.jit

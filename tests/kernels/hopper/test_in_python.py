@@ -94,7 +94,7 @@ def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
         worst(changed(HANGING[mistake], folder), HANGING[mistake])
 
 
-WRITTEN = """            queries.store((accumulator * factor[:, None]).to(queries.dtype))
+WRITTEN = """            own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
             fence_async_shared()
 """
 GIVEN = """{before}            Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]

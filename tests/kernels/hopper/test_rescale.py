@@ -36,7 +36,6 @@ def in_python(monkeypatch):
         monkeypatch.setattr(module, "gl", IN_PYTHON)
     monkeypatch.setattr(rescale, "ROOM", ROOM)
     monkeypatch.setattr(consumer, "mark", rescale.mark.fn)
-    monkeypatch.setattr(consumer, "exponentials", lambda x, _: torch.exp2(x))
 
 
 def rising(by):
@@ -68,7 +67,7 @@ def online(scores, values, scale, lazy):
     blocks = zip(scores.split(KEYS, 1), values.split(KEYS), strict=True)
     for number, (block, block_values) in enumerate(blocks):
         weights, running_max, running_sum, factor = consumer.weigh.fn(
-            block, running_max, running_sum, scale, lazy and number > 0, 0
+            block, running_max, running_sum, scale, lazy and number > 0
         )
         accumulator = accumulator * factor[:, None] + weights @ block_values
         if number:

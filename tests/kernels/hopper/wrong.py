@@ -78,6 +78,7 @@ def all_versions():
 
 def changed(mistake, folder):
     """The room kernels/hopper with this mistake, copied into the folder, whose name no other copy may have."""
+    assert any(mistake.right in text for text in TEXTS.values()), f"nothing to mistake: {mistake.right}"
     (folder / "backward").mkdir(parents=True)
     for name, text in (TEXTS | BACKWARD).items():
         text = text.replace("kernels.hopper", folder.name)
