@@ -37,6 +37,7 @@ CHANGES = {  # of the plan that the Hopper kernel uses
     "turns": {"turns": True},
     "no turns": {"turns": False},
     "not lazy": {"lazy": False},
+    "not held": {"held": False},
     "no overlap": {"overlap": False},
     "third stage": {"stages": 3, "q_stages": 1},
 }

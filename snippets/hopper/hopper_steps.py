@@ -6,9 +6,10 @@
 # own. Overlap: a consumer waits for its scores alone and begins softmax while the values before
 # are multiplied. Persistent: as many programs as SMs, each of which takes one block after the
 # other. Paired, only where causal: a block that sees many keys goes with one that sees few.
-# Singles: but for those of the last heads, which go singly, the longest first. Turns, at heads
-# of 64 with three consumers: a consumer starts products once the one before has its scores.
-# Lazy, at heads of 256: a maximum that is exceeded by little is kept, and nothing is rescaled.
+# Singles: but for those of the last heads, which go singly, the longest first. Held, at heads
+# of 128: queries stay in registers. Turns, with three consumers and, where causal, at heads of
+# 128 and 256: a consumer starts products once the one before has its scores. Lazy, at heads of
+# 256: a maximum that is exceeded by little is kept, and nothing is rescaled.
 #
 # Then the top of the ladder with a single change. turns=True: turns where the plan has none.
 # Consumers: more or fewer warpgroups, and registers of a thread to match.
@@ -44,7 +45,7 @@ from kernels.hopper.plan import plan_for
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
 changes = {
-    64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 4}],
+    64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 3}, {"stages": 4}],
     128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, {"stages": 3, "q_stages": 1}],
     256: [{"stages": 1}],
 }
@@ -57,7 +58,7 @@ def steps_of(head_dim, causal, n):
     yield "flash_attention", flash_attention, "sdpa_cudnn"
     whole = plan_for(head_dim, causal, n)
     sharing = ["paired", "singles"] if causal else []
-    rungs = ["overlap", "persistent", *sharing, "turns", "lazy"]
+    rungs = ["overlap", "persistent", *sharing, "held", "turns", "lazy"]
     plan = whole._replace(**dict.fromkeys(rungs, False))
     yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
     for over, top in pairwise(["specialised", *(x for x in rungs if getattr(whole, x))]):
