@@ -68,7 +68,11 @@ def compiling(*modules):
 
     What cannot be compiled is an error of the test that launches it.
     """
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor() as pool, AsyncCompileMode(pool, ignore_errors=True):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ThreadPoolExecutor() as pool,
+        AsyncCompileMode(pool, ignore_errors=True),
+    ):
         for module in modules:
             patch.setattr(module, "hopper_kernel", Unlaunched(module.hopper_kernel))
         yield
