@@ -21,6 +21,7 @@ STEPS = {  # step of the record -> its name on the axis
     "persistent": "persistent",
     "paired": "paired",
     "singles": "singles",
+    "held": "held",
     "turns": "turns",
     "lazy": "lazy",
     "sdpa_cudnn": "cuDNN",
