@@ -8,9 +8,9 @@ from scripts.figures import plot
 ALT = (
     "Bars along a line of time, a row for attention with the own part, one for attention with the part of the other "
     "GPU, one for the small kernels around them and one for what travels. By peer memory the fetch lies under the "
-    "first attention, and the second begins before the first ends. By messages what travels is a kernel itself, and "
-    "the first attention, which runs beside it, is stretched until it has ended. The whole takes longer. A menu "
-    "chooses who copies."
+    "first attention, and the second begins before the first ends. By messages what travels is a kernel itself: it "
+    "begins as the first attention ends, and the second waits for it. The whole takes longer. A menu chooses who "
+    "copies."
 )
 LINES = {"fetch": "travels", "send and receive": "travels"}  # of all else but attention: small kernels
 ROLES = {"own part": "accent", "other's part": "accent", "small kernels": "soft", "travels": "key"}
