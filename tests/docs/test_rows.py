@@ -60,6 +60,11 @@ UNIT = re.compile(
 PAGES = sorted({path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"contributing.md"})
 
 
+def awaits_its_run(question):
+    """Whether what is asked for has no record: the page says so in place of the number."""
+    return bool(question.snippet) and isinstance(records.look(question.snippet)[1], records.Missing)
+
+
 def named(key, value):
     """How a page names the value of a selector."""
     if value.isdigit():
@@ -86,7 +91,7 @@ def nameless(text):
     for before, part in parts(text):
         for sentence in SENTENCE.split(VALUE.sub(lambda value: value[0].replace(" ", "\0"), part)):
             asked = [parse(source.replace("\0", " ")) for source in VALUE.findall(sentence)]
-            asked = [question for question in asked if question.snippet]
+            asked = [question for question in asked if question.snippet and not awaits_its_run(question)]
             words = " ".join(VALUE.sub(BLANK, sentence).split())
             for key in dict.fromkeys(key for question in asked for key in question.selectors):
                 values = [question.selectors[key] for question in asked if key in question.selectors]
@@ -144,7 +149,7 @@ def misread(text):
     """The quoted numbers that have another unit on the page than where they come from."""
     text = VALUE.sub(lambda value: " ".join(value[0].split()), FENCE.sub("", text))
     for value in VALUE.finditer(text):
-        behind = UNIT.match(text, value.end())
+        behind = None if awaits_its_run(parse(value[1])) else UNIT.match(text, value.end())
         if behind and (typed := behind[1].replace(" a second", "/s")) != unit(parse(value[1])):
             yield f"{value[1]} is not in {typed}"
 

@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 CHOICES = (
     Choice("d = 128, two consumers", 128, 2, 128, 2),
     Choice("d = 128, one alone", 128, 1, 128, 2),
-    Choice("d = 64, two consumers", 64, 2, 128, 3),
+    Choice("d = 64, two consumers", 64, 2, 128, 4),
     Choice("d = 64, three consumers", 64, 3, 128, 3),
     Choice("d = 256, two consumers", 256, 2, 64, 2),
 )

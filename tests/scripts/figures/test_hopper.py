@@ -136,21 +136,24 @@ def test_the_text_alternative_of_the_speeds_beside_cudnn_is_true():
         for n in (1024, 4096, 16384):
             ours, cudnn, fa4, portable = (where(rows, n=n, form=form)[0]["speed"] for form in forms)
             if work == "backward":
-                assert (fa4 > max(ours, cudnn)) == (head_dim == 128) or head_dim == 64, label
                 if head_dim == 64:
-                    assert cudnn < min(ours, fa4)
+                    assert cudnn < min(ours, fa4) and (ours < fa4) == (n == 1024), label
+                if head_dim == 128 and causal and n == 4096:
+                    assert ours == pytest.approx(fa4, rel=0.01)
+                elif head_dim == 128:
+                    assert fa4 > ours > cudnn, label
                 if head_dim == 256:
-                    assert (cudnn < fa4 < ours) if not causal and n != 4096 else fa4 < min(ours, cudnn)
+                    assert (cudnn < fa4 < ours) if not causal and n != 4096 else fa4 < cudnn < ours
                 continue
             assert (ours < cudnn) == (setting[:2] == (64, True) and n == 1024), label
             if n == 1024:
                 assert (fa4 < min(ours, cudnn)) == (head_dim < 256)
             if n == 16384:
-                assert fa4 > 0.98 * ours > 0.98 * cudnn
+                assert fa4 == pytest.approx(ours, rel=0.03) and ours > cudnn
             if head_dim == 64:
                 assert 0.85 < portable / cudnn < 1.05
-            elif head_dim == 128 and causal and n == 16384:
-                assert 1 < portable / cudnn < 1.03
+            elif head_dim == 128 and causal and n > 1024:
+                assert 0.99 < portable / cudnn < 1.05
             else:
                 assert portable < min(ours, cudnn, fa4)
 
@@ -218,5 +221,5 @@ def test_the_schedule_has_the_kernels_plans():
     hopper = pytest.importorskip("kernels.hopper.plan")
     for choice in hopper_timeline.CHOICES:
         plans = [plan for (head_dim, _), plan in hopper.PLANS.items() if head_dim == choice.head_dim]
-        assert {(plan.block_k, plan.stages) for plan in plans} == {(choice.block_k, choice.stages)}
-        assert choice.consumers in {plan.consumers for plan in plans} | {1}
+        plans = {(plan.block_k, plan.stages, plan.consumers) for plan in plans}
+        assert {(*plan[:2], 1) for plan in plans} | plans >= {(choice.block_k, choice.stages, choice.consumers)}

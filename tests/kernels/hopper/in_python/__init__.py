@@ -19,6 +19,7 @@ import torch
 import triton.language as tl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.language.core import constexpr
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
@@ -82,10 +83,23 @@ def launch_in_python(kernel, notes, further, tensors, prepare, *, seed: int) -> 
 
 
 def interpret(kernel, grid: int, arguments, options) -> None:
-    """A kernel in plain Triton, whether or not its functions were made for the interpreter when it was imported."""
+    """A kernel in plain Triton, whether or not its functions were made for the interpreter when it was imported.
+
+    The interpreter changes ``triton.language`` while it runs a kernel.  What it changes once more for a function inside
+    one it never puts back, and where Triton compiles nothing could be compiled afterwards.
+    """
     compiled = {name: found.fn for name, found in vars(tl).items() if isinstance(found, JITFunction)}
-    with patch.dict(vars(tl), {name: InterpretedFunction(function) for name, function in compiled.items()}):
+    with (
+        patch.dict(vars(tl), {name: InterpretedFunction(function) for name, function in compiled.items()}),
+        patch.object(interpreter, "_patch_lang", partial(put_back_together, [], interpreter._patch_lang)),
+    ):
         InterpretedFunction(kernel.fn)[grid,](*arguments, **options)
+
+
+def put_back_together(changes: list, change, function) -> SimpleNamespace:
+    """As ``change`` of the interpreter; who puts back its own changes, the kernel, puts back all, the last first."""
+    changes.append(change(function))
+    return SimpleNamespace(restore=lambda: [changes.pop().restore() for _ in range(len(changes))])
 
 
 def names_of(module: str, imports: dict, made: dict[str, dict]) -> dict:
