@@ -340,16 +340,15 @@ def some_of_exp2_is_hidden():
     assert min(steps, beside, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
 
-def the_clock_at_64(least, most, of_the_sum):
-    """At d = 64, N = 16,384, full the clock is 1.78 to 1.80 GHz, in rounds and profiled, below the sum's 1.83.
+def the_clock_at_64(clock, of_the_sum):
+    """At d = 64, N = 16,384, full the clock is 1.76 GHz, in rounds and profiled, below the sum's 1.83.
 
     In words: below.
     """
     rounds = rows("beside_cudnn", "clocks", head_dim=64, n=16384, causal=False)
     clocks = [each["clock"] / 1000 for each in rounds] + [_profile("hopper_attention")[64, False]["clock"]]
-    assert len(clocks) == 3
-    assert (rounded(min(clocks), least), rounded(max(clocks), most)) == (least, most)
-    assert most < of_the_sum == rounded(chip("tensor core clock") / 1e9, of_the_sum)
+    assert len(clocks) == 3 and {rounded(each, clock) for each in clocks} == {clock}
+    assert clock < of_the_sum == rounded(chip("tensor core clock") / 1e9, of_the_sum)
 
 
 def counting_promises_too_much():
@@ -523,9 +522,9 @@ def the_last_three_give(settings, three, gain):
 
 
 def beside_cudnn_it_rose_by(factor):
-    """Forward as a graph our mean beside cuDNN is 1.023 times the 1.082 of the run before."""
+    """Forward as a graph our mean beside cuDNN is 1.026 times the 1.107 of the run before."""
     now = row("beside_cudnn", "overall", work="forward", way="graph", form="hopper_attention")["geometric_mean"]
-    assert rounded(now / 1.082, factor) == factor
+    assert rounded(now / 1.107, factor) == factor
 
 
 def turns_change_nothing_on_long_causal_work():
@@ -916,7 +915,7 @@ def fa4_is_behind_on_short_texts(short, least, most):
     assert len(found) == 6 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, wide, *behind):
+def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, *behind):
     """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 3, by 1 to 2 %: with heads of 64, and of
     128, full, each with intervals apart. It is level to 0.5 % at d = 256, full, and behind, causal, by 2 % at d = 128
     and 1 % at d = 256.
@@ -924,7 +923,7 @@ def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, w
     In words: ahead, both, full, level, full, behind, causal.
     """
     texts = {(d, causal): ratio for (d, n, causal), ratio in _beside_fa4("forward").items() if n == long}
-    assert len(texts) == settings and level == wide
+    assert len(texts) == settings
     theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
     leads = [(int(small), False), (int(small), True), (int(large), False)]
     assert len(leads) == ahead
@@ -932,9 +931,8 @@ def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, w
     found = [100 * (1 / texts.pop(key) - 1) for key in leads]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
     assert close(texts.pop((int(level), False)), 1, 0.005)
-    assert {(128, True): behind[0], (256, True): behind[1]} == {
-        key: rounded(100 * (ratio - 1), least) for key, ratio in texts.items()
-    }
+    wanted = dict(zip([(int(d), True) for d in behind[:2]], behind[2:], strict=True))
+    assert {key: rounded(100 * (ratio - 1), least) for key, ratio in texts.items()} == wanted
 
 
 def single_settings_differ_by(percent, head_dim, n, cleared, kept):
@@ -1034,15 +1032,15 @@ def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
 
 
 def in_between_the_order_is_not_kept(head_dim, busy, clock, busier, higher):
-    """At d = 128, full, the portable kernel's tensor and clock are 67.8 % and 1.695 GHz, those of ours without overlap
-    74.6 % and 1.721.
+    """At d = 128 the portable kernel's tensor and clock are, full, 68.0 % and 1.685 GHz, and cuDNN's, causal, 69.0 %
+    and 1.698.
 
-    In words: full.
+    In words: full, cudnn, causal.
     """
     assert head_dim in HEAD_DIMS
-    portable, without = (_profile(form)[int(head_dim), False] for form in ("flash_attention", "no overlap"))
+    portable, cudnn = _profile("flash_attention")[int(head_dim), False], _profile("sdpa_cudnn")[int(head_dim), True]
     assert (rounded(portable["tensor"], busy), rounded(portable["clock"], clock)) == (busy, clock)
-    assert (rounded(without["tensor"], busier), rounded(without["clock"], higher)) == (busier, higher)
+    assert (rounded(cudnn["tensor"], busier), rounded(cudnn["clock"], higher)) == (busier, higher)
     assert busy < busier and clock < higher
 
 
@@ -1373,33 +1371,47 @@ def lazy_waits_for_results(short, products, five, before, after):
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
+    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for one setting, and 1.27
+    times in FP32.
 
     In words: worst, slow, fastest, bf16, fp32.
     """
-    for name, most in (("bf16", bf16), ("fp32", fp32)):
-        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
+    *others, last = sorted(found["ratio"] for found in rows("fastest_rung", "bf16_forward"))
+    assert rounded(others[-1], bf16) == bf16 and last > 1.5
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), fp32) == fp32
 
 
-def three_lines_train_nothing_in_bf16():
-    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
-    assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
+def one_query_was_chosen_wrong(keys, head_dim, times):
+    """Forward in BF16, with a query on 8192 keys and heads of 64 the chosen portable kernel takes 1.65 times as long as
+    the kernel for Hopper.
 
-
-def short_bf16_training(times):
-    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
-
-
-def short_fp32_training(factor):
-    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
-
-    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
+    In words: long.
     """
-    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
-    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
-    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
-    assert rounded(max(found["ratio"] for found in behind), factor) == factor
+    found = row("fastest_rung", "bf16_forward", head_dim=int(head_dim), n_q=1, n_k=int(keys))
+    assert (found["chosen"], found["fastest"]) == ("flash", "hopper") and rounded(found["ratio"], times) == times
+
+
+def the_host_was_disturbed(pairs, head_dim, long, short, shorter, longer):
+    """In BF16 with a gradient, with 32 heads of 256, full, the kernel for Hopper takes 36.0 ms for N = 64 and 1.05 ms
+    for N = 2048.
+
+    In words: full.
+    """
+    for n, took in ((short, long), (longer, shorter)):
+        wanted = {"pairs": pairs, "head_dim": head_dim, "causal": False, "n_q": n, "n_k": n}
+        assert rounded(row("fastest_rung", "bf16_both", **wanted)["hopper"], took) == took
+
+
+def long_fp32_training(scores):
+    """In FP32 with a gradient the chosen three lines are the fastest in each call of 134,217,728 scores, the most.
+
+    In words: fastest, each.
+    """
+    found = rows("fastest_rung", "fp32_both")
+    counted = [each["pairs"] * each["n_q"] * each["n_k"] for each in found]
+    assert max(counted) == scores
+    long = [each for each, many in zip(found, counted, strict=True) if many == scores]
+    assert len(long) == 8 and {(each["chosen"], each["fastest"]) for each in long} == {("reference", "reference")}
 
 
 def _back(form, **wanted):
@@ -1408,44 +1420,15 @@ def _back(form, **wanted):
     return {(each["head_dim"], each["n"], each["causal"]): each["median"] for each in found}
 
 
-def back_is_ahead_at_64(dim, percent):
-    """The backward pass is ahead of cuDNN in every setting with heads of 64, and elsewhere at most 2 % behind.
+def back_is_ahead(least, most):
+    """The backward pass is ahead of cuDNN in every setting, by its interval, and by 8 to 45 %.
 
-    In words: ahead, cudnn, every, larger, more, behind.
+    In words: ahead, cudnn, every.
     """
-    found = {key: each["ratio"] for key, each in _ratios_of_back().items()}
-    assert len(found) == 18
-    assert min(ratio for (head_dim, *_), ratio in found.items() if head_dim == dim) > 1
-    assert percent - 1 < 100 * (1 - min(found.values())) <= percent
-
-
-def _ratios_of_back():
     found = rows("hopper_backward", "backward", form="hopper")
-    return {(each["head_dim"], each["n"], each["causal"]): each for each in found}
-
-
-def back_is_behind_at(full, causal, head_dim, n, least, small, short):
-    """The backward pass is behind cuDNN, by its interval, at d = 256, N = 4096, by 1.4 % full and 0.9 % causal, and at
-    d = 128, N = 1024, full, by 0.4 %, and nowhere else.
-
-    In words: full, causal, full.
-    """
-    found = {key: 100 * (1 - each["ratio"]) for key, each in _ratios_of_back().items() if each["high"] < 1}
-    typed = {(head_dim, n, False): full, (head_dim, n, True): causal, (small, short, False): least}
-    assert found.keys() == typed.keys()
-    assert all(rounded(found[key], percent) == percent for key, percent in typed.items())
-
-
-def back_is_behind_there_too(large, small):
-    """In the run beside cuDNN ours as a graph is behind at d = 256, N = 4096, full and causal, and level at d = 128,
-    N = 1024, full, each by its interval.
-
-    In words: ahead, both, not.
-    """
-    found = _beside("backward", "hopper_attention")
-    assert all(found[int(large), 4096, causal]["high"] < 1 for causal in (False, True))
-    level = found[int(small), 1024, False]
-    assert level["low"] <= 1 <= level["high"]
+    assert len(found) == 18 and min(each["low"] for each in found) > 1
+    gains = [100 * (each["ratio"] - 1) for each in found]
+    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
 
 
 def one_order_costs(least, most):
@@ -1462,7 +1445,7 @@ def one_order_is_free_at_256():
 
 
 def back_at_256_beside_portable(head_dim, least, most):
-    """At d = 256 the pass for Hopper takes 0.5 to 0.6 of the time of the portable pass."""
+    """At d = 256 the pass for Hopper takes 0.44 to 0.52 of the time of the portable pass."""
     portable, ours = _back("flash", head_dim=int(head_dim)), _back("hopper", head_dim=int(head_dim))
     found = [ours[key] / portable[key] for key in ours]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
@@ -1497,20 +1480,34 @@ def sdpas_call_by_the_dispatcher(least, most):
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def aims_are_met_on_this_host(median, fifths, p20, p80):
-    """Eager, each call takes the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs, but for both passes by
-    way of the dispatcher: 323, with a 20th percentile of 290 and an 80th of 414, between which the aim lies.
+def aims_are_met_by_five(met, calls, decode, hopper, dispatcher):
+    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; decode takes 54, and
+    both passes take 344 by our kernel for Hopper and 375 by way of the dispatcher.
 
-    In words: all, last, level.
+    In words: not, both.
     """
     host, aims = _calls("host", "eager"), {"forward": 45, "decode": 50, "append": 30, "both": 320}
     ours = {call: took for call, took in host.items() if call[0] in aims and call[1] != "sdpa"}
-    assert len(ours) == 8
-    over = [call for call, took in ours.items() if took > (55 if call == ("forward", "attention") else aims[call[0]])]
-    assert over == [("both", "attention")]
-    found = row("host_cost", "host_cost", work="both", form="attention", way="eager")
-    assert [rounded(found[of], median) for of in ("host", "p20", "p80")] == [median, p20, p80]
-    assert p20 < aims["both"] < p80 and fifths * 20 == 80 - 20
+    over = {
+        call: rounded(took, decode)
+        for call, took in ours.items()
+        if took > (55 if call == ("forward", "attention") else aims[call[0]])
+    }
+    wanted = ("decode", "decode_attention"), ("both", "hopper_attention"), ("both", "attention")
+    assert over == dict(zip(wanted, (decode, hopper, dispatcher), strict=True))
+    assert (len(ours), len(ours) - len(over)) == (calls, met)
+
+
+def both_passes_sway(fifths, *typed):
+    """Eager, the 3 fifths in the middle of the rounds of both passes go from 304 to 511 µs by our kernel for Hopper,
+    and from 320 to 600 by way of the dispatcher.
+    """
+    found = [
+        rounded(row("host_cost", "host_cost", work="both", form=form, way="eager")[of], typed[0])
+        for form in ("hopper_attention", "attention")
+        for of in ("p20", "p80")
+    ]
+    assert found == list(typed) and fifths * 20 == 80 - 20
 
 
 def by_sdpas_call(least, most):
