@@ -21,6 +21,7 @@ from scripts.records import ROOT
 from tests.claims import banks
 
 THREADS = 128
+PRODUCTS = 32  # instructions for products in a step of the backward pass with heads of 64 or 128
 
 
 @cache
@@ -327,6 +328,39 @@ def decode_instructions(format):
     counts = {name: len(re.findall(pattern, asm["ptx"], re.MULTILINE)) for name, pattern in wanted.items()}
     widened = r"local_alloc %\w+ : \(tensor<(?:64x128|128x64)xf16"  # a whole tile, from registers
     return counts | {"rewritten": len(re.findall(widened, asm["ttgir"]))}
+
+
+def backward_step(head_dim, kept):
+    """Of each consumer's loop in ``hopper_backward_kernel``, full: addresses from local memory, and from its registers.
+
+    How many times a step reads a number back from local memory, and how many it hands from the registers of a thread to
+    those that a warp shares.   kept: with addresses of tiles that the compiler may compute before the loop
+    """
+    from triton import knobs
+    from triton.experimental import gluon
+
+    from kernels.bench.softmax_first import other_kernel
+    from kernels.hopper.backward import kernel as room
+    from tests.kernels.hopper import barriers
+
+    @gluon.jit
+    def unpinned(number):
+        return number
+
+    kernel, types, fixed = barriers.keys(head_dim, False)
+    if kept:
+        own_tile = other_kernel(room.own_tile, pinned=unpinned)
+        start = other_kernel(room.start_dqueries, own_tile=own_tile)
+        kernel = other_kernel(kernel, consume=other_kernel(room.consume, own_tile=own_tile, start_dqueries=start))
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(barriers.compiled(kernel, types, fixed, "cubin"))
+        file.flush()
+        command = [knobs.nvidia.nvdisasm.path, "--print-code", file.name]
+        code = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    steps = sorted(
+        (body for body in loops(code, r"\.L_\w+", r"BRA `\({}\)") if body.count("HGMMA") == PRODUCTS), key=len
+    )
+    return [(len(re.findall(r"\bLDL\b", body)), body.count("R2UR")) for body in steps[:2]]  # others have these in them
 
 
 def elsewhere(call):

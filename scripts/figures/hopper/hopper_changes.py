@@ -21,6 +21,7 @@ CHANGES = {  # step of the record -> its name on the axis
     "block_k=64 stages=4": "64 keys a block,<br>4 stages",
     "stages=1": "1 stage",
     "stages=2": "2 stages",
+    "stages=3": "3 stages",
     "stages=4": "4 stages",
     "stages=3 q_stages=1": "3 stages,<br>1 of queries",
 }

@@ -61,12 +61,12 @@ def tiles_of_forward(head_dim, causal):
     return (plan.consumers * plan.q_stages * 64 + 2 * plan.stages * plan.block_k) * head_dim * 2
 
 
-def compiled(kernel, types, fixed):
+def compiled(kernel, types, fixed, form="ptx"):
     names = [parameter.name for parameter in kernel.params]
     signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
     constants = {(names.index(name),): value for name, value in fixed.items()}
     source = GluonASTSource(fn=kernel, signature=signature, constexprs=constants)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4}).asm["ptx"]
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4}).asm[form]
 
 
 def barriers(ptx):
