@@ -818,6 +818,17 @@ def fa4_is_behind_at_256(head_dim, least, most):
     assert len(behind) == 6 and (rounded(min(behind), least), rounded(max(behind), most)) == (least, most)
 
 
+def no_address_is_kept(head_dim, kept, more):
+    """At d = 128, full, a step of the backward pass loads nothing from local memory, in either consumer; with addresses
+    of tiles that the compiler may keep it has 11 and 25 such loads.
+
+    In words: full, nothing, same.
+    """
+    found = elsewhere(f"[backward_step({head_dim}, kept) for kept in (False, True)]")
+    now, then = ([loads for loads, _ in consumers] for consumers in ast.literal_eval(found))
+    assert now == [0, 0] and sorted(then) == [kept, more]
+
+
 def fa4_backward_beside_ours(ahead, settings, head_dim):
     """As a graph FlashAttention-4's mean backward is below ours, each interval apart; with heads of 128 it is ahead in
     5 of the 6 settings.
