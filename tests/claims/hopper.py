@@ -521,9 +521,9 @@ def the_last_three_give(settings, three, gain):
 
 
 def beside_cudnn_it_rose_by(factor):
-    """Forward as a graph our mean beside cuDNN is 1.023 times the 1.082 of the run before."""
+    """Forward as a graph our mean beside cuDNN is 1.026 times the 1.107 of the run before."""
     now = row("beside_cudnn", "overall", work="forward", way="graph", form="hopper_attention")["geometric_mean"]
-    assert rounded(now / 1.082, factor) == factor
+    assert rounded(now / 1.107, factor) == factor
 
 
 def turns_change_nothing_on_long_causal_work():
@@ -633,20 +633,20 @@ def taking_turns_leaves(least, most):
 
 
 def rounds_spread_by(factor):
-    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.03 times the 20th."""
+    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.05 times the 20th."""
     ours = row("hopper_speed", "forward_128", n=4096, causal=False, form="hopper_attention")
     assert rounded(ours["p80"] / ours["p20"], factor) == factor
 
 
 def rounds_spread_most(factor):
-    """At d = 256, N = 16,384, causal it is 1.13 times, and in no other setting as much. In words: most, all; most."""
+    """At d = 256, N = 4096, full it is 1.11 times, and in no other setting as much. In words: most, all; most."""
     spread = {
         (d, each["n"], each["causal"]): each["p80"] / each["p20"]
         for d in HEAD_DIMS
         for each in rows("hopper_speed", f"forward_{d}", form="hopper_attention")
     }
-    assert len(spread) == 18 and max(spread, key=spread.get) == (256, 16384, True)
-    assert rounded(spread[256, 16384, True], factor) == factor
+    assert len(spread) == 18 and max(spread, key=spread.get) == (256, 4096, False)
+    assert rounded(spread[256, 4096, False], factor) == factor
 
 
 def turns_come_out_faster_at_256(percent):
@@ -692,17 +692,17 @@ def as_exact_but_at_256(small, percent, large, *typed):
     assert [rounded(each, typed[0]) for each in sorted(wide)] == list(typed)
 
 
-def cudnn_is_ahead_in_five_of(level, cases, behind, percent):
-    """Of 36 cases 2 have 1 in their interval; 5, one of them forward, are below it, by less than 3 %; others above.
+def cudnn_is_ahead_in_one_of(cases, percent):
+    """Of 36 cases one, forward, has an interval below 1, by less than 1 %; those of all others are above it.
 
-    In words: ahead, cudnn, less.
+    In words: cudnn, ahead, less, all, behind.
     """
     found = [(work, each) for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
     assert len(found) == cases
-    assert len([each for _, each in found if each["low"] <= 1 <= each["high"]]) == level
-    below = [(work, each["ratio"]) for work, each in found if each["high"] < 1]
-    assert (len(below), [work for work, _ in below].count("forward")) == (behind, 1)
-    assert percent - 1 < 100 * (1 - min(ratio for _, ratio in below)) <= percent
+    below = [(work, each["ratio"]) for work, each in found if each["low"] <= 1]
+    assert [work for work, _ in below] == ["forward"]
+    assert all(each["high"] < 1 or each["low"] > 1 for _, each in found)
+    assert percent - 1 < 100 * (1 - min(ratio for _, ratio in below)) < percent
 
 
 def _eager():
@@ -710,34 +710,17 @@ def _eager():
     return {work: _beside(work, "hopper_attention") for work in ("forward", "backward")}
 
 
-def eager_cudnn_is_ahead(cases, percent):
-    """Eager, of all settings forward and backward 7 have an interval below 1, the lowest ratio by 5 %.
+def eager_cudnn_is_ahead_once(percent):
+    """Eager, of all settings forward and backward one interval is below 1, by 2 %, that of the setting in which it is
+    below 1 as a graph, too; all others are above it.
 
-    In words: cudnn, ahead.
+    In words: ahead; cudnn, ahead.
     """
-    below = [each for found in _eager().values() for each in found.values() if each["call_high"] < 1]
-    assert len(below) == cases
-    assert rounded(100 * (1 - min(each["call_ratio"] for each in below)), percent) == percent
-
-
-def eager_cudnn_is_ahead_setting_by_setting(back, percent, head_dim, n, level):
-    """Eager, 1 interval forward, at d = 64, N = 1024, causal, and 6 backward are below 1, the lowest ratio by 5 %, at
-    d = 256, N = 4096, full, backward; 3 intervals have 1 in them, and all others are above it.
-
-    In words: cudnn, ahead, full.
-    """
-    below = {
-        (work, *key): each["call_ratio"]
-        for work, found in _eager().items()
-        for key, each in found.items()
-        if each["call_high"] < 1
-    }
-    forward = [key[1:] for key in below if key[0] == "forward"]
-    assert forward == [(64, 1024, True)] and len(below) - len(forward) == back
-    assert min(below, key=below.get) == ("backward", head_dim, n, False)
-    assert rounded(100 * (1 - min(below.values())), percent) == percent
-    around = [each for found in _eager().values() for each in found.values() if each["call_low"] <= 1]
-    assert len(around) - len(below) == level
+    found = {(work, *key): each for work, settings in _eager().items() for key, each in settings.items()}
+    assert len(found) == 36
+    (behind,) = [key for key, each in found.items() if each["call_low"] <= 1]
+    assert found[behind]["call_high"] < 1 and found[behind]["high"] < 1
+    assert rounded(100 * (1 - found[behind]["call_ratio"]), percent) == percent
 
 
 def _eager_fa4():
@@ -746,41 +729,35 @@ def _eager_fa4():
     return {key: ours[key]["call_ratio"] / theirs[key]["call_ratio"] for key in ours}
 
 
-def fa4_eager_is_behind(behind, settings, long):
-    """Eager, forward, FlashAttention-4 takes more time than ours in 17 of 18 settings, with all of N = 16,384.
+def fa4_eager_is_behind(settings):
+    """Eager, forward, FlashAttention-4 takes more time than ours in all 18 settings. In words: behind, all."""
+    by = _eager_fa4()
+    assert len(by) == settings and min(by.values()) > 1
+
+
+def fa4_eager_is_behind_by(settings, least, most, long):
+    """Eager, forward, FlashAttention-4 takes more time than ours in all 18 settings, by 3 to 8 % at N = 16,384.
 
     In words: behind, all.
     """
-    by = _eager_fa4()
-    assert len(by) == settings and len([ratio for ratio in by.values() if ratio > 1]) == behind
-    assert min(ratio for (_, n, _), ratio in by.items() if n == long) > 1
-
-
-def fa4_eager_is_behind_but(behind, settings, least, most, long, head_dim, n):
-    """Eager, forward, FlashAttention-4 takes more time than ours in 17 of 18 settings, by 1 to 7 % at N = 16,384; it is
-    ahead at d = 64, N = 4096, causal.
-
-    In words: behind, ahead, causal.
-    """
-    by = _eager_fa4()
-    fa4_eager_is_behind(behind, settings, long)
-    found = [100 * (ratio - 1) for (_, words, _), ratio in by.items() if words == long]
+    fa4_eager_is_behind(settings)
+    found = [100 * (ratio - 1) for (_, words, _), ratio in _eager_fa4().items() if words == long]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    assert by[int(head_dim), int(n), True] < 1
 
 
-def fa4_at_4096_words(settings, n, ahead, most, head_dim, least, same, large):
-    """As graphs forward, of the 6 of N = 4096, FlashAttention-4 is ahead in 3: at d = 64, causal, by 7 %, and by 1 % at
-    d = 64, full, and d = 256, causal.
+def fa4_at_4096_words(settings, n, behind, least, most, level, head_dim):
+    """As graphs forward, of the 6 of N = 4096, FlashAttention-4 takes more time than ours in 5, by 2 to 7 %, and is
+    level to 1 % at d = 64, full, where its interval beside cuDNN and ours have a part in common.
 
-    In words: ahead, causal, full, causal.
+    In words: behind, level, full.
     """
-    by = {
-        (d, causal): 100 * (1 / ratio - 1) for (d, words, causal), ratio in _beside_fa4("forward").items() if words == n
-    }
-    assert len(by) == settings and len([lead for lead in by.values() if lead > 0]) == ahead
-    assert rounded(by[int(head_dim), True], most) == most and same == head_dim
-    assert {rounded(by[key], least) for key in ((int(same), False), (int(large), True))} == {least}
+    assert level == 1
+    by = {(d, causal): 100 * (ratio - 1) for (d, words, causal), ratio in _beside_fa4("forward").items() if words == n}
+    assert len(by) == settings and abs(by.pop((int(head_dim), False))) < level
+    theirs, ours = (_beside("forward", form)[head_dim, n, False] for form in ("flash_attention_4", "hopper_attention"))
+    assert theirs["high"] >= ours["low"] and ours["high"] >= theirs["low"]
+    assert len(by) == behind
+    assert (rounded(min(by.values()), least), rounded(max(by.values()), most)) == (least, most)
 
 
 def ahead_by_every_mean(one):
@@ -793,8 +770,8 @@ def ahead_by_every_mean(one):
 
 
 def fa4_leads_on_long_texts(short, ahead, of, long, least, most):
-    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024; it is ahead in 4 of the
-    6 of N = 16,384, by 3 to 5 %, and in the others not by 0.5 %.
+    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024; it is ahead in 3 of the
+    6 of N = 16,384, by 1 to 2 %, and in the others not at all.
 
     In words: behind, each, ahead.
     """
@@ -802,53 +779,82 @@ def fa4_leads_on_long_texts(short, ahead, of, long, least, most):
     assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
     found = sorted(100 * (1 / ratio - 1) for (_, n, _), ratio in by.items() if n == long)
     others, leads = found[: -int(ahead)], found[-int(ahead) :]
-    assert len(found) == of and max(others) < 0.5
+    assert len(found) == of and max(others) < 0
     assert (rounded(leads[0], least), rounded(leads[-1], most)) == (least, most)
 
 
-def fa4_is_ahead_at_128(head_dim, least, most, other):
-    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 11 to 19 %, and behind in
-    every one with heads of 256.
+def fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, other):
+    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 2 to 5 %, and behind in
+    each with heads of 256.
 
-    In words: ahead, each, behind, each.
+    In words: ahead, behind, each.
     """
     by = _beside_fa4("backward")
-    ahead = [100 * (1 / ratio - 1) for (d, *_), ratio in by.items() if d == head_dim]
-    assert (rounded(min(ahead), least), rounded(max(ahead), most)) == (least, most)
+    at = [100 * (1 / ratio - 1) for (d, *_), ratio in by.items() if d == head_dim]
+    leads = [lead for lead in at if lead > 0]
+    assert (len(leads), len(at)) == (ahead, settings)
+    assert (rounded(min(leads), least), rounded(max(leads), most)) == (least, most)
     behind = [ratio for (d, *_), ratio in by.items() if d == other]
     assert len(behind) == 6 and min(behind) > 1
 
 
-def fa4_is_ahead_at_128_and_behind_at_256(head_dim, least, most, other, behind_least, behind_most):
-    """As graphs backward FlashAttention-4 is ahead in every setting with heads of 128, by 11 to 19 %, and behind in
-    every one with heads of 256, by 5 to 11 %.
+def fa4_is_ahead_at_128_but(ahead, settings, head_dim, least, most, level):
+    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 2 to 5 %, and level to
+    0.5 % at N = 4096, causal.
 
-    In words: ahead, each, behind, each.
+    In words: ahead, level, causal.
     """
-    fa4_is_ahead_at_128(head_dim, least, most, other)
-    behind = [100 * (ratio - 1) for (d, *_), ratio in _beside_fa4("backward").items() if d == other]
-    assert (rounded(min(behind), behind_least), rounded(max(behind), behind_most)) == (behind_least, behind_most)
+    fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, 256)
+    assert close(_beside_fa4("backward")[int(head_dim), int(level), True], 1, 0.005)
 
 
-def fa4_is_ahead_backward():
-    """As a graph FlashAttention-4's mean backward is above ours, each interval apart. In words: ahead."""
+def fa4_is_behind_at_256(head_dim, least, most):
+    """As graphs backward FlashAttention-4 takes 21 to 26 % more time than ours in each setting with heads of 256.
+
+    In words: behind, each.
+    """
+    behind = [100 * (ratio - 1) for (d, *_), ratio in _beside_fa4("backward").items() if d == head_dim]
+    assert len(behind) == 6 and (rounded(min(behind), least), rounded(max(behind), most)) == (least, most)
+
+
+def no_address_is_kept(head_dim, kept, more):
+    """At d = 128, full, a step of the backward pass loads nothing from local memory, in either consumer; with addresses
+    of tiles that the compiler may keep it has 11 and 25 such loads.
+
+    In words: full, nothing, same.
+    """
+    found = elsewhere(f"[backward_step({head_dim}, kept) for kept in (False, True)]")
+    now, then = ([loads for loads, _ in consumers] for consumers in ast.literal_eval(found))
+    assert now == [0, 0] and sorted(then) == [kept, more]
+
+
+def fa4_backward_beside_ours(ahead, settings, head_dim):
+    """As a graph FlashAttention-4's mean backward is below ours, each interval apart; with heads of 128 it is ahead in
+    5 of the 6 settings.
+
+    In words: behind, ahead.
+    """
     ours, theirs = (
         row("beside_cudnn", "overall", work="backward", way="graph", form=form)
         for form in ("hopper_attention", "flash_attention_4")
     )
-    assert ours["high"] < theirs["low"]
+    assert theirs["high"] < ours["low"]
+    at = [ratio for (d, *_), ratio in _beside_fa4("backward").items() if d == head_dim]
+    assert len(at) == settings and sum(ratio < 1 for ratio in at) == ahead
 
 
-def fa4_is_ahead_at_64_but(head_dim, ahead, level, behind):
-    """As graphs backward, with heads of 64, FlashAttention-4 is ahead in 4 settings, level with ours to 0.5 % at
-    N = 4096, full, and behind at N = 16,384, full.
+def fa4_at_64(head_dim, short, least, most, by_least, by_most):
+    """As graphs backward, with heads of 64, FlashAttention-4 is ahead in both settings of N = 1024, by 4 and 9 %, and
+    behind in the others, by 5 to 13 %.
 
-    In words: ahead, level, full, behind, full.
+    In words: ahead, both, behind.
     """
     by = {key[1:]: ratio for key, ratio in _beside_fa4("backward").items() if key[0] == head_dim}
-    assert len(by) == 6 and level != behind and {(level, False), (behind, False)} <= by.keys()
-    assert close(by.pop((level, False)), 1, 0.005) and by.pop((behind, False)) > 1.02
-    assert len(by) == ahead and max(by.values()) < 0.98
+    leads = sorted(100 * (1 / ratio - 1) for (n, _), ratio in by.items() if n == short)
+    others = [100 * (ratio - 1) for (n, _), ratio in by.items() if n != short]
+    assert (len(leads), len(others)) == (2, 4)
+    assert [rounded(lead, least) for lead in leads] == [least, most]
+    assert (rounded(min(others), by_least), rounded(max(others), by_most)) == (by_least, by_most)
 
 
 def eager_is_above_its_graph(least, most, ours_least, ours_most):
@@ -862,7 +868,7 @@ def eager_is_above_its_graph(least, most, ours_least, ours_most):
 
 
 def eager_grows_with_the_work(head_dim, *typed):
-    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 33, 107 and 357 µs, and ours 12, 51 and 136.
+    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 26, 93 and 337 µs, and ours 12, 38 and 159.
 
     In words: full.
     """
@@ -893,46 +899,57 @@ def only_kept_maxima_are_less_exact(settings, percent, exact, head_dim, full, ca
     assert percent - 1 < max(above.values()) <= percent
 
 
-def cudnn_is_ahead_in_five(level, one, back, percent):
-    """Of 36 cases 2, both backward, have 1 in their interval; 1 forward and 4 backward are below it, by less than 3 %.
+def ahead_in_all_but_one(forward, settings, back):
+    """As graphs our kernel is ahead of cuDNN, by its interval, in 17 of 18 settings forward and in all 18 backward.
 
-    All others are above it.  In words: both, ahead, cudnn, less.
+    In words: ahead, cudnn, all.
     """
-    works = {work: _beside(work, "hopper_attention").values() for work in ("forward", "backward")}
-    around = [work for work, found in works.items() for each in found if each["low"] <= one <= each["high"]]
-    assert around == ["backward"] * int(level)
-    below = {work: [each["ratio"] for each in found if each["high"] < one] for work, found in works.items()}
-    assert [len(works[work]) for work in works] == [18, 18]
-    assert [len(below[work]) for work in works] == [1, back]
-    assert percent - 1 < 100 * (1 - min(below["forward"] + below["backward"])) <= percent
+    works = [_beside(work, "hopper_attention").values() for work in ("forward", "backward")]
+    assert [len(found) for found in works] == [settings, settings]
+    assert [len([each for each in found if each["low"] > 1]) for found in works] == [forward, back]
 
 
-def cudnn_is_ahead_on_short_causal_work(head_dim, n):
-    """Forward cuDNN is ahead of ours at d = 64, N = 1024, causal, alone. In words: causal."""
-    found = _beside("forward", "hopper_attention").items()
-    assert [key for key, each in found if each["high"] < 1] == [(head_dim, n, True)]
+def cudnn_is_ahead_on_short_causal_work(head_dim, n, percent):
+    """Forward cuDNN is ahead of ours at d = 64, N = 1024, causal, alone, by 0.5 %. In words: causal, cudnn, ahead."""
+    ((key, found),) = [each for each in _beside("forward", "hopper_attention").items() if each[1]["low"] <= 1]
+    assert key == (head_dim, n, True) and found["high"] < 1
+    assert rounded(100 * (1 - found["ratio"]), percent) == percent
 
 
-def fa4_is_ahead_on_most_long_texts(short, settings, long, ahead, least, most, level, behind):
-    """As graphs forward FlashAttention-4 takes more time than ours in every setting of N = 1024; of the 6 of N = 16,384
-    it is ahead in 4, by 3 to 5 %, level to 0.5 % at d = 256, full, and behind by more than 1 % at d = 128, causal.
+def fa4_is_behind_on_short_texts(short, least, most):
+    """As graphs forward FlashAttention-4 takes 4 to 28 % more time than ours in every setting of N = 1024.
 
-    In words: behind, every, ahead, level, full, behind, causal.
+    In words: behind, every.
     """
-    by = _beside_fa4("forward")
-    assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
-    texts = {(d, causal): ratio for (d, n, causal), ratio in by.items() if n == long}
-    assert len(texts) == settings and {level, behind} < {*HEAD_DIMS}
-    assert close(texts.pop((int(level), False)), 1, 0.005) and texts.pop((int(behind), True)) > 1.01
-    found = [100 * (1 / ratio - 1) for ratio in texts.values()]
-    assert len(found) == ahead and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    found = [100 * (ratio - 1) for (_, n, _), ratio in _beside_fa4("forward").items() if n == short]
+    assert len(found) == 6 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, *behind):
+    """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 3, by 1 to 2 %: with heads of 64, and of
+    128, full, each with intervals apart. It is level to 0.5 % at d = 256, full, and behind, causal, by 2 % at d = 128
+    and 1 % at d = 256.
+
+    In words: ahead, both, full, level, full, behind, causal.
+    """
+    texts = {(d, causal): ratio for (d, n, causal), ratio in _beside_fa4("forward").items() if n == long}
+    assert len(texts) == settings
+    theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
+    leads = [(int(small), False), (int(small), True), (int(large), False)]
+    assert len(leads) == ahead
+    assert all(theirs[d, long, causal]["low"] > ours[d, long, causal]["high"] for d, causal in leads)
+    found = [100 * (1 / texts.pop(key) - 1) for key in leads]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert close(texts.pop((int(level), False)), 1, 0.005)
+    wanted = dict(zip([(int(d), True) for d in behind[:2]], behind[2:], strict=True))
+    assert {key: rounded(100 * (ratio - 1), least) for key, ratio in texts.items()} == wanted
 
 
 def single_settings_differ_by(percent, head_dim, n, cleared, kept):
-    """Of one setting cuDNN's ratio to ours differs by up to 7 % between the two runs: 1.171 and 1.090 at d = 256,
-    N = 4096, full.
+    """Of one setting cuDNN's ratio to ours differs by up to 7 % between the two runs: 1.178 and 1.265 at d = 256,
+    N = 4096, causal.
 
-    In words: full.
+    In words: causal.
     """
     beside = {key: each["ratio"] for key, each in _beside("forward", "hopper_attention").items()}
     other = {
@@ -942,7 +959,7 @@ def single_settings_differ_by(percent, head_dim, n, cleared, kept):
     }
     apart = {key: max(other[key] / beside[key], beside[key] / other[key]) for key in beside}
     most = max(apart, key=apart.get)
-    assert most == (head_dim, n, False) and rounded(100 * (apart[most] - 1), percent) == percent
+    assert most == (head_dim, n, True) and rounded(100 * (apart[most] - 1), percent) == percent
     assert (rounded(other[most], cleared), rounded(beside[most], kept)) == (cleared, kept)
 
 
@@ -974,7 +991,7 @@ def the_clock_is_lowest_at_128(head_dim):
 
 
 def clocks_differ_by(percent):
-    """Between the two measurements of a setting the clock differs by at most 2.7 %. In words: most."""
+    """Between the two measurements of a setting the clock differs by at most 2.2 %. In words: most."""
     apart = max(100 * (max(both) / min(both) - 1) for both in _clocks().values())
     assert percent - Decimal("0.1") < apart <= percent
 
@@ -1387,33 +1404,47 @@ def lazy_waits_for_results(short, products, five, before, after):
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
+    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for one setting, and 1.27
+    times in FP32.
 
     In words: worst, slow, fastest, bf16, fp32.
     """
-    for name, most in (("bf16", bf16), ("fp32", fp32)):
-        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
+    *others, last = sorted(found["ratio"] for found in rows("fastest_rung", "bf16_forward"))
+    assert rounded(others[-1], bf16) == bf16 and last > 1.5
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), fp32) == fp32
 
 
-def three_lines_train_nothing_in_bf16():
-    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
-    assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
+def one_query_was_chosen_wrong(keys, head_dim, times):
+    """Forward in BF16, with a query on 8192 keys and heads of 64 the chosen portable kernel takes 1.65 times as long as
+    the kernel for Hopper.
 
-
-def short_bf16_training(times):
-    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
-
-
-def short_fp32_training(factor):
-    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
-
-    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
+    In words: long.
     """
-    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
-    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
-    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
-    assert rounded(max(found["ratio"] for found in behind), factor) == factor
+    found = row("fastest_rung", "bf16_forward", head_dim=int(head_dim), n_q=1, n_k=int(keys))
+    assert (found["chosen"], found["fastest"]) == ("flash", "hopper") and rounded(found["ratio"], times) == times
+
+
+def the_host_was_disturbed(pairs, head_dim, long, short, shorter, longer):
+    """In BF16 with a gradient, with 32 heads of 256, full, the kernel for Hopper takes 36.0 ms for N = 64 and 1.05 ms
+    for N = 2048.
+
+    In words: full.
+    """
+    for n, took in ((short, long), (longer, shorter)):
+        wanted = {"pairs": pairs, "head_dim": head_dim, "causal": False, "n_q": n, "n_k": n}
+        assert rounded(row("fastest_rung", "bf16_both", **wanted)["hopper"], took) == took
+
+
+def long_fp32_training(scores):
+    """In FP32 with a gradient the chosen three lines are the fastest in each call of 134,217,728 scores, the most.
+
+    In words: fastest, each.
+    """
+    found = rows("fastest_rung", "fp32_both")
+    counted = [each["pairs"] * each["n_q"] * each["n_k"] for each in found]
+    assert max(counted) == scores
+    long = [each for each, many in zip(found, counted, strict=True) if many == scores]
+    assert len(long) == 8 and {(each["chosen"], each["fastest"]) for each in long} == {("reference", "reference")}
 
 
 def _back(form, **wanted):
@@ -1422,48 +1453,19 @@ def _back(form, **wanted):
     return {(each["head_dim"], each["n"], each["causal"]): each["median"] for each in found}
 
 
-def back_is_ahead_at_64(dim, percent):
-    """The backward pass is ahead of cuDNN in every setting with heads of 64, and elsewhere at most 2 % behind.
+def back_is_ahead(least, most):
+    """The backward pass is ahead of cuDNN in every setting, by its interval, and by 8 to 45 %.
 
-    In words: ahead, cudnn, every, larger, more, behind.
+    In words: ahead, cudnn, every.
     """
-    found = {key: each["ratio"] for key, each in _ratios_of_back().items()}
-    assert len(found) == 18
-    assert min(ratio for (head_dim, *_), ratio in found.items() if head_dim == dim) > 1
-    assert percent - 1 < 100 * (1 - min(found.values())) <= percent
-
-
-def _ratios_of_back():
     found = rows("hopper_backward", "backward", form="hopper")
-    return {(each["head_dim"], each["n"], each["causal"]): each for each in found}
-
-
-def back_is_behind_at(full, causal, head_dim, n, least, small, short):
-    """The backward pass is behind cuDNN, by its interval, at d = 256, N = 4096, by 1.4 % full and 0.9 % causal, and at
-    d = 128, N = 1024, full, by 0.4 %, and nowhere else.
-
-    In words: full, causal, full.
-    """
-    found = {key: 100 * (1 - each["ratio"]) for key, each in _ratios_of_back().items() if each["high"] < 1}
-    typed = {(head_dim, n, False): full, (head_dim, n, True): causal, (small, short, False): least}
-    assert found.keys() == typed.keys()
-    assert all(rounded(found[key], percent) == percent for key, percent in typed.items())
-
-
-def back_is_behind_there_too(large, small):
-    """In the run beside cuDNN ours as a graph is behind at d = 256, N = 4096, full and causal, and level at d = 128,
-    N = 1024, full, each by its interval.
-
-    In words: ahead, both, not.
-    """
-    found = _beside("backward", "hopper_attention")
-    assert all(found[int(large), 4096, causal]["high"] < 1 for causal in (False, True))
-    level = found[int(small), 1024, False]
-    assert level["low"] <= 1 <= level["high"]
+    assert len(found) == 18 and min(each["low"] for each in found) > 1
+    gains = [100 * (each["ratio"] - 1) for each in found]
+    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
 
 
 def one_order_costs(least, most):
-    """At d = 64 and 128 the pass that adds in one order takes 1.2 to 1.7 times as long as the other. In words: long."""
+    """At d = 64 and 128 the pass that adds in one order takes 1.3 to 1.7 times as long as the other. In words: long."""
     ordered, other = _back("deterministic"), _back("hopper")
     found = [ordered[key] / other[key] for key in other if key[0] < 256]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
@@ -1476,7 +1478,7 @@ def one_order_is_free_at_256():
 
 
 def back_at_256_beside_portable(head_dim, least, most):
-    """At d = 256 the pass for Hopper takes 0.5 to 0.6 of the time of the portable pass."""
+    """At d = 256 the pass for Hopper takes 0.44 to 0.52 of the time of the portable pass."""
     portable, ours = _back("flash", head_dim=int(head_dim)), _back("hopper", head_dim=int(head_dim))
     found = [ours[key] / portable[key] for key in ours]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
@@ -1494,7 +1496,7 @@ def hosts_set_the_pace():
 
 
 def sdpas_call_takes_less(least, most):
-    """Eager, SDPA's call takes the host 0.41 to 0.58 of the time of ours: forward, with gradients, and in decode.
+    """Eager, SDPA's call takes the host 0.40 to 0.58 of the time of ours: forward, with gradients, and in decode.
 
     In words: -; sdpa.
     """
@@ -1505,30 +1507,44 @@ def sdpas_call_takes_less(least, most):
 
 
 def sdpas_call_by_the_dispatcher(least, most):
-    """Eager, SDPA's call takes the host 0.43 to 0.47 of the time of ours by way of the dispatcher: both, forward."""
+    """Eager, SDPA's call takes the host 0.39 to 0.46 of the time of ours by way of the dispatcher: both, forward."""
     host = _calls("host", "eager")
     found = [host[work, "sdpa"] / host[work, "attention"] for work in ("forward", "both")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def aims_are_met_on_this_host(median, fifths, p20, p80):
-    """Eager, each call takes the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs, but for both passes by
-    way of the dispatcher: 323, with a 20th percentile of 290 and an 80th of 414, between which the aim lies.
+def aims_are_met_by_five(met, calls, decode, hopper, dispatcher):
+    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; decode takes 54, and
+    both passes take 344 by our kernel for Hopper and 375 by way of the dispatcher.
 
-    In words: all, last, level.
+    In words: not, both.
     """
     host, aims = _calls("host", "eager"), {"forward": 45, "decode": 50, "append": 30, "both": 320}
     ours = {call: took for call, took in host.items() if call[0] in aims and call[1] != "sdpa"}
-    assert len(ours) == 8
-    over = [call for call, took in ours.items() if took > (55 if call == ("forward", "attention") else aims[call[0]])]
-    assert over == [("both", "attention")]
-    found = row("host_cost", "host_cost", work="both", form="attention", way="eager")
-    assert [rounded(found[of], median) for of in ("host", "p20", "p80")] == [median, p20, p80]
-    assert p20 < aims["both"] < p80 and fifths * 20 == 80 - 20
+    over = {
+        call: rounded(took, decode)
+        for call, took in ours.items()
+        if took > (55 if call == ("forward", "attention") else aims[call[0]])
+    }
+    wanted = ("decode", "decode_attention"), ("both", "hopper_attention"), ("both", "attention")
+    assert over == dict(zip(wanted, (decode, hopper, dispatcher), strict=True))
+    assert (len(ours), len(ours) - len(over)) == (calls, met)
+
+
+def both_passes_sway(fifths, *typed):
+    """Eager, the 3 fifths in the middle of the rounds of both passes go from 304 to 511 µs by our kernel for Hopper,
+    and from 320 to 600 by way of the dispatcher.
+    """
+    found = [
+        rounded(row("host_cost", "host_cost", work="both", form=form, way="eager")[of], typed[0])
+        for form in ("hopper_attention", "attention")
+        for of in ("p20", "p80")
+    ]
+    assert found == list(typed) and fifths * 20 == 80 - 20
 
 
 def by_sdpas_call(least, most):
-    """Eager, ours take the host 1.73 to 2.38 times as long as SDPA's call of the same round. In words: long."""
+    """Eager, ours take the host 1.80 to 2.66 times as long as SDPA's call of the same round. In words: long."""
     ratios = [ratio for (work, form), ratio in _calls("ratio", "eager").items() if ratio and form != "sdpa"]
     assert len(ratios) == 7 and (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
 

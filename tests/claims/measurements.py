@@ -8,18 +8,17 @@ def _ratios(snippet, direction, form):
     return [found["ratio"] for d in (64, 128, 256) for found in rows(snippet, f"{direction}_{d}", form=form)]
 
 
-def where_ours_stand(forward, settings, backward, cudnn):
-    """Of 18 settings forward the Hopper kernel is ahead of cuDNN in 17 and behind in 1, by its interval; backward it is
-    ahead in 12, and cuDNN in 4; the portable kernel is behind it in more than half of the settings of each pass.
+def where_ours_stand(forward, settings, backward):
+    """Of 18 settings forward the Hopper kernel is ahead of cuDNN in 17 and behind in one, by its interval; backward it
+    is ahead in all 18; the portable kernel is behind it in more than half of the settings of each pass.
 
-    In words: ahead, cudnn, behind, ahead, cudnn, behind, most, both.
+    In words: ahead, cudnn, behind, ahead, all, behind, most, both.
     """
-    for work, ahead, behind in (("forward", forward, 1), ("backward", backward, cudnn)):
+    for work, ahead, behind in (("forward", forward, 1), ("backward", backward, 0)):
         found = rows("beside_cudnn", work, form="hopper_attention")
         assert len(found) == settings
         assert len([each for each in found if each["low"] > 1]) == ahead
         assert len([each for each in found if each["high"] < 1]) == behind
-    assert forward + 1 == settings
     for direction in ("forward", "backward"):
         portable = _ratios("prefill_speed", direction, "flash_attention")
         assert sum(ratio < 1 for ratio in portable) > len(portable) / 2
@@ -27,7 +26,7 @@ def where_ours_stand(forward, settings, backward, cudnn):
 
 def fa4_forward_beside_ours(short, ahead, settings, long):
     """As graphs forward FlashAttention-4's mean by cuDNN is below ours, each interval apart; in every setting of
-    N = 1024 it takes more time than ours, and in 4 of 6 of N = 16,384 less, by more than a per cent.
+    N = 1024 it takes more time than ours, and in 3 of 6 of N = 16,384 less.
 
     In words: behind, each, ahead.
     """
@@ -45,6 +44,4 @@ def fa4_forward_beside_ours(short, ahead, settings, long):
     assert means[1]["high"] < means[0]["low"]
     at = {n: [theirs[key] / ours[key] for key in ours if key[1] == n] for n in (int(short), int(long))}
     assert len(at[short]) == len(at[long]) == settings
-    assert (
-        max(at[short]) < 1 and sum(lead > 1.01 for lead in at[long]) == sum(lead > 1.005 for lead in at[long]) == ahead
-    )
+    assert max(at[short]) < 1 and sum(lead > 1 for lead in at[long]) == ahead

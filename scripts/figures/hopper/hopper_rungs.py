@@ -9,9 +9,9 @@ ALT = (
     "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlap, persistent "
     "programs, pairs and single blocks, each added to those before; then with the middle heads queries that are held, "
     "with all heads turns, and with the largest lazy rescaling; cuDNN for comparison; and the limit. Beside each time "
-    "stands what part of the limit it reaches. With the heads shown first every step is nearer to the limit than the one before, but for persistent "
-    "programs, which fall far back. Pairs bring back most of that, and single blocks the rest and a little more. A "
-    "menu chooses the heads."
+    "stands what part of the limit it reaches. With the heads shown first every step is nearer to the limit than the "
+    "one before, but for persistent programs, which fall far back. Pairs bring back most of that, and single blocks "
+    "the rest and a little more. A menu chooses the heads."
 )
 N, TOKENS, WIDTH = 16384, 16384, 2048
 HEAD_DIMS = (64, 128, 256)
