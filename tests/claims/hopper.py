@@ -1404,47 +1404,33 @@ def lazy_waits_for_results(short, products, five, before, after):
 
 
 def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for one setting, and 1.27
-    times in FP32.
+    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
 
     In words: worst, slow, fastest, bf16, fp32.
     """
-    *others, last = sorted(found["ratio"] for found in rows("fastest_rung", "bf16_forward"))
-    assert rounded(others[-1], bf16) == bf16 and last > 1.5
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), fp32) == fp32
+    for name, most in (("bf16", bf16), ("fp32", fp32)):
+        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
 
 
-def one_query_was_chosen_wrong(keys, head_dim, times):
-    """Forward in BF16, with a query on 8192 keys and heads of 64 the chosen portable kernel takes 1.65 times as long as
-    the kernel for Hopper.
+def three_lines_train_nothing_in_bf16():
+    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
+    assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
-    In words: long.
+
+def short_bf16_training(times):
+    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
+
+
+def short_fp32_training(factor):
+    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
+
+    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
     """
-    found = row("fastest_rung", "bf16_forward", head_dim=int(head_dim), n_q=1, n_k=int(keys))
-    assert (found["chosen"], found["fastest"]) == ("flash", "hopper") and rounded(found["ratio"], times) == times
-
-
-def the_host_was_disturbed(pairs, head_dim, long, short, shorter, longer):
-    """In BF16 with a gradient, with 32 heads of 256, full, the kernel for Hopper takes 36.0 ms for N = 64 and 1.05 ms
-    for N = 2048.
-
-    In words: full.
-    """
-    for n, took in ((short, long), (longer, shorter)):
-        wanted = {"pairs": pairs, "head_dim": head_dim, "causal": False, "n_q": n, "n_k": n}
-        assert rounded(row("fastest_rung", "bf16_both", **wanted)["hopper"], took) == took
-
-
-def long_fp32_training(scores):
-    """In FP32 with a gradient the chosen three lines are the fastest in each call of 134,217,728 scores, the most.
-
-    In words: fastest, each.
-    """
-    found = rows("fastest_rung", "fp32_both")
-    counted = [each["pairs"] * each["n_q"] * each["n_k"] for each in found]
-    assert max(counted) == scores
-    long = [each for each, many in zip(found, counted, strict=True) if many == scores]
-    assert len(long) == 8 and {(each["chosen"], each["fastest"]) for each in long} == {("reference", "reference")}
+    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
+    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
+    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
+    assert rounded(max(found["ratio"] for found in behind), factor) == factor
 
 
 def _back(form, **wanted):
