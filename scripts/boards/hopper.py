@@ -17,6 +17,8 @@ STEPS = {  # step of the record -> its name on the board
     "persistent": "persistent",
     "paired": "paired",
     "singles": "singles",
+    "held": "held",
+    "turns": "turns",
 }
 SINGLE = 2  # heads whose blocks go singly, after the pairs of all others
 SMS = int(H100["sms"].value)
@@ -283,8 +285,8 @@ def ladder(board: Board) -> None:
     board.words(240, 22, f"part of the limit, {LIMIT:.1f} ms", 0.9)
     last = 0.0
     for i, (name, part) in enumerate(reached.items()):
-        bar(board, 52 + 31 * i, name, 340 * (part or 0.5), f"{100 * part:.0f} %" if part else "?")
+        bar(board, 48 + 25 * i, name, 340 * (part or 0.5), f"{100 * part:.0f} %" if part else "?")
         if part < last:
-            board.hatch(120, 41 + 31 * i, 340 * part, 22)
+            board.hatch(120, 37 + 25 * i, 340 * part, 22)
         last = part
-    board.words(120, 242, "below 5 %: read nothing into it", 0.9, at="left")
+    board.words(120, 254, "below 5 %: read nothing into it", 0.9, at="left")
