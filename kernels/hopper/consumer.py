@@ -132,7 +132,7 @@ def step(
 def blocks_seen(first_query, blocks, seq_q, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr):
     """How many of those blocks of keys this consumer's queries see; one if it has no query.
 
-    For then it computes that one, which nobody stores, as all its tiles have to be waited for.
+    What it computes of that one, TMA does not store: its rows are after the last query.
     """
     gl.static_assert(BLOCK_K % ROWS == 0, "only the last block a consumer sees may be cut")
     seen = gl.minimum(blocks, gl.cdiv(first_query + ROWS, BLOCK_K)) if CAUSAL else blocks
@@ -149,7 +149,7 @@ def pass_by(
     release(keys, use)
     wait_for_tile(values, use)
     release(values, use)
-    if TURNS:  # last: whoever has the turn may wait for a tile in this place
+    if TURNS:  # last: whoever has the turn may wait for a tile that comes once this one is free
         wait_for_turn(turn_barriers, turn, CONSUMER)
         pass_turn(turn_barriers, CONSUMER, CONSUMERS)
 
@@ -160,7 +160,7 @@ def consume(
     CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
     LAZY: gl.constexpr, HELD: gl.constexpr,
 ):  # fmt: skip
-    """A consumer: its 64 queries of each block, through all keys that the block sees.
+    """A consumer: its 64 queries of each block, through the blocks of keys that they see.
 
     Scores leave wgmma in the layout in which it takes a left operand from registers: the
     weights stay with their threads.

@@ -26,8 +26,8 @@ def produce(
 ):
     """The producer: all tiles of all units of this program, as fast as they become free.
 
-    The last block of keys comes first: it always gets the mask, for the end of the keys and for
-    the diagonal.  The others need none, but near the diagonal where BLOCK_K < BLOCK_Q.
+    The last block of keys comes first: of those that a consumer sees, the first alone needs a
+    mask, for the end of the keys and for the diagonal.
     """
     q, k, v, _, _, query_rings, keys, values, _ = tensors
     _, places, work, heads, group, seq_q, seq_k = sizes

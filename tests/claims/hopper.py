@@ -1082,7 +1082,7 @@ def products_and_tensor_agree(points):
 def ours_has_no_rest():
     """At d = 64, full, tensor is products for ours, and for FlashAttention-4 1.008 times that, to 0.001.
 
-    In words: more, no, more.
+    In words: more, no, longer.
     """
     ours, fourth = (_profile(form)[64, False] for form in ("hopper_attention", "flash_attention_4"))
     assert ours["tensor"] == ours["products"]

@@ -241,7 +241,7 @@ def launch_queries(
 def finish(
     sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, notes: dict | None
 ) -> CompiledKernel:
-    """gradient = scale · sums, which lie as ``add_to`` has them, in blocks of so many rows."""
+    """gradient = scale · sums, which lie as ``lay_out`` has them, in blocks of so many rows."""
 
     def prepare():
         *pairs, rows, head_dim = gradient.shape

@@ -22,7 +22,7 @@ is nearly a step ahead.  In a step a consumer
     starts                                    and meanwhile computes
     scores and dweights of this block         its weights
     its dvalues                               its dscores
-    dqueries of the block before, its dkeys   nothing, but has dqueries added
+    dqueries of the block before, its dkeys   nothing, but writes what others are to read
 
 and what then is still left open the products of the other consumer fill.
 
@@ -254,7 +254,7 @@ def hopper_backward_kernel(
     q, dout: tensor descriptors of [batch, heads, rows, columns], tiles of a block of queries
     k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
     shift, delta: of one number a row, [batch · heads · padded_q], tiles of a block of queries
-    dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``add_to``
+    dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``lay_out``
     turns: None; or a pointer to counters of zero, first one that numbers programs as they are
     started, then one for each block of queries and consumer; they add to dq in that order
     splits: into how many programs the heads are divided that share keys; SPLIT: more than one,

@@ -56,7 +56,9 @@ def lay_out(tile, PENDING: gl.constexpr, block):
 @gluon.jit
 def send(sums, row, tile):
     """sums += the block that was laid out.   row: of sums, 256 numbers, a block has 16."""
-    fence_async_shared()  # what each thread wrote, TMA sees
+    # What was written before a barrier of these warps TMA now sees.  At heads of 128 the
+    # compiler has that barrier here, at 64 in ``release``, since when nothing was written.
+    fence_async_shared()
     async_add(sums, [row, 0], tile)
 
 

@@ -35,6 +35,7 @@ OTHER_PLANS = {
     "lazy": (True, PLANS[64, True]._replace(lazy=True)),
     "held": (True, PLANS[64, True]._replace(held=True)),
     "not held": (False, PLANS[128, False]._replace(held=False)),
+    "in turns, nothing fetched ahead": (False, Plan(2, 128, 1, 1, 240, turns=True)),
     "lazy, in turns": (False, PLANS[64, False]._replace(lazy=True)),
     "not persistent": (True, PLANS[64, True]._replace(persistent=False)),
     "not persistent, not causal": (False, PLANS[64, False]._replace(persistent=False)),

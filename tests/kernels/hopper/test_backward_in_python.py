@@ -145,7 +145,7 @@ EARLY = {
         "        dkeys = warpgroup_mma_wait(0, deps=(dkeys,))\n        release(queries, i)\n        if not",
         "        release(queries, i)\n        dkeys = warpgroup_mma_wait(0, deps=(dkeys,))\n        if not",
     ),
-    "sums given before they are fenced": Mistake("    fence_async_shared()  # what each thread wrote, TMA sees\n", ""),
+    "sums given before they are fenced": Mistake("    fence_async_shared()\n    async_add(", "    async_add("),
     "ended before its gradients are read": Mistake(
         "        tma.async_copy_shared_to_global(dk, place, tile)\n        tma.store_wait(0)",
         "        tma.async_copy_shared_to_global(dk, place, tile)",
@@ -162,11 +162,13 @@ def changed(mistake, folder, monkeypatch):
     return import_module(f"{folder.name}.backward.call")
 
 
+@pytest.mark.parametrize("head_dim", [64, 128])
 @pytest.mark.parametrize("mistake", EARLY)
-def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, tmp_path, monkeypatch):
+def test_one_that_does_not_wait_is_found_out_in_some_order(mistake, head_dim, tmp_path, monkeypatch):
     """On a GPU it may come right a thousand times."""
-    module = changed(EARLY[mistake], tmp_path / f"early_backward_{list(EARLY).index(mistake)}", monkeypatch)
-    q, k, v = inputs("cpu", BF16, 300, 200, 128, batch=1)
+    folder = tmp_path / f"early_backward_{list(EARLY).index(mistake)}_{head_dim}"
+    module = changed(EARLY[mistake], folder, monkeypatch)
+    q, k, v = inputs("cpu", BF16, 600, 200, head_dim, batch=1)
 
     def is_wrong(seed):
         try:

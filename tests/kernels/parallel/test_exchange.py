@@ -150,10 +150,12 @@ def test_without_either_barrier_it_would_not(run, without, habits):
 
 def test_a_part_is_taken_that_is_smaller_than_the_most(run):
     """As gradients are in zigzag order: one GPU offers a half and takes a whole, another the other way round."""
+    offered = []  # for as long as the other may take
 
     def offer(gpu):
         rows = 2 + 2 * gpu.rank
-        take = PeerMemory(gpu).offer(*torch.ones(2, 1, 1, rows, 4).bfloat16(), room=GRADIENTS, most=16)
+        offered.append(PeerMemory(gpu))
+        take = offered[-1].offer(*torch.ones(2, 1, 1, rows, 4).bfloat16(), room=GRADIENTS, most=16)
         return take(1, (1, 1, 6 - rows, 4)).arrived().sum().item()
 
     assert run(offer, 2) == [32, 16]

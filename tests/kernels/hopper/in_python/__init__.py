@@ -98,7 +98,8 @@ def interpret(kernel, grid: int, arguments, options) -> None:
 
 def put_back_together(changes: list, change, function) -> SimpleNamespace:
     """As ``change`` of the interpreter; who puts back its own changes, the kernel, puts back all, the last first."""
-    changes.append(change(function))
+    if (changed := change(function)) is not None:  # None where it was changed for this function already
+        changes.append(changed)
     return SimpleNamespace(restore=lambda: [changes.pop().restore() for _ in range(len(changes))])
 
 
