@@ -86,7 +86,10 @@ def record(chosen: list[str], kept: Outcome | None, processes: int = 1) -> int:
     files = f", {len(chosen)} files that await their run" if kept else ""
     print(f"{THEY} on {ran['gpu']}{files}", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
-    shared = [f"--numprocesses={processes}", "--dist=loadgroup"] if processes > 1 else []
+    shared = []
+    if processes > 1:
+        shared = [f"--numprocesses={processes}", "--dist=loadgroup"]
+        os.environ["OMP_NUM_THREADS"] = "1"  # not one for every core, which get in each other's way
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder, "outcome.xml")
         paths = [str(ROOT / file) for file in chosen]

@@ -381,6 +381,21 @@ def test_a_file_that_does_not_pass_costs_the_others_nothing(recorded, name, proc
     assert awaiting(recorded) == ["tests/kernels/test_more.py"]
 
 
+THREADS = """
+import os
+
+def test_more():
+    assert os.environ["OMP_NUM_THREADS"] == "{wanted}"
+"""
+
+
+@pytest.mark.parametrize("processes, wanted", [(1, 3), (2, 1)])
+def test_processes_that_share_the_cores_have_a_thread_each(recorded, processes, wanted):
+    (recorded.root / "tests/kernels/test_more.py").write_text(THREADS.format(wanted=wanted))
+    run = recorded.record_tests("--processes", str(processes), OMP_NUM_THREADS="3")
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 def test_a_file_that_was_cut_short_before_its_last_test_awaits_its_run(recorded):
     (recorded.root / "tests/kernels/test_a.py").write_text("def test_more():\n    raise KeyboardInterrupt\n")
     (recorded.root / "tests/kernels/test_b.py").write_text("def test_more(): ...\n")
