@@ -29,7 +29,7 @@ function problemOf(state) {
   const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
   const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
   if (v.length !== k.length) throw new Refused(`Values: ${v.length} rows for ${k.length} keys; each key has one.`);
-  if (dout.length !== q.length) throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
+  if (state.pass !== "forward" && dout.length !== q.length) throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
   const [blockQ, blockK] = [whole("Queries a block", state.blockQ, 1, MOST), whole("Keys a block", state.blockK, 1, MOST)];
   return { q, k, v, dout, blockQ, blockK, causal: state.causal, forget: state.forget, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
 }
@@ -145,9 +145,10 @@ function resized(text, count, random) {
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function view(state, set) {
   const small = () => Math.floor(Math.random() * 4) - 1;
+  const row = () => [small(), small()];
+  const count = pairs("Queries", state.queries, MOST).length;
   const words = (/** @type {number} */ count) => {
     const { queries, keys, values, douts } = state;
-    const row = () => [small(), small()];
     const value = (first = Math.floor(Math.random() * 11)) => [first, 10 - first];
     set({
       queries: resized(queries, count, row),
@@ -159,8 +160,8 @@ function view(state, set) {
   const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
   return html`
     <div class="hb-live__row">
-      ${menu("Pass", state.pass, (pass) => again({ pass }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
-      ${slider("Words", pairs("Queries", state.queries, MOST).length, words, { min: 1, max: MOST })}
+      ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
+      ${slider("Words", count, words, { min: 1, max: MOST })}
       ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
       ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
     </div>

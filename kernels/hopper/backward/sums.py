@@ -91,6 +91,8 @@ def send_in_turn(
     if turns is not None:
         if sent >= 0:
             pass_on(turns + (2 * sent + CONSUMER + 1))
+        # By the letter of PTX, what TMA adds after this wait wants a fence of global memory,
+        # too; that of ``send`` is one of shared memory, as Gluon has it.
         rank = rank_in(work, place, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
         wait_for_rank(turns + (half + 1), rank)
     send(sums, half * 16, tile)

@@ -178,3 +178,17 @@ def test_the_reader_steps_to_the_outputs_worked_by_hand(open_piece):
     assert piece.locator("tbody tr").count() == 4
     piece.get_by_label("Values").fill("1 2, 3")
     assert "each row has two" in piece.get_by_role("alert").inner_text()
+
+
+def test_a_reader_types_four_words_of_his_own(open_piece):
+    """Forward there is no field for dO, so nothing is asked of it; backward it has a row for each word."""
+    piece = open_piece("flash")
+    for field in ("Queries", "Keys", "Values"):
+        piece.get_by_label(field, exact=True).fill("1 0, 0 1, 1 1, 2 0")
+    assert piece.get_by_role("alert").all_inner_texts() in ([], [""])
+    assert piece.locator("tbody tr").count() == 4
+    piece.get_by_label("Pass").select_option("dq")
+    assert piece.get_by_label("dO", exact=True).input_value().startswith("1 0, 0 1, 1 1, ")
+    assert piece.locator("tbody tr").count() == 4
+    piece.get_by_label("dO", exact=True).fill("1 0, 0 1")
+    assert "dO: 2 rows for 4 queries" in piece.get_by_role("alert").inner_text()
