@@ -79,7 +79,9 @@ def hopper_kernel(
         query_rings = (make_ring(q, Q_STAGES, 1), make_ring(q, Q_STAGES, 1))
     keys = make_ring(k, STAGES, CONSUMERS)
     values = make_ring(v, STAGES, CONSUMERS)
-    turn_barriers = barriers(CONSUMERS, 1)
+    # A barrier for which nobody waits may lie where other things do: without turns there are
+    # none, and nobody looks at these.
+    turn_barriers = barriers(CONSUMERS, 1) if TURNS else keys.free
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)
     sizes = (scale_log2, places, (paired, single), heads, group, seq_q, seq_k)
