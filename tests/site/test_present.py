@@ -198,6 +198,14 @@ def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(prese
     assert "Ask." in notes.inner_text() and not presenter.locator(".hb-presenter__answer").is_visible()
 
 
+def test_a_poll_names_no_step_since_a_shorter_lesson_counts_its_own(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    projector, shown = project(presenter), presenter.locator(".hb-presenter__stage strong")
+    while not shown.count():
+        press(presenter, "ArrowRight")
+    assert shown.first.text_content() == projector.locator("strong").first.text_content() == "Poll."
+
+
 def test_another_version_chosen_beside_an_answered_poll_keeps_the_steps_answer(presenter):
     press(presenter, "ArrowRight", "ArrowRight", "ArrowRight", "a")
     presenter.get_by_label("Lesson of").select_option("30")
