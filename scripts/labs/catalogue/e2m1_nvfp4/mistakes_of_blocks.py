@@ -125,8 +125,8 @@ QUANTIZE = (
     Mistake("high-first", "The bytes are packed with the first code in the high half.", BLOCKS, packed_high_first),
     Mistake(
         "by-one-alone",
-        "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, and "
-        "all become 0.",
+        "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, "
+        "and all become 0.",
         BLOCKS,
         by_one_alone,
     ),
