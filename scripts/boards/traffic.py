@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from kernels.bench import hardware
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, mib, qkvo_bytes, square_bytes
@@ -178,15 +179,13 @@ def counted(board: Board) -> None:
     for i, (name, count) in enumerate(rows):
         x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
         board.words(x, y, name, 0.85, at="left")
-        for j in range(int(count)):
-            board.box(x + 80 + 18 * j, y - 7, 14, 14)
-        if (rest := count % 1) > 0.1:
-            board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
+        rest = count % 1
         shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
-        if i > 1:
-            with board.answer():
-                board.words(x + 190, y, shown, 0.9, at="left")
-        else:
+        with board.answer() if i > 1 else nullcontext():
+            for j in range(int(count)):
+                board.box(x + 80 + 18 * j, y - 7, 14, 14)
+            if rest > 0.1:
+                board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
             board.words(x + 190, y, shown, 0.9, at="left")
 
 
@@ -205,7 +204,8 @@ def bars(board: Board) -> None:
         high = 112 * time / max(measured)
         board.box(x + 20, 102, 50, high)
         if i in (1, 2):
-            board.hatch(x + 20, 102, 50, high)
+            with board.answer():
+                board.hatch(x + 20, 102, 50, high)
         board.words(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
     with board.answer():
         board.words(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)
