@@ -10,7 +10,7 @@ from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, m
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
+from scripts.boards.worked.traffic import BYTES, H200_L2, HEAD_DIM, N
 
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
@@ -21,10 +21,10 @@ LEFT, MEMORY = 24, 176  # the height of the line that is HBM
 
 
 def on_chip() -> dict[str, float]:
-    """What the chip holds besides, in bytes."""
+    """What an H200 holds on the chip besides, in bytes; but for L2 an H100 has the same."""
     sms = H100["sms"].value
     return {
-        "L2": H100["l2"].value,
+        "L2": H200_L2,
         "registers": sms * H100["registers per SM"].value,
         "shared": sms * H100["shared memory per SM"].value,
     }
