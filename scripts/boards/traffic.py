@@ -111,7 +111,7 @@ def nowhere(board: Board) -> None:
         side = 150 * math.sqrt(size / mib(SQUARE))
         board.box(x, floor - side, side, side, f"{size:.0f} MiB", 0.95)
         board.words(x + side / 2, floor + 18, name, 0.8)
-        x += side + 20
+        x += side + 16
     with board.answer():
         whole = " + ".join(f"{size:.0f}" for size in found.values())
         board.words(240, 240, f"{whole} = {sum(found.values()):.0f} MiB: it fits nowhere", 1)
