@@ -11,7 +11,7 @@ from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, m
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
+from scripts.boards.worked.traffic import BYTES, H200_L2, HEAD_DIM, N
 
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
@@ -22,10 +22,10 @@ LEFT, MEMORY = 24, 176  # the height of the line that is HBM
 
 
 def on_chip() -> dict[str, float]:
-    """What the chip holds besides, in bytes."""
+    """What an H200 holds on the chip besides, in bytes; but for L2 an H100 has the same."""
     sms = H100["sms"].value
     return {
-        "L2": H100["l2"].value,
+        "L2": H200_L2,
         "registers": sms * H100["registers per SM"].value,
         "shared": sms * H100["shared memory per SM"].value,
     }
@@ -112,7 +112,7 @@ def nowhere(board: Board) -> None:
         side = 150 * math.sqrt(size / mib(SQUARE))
         board.box(x, floor - side, side, side, f"{size:.0f} MiB", 0.95)
         board.words(x + side / 2, floor + 18, name, 0.8)
-        x += side + 20
+        x += side + 16
     with board.answer():
         whole = " + ".join(f"{size:.0f}" for size in found.values())
         board.words(240, 240, f"{whole} = {sum(found.values()):.0f} MiB: it fits nowhere", 1)
