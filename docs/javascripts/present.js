@@ -333,7 +333,7 @@
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
       this.part('[data-does="next"]').disabled = !after;
-      const shown = poll ? poll.innerHTML : this.picture(step);
+      const shown = poll ? this.question(poll) : this.picture(step);
       this.part(".hb-presenter__stage").innerHTML = shown;
       this.part(".hb-presenter__say").innerHTML = poll ? "" : step.say + step.draw;
       const notes = this.part(".hb-presenter__notes");
@@ -345,6 +345,11 @@
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
       this.window?.document?.body?.classList.toggle("hb-answered", this.answered);
       this.tick();
+    }
+
+    /** A poll without the number of its step, which counts the sheet's steps and not those of this version. */
+    question(poll) {
+      return poll.innerHTML.replace(/, after step(?:\s|&nbsp;)\d+(?=\.)/, "");
     }
 
     /** The board after the step; before the answer, without what the room is asked for. */

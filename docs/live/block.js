@@ -1,6 +1,6 @@
 // Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
 import { html, nothing } from "lit-html";
-import { spelt } from "./bits.model.js";
+import { decode, spelt } from "./bits.model.js";
 import { SCHEMES, pack, quantize, rms } from "./block.model.js";
 import { Refused } from "./frame.js";
 import { button, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
@@ -133,6 +133,9 @@ function told(state) {
   }
   const worst = values.reduce((most, one) => (Math.abs(one.back - one.number) > Math.abs(most.back - most.number) ? one : most));
   if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
+  const end = decode(now.scheme.element, now.scheme.element.largest);
+  // E2M1 ends at 6, and from 7 on a next mark, 8, would be nearer. In FP8 the largest number has the last mark.
+  if (Math.abs(worst.quotient) >= (7 / 6) * end) return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
   return `${name}: nothing is lost. The furthest off is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
 }
 

@@ -16,6 +16,8 @@ const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
 /** The ends of the sliders, as powers of two. */
 const MOST = { context: 20, batch: 10, gpus: 4 };
 
+const OF_ONE_HOST = 8; // GPUs that NVLink joins, as a rule
+
 /** @param {S} state @returns {import("./calculator.model.js").Model} */
 function modelOf(state) {
   const known = MODELS[among("Model", state.model, [...Object.keys(MODELS), "own"])];
@@ -95,7 +97,7 @@ function formulas(state) {
     <li>Its Q, K, V and outputs: 2 · ${layers} layers · (${heads} + ${kvHeads}) heads · ${n} · ${dim} · 2 bytes${many} = <b>${metric(first.bytes, "B")}</b></li>
     <li>Decode step: 4 · ${layers} layers · ${heads} heads · ${n} · ${dim}${many} = <b>${metric(next.flops, "FLOP")}</b></li>
     <li>Weights: 2 · ${brief(model.weights / 1e9)} billion FLOP for each token, and as many bytes for each step</li>
-    ${gpus > 1 ? html`<li>If they split each text, each of ${gpus} GPUs holds ${binary(held.cache / gpus)} of the cache, and in a ring sends ${gpus - 1} · 2 · ${layers} layers · ${kvHeads} heads · ${n} / ${gpus} tokens · ${dim} · 2 bytes${many} = <b>${metric(shared.sent, "B")}</b>. A step computes for ${time(shared.computing)} and fetches for ${time(shared.fetching)}, at NVLink's ${metric(chip(gpu).link, "B")}/s: the fetching is <b>${shared.hidden ? "hidden" : "not hidden"}</b></li>` : ""}
+    ${gpus > 1 ? html`<li>If they split each text, each of ${gpus} GPUs holds ${binary(held.cache / gpus)} of the cache, and in a ring sends ${gpus - 1} · 2 · ${layers} layers · ${kvHeads} heads · ${n} / ${gpus} tokens · ${dim} · 2 bytes${many} = <b>${metric(shared.sent, "B")}</b>. A step of the ring, in all layers together, computes for ${time(shared.computing)} and fetches for ${time(shared.fetching)}, at NVLink's ${metric(chip(gpu).link, "B")}/s${gpus > OF_ONE_HOST ? ", as if all were in one machine" : ""}: the fetching is <b>${shared.hidden ? "hidden" : "not hidden"}</b></li>` : ""}
     <li>In a prefill one layer's attention holds, beside Q, K and V, <b>${binary(held.fused)}</b>; with scores and shares written down, ${binary(held.unfused)}</li>
   </ul>`;
 }

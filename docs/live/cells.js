@@ -47,7 +47,7 @@ function read(state) {
 const listed = (each) => each.join(", ");
 /** "1, 5 and 1" @param {(number | string)[]} each */
 const joined = (each) => (each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each[each.length - 1]}`);
-const single = (/** @type {string} */ name) => name.replace(/s$/, "");
+const single = (/** @type {string} */ name) => name.replace(/(?<!axi)s$/, "");
 
 /** "head 1, word 2": where the group of cells stands that begins with this place. @param {number[]} shape @param {string[]} names @param {number} place */
 const home = (shape, names, place) =>

@@ -36,14 +36,15 @@ class Running {
   /**
    * Where another field holds what was refused, the change is drawn without it; what is asked for keeps both, since two
    * fields may have to change before they fit each other.
-   * @param {Partial<State>} change
+   * @param {import("./frame.js").Change<State>} change
    */
   set(change) {
-    const asked = /** @type {State} */ ({ ...this.asked, ...change });
+    const changed = (/** @type {State} */ state) => /** @type {State} */ ({ ...state, ...(typeof change === "function" ? change(state) : change) });
+    const asked = changed(this.asked);
     this.attempt(() => this.become(asked));
     if (this.asked === this.state) return;
     try {
-      this.become(/** @type {State} */ ({ ...this.state, ...change }));
+      this.become(changed(this.state));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
     }

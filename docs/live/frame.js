@@ -11,12 +11,18 @@ export class Refused extends Error {}
  */
 
 /**
+ * What a control sets; a function is given the state that it changes, in which another field may hold what was refused.
+ * @template {State} S
+ * @typedef {Partial<S> | ((state: S) => Partial<S>)} Change
+ */
+
+/**
  * A piece. Its module exports one by default and touches no browser: the build draws the first state with it.
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
  * @property {S} start the state where nothing else is asked for
- * @property {(state: S, set: (change: Partial<S>) => void) => unknown} view the controls and the drawing
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} view the controls and the drawing
  * @property {(state: S, earlier: S) => string} told what has just happened, in a sentence; the state before it, if that helps
  * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
  */

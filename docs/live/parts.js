@@ -122,8 +122,8 @@ export const table = (label, head, rows) => html`
  * @param {Event} event */
 export const stay = (event) => event.preventDefault();
 
-/** @param {string} label @param {() => void} press */
-export const button = (label, press) => html`<button type="button" @click=${press}>${label}</button>`;
+/** @param {string} label @param {() => void} press @param {boolean} [off] it says that it does nothing now, and keeps the focus */
+export const button = (label, press, off = false) => html`<button type="button" aria-disabled=${String(off)} @click=${press}>${label}</button>`;
 
 /** @param {(text: string) => void} change */
 const typed = (change) => (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value);

@@ -24,13 +24,14 @@ const typed = (value) => String(Number(value.toPrecision(4)));
 
 /** What the two fields show: the numbers of an example, or the reader's own. @param {S} state */
 function fields({ kernel, flops, moved }) {
-  const example = examples()[among("Kernel", kernel, [...Object.keys(examples()), "own"])];
+  const example = examples()[kernel];
   return example ? { flops: typed(example.flops / 1e9), moved: typed(example.moved / 1e6) } : { flops, moved };
 }
 
 /** @param {S} state */
 function worked(state) {
   const { gpu, kernel } = state;
+  among("Kernel", kernel, [...Object.keys(examples()), "own"]);
   among("GPU", gpu, Object.keys(CHIPS));
   const bounds = { least: 1e-9, most: 1e12 };
   const { flops, moved } = fields(state);
@@ -39,7 +40,7 @@ function worked(state) {
   return { work, chip: CHIPS[gpu], ...place(work, CHIPS[gpu], seconds) };
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {S} state @param {(change: import("./frame.js").Change<S>) => void} set */
 function drawing(state, set) {
   const { work, chip, intensity, ridge, limit, reached } = worked(state);
   const slope = chip.bandwidth * 10 ** LEAST_X;
@@ -55,7 +56,8 @@ function drawing(state, set) {
     if (!point.hasPointerCapture(event.pointerId)) return;
     const { left, width } = /** @type {SVGElement} */ (point.ownerSVGElement).getBoundingClientRect();
     const at = within(((event.clientX - left) * 480) / width, LEFT, RIGHT);
-    set({ ...fields(state), kernel: "own", moved: typed(work.flops / 1e6 / 10 ** (LEAST_X + ((MOST_X - LEAST_X) * (at - LEFT)) / (RIGHT - LEFT))) });
+    const moved = typed(work.flops / 1e6 / 10 ** (LEAST_X + ((MOST_X - LEAST_X) * (at - LEFT)) / (RIGHT - LEFT)));
+    set((state) => ({ ...fields(state), kernel: "own", moved }));
   };
   const label = `A roofline: the roof rises with the FLOP a byte up to the ridge at ${brief(ridge)} and is flat from there. The kernel stands at ${brief(intensity)}, ${reached ? `${brief((100 * reached) / limit)} % of the way up to it` : "on the roof"}.`;
   return html`<svg viewBox="0 0 480 290" role="img" aria-label=${label}>
@@ -86,16 +88,16 @@ function sums(state) {
   return table("The limits", ["", "work", "time"], rows);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {S} state @param {(change: import("./frame.js").Change<S>) => void} set */
 function view(state, set) {
   const shown = fields(state);
-  const own = (/** @type {Partial<S>} */ change) => set({ ...shown, ...change, kernel: "own" });
+  const own = (/** @type {Partial<S>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
   const { work, intensity } = worked(state);
   const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ told, /** @type {(text: string) => void} */ change) =>
     slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, told });
   return html`
     <div class="hb-live__row">
-      ${menu("Kernel", state.kernel, (kernel) => set({ ...shown, kernel, time: "" }), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]])}
+      ${menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]])}
       ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
       ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
     </div>

@@ -3,7 +3,8 @@ import { html, nothing, svg } from "lit-html";
 import { button, numbers, shown, slider, table, textField, tick, whole } from "./parts.js";
 import { mergeAll, output, read } from "./stream.model.js";
 
-const start = { scores: "1 0 2 1 0 2", block: 2, readers: 1, forget: false, step: 1 };
+// front: how many words have the value 10, or 0 for half of them. arrived: how many of the scores came after the row was cut.
+const start = { scores: "1 0 2 1 0 2", block: 2, readers: 1, forget: false, step: 1, front: 0, arrived: 0 };
 
 /** @typedef {typeof start} S */
 
@@ -13,33 +14,45 @@ const [MOST_BLOCK, MOST_READERS] = [8, 4];
 /** @param {S} state */
 const scoresOf = (state) => numbers("Scores", state.scores, { most: 1e4, count: [1, MOST] });
 
-/** Whose turn each block is: the readers take neighbouring pieces of the row and read them at the same time. @param {S} state */
+/**
+ * Whose turn each block is: the readers take neighbouring pieces of the row and read them at the same time. What arrives
+ * later is the last one's, in blocks of its own, so that nothing that was read is cut anew.
+ * @param {S} state
+ */
 function cut(state) {
   const scores = scoresOf(state);
   const readers = whole("Readers", state.readers, 1, MOST_READERS);
-  const each = Math.ceil(scores.length / readers);
+  const first = scores.length - whole("Arrived", state.arrived, 0, scores.length - 1);
+  const ends = Array.from({ length: readers + 1 }, (_, reader) => Math.min(reader * Math.ceil(first / readers), first));
   return Array.from({ length: readers }, (_, reader) => ({
-    from: reader * each,
-    scores: scores.slice(reader * each, (reader + 1) * each),
+    from: ends[reader],
+    first: ends[reader + 1] - ends[reader],
+    scores: scores.slice(ends[reader], reader === readers - 1 ? MOST : ends[reader + 1]),
   }));
 }
 
-/** The value of a score: 10 in the first half of the row, 0 in the second. @param {number} index @param {number} length */
-const valueOf = (index, length) => (index < Math.ceil(length / 2) ? 10 : 0);
+/** How many words are in front. @param {S} state */
+function frontOf(state) {
+  const { length } = scoresOf(state);
+  return whole("Front", state.front, 0, length) || Math.ceil(length / 2);
+}
+
+/** The value of a score: 10 in front and 0 behind. @param {number} index @param {number} front */
+const valueOf = (index, front) => (index < front ? 10 : 0);
 
 /** What each reader has after so many steps. @param {S} state @param {number} step @param {boolean} [forget] */
 function states(state, step, forget = state.forget) {
-  const { length } = scoresOf(state);
-  return cut(state).map(({ from, scores }) => {
-    const values = scores.map((_, i) => [valueOf(from + i, length)]);
-    return read(scores, values, state.block, step, forget);
+  const front = frontOf(state);
+  return cut(state).map(({ from, first, scores }) => {
+    const values = scores.map((_, i) => [valueOf(from + i, front)]);
+    return read(scores, values, state.block, step, forget, first);
   });
 }
 
 /** @param {S} state */
 function steps(state) {
   const block = whole("Scores a block", state.block, 1, MOST_BLOCK);
-  return Math.ceil(Math.max(...cut(state).map(({ scores }) => scores.length)) / block);
+  return Math.max(...cut(state).map(({ first, scores }) => Math.ceil(first / block) + Math.ceil((scores.length - first) / block)));
 }
 
 /** @param {S} state */
@@ -51,9 +64,9 @@ function drawing(state) {
   const width = 480 / scores.length;
   const many = scores.length > 12; // their numbers take turns on two lines
   const below = many ? 172 : 155;
-  const half = Math.ceil(scores.length / 2);
+  const front = frontOf(state);
   const value = (/** @type {number} */ from, /** @type {number} */ to) => svg`<path class="value stroke thin" d="M${from * width + 2} ${below - 15} H${to * width - 2}" />
-    <text class="middle small value" x=${(from + to) * 0.5 * width} y=${below}>v = ${valueOf(from, scores.length)}</text>`;
+    <text class="middle small value" x=${(from + to) * 0.5 * width} y=${below}>v = ${valueOf(from, front)}</text>`;
   const now = states(state, state.step);
   const pieces = cut(state);
   const column = (/** @type {number} */ score, /** @type {number} */ index) => {
@@ -67,10 +80,10 @@ function drawing(state) {
     now[reader].max > -Infinity
       ? svg`<path class="accent stroke moves" d="M${from * width} ${y(now[reader].max)} h${part.length * width}" />`
       : nothing;
-  return html`<svg viewBox="0 0 480 ${below + 8}" role="img" aria-label="The scores as columns; the first half of them has the value 10 and the second 0. Those not yet read are faint; a line marks the largest so far.">
+  return html`<svg viewBox="0 0 480 ${below + 8}" role="img" aria-label="The scores as columns; those in front have the value 10 and the others 0. Those not yet read are faint; a line marks the largest so far.">
     ${scores.map(column)} ${pieces.map(mark)}
-    ${value(0, half)} ${half < scores.length ? value(half, scores.length) : nothing}
-    ${pieces.slice(1).map(({ from }) => svg`<path class="soft stroke thin" d="M${from * width} 0 V136" />`)}
+    ${value(0, front)} ${front < scores.length ? value(front, scores.length) : nothing}
+    ${pieces.slice(1).filter(({ from }) => from < scores.length).map(({ from }) => svg`<path class="soft stroke thin" d="M${from * width} 0 V136" />`)}
   </svg>`;
 }
 
@@ -87,19 +100,22 @@ function kept(state) {
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function view(state, set) {
+  const { length } = scoresOf(state);
+  const room = Math.min(state.block, MOST - length);
   const more = () => {
-    const block = Array.from({ length: state.block }, () => Math.round(Math.random() * 60 - 20) / 10);
-    const all = [...scoresOf(state), ...block].slice(-MOST);
-    set({ scores: all.join(" "), step: steps({ ...state, scores: all.join(" ") }) });
+    if (room === 0) return;
+    const block = Array.from({ length: room }, () => Math.round(Math.random() * 60 - 20) / 10);
+    const longer = { scores: [state.scores.trim(), ...block].join(" "), front: frontOf(state), arrived: state.arrived + room };
+    set({ ...longer, step: steps({ ...state, ...longer }) });
   };
   return html`
     <div class="hb-live__row">
-      ${textField("Scores", state.scores, (scores) => set({ scores, step: 0 }), 22)}
-      ${slider("Scores a block", state.block, (block) => set({ block, step: 0 }), { min: 1, max: MOST_BLOCK })}
-      ${slider("Readers", state.readers, (readers) => set({ readers, step: 0 }), { min: 1, max: MOST_READERS })}
+      ${textField("Scores", state.scores, (scores) => set({ scores, step: 0, front: 0, arrived: 0 }), 22)}
+      ${slider("Scores a block", state.block, (block) => set({ block, step: 0, arrived: 0 }), { min: 1, max: MOST_BLOCK })}
+      ${slider("Readers", state.readers, (readers) => set({ readers, step: 0, arrived: 0 }), { min: 1, max: MOST_READERS })}
     </div>
     <div class="hb-live__row">
-      ${button("A random block arrives", more)}
+      ${button(room === 0 ? "The row is full" : "A random block arrives", more, room === 0)}
       ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}
     </div>
     ${drawing(state)} ${kept(state)}`;
@@ -108,7 +124,7 @@ function view(state, set) {
 /** @param {S} state */
 function told(state) {
   const [now, before] = [states(state, state.step), states(state, state.step - 1)];
-  if (state.step <= 0) return "Nothing has been read. Values are 10 in the first half of the row and 0 in the second, so the output says what part of the shares lies in front.";
+  if (state.step <= 0) return "Nothing has been read. Values are 10 for the words in front and 0 for the others, so the output says what part of the shares lies in front.";
   const [all, right] = [now, states(state, state.step, false)].map(mergeAll);
   const wrong = Math.abs(all.sum - right.sum) > 1e-9 * right.sum;
   if (now.length > 1) {

@@ -31,12 +31,15 @@ export function update(state, scores, values, forget = false) {
 /**
  * Reads the first scores of a row, a block at a time.
  * @param {number[]} scores @param {number[][]} values @param {number} block scores a block @param {number} blocks how many
- * @param {boolean} [forget] @returns {State & {factor: number, moved: boolean}}
+ * @param {boolean} [forget] @param {number} [first] how many scores were there first: no block holds scores of these and of later ones
+ * @returns {State & {factor: number, moved: boolean}}
  */
-export function read(scores, values, block, blocks, forget = false) {
+export function read(scores, values, block, blocks, forget = false, first = scores.length) {
   let state = { ...empty(values[0]?.length ?? 1), factor: 1, moved: false };
-  for (let from = 0; from < Math.min(scores.length, block * blocks); from += block) {
-    state = update(state, scores.slice(from, from + block), values.slice(from, from + block), forget);
+  for (let step = 0; step < blocks && state.seen < scores.length; step++) {
+    const from = state.seen;
+    const to = from < first ? Math.min(from + block, first) : from + block;
+    state = update(state, scores.slice(from, to), values.slice(from, to), forget);
   }
   return state;
 }

@@ -3,7 +3,7 @@
 Before attention a GPU holds some tokens of all heads, afterwards it does again.  In between one
 all-to-all for each of Q, K and V, and one for the output, turn that round, so that attention
 itself is the ordinary one, over a whole sequence, and knows nothing of other GPUs.  What a GPU
-sends does not grow with their number.  But there can be no more of them than key heads, unless
+sends hardly grows once they are many.  But there can be no more of them than key heads, unless
 one copied these, which this does not.
 
 Source: S. A. Jacobs et al., "DeepSpeed Ulysses: System Optimizations for Enabling Training of

@@ -46,7 +46,7 @@ def plus(a, b):
 
 @gluon.jit
 def begin_of(program, programs, units):
-    """As in ``kernels.serving.decode``, whose functions Gluon cannot call."""
+    """As in ``kernels.serving.decode_kernel``, whose functions Gluon cannot call."""
     return units // programs * program + gl.minimum(program, units % programs)
 
 

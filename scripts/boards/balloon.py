@@ -115,15 +115,16 @@ def ratio(board: Board) -> None:
         for y, last in ((166, "N"), (212, "d")):
             for x, sign in zip(places, signs, strict=True):
                 board.words(x, y, sign, 0.95)
-                board.strike(x - (26 if len(sign) > 1 else 10), y + 8, x + (26 if len(sign) > 1 else 10), y - 8)
+                with board.answer():
+                    board.strike(x - (26 if len(sign) > 1 else 10), y + 8, x + (26 if len(sign) > 1 else 10), y - 8)
             board.words(284, y, last, 1.1)
         board.line((30, 189), (302, 189))
         board.words(330, 189, "=", 1.1)
-        board.words(386, 168, "N", 1.2)
-        board.line((366, 189), (406, 189))
-        board.words(386, 210, "d", 1.2)
-        board.ring(386, 190, 72, 84)
         with board.answer():
+            board.words(386, 168, "N", 1.2)
+            board.line((366, 189), (406, 189))
+            board.words(386, 210, "d", 1.2)
+            board.ring(386, 190, 72, 84)
             board.words(166, 248, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
 
 
@@ -173,11 +174,12 @@ def curves(board: Board) -> None:
         board.axis(start, floor, 420, 164, up="MiB, one head")
         board.curve(lambda x: place((x - start) / across)[1], start, place(shortest)[0])
         x, y = place(shortest)
-        board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
-        board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
-        board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
-        board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
-        board.words(x + 16, y + 60, card, 0.8, at="left")
+        with board.answer():  # said after it
+            board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
+            board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
+            board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
+            board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
+            board.words(x + 16, y + 60, card, 0.8, at="left")
         for n, size in zip(POINTS, lines, strict=True):
             x, y = place(n)
             board.ring(x, y, 9, 9)
@@ -217,7 +219,8 @@ def left(board: Board) -> None:
     board.rub("cards")
     board.box(150, 52, 180, 180)
     board.words(240, 130, "N×N", 1.6)
-    board.words(240, 170, "nobody asked for it", 0.8)
+    with board.answer():
+        board.words(240, 170, "nobody asked for it", 0.8)
     board.box(82, 52, 22, 180)
     board.box(376, 52, 22, 180)
     board.words(60, 142, "Q", 1.1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from kernels.bench.cost import attention_flops, qkvo_bytes, requested_bytes
 from kernels.bench.hardware import H100
@@ -72,8 +73,9 @@ def one_key(board: Board) -> None:
         board.arrow(66, 80, 122, 80)
         board.words(94, 60, "one", 0.8)
         board.words(20, 168, f"N = {N}:", at="left")
-        board.words(120, 168, f"{N} steps, {N} places each", at="left")
+        _, _, end, _ = board.words(120, 168, f"{N} steps", at="left")
         with board.answer():
+            board.words(end, 168, f", {N} places each", at="left")
             board.words(120, 206, f"{N} · {N} = {N * N:,} places", 1.1, at="left")
 
 
@@ -93,8 +95,8 @@ def trays(board: Board) -> None:
         board.words(462, 80, "...", 0.9)
         board.arrow(66, 80, 122, 80)
         board.words(94, 60, "tray", 0.8)
-        board.words(20, 146, f"{N} ÷ {BLOCK} = {steps} steps", at="left")
         with board.answer():
+            board.words(20, 146, f"{N} ÷ {BLOCK} = {steps} steps", at="left")
             board.words(20, 176, f"{steps} · {N} = {steps * N} places", 1.1, at="left")
         board.line((20, 198), (460, 198))
         board.words(20, 224, f"a thread: {each} loads of {BYTES} bytes", 0.95, at="left")
@@ -144,10 +146,10 @@ def nobody(board: Board) -> None:
     y = TOPS[1] + 42
     with board.group("nobody"):
         board.words(310, y, "0")
-        board.strike(298, y + 9, 322, y - 9)
-        board.words(410, y, "−∞", 1.1)
-        board.words(16, 256, "with 0:  e^{0} = 1", 0.9, at="left")
         with board.answer():
+            board.strike(298, y + 9, 322, y - 9)
+            board.words(410, y, "−∞", 1.1)
+            board.words(16, 256, "with 0:  e^{0} = 1", 0.9, at="left")
             board.words(184, 256, f"1 ÷ {sum(terms):.2f} = {100 * stolen:.0f} % to nobody", 0.9, at="left")
 
 
@@ -170,30 +172,14 @@ def columns(board: Board) -> None:
             absent = 2 - len(values)
             board.matrix(36, top, [*([f"{part:g}"] for part in parts), *[["0"]] * absent], w=36, h=26)
             board.matrix(112, top, [*values, *[("-", "-")] * absent], w=40, h=26)
-            if block:
-                with board.answer():
-                    down(
-                        board,
-                        top,
-                        [[part * v for v in value] for part, value in zip(parts, values, strict=True)],
-                        brought[block],
-                    )
-            else:
-                down(
-                    board,
-                    top,
-                    [[part * v for v in value] for part, value in zip(parts, values, strict=True)],
-                    brought[block],
-                )
+            weighed = [[f"{part * v:g}" for v in value] for part, value in zip(parts, values, strict=True)]
+            with board.answer() if block else nullcontext():
+                board.matrix(254, top, [*weighed, *[("0", "0")] * absent], w=40, h=26)
+            with board.answer():
+                board.arrow(364, top + 4, 364, top + 50)
+                board.words(412, top + 26, listed(brought[block]))
         with board.answer():
             board.words(20, 246, f"{listed(brought[0])} + {listed(brought[1])} = {listed(whole)}", 1.1, at="left")
-
-
-def down(board: Board, top: float, weighed: list[list[float]], total: list[float]) -> None:
-    rows = [[f"{v:g}" for v in row] for row in weighed]
-    board.matrix(254, top, [*rows, *[("0", "0")] * (2 - len(rows))], w=40, h=26)
-    board.arrow(364, top + 4, 364, top + 50)
-    board.words(412, top + 26, listed(total))
 
 
 def bounds() -> tuple[float, float, float, float]:
@@ -261,12 +247,12 @@ def sharing(board: Board) -> None:
         board.arrow(126, 87, 196, 87)
         board.box(204, 70, 40, 34, "q")
         board.words(270, 87, f"2 ÷ {BYTES} = {2 // BYTES}", 0.95, at="left")
-        board.box(60, 168, 60, 34, "key")
-        for i in range(4):
-            board.arrow(126, 185, 196, 140 + 30 * i)
-            board.box(204, 129 + 30 * i, 40, 22, "q", 0.8)
-        board.words(224, 250, f"{SHARING} queries", 0.8)
         with board.answer():
+            board.box(60, 168, 60, 34, "key")
+            for i in range(4):
+                board.arrow(126, 185, 196, 140 + 30 * i)
+                board.box(204, 129 + 30 * i, 40, 22, "q", 0.8)
+            board.words(224, 250, f"{SHARING} queries", 0.8)
             board.words(270, 185, f"{SHARING} · 2 ÷ {BYTES} = {SHARING * 2 // BYTES}", 0.95, at="left")
         board.words(360, 48, "FLOP a byte", 0.8)
 
@@ -285,9 +271,9 @@ def strip(board: Board) -> None:
     board.words(46, 120, str(SHARING), 1.1)
     board.words(46, 144, "queries", 0.8)
     shaded = height * rows / SHARING
-    board.line((left, top + shaded), (left + width, top + shaded))
-    board.hatch(left, top, width, shaded, gap=8)
     board.words(118, 144, f"{SHARING} · {LONG} · 4 bytes", 0.95, at="left")
     with board.answer():
+        board.line((left, top + shaded), (left + width, top + shaded))
+        board.hatch(left, top, width, shaded, gap=8)
         board.words(320, 144, f"= {whole >> 20} MiB", 0.95, at="left")
         board.words(left, 226, f"registers of an SM: {registers >> 10} KiB, {rows} rows", 0.9, at="left")

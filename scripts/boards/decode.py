@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from kernels.bench import hardware
 from kernels.bench.hardware import H100
@@ -74,10 +75,12 @@ def cached(board: Board) -> None:
     board.arrow(78, 112, 118, 112)
     for y, name in ((88, "k"), (134, "v")):
         board.row(126, y, [name] * 6 + ["..", name], w=36, h=36, size=0.9)
-        board.line((422, y), (456, y), (456, y + 36), (422, y + 36), (422, y), dashed=True)
-    board.line((126, 184), (126, 194), (408, 194), (408, 184))
-    board.words(267, 214, "kept: the KV cache", 1)
-    board.words(438, 66, "next", 0.85)
+        with board.answer():
+            board.line((422, y), (456, y), (456, y + 36), (422, y + 36), (422, y), dashed=True)
+    with board.answer():
+        board.line((126, 184), (126, 194), (408, 194), (408, 184))
+        board.words(267, 214, "kept: the KV cache", 1)
+        board.words(438, 66, "next", 0.85)
     board.words(47, 66, "new", 0.85)
 
 
@@ -118,12 +121,12 @@ def shared(board: Board) -> None:
     board.box(22, 84, unit * weights, 34)
     board.hatch(22, 84, unit * weights, 34)
     board.words(22, 152, f"one past: 4Nw = {cache / 1e6:.1f} MB, a sixth", 0.9, at="left")
-    board.words(22, 184, f"{CACHES} pasts:", 0.9, at="left")
-    board.box(22, 200, unit * CACHES * cache, 34)
-    for i in range(1, CACHES):
-        board.line((22 + unit * cache * i, 202), (22 + unit * cache * i, 232), width=0.8)
+    board.box(22, 168, unit * cache, 34)
     with board.answer():
-        board.words(130, 184, f"{CACHES * cache / 1e9:.2f} GB", 1, at="left")
+        board.box(22, 168, unit * CACHES * cache, 34)
+        for i in range(2, CACHES):
+            board.line((22 + unit * cache * i, 170), (22 + unit * cache * i, 200), width=0.8)
+        board.words(22, 222, f"{CACHES} pasts: {CACHES * cache / 1e9:.2f} GB", 0.95, at="left")
 
 
 def size(board: Board) -> None:
@@ -212,13 +215,8 @@ def split(board: Board) -> None:
             24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {worth[0]:g}", 0.9, at="left"
         )
         board.words(200, 214, f"{worth[0]:g} to {worth[1]:g} = 1 to {worth[1] / worth[0]:g}", 0.9, at="left")
-        board.words(
-            24,
-            246,
-            f"1/3 · {pair(parts[0].output)} + 2/3 · {pair(parts[1].output)} = {pair(whole.output)}",
-            1,
-            at="left",
-        )
+        blend = f"1/3 · {pair(parts[0].output)} + 2/3 · {pair(parts[1].output)}"
+        board.words(24, 246, f"{blend} = {pair(whole.output)}", 1, at="left")
 
 
 def bills(board: Board) -> None:
@@ -294,7 +292,9 @@ def machine(board: Board) -> None:
     for i, (name, output) in enumerate(lines):
         y = 50 + 48 * i + (14 if i == 3 else 0)
         board.words(60, y, name, 1, at="left")
-        board.words(260, y, pair(output), 1.1, at="left")
-        board.words(390, y, "✓", 1.2)
+        with board.answer() if i == 3 else nullcontext():
+            board.words(260, y, pair(output), 1.1, at="left")
+            board.words(390, y, "✓", 1.2)
     board.line((56, 174), (420, 174))
-    board.words(60, 244, "sees the first word only", 0.8, at="left")
+    with board.answer():
+        board.words(60, 244, "sees the first word only", 0.8, at="left")

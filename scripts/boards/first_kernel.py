@@ -81,9 +81,8 @@ def hall(board: Board) -> None:
     for row in range(SENTENCES * HEADS):
         board.row(LEFT + 4, 46 + 47 * row, range(WORDS * row, WORDS * (row + 1)), w=50, h=36)
     with board.answer():
-        row, seat = divmod(PROGRAM, WORDS)
-        board.ring(LEFT + 26 + 50 * seat, 64 + 47 * row, 62, 46)
-        whole = PROGRAM // WORDS
+        whole, seat = divmod(PROGRAM, WORDS)  # rows before its own, and its place in it
+        board.ring(LEFT + 26 + 50 * seat, 64 + 47 * whole, 62, 46)
         board.words(206, 64, f"{PROGRAM} mod {WORDS} = {word}", at="left")
         board.words(352, 64, f"word {word}", at="left")
         board.words(206, 106, f"{PROGRAM} div {WORDS} = {whole}", at="left")
@@ -214,7 +213,8 @@ def correct(board: Board) -> None:
         row, y = found[form], 130 + 46 * i
         board.words(16, y, name, 0.85, at="left")
         part = f"{row['of_budget']:.2f}" if row["of_budget"] < 10 else f"{row['of_budget']:,.0f}"
-        board.words(144, y, f"{row['mean']:.4f}" if i == 2 else f"{row['mean']:.6f}", 0.85)
+        with board.answer() if i < 2 else nullcontext():
+            board.words(144, y, f"{row['mean']:.4f}" if i == 2 else f"{row['mean']:.6f}", 0.85)
         with board.answer():
             board.words(234, y, f"{row['largest']:.2f}" if i == 2 else f"{row['largest']:.5f}", 0.85)
             board.words(320, y, part, 0.85)

@@ -172,15 +172,14 @@ def causal(board: Board) -> None:
     board.words(left + 2 * side, 20, "keys", 0.9)
     board.words(42, top + 2 * side, "queries", 0.85)
     board.grid(left, top, 4, 4, side, side)
-    for i in range(4):
-        for j in range(4):
-            x, y = left + j * side, top + i * side
-            if j > i:
-                board.strike(x + 9, y + side - 9, x + side - 9, y + 9)
-        board.hatch(left + i * side, top + i * side, side, side)
-    for i, text in enumerate(("above: never read", "on it: masked", "below: whole")):
-        board.words(292, 58 + 30 * i, text, 0.85, at="left")
     with board.answer():
+        for i in range(4):
+            for j in range(i + 1, 4):
+                x, y = left + j * side, top + i * side
+                board.strike(x + 9, y + side - 9, x + side - 9, y + 9)
+            board.hatch(left + i * side, top + i * side, side, side)
+        for i, text in enumerate(("above: never read", "on it: masked", "below: whole")):
+            board.words(292, 58 + 30 * i, text, 0.85, at="left")
         board.words(292, 166, f"{BLOCKS} · {BLOCKS + 1} ÷ 2 = {read}", 0.9, at="left")
         board.words(292, 194, f"of {BLOCKS**2}:  {100 * read / BLOCKS**2:.0f} %", 0.9, at="left")
 
@@ -196,18 +195,18 @@ def traffic(board: Board) -> None:
     )
     board.rub()
     board.words(14, 22, f"K, V: {mib(both):.0f} MiB", 0.85, at="left")
-    board.words(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
     for i in range(8):
         board.box(40 + 52 * i, 42, 38, 26)
         board.arrow(150 + 23 * i, 106, 59 + 52 * i, 72, width=1.6)
     board.box(130, 108, 200, 34, "L2", 1)
-    board.arrow(230, 202, 230, 148)
     board.line((40, 206), (440, 206), width=3.2)
     board.words(466, 222, "HBM", 0.85, at="right")
     with board.answer():
+        board.words(466, 22, f"{N} ÷ {BLOCK_Q} = {programs} programs", 0.85, at="right")
+        board.arrow(230, 202, 230, 148)
         board.words(346, 126, f"asked: {mb(asked):.0f} MB", 0.85, at="left")
         board.words(246, 178, f"{mb(through):.1f} MB", 0.9, at="left")
-    board.words(14, 246, f"{programs} · {mib(both):.0f} MiB + {mib(beside):.0f} MiB (Q, O)", 0.85, at="left")
+        board.words(14, 246, f"{programs} · {mib(both):.0f} MiB + {mib(beside):.0f} MiB (Q, O)", 0.85, at="left")
 
 
 def one_number(board: Board) -> None:
@@ -234,10 +233,10 @@ def one_number(board: Board) -> None:
     board.words(30, 250, "no maximum, no sum, any order", 0.85, at="left")
 
 
-def line(board: Board, query: int, row: Backward) -> None:
-    """A row of the table of step 7 and 8; 0 is its first."""
+def line(board: Board, query: int, row: Backward, begin: int = 0, end: int = 5) -> None:
+    """A row of the table of step 7 and 8, or some of its columns; 0 is its first."""
     cells = [query + 1, *(", ".join(map(say, each)) for each in (row.dp, [row.average], row.above, row.ds))]
-    board.table(30, 72 + 42 * query, [cells], COLUMNS, size=0.8)
+    board.table(30 + sum(COLUMNS[:begin]), 72 + 42 * query, [cells[begin:end]], COLUMNS[begin:], size=0.8)
 
 
 def average(board: Board) -> None:
@@ -250,12 +249,13 @@ def average(board: Board) -> None:
     board.rub()
     board.table(30, 28, [["row", "dP", "D", "dP - D", "dS"]], COLUMNS, size=0.95)
     board.line((14, 48), (466, 48))
+    line(board, 0, row, 0, 2)
     with board.answer():
-        line(board, 0, row)
+        line(board, 0, row, 2)
     with board.group("why"):
         board.words(30, 116, f"dO = {vector(GRADIENT[0])}    O = {vector(out)}", 0.9, at="left")
-        board.words(30, 152, f"D, the long way:  {terms} = {say(dot(row.shares, row.dp))}", 0.8, at="left")
         with board.answer():
+            board.words(30, 152, f"D, the long way:  {terms} = {say(dot(row.shares, row.dp))}", 0.8, at="left")
             board.words(30, 188, f"D = dO · O = {say(row.average)}", 1, at="left")
         board.words(30, 230, f"dS = shares · (dP - D),  shares {', '.join(map(say, row.shares))}", 0.8, at="left")
 

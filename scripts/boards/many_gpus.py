@@ -222,8 +222,9 @@ def stretches(board: Board) -> None:
         if rank + 1 < GPUS:
             board.line((x, bottom), (x + (rank + 1) * cell, bottom))
         board.words(x + (rank + 1) * cell + 14, bottom - cell / 2 + 6, f"{each:g}", 0.95, at="left")
-    board.words(x, 246, f"last ÷ first = {most:.0f},  last ÷ fair = {mean:.2f}", 0.85, at="left")
+    *_, end, _ = board.words(x, 246, f"last ÷ first = {most:.0f}", 0.85, at="left")
     with board.answer():
+        board.words(end + 24, 246, f"last ÷ fair = {mean:.2f}", 0.85, at="left")
         board.words(290, 22, "fold it", 0.9, at="left")
         for rank in range(GPUS):
             board.row(290, y + rank * cell, [rank + 1, 2 * GPUS - rank], w=48, h=34, size=0.95)
@@ -264,8 +265,7 @@ def copier(board: Board) -> None:
         "late, and the kernel with it."
     )
     board.rub()
-    rows, cell = 6, 13
-    columns = sms // rows
+    rows, columns, cell = 6, sms // 6, 13
     board.words(24, 22, f"{rows} × {columns} = {sms} SMs, all taken", 0.9, at="left")
     board.hatch(24, 40, columns * cell, rows * cell, gap=10)
     board.grid(24, 40, rows, columns, cell, cell)
@@ -275,11 +275,12 @@ def copier(board: Board) -> None:
     board.words(401, 144, "from a GPU", 0.8)
     board.words(24, 174, "an SM", 0.85, at="left")
     board.box(136, 160, 220, 28, "its pieces", 0.8)
-    board.words(24, 212, "the late one", 0.85, at="left")
-    board.box(136, 198, 52, 28, "carry", 0.8)
-    board.box(188, 198, 220, 28, "its pieces", 0.8)
-    board.line((408, 166), (408, 252), dashed=True)
-    board.words(400, 244, "the kernel ends", 0.85, at="right")
+    with board.answer():
+        board.words(24, 212, "the late one", 0.85, at="left")
+        board.box(136, 198, 52, 28, "carry", 0.8)
+        board.box(188, 198, 220, 28, "its pieces", 0.8)
+        board.line((408, 166), (408, 252), dashed=True)
+        board.words(400, 244, "the kernel ends", 0.85, at="right")
 
 
 def demo(board: Board) -> None:
@@ -295,6 +296,5 @@ def demo(board: Board) -> None:
         a, b = shares(*boards_of(word))
         board.table(42, y, [[word + 1, *sums, f"{a} and {b}", pair(merged(word))]], COLUMNS, size=0.95)
         board.words(461, y - 1, "✓", 0.95)
-    home_bytes = LAYERS * (WIDTH + 1) * 4
     with board.answer():
-        board.words(240, 246, f"decode: {home_bytes / 1e3:.1f} kB a layer, however long the text", 0.85)
+        board.words(240, 246, f"decode: {HEADS * (WIDTH + 1) * 4 / 1e3:.1f} kB a layer, however long the text", 0.85)

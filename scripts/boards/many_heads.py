@@ -110,13 +110,14 @@ def averages(board: Board) -> None:
     with board.group("work"):
         board.words(WORK + 8, 30, f"cat {pair(cat)}   mat {pair(mat)}", 0.9, at="left")
         board.words(WORK + 8, 64, f"½ · {pair(cat)} + ½ · {pair(mat)} = {pair(half)}", 0.85, at="left")
-        board.words(WORK + 8, 98, f"a word that is {pair(half)}: the same", 0.85, at="left")
-        board.words(WORK + 8, 144, "two heads", 0.9, at="left")
+        _, _, end, _ = board.words(WORK + 8, 98, f"a word that is {pair(half)}", 0.85, at="left")
         with board.answer():
+            board.words(end, 98, ": the same", 0.85, at="left")
+            board.words(WORK + 8, 144, "two heads", 0.9, at="left")
             board.row(WORK + 108, 128, [*cat, *mat], w=54, h=34)
             board.line((WORK + 213, 118), (WORK + 213, 172), width=3.2)
-        board.words(WORK + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
-        board.words(WORK + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
+            board.words(WORK + 8, 206, "the width is cut, never the sentence", 0.8, at="left")
+            board.words(WORK + 8, 238, f"{WIDTH} ÷ {HEADS} = {WIDTH // HEADS} numbers a head", 0.9, at="left")
 
 
 def second_head(board: Board) -> None:
@@ -171,9 +172,10 @@ def mask(board: Board) -> None:
                 board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
         else:
             board.words(x + 3 * w + 96, y + (i + 0.5) * h, pair(outputs[i]), 1.0)
-    board.words(x, 186, "hidden after softmax:", 0.85, at="left")
-    board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
-    board.words(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
+    with board.answer():
+        board.words(x, 186, "hidden after softmax:", 0.85, at="left")
+        board.words(x + 20, 210, f"row 2 keeps {late[0]} + {late[1]} %", 0.85, at="left")
+        board.words(x, 242, "nothing to see: 0/0 = NaN.  We say 0", 0.8, at="left")
 
 
 def one_matrix(board: Board) -> None:
@@ -214,19 +216,19 @@ def cells(board: Board) -> None:
     board.grid(x, y, 1, 12, w, h)
     for i in range(heads * words * numbers):
         board.words(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
-        board.words(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
+        with board.answer():
+            board.words(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
     board.line((x + 6 * w, 20), (x + 6 * w, y + h + 44), dashed=True)
-    board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
-    for at in (0, 6):
-        board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
     board.words(x, 204, "word 1:", 0.9, at="left")
-    with board.answer():
-        board.words(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
     plain = list(range(heads * numbers))
     whose = sorted({i // numbers % words + 1 for i in plain})
-    board.words(
-        x, 242, f"view: {', '.join(map(str, plain))}.  Words {whose[0]} and {whose[1]} in one row", 0.9, at="left"
-    )
+    view = f"view: {', '.join(map(str, plain))}.  Words {whose[0]} and {whose[1]} in one row"
+    with board.answer():
+        board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
+        for at in (0, 6):
+            board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
+        board.words(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")
+        board.words(x, 242, view, 0.9, at="left")
 
 
 def launches(board: Board) -> None:
@@ -250,17 +252,17 @@ def launches(board: Board) -> None:
             begin = max(begin, 44.0 * i + 22)
             board.box(x + begin, y + 28, long - 4, h)
             begin += long
-    with board.group("counted"):
+    with board.answer(), board.group("counted"):
         board.table(230, 172, [["3 projections, QKᵀ, softmax, ×V", "all of them"]], [188], size=0.8)
+    with board.group("counted"):
         board.words(22, 206, "loop", 0.9, at="left")
         board.words(22, 242, "at once", 0.9, at="left")
     for y, parts, all_of_it in (
         (206, f"{3 * HEADS} + {HEADS} + {HEADS} + {HEADS} = {told[0]}", f"7h + 2 = {counted[0]}"),
         (242, f"3 + 1 + 1 + 1 = {told[1]}", f"{counted[1]}"),
     ):
-        with board.group("counted"):
-            board.words(306, y, parts, 0.9, at="right")
         with board.answer(), board.group("counted"):
+            board.words(306, y, parts, 0.9, at="right")
             board.words(468, y, all_of_it, 0.95, at="right")
 
 
@@ -278,5 +280,6 @@ def squares(board: Board) -> None:
         x, y = left + gap * i, top - gap * i
         board.line((x, y + gap), (x, y), (x + side, y), (x + side, y + side), (x + side - gap, y + side))
     board.words(222, 32, f"launches: {7 * HEADS + 2} → 9", 0.95, at="left")
-    board.words(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
+    with board.answer():
+        board.words(222, 64, f"squares: {HEADS} → {HEADS}", 0.95, at="left")
     board.words(222, 112, f"{HEADS} · {words}² = {HEADS * words**2:,} scores", 0.9, at="left")

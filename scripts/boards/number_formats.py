@@ -92,8 +92,9 @@ def tenth(board: Board) -> None:
         board.words(30, 156, code, 1.2, at="left")
         board.words(180, 156, f"= {worth:.7f}", 1, at="left")
         board.words(30, 194, f"off by {100 * (worth / 0.1 - 1):.1f} %", 0.95, at="left")
-    board.line((26, 216), (450, 216))
-    board.words(30, 242, f"E2M1:  0.1 → {taken(e2m1(0.1))}", 1, at="left")
+    with board.answer():  # said after it
+        board.line((26, 216), (450, 216))
+        board.words(30, 242, f"E2M1:  0.1 → {taken(e2m1(0.1))}", 1, at="left")
 
 
 def x(number: float) -> float:
@@ -227,9 +228,9 @@ def bits(board: Board) -> None:
     board.box(406, 44, 46, 34, str(own), 0.9)
     board.words(204, 100, f"{count} · 4 = {4 * count}", 0.9)
     board.words(429, 100, "scale", 0.8)
-    board.words(40, 158, f"{4 * count} + {own} = {4 * count + own},  ÷ {count} =", 1.05, at="left")
-    board.words(40, 214, f"16 ÷ {every:g} =", 1.05, at="left")
     with board.answer():
+        board.words(40, 158, f"{4 * count} + {own} = {4 * count + own},  ÷ {count} =", 1.05, at="left")
+        board.words(40, 214, f"16 ÷ {every:g} =", 1.05, at="left")
         board.words(290, 158, f"{every:g} bits", 1.1, at="left")
         board.words(180, 214, f"{16 / every:.2f}, not 4", 1.1, at="left")
 
@@ -272,5 +273,6 @@ def wall(board: Board) -> None:
     board.words(120, 120, f"{percent:.1f} %", 1.5)
     board.words(360, 70, "answers lost", 0.95)
     board.words(360, 120, "< 1 %", 1.5)
-    board.words(120, 200, "arithmetic", 0.95)
-    board.words(360, 200, "model, questions", 0.95)
+    with board.answer():
+        board.words(120, 200, "arithmetic", 0.95)
+        board.words(360, 200, "model, questions", 0.95)

@@ -122,11 +122,12 @@ def safe(board: Board) -> None:
     )
     board.rub()
     fraction(board, 240, 62, "e^{S - M}", "Σ  e^{S - M}")
-    board.box(60, 146, 360, 64)
-    board.hatch(60, 146, 360, 8, gap=10)
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
-    board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
-    board.words(60, 232, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+    with board.answer():  # said after it
+        board.box(60, 146, 360, 64)
+        board.hatch(60, 146, 360, 8, gap=10)
+        board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
+        board.words(60, 232, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
 
 
 def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:

@@ -126,9 +126,9 @@ def pie(board: Board) -> None:
         board.line(*((x + size * math.cos(turn), y + size * math.sin(turn)) for turn in turns))
         for i, share in enumerate(part):
             turn = 2 * math.pi * sum(part[:i]) - math.pi / 2
-            board.line((x, y), (x + size * math.cos(turn), y + size * math.sin(turn)))
             middle = turn + math.pi * share
             with board.answer():
+                board.line((x, y), (x + size * math.cos(turn), y + size * math.sin(turn)))
                 board.words(x + 38 * math.cos(middle), y + 40 * math.sin(middle), f"{100 * share:.0f}", 0.9)
 
 
@@ -184,7 +184,7 @@ def hallway(board: Board) -> None:
     peak, speed = H100["bf16 peak"].value / 1e12, H100["hbm bandwidth"].value / 1e12
     board.step(
         f"On the left a kitchen, {peak:.0f} TFLOP/s, with a narrow hallway, {speed:.2f} TB/s, to the memory, HBM. "
-        f"Under the square four arrows: written, read, written, read. Below: N over d is {WORDS // DIM}, circled; "
+        f"Under the square four arrows: written, down; read, up; and both again. N over d is {WORDS // DIM}, circled; "
         f"cooks {cooks:.0f} microseconds, hallway {carried:.0f}."
     )
     board.rub("left")
@@ -197,17 +197,16 @@ def hallway(board: Board) -> None:
     board.line((16, 114), (292, 114))
     board.words(154, 132, "memory: HBM", 0.85)
     left, top, side = SQUARE
-    for i, trip in enumerate(("w", "r", "w", "r")):
-        x = left + 14 + 30 * i
-        ends = (top + side + 34, top + side + 6)
-        board.arrow(x, *((ends[0], x, ends[1]) if trip == "w" else (ends[1], x, ends[0])))
-        board.words(x, top + side + 48, trip, 0.8)
     with board.answer():
+        for i, trip in enumerate(("w", "r", "w", "r")):
+            x, high, low = left + 14 + 30 * i, top + side + 6, top + side + 34
+            board.arrow(x, *((high, x, low) if trip == "w" else (low, x, high)))  # up is read, as in the hallway
+            board.words(x, top + side + 48, trip, 0.8)
         board.words(18, 174, f"{TRIPS}N² / {TRIPS}Nd = N/d =", 0.95, at="left")
         board.words(252, 174, str(WORDS // DIM), 1.2)
         board.ring(252, 174, 58, 38)
+        board.words(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
     board.words(18, 216, f"cooks: {cooks:.0f} µs", 0.95, at="left")
-    board.words(18, 246, f"hallway: {carried:.0f} µs", 0.95, at="left")
 
 
 def struck(board: Board) -> None:

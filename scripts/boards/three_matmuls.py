@@ -160,7 +160,7 @@ def divided(board: Board) -> None:
     board.rub("cells")
     board.words(272, LINE[0], "÷ √2 =", 1.1, at="left")
     board.words(356, LINE[0], f"{math.sqrt(len(K[0])):.2f}", 1.1, at="left")
-    with board.group("scores"):
+    with board.answer(), board.group("scores"):
         for i, row in enumerate(rows):
             for j, cell in enumerate(row):
                 board.words(WORD[j], LINE[i] + 11, number(cell), 0.8)
@@ -227,7 +227,8 @@ def blended(board: Board) -> None:
         terms = " + ".join(f"{number(share)[:3]}·{vector(value)}" for share, value in zip(parts[0], V, strict=True))
         board.words(18, 236, f"{terms}", 0.85, at="left")
         board.words(346, 236, f"= {vector(rows[0])}", 0.85, at="left")
-        board.words(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
+        with board.answer():
+            board.words(18, 256, f"{number(rows[0][0])} + {number(rows[0][1])} = {sum(V[0])} ✓", 0.85, at="left")
 
 
 def demo(board: Board) -> None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from kernels.bench import hardware
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
+from scripts.boards.worked.traffic import BYTES, H200_L2, HEAD_DIM, N
 
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
@@ -21,10 +22,10 @@ LEFT, MEMORY = 24, 176  # the height of the line that is HBM
 
 
 def on_chip() -> dict[str, float]:
-    """What the chip holds besides, in bytes."""
+    """What an H200 holds on the chip besides, in bytes; but for L2 an H100 has the same."""
     sms = H100["sms"].value
     return {
-        "L2": H100["l2"].value,
+        "L2": H200_L2,
         "registers": sms * H100["registers per SM"].value,
         "shared": sms * H100["shared memory per SM"].value,
     }
@@ -111,7 +112,7 @@ def nowhere(board: Board) -> None:
         side = 150 * math.sqrt(size / mib(SQUARE))
         board.box(x, floor - side, side, side, f"{size:.0f} MiB", 0.95)
         board.words(x + side / 2, floor + 18, name, 0.8)
-        x += side + 20
+        x += side + 16
     with board.answer():
         whole = " + ".join(f"{size:.0f}" for size in found.values())
         board.words(240, 240, f"{whole} = {sum(found.values()):.0f} MiB: it fits nowhere", 1)
@@ -178,15 +179,13 @@ def counted(board: Board) -> None:
     for i, (name, count) in enumerate(rows):
         x, y = 14 + 226 * (i // 2), 214 + 34 * (i % 2)
         board.words(x, y, name, 0.85, at="left")
-        for j in range(int(count)):
-            board.box(x + 80 + 18 * j, y - 7, 14, 14)
-        if (rest := count % 1) > 0.1:
-            board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
+        rest = count % 1
         shown = f"{count:.0f}" if not rest else f"{count:.2f}" if rest < 0.1 else f"{count:.1f}"
-        if i > 1:
-            with board.answer():
-                board.words(x + 190, y, shown, 0.9, at="left")
-        else:
+        with board.answer() if i > 1 else nullcontext():
+            for j in range(int(count)):
+                board.box(x + 80 + 18 * j, y - 7, 14, 14)
+            if rest > 0.1:
+                board.box(x + 80 + 18 * int(count), y - 7, 14 * rest, 14)
             board.words(x + 190, y, shown, 0.9, at="left")
 
 
@@ -205,7 +204,8 @@ def bars(board: Board) -> None:
         high = 112 * time / max(measured)
         board.box(x + 20, 102, 50, high)
         if i in (1, 2):
-            board.hatch(x + 20, 102, 50, high)
+            with board.answer():
+                board.hatch(x + 20, 102, 50, high)
         board.words(x + 45, 118 + high, f"{time:.3f} ms", 0.9)
     with board.answer():
         board.words(240, 252, f"scale and softmax: {part:.0%} of the time".replace("%", " %"), 1)

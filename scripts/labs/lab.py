@@ -46,13 +46,15 @@ class Mistake:
 
     says: a sentence to the reader, ``Your last block is never written.``
     see: the chapter and the anchor of the heading that explains it, ``first-kernel#a-kernel-of-five-lines``, or ""
-    form: what the function would return, of the same arguments as ``Part.reference``, in FP64
+    form: what the function would return, of the same arguments as ``Part.reference``, in FP64, NaN where nobody writes
+    writes: False of one that may write nothing at all; where nothing was written no other is named
     """
 
     name: str
     says: str
     see: str
     form: Callable[..., Result]
+    writes: bool = True
 
 
 @dataclass(frozen=True)

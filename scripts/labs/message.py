@@ -58,7 +58,10 @@ def refused(name: str, verdict: Verdict) -> list[str]:
         lines += numbers(rejection)
     unwritten = rejection.unwritten is not None and rejection.unwritten.all()
     if unwritten and not rejection.resembles and not rejection.story:
-        lines += ["", f"Nothing was written to {rejection.wanted.name}: does each program end by storing it?"]
+        lines += [
+            "",
+            f"Nothing was written to {rejection.wanted.name}: is a program started, and does each end by storing it?",
+        ]
     if rejection.resembles:
         mistake = rejection.resembles
         lines += ["", f"It behaves like this: {mistake.says}"]

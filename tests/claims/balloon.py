@@ -6,7 +6,7 @@ from math import ceil, isqrt, sqrt
 from kernels.bench import hardware
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gib, mib, qkvo_bytes, square_bytes
 from scripts import records
-from tests.claims.rows import chip, chip_of, row, rows
+from tests.claims.rows import chip, row, rows
 
 LENGTHS = [1024, 2048, 4096, 8192, 16384]  # at which PyTorch's flash backend is looked at
 BLOCK_OF_QUERIES, BLOCK_OF_KEYS = 64, 128  # of that backend, as its rule counts them, head_dim 128
@@ -165,11 +165,6 @@ def the_demo_says(words, measured):
     assert row("balloon", "cards", card=80, heads=1)["longest"] == words < measured
     assert rows("balloon", "limit")[-1]["longest"] == measured
     assert _card() > 80e9
-
-
-def our_card_is(gigabytes):
-    """The record's card is an H200, sold with so many GB."""
-    assert "H200" in records.read("balloon").provenance["gpu"] and chip_of("balloon", "hbm") == gigabytes * 10**9
 
 
 def the_cross_stands_at(words):

@@ -264,14 +264,14 @@ def a_block_can_be_too_quiet(times):
 
 
 def a_quiet_block_of_our_cache_is_lost(amax):
-    """With the tensor scale 1 a block of amax 6 · 2^-10 = 0.0059 comes back as zeros, one a hundredth louder does not.
+    """With the tensor scale 1 a block of amax 6 · 2^-10 = 0.005859375 comes back as zeros, one next above it does not.
 
     In words: lost, less.
     """
-    loudest = 6 * 2**-10
-    blocks = torch.tensor([[loudest] * 16, [1.01 * loudest] * 16])
+    loudest = torch.tensor(6 * 2**-10)
+    blocks = torch.stack([loudest, loudest.nextafter(torch.ones(()))])[:, None].expand(-1, 16)
     lost, kept = dequantize(quantize(blocks, NVFP4, tensor_scale=1.0))
-    assert rounded(loudest, amax) == amax and not lost.any() and kept.all()
+    assert loudest.item() == amax and not lost.any() and kept.all()
 
 
 def marks_of_mx_end(least, most):

@@ -4,12 +4,13 @@ from xml.etree import ElementTree
 
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
+from scripts.boards.worked.traffic import H200_L2
 from tests.claims.rows import chip, row
 from tests.docs.pages import DRAWINGS, drawn
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
 REGISTERS, SHARED = (mib(chip("sms") * chip(f"{what} per SM")) for what in ("registers", "shared memory"))
-L2 = mib(chip("l2"))
+L2 = mib(H200_L2)
 
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():
@@ -18,7 +19,7 @@ def test_the_drawn_kitchen_has_the_figures_of_the_registry():
         f"{chip('sms')} SMs, each with",
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
         f"shared mem. {chip('shared memory per SM') / 2**10:.0f} KiB",
-        f"{L2:.0f} MiB",
+        f"{L2:.0f} MiB (H100: {mib(chip('l2')):.0f} MiB)",
         f"{H200['hbm'].value / 1e9:.0f} GB (H100: {chip('hbm') / 1e9:.0f} GB)",
     ]:
         assert label in labels
@@ -40,7 +41,7 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
     narrower = f"H100: {chip('hbm bandwidth') / 1e12:.2f} TB/s"
     assert column == ["all together", arithmetic, together, "at least", pantry, hallway, narrower]
     links = {together: ("registers", "shared mem."), pantry: ("228 KiB", "L2, one pantry for all")}
-    for label, (above, below) in (links | {hallway: ("50 MiB", "HBM, the storeroom")}).items():
+    for label, (above, below) in (links | {hallway: ("60 MiB (H100: 50 MiB)", "HBM, the storeroom")}).items():
         assert height[above] < height[label] < height[below]
 
 

@@ -152,6 +152,30 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, s
 
 
 @in_the_interpreter
+@pytest.mark.parametrize(
+    "slug, old, new",
+    [
+        ("flash-forward", "BLOCK_Q = 16", "BLOCK_Q = 32"),  # of 16 queries seq_q // BLOCK_Q makes no program
+        ("causal-and-ragged", "triton.cdiv(seq_q, BLOCK_Q)", "seq_q // 10000"),
+        ("paged-decode", "decode_kernel[(batch, splits)]", "decode_kernel[(0, splits)]"),
+        ("vector-add", "add_kernel[(programs,)]", "add_kernel[(0,)]"),
+    ],
+)
+def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug, old, new, tmp_path):
+    from scripts.labs.grading import judge
+    from scripts.labs.lab import load
+    from scripts.labs.message import told
+
+    lab, file = load(slug), tmp_path / "wrong.py"
+    source = (ROOT / "tests" / "labs" / lab.about.folder / "right_1.py").read_text(encoding="utf-8")
+    assert source.count(old) == 1
+    file.write_text(source.replace(old, new), encoding="utf-8")
+    message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM}" in message
+    assert "behaves like" not in message
+
+
+@in_the_interpreter
 def test_a_single_number_in_a_row_of_its_own_counts_in_range():
     """So does Triton 3.6.0 hold what a kernel is given, and NumPy since 2.4 makes no whole number of it."""
     import numpy as np

@@ -198,6 +198,14 @@ def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(prese
     assert "Ask." in notes.inner_text() and not presenter.locator(".hb-presenter__answer").is_visible()
 
 
+def test_a_poll_names_no_step_since_a_shorter_lesson_counts_its_own(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    projector, shown = project(presenter), presenter.locator(".hb-presenter__stage strong")
+    while not shown.count():
+        press(presenter, "ArrowRight")
+    assert shown.first.text_content() == projector.locator("strong").first.text_content() == "Poll."
+
+
 def test_another_version_chosen_beside_an_answered_poll_keeps_the_steps_answer(presenter):
     press(presenter, "ArrowRight", "ArrowRight", "ArrowRight", "a")
     presenter.get_by_label("Lesson of").select_option("30")
@@ -214,7 +222,10 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     )
     assert projector.evaluate("document.images[0].decode().then(() => document.images[0].naturalWidth)") > 0
     projector.keyboard.press("ArrowRight")
-    assert projector.locator("img").get_attribute("src").endswith("/2.svg") and title(presenter) == TITLES[1]
+    assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and title(presenter) == TITLES[1]
+    for _ in range(3):  # past the poll, to a board that keeps nothing back
+        projector.keyboard.press("ArrowRight")
+    assert projector.locator("img").get_attribute("src").endswith("/4.svg") and title(presenter) == TITLES[3]
     with projector.expect_event("close"):
         press(presenter, "Escape", "Escape")
 
@@ -278,7 +289,7 @@ def test_after_a_reload_the_lesson_goes_on_and_the_projector_follows(presenter):
     assert title(presenter) == TITLES[2] and left.startswith(f"{sum(step.minutes[0] for step in STEPS) - 2}:")
     assert presenter.locator(".hb-presenter__stage img").get_attribute("src").endswith("/3.svg")
     press(presenter, "ArrowLeft")
-    assert projector.locator("img").get_attribute("src").endswith("/2.svg")
+    assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg")
     projector.keyboard.press("ArrowLeft")
     assert title(presenter) == TITLES[0] and len(page.context.pages) == 2
     presenter.get_by_role("button", name="Close").click()

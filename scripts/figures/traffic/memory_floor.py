@@ -8,9 +8,9 @@ from scripts.figures import plot
 
 ALT = (
     "Milliseconds against the number of words N, both axes logarithmic. Three lines rise. Lowest is the floor of "
-    "arithmetic. Above it, several times as high, is the floor of memory: six trips of all squares at the speed "
-    "of a copy. The measured time starts close above the floor of memory and leaves it as N grows. At the largest N it "
-    "is nearer to it again."
+    "arithmetic. Above it, several times as high, is the floor of memory: six trips of all squares, and one of "
+    "the small tables, at the speed of a copy. The measured time starts close above the floor of memory and leaves it "
+    "as N grows. At the largest N it is nearer to it again."
 )
 HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 MEASURED = plot.Look("measured", "query", "solid")

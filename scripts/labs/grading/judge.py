@@ -27,6 +27,7 @@ from scripts.labs.words import counted, listed, number
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
 NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
+NO_PROGRAM = "Nothing was written, for no program was started: how many does the launch ask for?"
 __all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
 
 
@@ -122,6 +123,7 @@ def judge_case(
     actuals = [each.tensor for each in outputs] if outputs else returned_results(returned, wants, reject)
     wrong = [want.wrong(actual) for want, actual in zip(wants, actuals, strict=True)]
     silent = bool(watch and lab.about.triton and outputs and not watch.stored())
+    untouched = bool(outputs) and all(each.all() for each in unwritten)
     for i, want in enumerate(wants):
         if wrong[i].any():
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
@@ -132,7 +134,10 @@ def judge_case(
             if silent and watch.programs:
                 story = NOTHING
             elif named and WITHOUT not in story:
-                resembles = behaves_like(part, case, wants, [each.detach().cpu() for each in actuals], right)
+                found = [each.detach().cpu() for each in actuals]
+                resembles = behaves_like(part, case, wants, found, right, writes=not untouched)
+            if silent and untouched and not watch.programs and not resembles:
+                story = NO_PROGRAM
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
     if silent and any(want.truth.numel() for want in wants):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")

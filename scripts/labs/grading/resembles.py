@@ -13,10 +13,20 @@ from scripts.labs.lab import Case, Mistake, Part
 
 
 def behaves_like(
-    part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor], right: list[tuple[Case, list[Wanted]]]
+    part: Part,
+    case: Case,
+    wants: list[Wanted],
+    actuals: list[Tensor],
+    right: list[tuple[Case, list[Wanted]]],
+    writes: bool = True,
 ) -> Mistake | None:
-    """The first of the part's mistakes whose results are these on this case, and right on those that were."""
+    """The first of the part's mistakes whose results are these on this case, and right on those that were.
+
+    writes: whether anything was written; if not, the NaN that stands everywhere is no result of arithmetic
+    """
     for mistake in (*part.mistakes, *ANYWHERE):
+        if mistake.writes and not writes:
+            continue
         try:
             form = mistake.form or partial(zeros, part)
             if not shows(form, case, wants) or not all(map(same, wanted(part, case, form), actuals)):

@@ -131,6 +131,22 @@ def test_the_first_state_is_the_board_s_block_and_ten_times_louder_the_recorded_
             assert (float(off), int(lost)) == (pytest.approx(loud[name]["off"], abs=1e-4), loud[name]["lost"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"tensor": "1e-30"}, "NVFP4: the marks end below place 0: 4.5 is clipped to 2.688·10⁻²⁷."),
+        ({"tensor": "1", "numbers": "3200 2e3"}, "NVFP4: the marks end below place 0: 3200 is clipped to 2688."),
+        ({"scheme": "MXFP4", "numbers": "7 4"}, "MXFP4: the marks end below place 0: 7 is clipped to 6."),
+        ({"scheme": "MXFP4", "numbers": "6.75 4"}, "MXFP4: nothing is lost."),
+        ({"tensor": "", "numbers": "4.5 4"}, "NVFP4: nothing is lost."),
+        ({"scheme": "FP8", "tensor": "1e-30"}, "FP8: nothing is lost."),
+    ],
+)
+def test_a_number_beyond_the_last_mark_is_clipped(pieces, asked, told):
+    found = BeautifulSoup(pieces.still("block", asked), "html.parser").select_one(".hb-live__told").text.strip()
+    assert found.startswith(told)
+
+
 @pytest.mark.skipif(awaits("kv_rows"), reason="kv_rows awaits its run on a GPU")
 @pytest.mark.parametrize("name", ["key", "value"])
 def test_a_recorded_row_comes_back_as_it_did_in_the_run(of_model, name):

@@ -146,6 +146,11 @@ def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
         pieces.still("calculator", asked)
 
 
+@pytest.mark.parametrize("gpus, fits", [("8", True), ("16", False)])
+def test_more_gpus_than_one_machine_has_are_said_to_be_taken_for_one(pieces, gpus, fits):
+    assert ("as if all were in one machine" in pieces.still("calculator", {"gpus": gpus})) != fits
+
+
 def test_the_reader_makes_it_fit(open_piece):
     piece = open_piece("calculator", batch=64)
     told = piece.locator(".hb-live__told")

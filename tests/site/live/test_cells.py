@@ -105,6 +105,9 @@ def test_the_reader_asks_why_and_copies(open_piece):
     assert "3 · 5 is 15 numbers, and there are 12" in piece.get_by_role("alert").inner_text()
     piece.get_by_label("View as").fill("12")
     piece.get_by_label("Written as").fill("2 3 2")  # as in the field beside it
+    axes = [f"{which} axis" for which in ("first", "second", "third")]  # an axis is one already
+    assert piece.get_by_label("Light up one").locator("option").all_inner_texts() == axes
+    assert "first axis 1, second axis 1" in piece.get_by_role("group", name="Memory").inner_text()
     piece.get_by_label("copy with").click()
     piece.get_by_label("Then exchange").select_option("first axis and second axis")
     assert "1, 5, 1, \N{MINUS SIGN}5" in told.inner_text()

@@ -74,6 +74,13 @@ def test_the_reader_puts_a_kernel_there(open_piece):
     assert (
         piece.get_by_role("combobox", name="Kernel").input_value() == "own" and "275 FLOP a byte" in told.inner_text()
     )
+    field("GFLOP").fill("0")
+    for moved in ("5", "4000"):  # the other field is good, and this one still is not
+        field("MB moved").fill(moved)
+        assert "GFLOP: 0 is outside" in piece.get_by_role("alert").inner_text()
+    assert field("GFLOP").input_value() == "0"
+    field("GFLOP").fill("1100")
+    assert piece.locator(".hb-live__wrong").inner_text() == "" and "275 FLOP a byte" in told.inner_text()
     for gpu, limit in {"H100": "memory", "H200": "arithmetic"}.items():
         piece.get_by_role("combobox", name="GPU").select_option(gpu)
         assert f"{limit} is the limit" in told.inner_text()

@@ -71,9 +71,22 @@ def test_merging_readers_in_any_order_gives_the_whole_row(pieces):
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
 
 
+def test_no_block_has_scores_of_two_arrivals(pieces):
+    """Five scores, read two at a time, and two that came later: no block has the fifth and the sixth."""
+    row = [[1.0, 0.0, 2.0, 1.0, 0.0, 2.4, 2.6], [[1.0]] * 7, 2]
+    states = pieces.calls(MODEL, "read", [[*row, blocks, False, 5] for blocks in range(6)])
+    assert [state["seen"] for state in states] == [0, 2, 4, 5, 7, 7]
+
+
 @pytest.mark.parametrize(
     "asked, named",
-    [({"readers": "0"}, "Readers"), ({"readers": "1e7"}, "Readers"), ({"block": "2.5"}, "Scores a block")],
+    [
+        ({"readers": "0"}, "Readers"),
+        ({"readers": "1e7"}, "Readers"),
+        ({"block": "2.5"}, "Scores a block"),
+        ({"front": "7"}, "Front"),
+        ({"arrived": "6"}, "Arrived"),
+    ],
 )
 def test_an_address_that_asks_for_too_much_is_told_so(pieces, asked, named):
     with pytest.raises(PieceError, match=named):
@@ -112,3 +125,69 @@ def test_the_reader_changes_the_row_and_reads_the_sum(open_piece):
     assert piece.locator("tbody tr").nth(2).locator("th").inner_text() == "merged"
     piece.get_by_role("button", name="Link to this").click()
     assert "stream.readers=2" in piece.page.url
+
+
+class Arrivals:
+    """A piece in the browser, and a button in it that brings the scores of one's choice."""
+
+    def __init__(self, piece):
+        self.piece = piece
+
+    def row(self, line: int = 0) -> list[float]:
+        """Maximum, sum and accumulator."""
+        cells = self.piece.locator("tbody tr").nth(line).locator("td").all_inner_texts()
+        return [float(cells[column]) for column in (0, 2, 3)]
+
+    def bring(self, *scores: float) -> str:
+        """What the piece says of a block of these."""
+        drawn = [(10 * score + 20) / 60 for score in scores]
+        self.piece.page.evaluate("(drawn) => { Math.random = () => drawn.shift(); }", drawn)
+        self.piece.get_by_role("button", name="A random block arrives").click()
+        return self.piece.locator(".hb-live__told").inner_text()
+
+
+def test_a_block_that_arrives_leaves_the_values_of_words_that_were_read(open_piece):
+    arrivals = Arrivals(open_piece("stream", step=3))
+    assert arrivals.row() == [2, 3.006, 15.032]
+    told = arrivals.bring(0.6, -1.5)
+    assert "only adds 0.277" in told and arrivals.row() == [2, 3.283, 15.032]  # the new words bring 0
+    told = arrivals.bring(3, 3)
+    shrunk = [math.exp(-1) * 3.283 + 2, math.exp(-1) * 15.032]
+    assert "worth 0.368" in told and arrivals.row() == pytest.approx([3, *shrunk], abs=2e-3)
+    arrivals.piece.get_by_label("Scores", exact=True).fill("1 1 1 1")  # a row that is typed is halved anew
+    assert arrivals.piece.locator("svg text.value").all_text_contents() == ["v = 10", "v = 0"]
+    for _ in range(2):
+        arrivals.piece.get_by_role("button", name="Step", exact=True).click()
+    assert arrivals.row() == [1, 4, 20]
+
+
+@pytest.mark.parametrize("readers, before, after", [(1, 3, 4), (2, 2, 2), (4, 1, 1)])
+def test_a_block_that_arrives_leaves_the_blocks_that_were_read(open_piece, readers, before, after):
+    arrivals = Arrivals(open_piece("stream", scores="1 0 2 1 0", readers=readers, step=99))
+    assert f"{before} of {before}" in arrivals.piece.inner_text()
+    kept = [arrivals.row(line) for line in range(readers - 1)]
+    told = arrivals.bring(2.4, 2.6)
+    assert f"{after} of {after}" in arrivals.piece.inner_text()
+    if readers == 1:
+        assert "from 2 to 2.6" in told and "the sum 2.006 becomes 1.101" in told
+    assert [arrivals.row(line) for line in range(readers - 1)] == kept  # what arrives is the last one's
+    arrivals.bring(2.8, 3)
+    assert [arrivals.row(line) for line in range(readers - 1)] == kept
+    row = arrivals.row(-1)
+    arrivals.piece.get_by_role("button", name="Link to this").click()
+    arrivals.piece.page.reload()
+    arrivals.piece.locator("live-piece[ready]").wait_for()
+    assert arrivals.row(-1) == row
+
+
+def test_a_row_that_is_full_takes_no_block(open_piece):
+    arrivals = Arrivals(open_piece("stream", block=4, step=99, scores=" ".join("102102" * 3 + "12")))
+    arrivals.bring(-2, -2, -2, -2)
+    full = arrivals.piece.get_by_role("button", name="The row is full")
+    assert full.get_attribute("aria-disabled") == "true"
+    scores, row = arrivals.piece.get_by_label("Scores", exact=True), arrivals.row()
+    assert len(scores.input_value().split()) == 24 and scores.input_value().startswith("1 0 2 1 0 2 1")
+    full.press("Enter")
+    assert len(scores.input_value().split()) == 24 and arrivals.row() == row
+    scores.fill("1 0 2")
+    assert "from 2 to 3" in arrivals.bring(3, 3, 3, 3)

@@ -93,3 +93,7 @@ def test_the_reader_steps_and_changes_the_form(open_piece):
     piece.get_by_role("combobox", name="Form").select_option("the textbook’s three kernels")
     piece.get_by_role("slider", name="Words N").press("ArrowRight")
     assert "N/d = 128" in piece.inner_text() and cell(3, 1) == "129 ×"
+    piece.get_by_role("combobox", name="Form").select_option("the three lines, as typed")
+    piece.get_by_role("combobox", name="d", exact=True).select_option("256")
+    piece.get_by_role("slider", name="Words N").press("End")
+    assert float(cell(3, 1).removesuffix(" ×").replace(",", "")) > 1000  # at each d of the chapter's sixth question

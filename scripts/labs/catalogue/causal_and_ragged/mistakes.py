@@ -203,6 +203,7 @@ MISTAKES = (
         "Where there is no key nothing is written, and a query that sees no key gets 0 and the lse -inf.",
         EMPTY,
         nothing_not_written,
+        writes=False,
     ),
 )
 

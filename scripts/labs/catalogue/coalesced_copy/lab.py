@@ -138,6 +138,7 @@ COPY_MISTAKES = (
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
         MASK,
         lambda x: hidden(x, blocks(x) >= x.numel() // BLOCK),
+        writes=False,
     ),
     Mistake(
         "last-number-missing",
@@ -207,6 +208,7 @@ TRANSPOSE_MISTAKES = (
         "Tiles at the edges, which are not full, are never written: round the numbers of programs up.",
         MASK,
         lambda x: hidden(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
+        writes=False,
     ),
 )
 

@@ -63,6 +63,7 @@ def tables() -> dict[str, Tensor]:
     named["a block of zeros"] = torch.cat([torch.zeros(1, 16), normal(3, 1, 16)], -1)
     named["all zeros"] = torch.zeros(2, 16)
     named["a block too small for its scale"] = quiet
+    named["the same in numbers of 10⁹"] = quiet * 1e8  # 0 only after a division by the tensor's scale
     return named
 
 

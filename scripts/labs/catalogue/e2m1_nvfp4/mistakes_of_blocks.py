@@ -12,6 +12,7 @@ from scripts.labs.catalogue.e2m1_nvfp4.truth import (
     BLOCK,
     decode_of,
     dequantize_of,
+    encode_of,
     pack_of,
     quantize_of,
     round_half_even,
@@ -42,6 +43,14 @@ def unguarded(x: Tensor, tensor: bool, sign=torch.signbit) -> tuple[Tensor, ...]
     numbers = blocks / tensor_scale / (torch.where(unit == 0, 1.0, unit) if tensor else unit)
     codes = round_half_even(numbers.abs()) + 8 * sign(numbers)
     return pack_of(codes.to(torch.uint8).flatten(-2)), scales.view(torch.uint8), tensor_scale
+
+
+def by_one_alone(x: Tensor) -> tuple[Tensor, ...]:
+    """A block with the scale 0 is not divided by the tensor's either."""
+    packed, scales, tensor_scale = quantize_of(x)
+    undivided = pack_of(encode_of(x)).unflatten(-1, (-1, BLOCK // 2))
+    packed = torch.where(scales[..., None] == 0, undivided, packed.unflatten(-1, (-1, BLOCK // 2)))
+    return packed.flatten(-2), scales, tensor_scale
 
 
 def without_signs(x: Tensor) -> tuple[Tensor, ...]:
@@ -114,6 +123,13 @@ QUANTIZE = (
     ),
     Mistake("whole-rows", "All blocks of a row share one scale: each 16 numbers have their own.", MOVED, of_whole_rows),
     Mistake("high-first", "The bytes are packed with the first code in the high half.", BLOCKS, packed_high_first),
+    Mistake(
+        "by-one-alone",
+        "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, "
+        "and all become 0.",
+        BLOCKS,
+        by_one_alone,
+    ),
     Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True)),
     Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
     Mistake("zero-scale", ZERO_SCALE, BLOCKS, partial(unguarded, tensor=False)),

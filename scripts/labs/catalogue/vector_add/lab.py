@@ -55,6 +55,7 @@ MISTAKES = (
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
         SECTION,
         lambda x, y: unwritten(x + 2 * y, blocks(x) >= len(x) // BLOCK),
+        writes=False,
     ),
     Mistake(
         "last-number-missing",

@@ -1,0 +1,45 @@
+# ruff: noqa: RUF001  (signs as a board has them)
+"""Until ``a`` is pressed, a picture has nothing of what the room is asked for."""
+
+import re
+
+import pytest
+
+from scripts.site.pages import sheets
+
+# What the room finds, by board and step: as it is written, and how many strokes without words come with it at least.
+FOUND = [
+    ("balloon", 4, ["4096 ÷ 64"], 10),  # each is struck out, N over d, and its ring
+    ("balloon", 6, ["ran out"], 2),
+    ("balloon", 8, ["nobody"], 0),
+    ("blocks_of_keys", 1, ["places"], 0),
+    ("blocks_of_keys", 2, ["steps", "places"], 0),
+    ("blocks_of_keys", 4, ["−∞", "e\\^", "to nobody"], 1),
+    ("blocks_of_keys", 5, [r"\[4, 2\]", r"\[2, 2\]", r"\[6, 4\]"], 2),
+    ("blocks_of_keys", 7, ["64 queries", "= 64"], 8),
+    ("blocks_of_keys", 8, ["MiB", "8 rows"], 9),
+    ("many_heads", 2, ["the same", "heads", "width", "a head"], 1),
+    ("many_heads", 4, ["keeps", "0/0"], 0),
+    ("many_heads", 6, ["word 1, 2", "steps", "Words"], 2),
+    ("many_heads", 7, ["projections", "48", "58", "= 6", "^9$"], 0),
+    ("many_heads", 8, ["squares"], 0),
+    ("traffic", 5, [r"\d\.\d"], 10),
+    ("traffic", 6, ["%"], 9),
+    ("first_kernel", 7, [r"0\.0000", "REJECTED"], 0),
+    ("number_formats", 2, ["E2M1"], 0),
+    ("number_formats", 7, [r"4\.5", "72"], 0),
+    ("number_formats", 9, ["model"], 0),
+    ("online_softmax", 2, ["MiB", "registers"], 9),
+    ("three_matmuls", 4, ["^0.71$"], 0),
+    ("three_matmuls", 6, ["= 10"], 0),
+]
+
+
+@pytest.mark.parametrize(("name", "step", "words", "strokes"), FOUND)
+def test_what_the_room_finds_is_kept_back(name, step, words, strokes):
+    new = [ink for ink in sheets.board(name).ink if ink.step == step]
+    shown, kept = ([ink.text for ink in new if ink.answer is answer] for answer in (False, True))
+    for each in words:
+        assert [text for text in shown if re.search(each, text)] == []
+        assert any(re.search(each, text) for text in kept)
+    assert kept.count("") >= strokes
