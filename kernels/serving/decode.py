@@ -86,9 +86,9 @@ def decode_attention(
     """
     notes = notes_of(q, cache, scale, portable)
     scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
-    _, heads, new, head_dim = q.shape
+    batch, heads, new, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(q.shape[:-1], device=q.device)
+    lse = torch.empty(batch, heads, new, device=q.device)  # a sliced shape costs time
     if out.numel() == 0:
         return (out, lse) if return_lse else out
     q = q.contiguous()
@@ -143,7 +143,10 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     dtypes = (DTYPES[cache.format],) if cache.format in DTYPES else tuple(DTYPES.values())
     if q.dtype not in dtypes:
         wanted = " or ".join(str(dtype) for dtype in dtypes)
-        raise TypeError(f"query is {q.dtype}, for a cache in {cache.format} {wanted} is wanted")
+        raise TypeError(
+            f"query is {q.dtype}, for a cache in {cache.format} {wanted} is wanted: "
+            "KVCache has a format for each"
+        )
     if q.device != cache.device:
         raise ValueError(
             f"query is on {q.device}, the cache is on {cache.device}: they must match"
