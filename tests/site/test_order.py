@@ -110,7 +110,7 @@ def test_the_measurements_have_a_section_for_every_snippet():
 def test_how_to_clone_is_said_if_the_address_is_known():
     reader = Reader()
     given = [], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader)
-    text = "a copy<!-- how to clone it -->."
+    text = "a copy<!-- the repository to clone -->."
     assert Lists(*given).filled(text) == "a copy."
     cloned = Lists(*given, repository="https://x.org/a.git").filled(text)
     assert cloned == "a copy, `git clone https://x.org/a.git handbook && cd handbook`."

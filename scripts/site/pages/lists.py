@@ -64,7 +64,7 @@ class Lists:
             "<!-- every sheet -->": self.all_sheets,
             "<!-- the sheets to take along -->": lambda: self.to_take_along(SHEETS_COPIES),
             "<!-- the handbook to take along -->": lambda: self.to_take_along(HANDBOOK_COPIES),
-            "<!-- how to clone it -->": lambda: f", `{to_clone(repository)}`" if repository else "",
+            "<!-- the repository to clone -->": lambda: f", `{to_clone(repository)}`" if repository else "",
             "<!-- every public name -->": lambda: api.public_names(docs.parent),
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
