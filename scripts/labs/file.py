@@ -130,7 +130,7 @@ def raised_in(error: BaseException) -> str:
     if isinstance(source, str) and (name := re.match(r"def (\w+)", source)):
         return name[1]
     frames = traceback.extract_tb(error.__traceback__)
-    return frames[-1].name if "raise NotImplementedError" in frames[-1].line else ""
+    return frames[-1].name if "raise NotImplementedError" in (frames[-1].line or "") else ""
 
 
 def functions_of(file: Path) -> dict[str, Callable]:
