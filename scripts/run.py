@@ -47,7 +47,8 @@ def show_board(name: str) -> None:
 
 def without_gpu(source: str, why: str = "torch finds no GPU") -> str:
     """What to expect of a snippet on a machine without a GPU."""
-    if "TRITON_INTERPRET" in source:
+    switched_on = 'os.environ["TRITON_INTERPRET"] =' in source or os.environ.get("TRITON_INTERPRET") == "1"
+    if "TRITON_INTERPRET" in source and switched_on:
         return f"{why}: Triton's interpreter runs the kernels on the CPU, which can take a minute.\n"
     return f"{why}: what only a GPU can measure is left out.\n"
 

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 
 from kernels.bench import hardware
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, mib, qkvo_bytes, square_bytes
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, H200
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.traffic import BYTES, H200_L2, HEAD_DIM, N
+from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
 
 PEAK, HALLWAY = H100["bf16 peak"].value, H100["hbm bandwidth"].value
 SQUARE, LEAST = square_bytes(N, BYTES), qkvo_bytes(N, HEAD_DIM, BYTES)
@@ -25,7 +25,7 @@ def on_chip() -> dict[str, float]:
     """What an H200 holds on the chip besides, in bytes; but for L2 an H100 has the same."""
     sms = H100["sms"].value
     return {
-        "L2": H200_L2,
+        "L2": H200["l2"].value,
         "registers": sms * H100["registers per SM"].value,
         "shared": sms * H100["shared memory per SM"].value,
     }

@@ -30,7 +30,7 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
         place, line = compiled(each, file) or (place, line)
     for each in chain:
         if unwritten(each, file):
-            return Rejection(function, UNWRITTEN, line=line, place=place)
+            return Rejection(function, UNWRITTEN, line=line, place=place or raised_in(each))
         if isinstance(each, Outside | Refused):
             return Rejection(function, str(each), case, line=line, advice=getattr(each, "advice", ""), place=place)
     if isinstance(error, SystemExit):
@@ -122,6 +122,15 @@ def unwritten(error: BaseException, file: str) -> bool:
     if not (isinstance(error, NotImplementedError) and frames and "raise NotImplementedError" in frames[-1].line):
         return False
     return not file or frames[-1].filename == file
+
+
+def raised_in(error: BaseException) -> str:
+    """The function or kernel whose body is not written, in a notebook, too; "" if it is not known."""
+    source = getattr(error, "src", None)  # of Triton's compiler
+    if isinstance(source, str) and (name := re.match(r"def (\w+)", source)):
+        return name[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    return frames[-1].name if "raise NotImplementedError" in (frames[-1].line or "") else ""
 
 
 def functions_of(file: Path) -> dict[str, Callable]:

@@ -71,6 +71,7 @@ class Build(BasePlugin):
             self.fences.library,
             self.sheets,
             bool(self.settings["copies"]),
+            self.settings["repository"],
         )
         self.pages = cache.Pages(config)
         self.formulas = maths.Formulas()

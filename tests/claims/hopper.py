@@ -103,14 +103,15 @@ def one_after_the_other(*most):
     assert rounded(PEAK / 1e12, most[3]) == most[3]
 
 
-def the_ladder_stays_below(percent, most):
-    """At d = 128, N = 16,384, causal the best step reaches 66 % of the limit, and less than matmuls and exp2 in turn.
+def ours_passes_in_turn(percent, speed, most):
+    """Beside cuDNN, d = 128, N = 16,384, causal, ours reaches 68 % of the limit, 669 TFLOP/s, above the 660 at which
+    matmuls and exp2 in turn end.
 
-    In words: highest, below.
+    In words: first, above.
     """
-    best = max(map(_reached, ("specialised", "overlap", "persistent", "paired", "singles")))
-    assert rounded(best, percent) == percent and best / 100 * PEAK < IN_TURN[128]
-    assert rounded(IN_TURN[128] / 1e12, most) == most
+    part = _part_of_the_limit("hopper_attention") / 100
+    assert (rounded(100 * part, percent), rounded(part * PEAK / 1e12, speed)) == (percent, speed)
+    assert part * PEAK > IN_TURN[128] and rounded(IN_TURN[128] / 1e12, most) == most
 
 
 def three_steps_gain_on_short_work():

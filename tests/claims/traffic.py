@@ -3,9 +3,8 @@
 from itertools import accumulate
 
 from kernels.bench.cost import attention_flops, eager_traffic, mb, qkvo_bytes, square_bytes
-from kernels.bench.hardware import H100
+from kernels.bench.hardware import H100, H200
 from scripts import records
-from scripts.boards.worked.traffic import H200_L2
 from scripts.figures import plot
 from tests.claims.rows import chip, close, rounded, row, rows
 
@@ -165,7 +164,7 @@ def the_account_of_late_bytes():
     made = [SQUARE, SQUARE, SQUARE, LEAST / 4]
     pairs = zip(made, _counted(caches="kept"), strict=True)
     account = list(accumulate(size - 1e6 * kernel["written"] for size, kernel in pairs))
-    assert all(0 < late < H200_L2 / 2 for late in account[:3]) and abs(account[3]) < LEAST / 4
+    assert all(0 < late < H200["l2"].value / 2 for late in account[:3]) and abs(account[3]) < LEAST / 4
 
 
 def late_bytes_fill_less_than_half_of_l2():
@@ -175,7 +174,7 @@ def late_bytes_fill_less_than_half_of_l2():
     """
     for caches in ("flushed", "kept"):
         late = max(SQUARE - 1e6 * kernel["written"] for kernel in _counted(caches=caches)[:3])
-        assert 0.35 < late / H200_L2 < 0.45
+        assert 0.35 < late / H200["l2"].value < 0.45
 
 
 def the_scale_reads_nearly_all():

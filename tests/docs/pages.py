@@ -14,6 +14,7 @@ DOCS = ROOT / "docs"
 DRAWINGS = DOCS / "assets" / "drawings"
 FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r'^( *)(?:!!!|\?\?\?\+?) ([\w-]+)(?: "(.*)")?')
 SAYS = re.compile(r"""(?:caption|note|title|alt|label) *= *("[^"]*"|'[^']*')""")  # an option that a reader sees
 CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
@@ -53,7 +54,8 @@ def blocks(page):
 
 
 def read(markdown):
-    """The blocks of a text in Markdown, of fences the captions alone, without the list of references."""
+    """The blocks of a text in Markdown, of fences the captions alone, without front matter and references."""
+    markdown = FRONT_MATTER.sub(lambda match: "\n" * match.group().count("\n"), markdown)
     text = FENCE.sub(lambda match: options(match.group()) + "\n" * match.group().count("\n"), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
     found, lines, box, indent = [], [], None, 0

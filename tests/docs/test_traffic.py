@@ -4,13 +4,12 @@ from xml.etree import ElementTree
 
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
-from scripts.boards.worked.traffic import H200_L2
 from tests.claims.rows import chip, row
 from tests.docs.pages import DRAWINGS, drawn
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
 REGISTERS, SHARED = (mib(chip("sms") * chip(f"{what} per SM")) for what in ("registers", "shared memory"))
-L2 = mib(H200_L2)
+L2 = mib(H200["l2"].value)
 
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():

@@ -163,6 +163,8 @@ def test_the_start_file_is_not_written_yet(slug):
     assert not fit.unfit(lab.about, lab.about.start)
     found = judge.judge(lab, judge.functions_of(lab.about.start), str(lab.about.start))
     assert "is not written yet" in told(lab, found)
+    in_a_notebook = judge.judge(lab, judge.functions_of(lab.about.start)).rejection
+    assert in_a_notebook.place == found.rejection.place
 
 
 def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers():

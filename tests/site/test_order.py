@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from mkdocs.exceptions import PluginError
 
+import kernels
 from scripts.records import ROOT, Reader
 from scripts.site.live import Pieces
 from scripts.site.pages import order
@@ -104,6 +105,25 @@ def test_the_measurements_have_a_section_for_every_snippet():
     sections = Lists([], [], reader, pieces, {}, sheets).filled("<!-- every record -->")
     assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
+
+
+def test_how_to_clone_is_said_if_the_address_is_known():
+    reader = Reader()
+    given = [], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader)
+    text = "a copy<!-- the repository to clone -->."
+    assert Lists(*given).filled(text) == "a copy."
+    cloned = Lists(*given, repository="https://x.org/a.git").filled(text)
+    assert cloned == "a copy, `git clone https://x.org/a.git handbook && cd handbook`."
+
+
+def test_every_public_name_of_the_library_leads_to_where_it_is():
+    reader = Reader()
+    names = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader)).filled(
+        "<!-- every public name -->"
+    )
+    assert re.findall(
+        r"^- `(\w+)`: \[`kernels\.([\w.]+)\.\1`\]\(\.\./api\.md#kernels\.\2\.\1\)$", names, re.MULTILINE
+    ) == [*kernels.MODULE_OF.items()]
 
 
 def test_labs_come_by_number_each_with_its_chapter(docs, chapters):

@@ -368,6 +368,8 @@ def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(pre
         assert not re.search(r"data-md-component=\W?source\b", text), "Material would ask the host for its stars"
         assert all(link.get_text(strip=True) == "a/b" for link in links)
         if file.name == "404.html":
+            home = html.find("a", string="the first page")["href"]
+            assert home.startswith("/") and urljoin(BASE, home) == BASE, "the page is shown at any depth"
             continue
         (edit,) = html.select("a[rel=edit]")
         path = urlsplit(edit["href"]).path.removeprefix("/a/b/edit/main/")

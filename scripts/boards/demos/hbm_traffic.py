@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, mb, mib, qkvo_bytes, square_bytes
-from kernels.bench.hardware import H100
-from scripts.boards.worked.traffic import BYTES, H200_L2, HEAD_DIM, N
+from kernels.bench.hardware import H100, H200
+from scripts.boards.worked.traffic import BYTES, HEAD_DIM, N
 
 SHEET = "traffic"
 SCALE = "scale"
@@ -20,7 +20,7 @@ def lines() -> Iterator[str]:
     yield f"{four} trips of the square are {four * square // least} times the bytes of Q, K, V and the output."
     yield ""
     sms = H100["sms"].value
-    on_chip = [H200_L2, *(sms * H100[f"{what} per SM"].value for what in ("registers", "shared memory"))]
+    on_chip = [H200["l2"].value, *(sms * H100[f"{what} per SM"].value for what in ("registers", "shared memory"))]
     held = " + ".join(f"{mib(size):.0f}" for size in on_chip)
     yield f"the square {mib(square):.0f} MiB; L2, registers, shared {held} = {mib(sum(on_chip)):.0f} MiB"
     for name, count in trips.items():

@@ -12,6 +12,7 @@ from pathlib import Path
 from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError, Waiting, machine
 from scripts.records.printed import plain
 from scripts.site.fences import symbols
+from scripts.site.meta.repository import to_clone
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
@@ -87,7 +88,8 @@ def suite_html(suite: Outcome, root: Path) -> str:
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
         purpose = symbols.purpose(path, root) if (root / path).is_file() else "No longer there."  # in a preview
-        rows.append(suite_row(f"{escape(purpose)}<br><code>{name}</code>", counts))
+        all_skipped = f"All skipped: {escape(skipped[0][0])}.<br>" if len(skipped) == 1 and not counts[0] else ""
+        rows.append(suite_row(f"{escape(purpose)}<br>{all_skipped}<code>{name}</code>", counts))
         reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
     table = (
@@ -216,7 +218,7 @@ def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> 
 
     in_ranks: it runs in one process a GPU
     """
-    clone = f"git clone {escape(repository)} handbook &amp;&amp; cd handbook &amp;&amp; " if repository else ""
+    clone = escape(f"{to_clone(repository)} && ") if repository else ""
     return (
         '<p class="hb-how">Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer'
         f"{'' if repository else ', at the root of a clone of the repository'}: "

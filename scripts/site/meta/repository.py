@@ -17,6 +17,11 @@ def address(clone: str) -> str:
     return clone.removesuffix("/").removesuffix(".git") if clone.startswith(("https://", "http://")) else ""
 
 
+def to_clone(repository: str) -> str:
+    """The commands that bring a copy and lead into it; empty if nobody knows from where."""
+    return f"git clone {repository} handbook && cd handbook" if repository else ""
+
+
 def link(config) -> None:
     """Tell the theme where the repository is, and MkDocs how its pages are edited; a page asks nothing of its host."""
     config.repo_url = address(config.extra["repository"])

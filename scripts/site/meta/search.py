@@ -36,19 +36,21 @@ SIGNS |= {"ln": "ln", "log": "log"}
 
 def weigh(page: Page, terms: dict[str, list[str]]) -> None:
     """Sets what front matter could: the factor by which the search multiplies what it finds on the page, and its tags,
-    the terms that the page explains, which the search sets before titles.
+    the terms that the page explains, which the search sets before titles; what front matter has comes first.
 
     terms: by the address of a page
     """
     kinds = [weight for kind, weight in WEIGHTS.items() if page.url.startswith(kind)]
     page.meta["search"] = {"boost": kinds[0] if kinds else OTHERS} | page.meta.get("search", {})
-    if terms.get(page.url):
-        page.meta["tags"] = terms[page.url]
+    if tags := [*page.meta.get("tags", []), *terms.get(page.url, [])]:
+        page.meta["tags"] = tags
 
 
 def entries(found: list[dict], page: Page) -> list[dict]:
     """What the search index has of a page, as the search should have it: a function is called by its name, and its
-    arguments are no title; the page's terms belong to the page, not to each of its sections."""
+    arguments are no title; the page's terms belong to the page, not to each of its sections; a chapter's list of
+    references explains no word, and has a page of its own."""
+    found = [entry for entry in found if entry["location"] != f"{page.url}#references"]
     for entry in found:
         if page.url.startswith("api/"):
             name, opening, arguments = re.sub("<.*?>", "", entry["title"]).partition("(")

@@ -5,6 +5,7 @@ Who links to a symbol writes ``api.md#kernels.flash.call.flash_attention``, and 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +30,16 @@ def lines(pages: Iterable[Path], root: Path) -> str:
         modules = [line(module, page, root) for module in MODULE.findall(text)]
         sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(modules))
     return "\n\n".join(sections)
+
+
+def public_names(root: Path) -> str:
+    """Each name that `kernels` itself gives, with a link to where it is."""
+    module = ast.parse((root / "kernels" / "__init__.py").read_text(encoding="utf-8"))
+    (given,) = (
+        each.value for each in module.body if isinstance(each, ast.Assign) and each.targets[0].id == "MODULE_OF"
+    )
+    modules = {name: f"kernels.{path}" for name, path in ast.literal_eval(given).items()}
+    return "\n".join(f"- `{name}`: [`{path}.{name}`](../api.md#{path}.{name})" for name, path in modules.items())
 
 
 def line(module: str, page: Path, root: Path) -> str:

@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
+from scripts.site.meta.repository import to_clone
 from scripts.site.pages import api, labs, order, peers
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
@@ -36,6 +37,7 @@ class Lists:
     """nav: the navigation, which has the order of sheets and of the pages of the API
     library: the modules that a list asks besides records, as in ``fences.Fences``
     drawn: what lays the sheets out   copies: whether PDFs and an archive will stand in downloads/
+    repository: what a reader clones, empty if it is not known
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Lists:
         library: dict[str, ModuleType],
         drawn: Sheets,
         copies: bool = False,
+        repository: str = "",
     ):
         docs = reader.root / "docs"
         self.chapters, self.reader, self.pieces, self.drawn = chapters, reader, pieces, drawn
@@ -61,6 +64,8 @@ class Lists:
             "<!-- every sheet -->": self.all_sheets,
             "<!-- the sheets to take along -->": lambda: self.to_take_along(SHEETS_COPIES),
             "<!-- the handbook to take along -->": lambda: self.to_take_along(HANDBOOK_COPIES),
+            "<!-- the repository to clone -->": lambda: f", `{to_clone(repository)}`" if repository else "",
+            "<!-- every public name -->": lambda: api.public_names(docs.parent),
             "<!-- every live piece -->": self.all_pieces,
             "<!-- every record -->": self.all_records,
             "<!-- every snippet -->": self.all_snippets,

@@ -185,7 +185,7 @@ def test_suite_shows_what_became_of_each_file_and_why_tests_were_skipped_and_whe
     rows = [[cell.get_text(" ") for cell in row.find_all(["th", "td"])] for row in page.find_all("tr")]
     assert rows == [
         ["What is tested", "Passed", "Skipped", "Seconds"],
-        ["Later. test_late.py", "0", "3", "0.0"],
+        ["Later. All skipped: needs <another> GPU. test_late.py", "0", "3", "0.0"],
         ["1 < 2 <always>. test_state.py", "5", "0", "12.3"],
         ["Together", "5", "3", "12.3"],
     ]
@@ -205,7 +205,7 @@ def test_files_that_await_their_run_are_counted_in_a_sentence_and_each_run_says_
     notice = page.find(class_="hb-notice").get_text()
     assert notice.startswith("2 test functions of 1 file await their run on a GPU: test_new.py. To run it: ")
     assert [row.td.get_text(" ") for row in page.find("tbody").find_all("tr")] == [
-        "Later. test_late.py", "1 < 2 <always>. test_state.py"
+        "Later. All skipped: needs <another> GPU. test_late.py", "1 < 2 <always>. test_state.py"
     ]  # fmt: skip
     said = [line.get_text() for line in page.find_all(class_="hb-provenance")]
     assert said[0].startswith("The GPU suite ran on NVIDIA H200, 3 November 2026")
