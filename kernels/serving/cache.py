@@ -43,10 +43,9 @@ class KVCache:
     """The keys and values of a batch of sequences, by pages.
 
     page_table: [batch, pages_per_sequence] int32 or int64, copied; -1 where no page is yet
-    format: "bf16", "fp16", "fp8" (E4M3) or "nvfp4"; in Triton's interpreter take "fp16", since
-    it computes wrongly in BF16   page_size: a power of two, 16 or more
-    head_dim: a multiple of 16, at most 256   pages: how many there are, as many as the table
-    needs if None   device: the page table's if None
+    format: "bf16" (wrong in Triton's interpreter), "fp16", "fp8" (E4M3) or "nvfp4"
+    page_size: a power of two, 16 or more   head_dim: a multiple of 16, at most 256
+    pages: as many as the table needs if None   device: the page table's if None
     key_scale, value_scale: the FP32 tensor scales of FP8 and NVFP4; 1.0 in 16 bits
 
     What it holds, on the device, all zeros at first:

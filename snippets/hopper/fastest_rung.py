@@ -4,8 +4,8 @@
 # `attention` of `kernels/dispatch.py` chooses a rung by device, dtype and shape. Is its choice
 # the fastest? Here the rungs that may be are timed: few and many pairs of batch and head, short
 # and long, and one query against many keys; forward without a gradient, then forward and
-# backward together. Products of FP32 are IEEE FP32, not TF32. Forward is replayed as a CUDA
-# graph, which leaves out what the host takes for a call; forward and backward are not.
+# backward together. Products of FP32 are IEEE FP32, not TF32. All are replayed as CUDA graphs,
+# which leaves out what the host takes for a call: that is a subject of `host_cost`.
 #
 # The three kernels are there in FP32 only: in `prefill_speed`, in BF16, they and the rungs
 # before them are far behind. What cannot run here is left out.
@@ -17,8 +17,9 @@ from itertools import product
 
 import torch
 
+from kernels.bench.rounds import captured
 from kernels.bench.table import Table
-from kernels.bench.timing import replayed, time
+from kernels.bench.timing import time
 from kernels.dispatch import fastest_rung, hopper_takes, reference_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.call import flash_attention
@@ -59,7 +60,7 @@ for title, (dtype, rungs) in cases.items() if torch.cuda.is_available() else ():
         for rung in rungs:
             if rung is not hopper_attention or hopper_takes(*inputs):
                 forward = partial(rung, *inputs, is_causal=causal)
-                call = partial(gradients, forward, inputs) if backward else replayed(forward)
+                call = captured(partial(gradients, forward, inputs) if backward else forward)
                 times[rung] = float(f"{time(call, milliseconds=10).median:.4g}")
         fastest = min(filter(times.get, rungs), key=times.get)
         row = [head_dim, pairs, n_q, n_k, causal, name[chosen], name[fastest]]
@@ -78,7 +79,7 @@ for table in tables[:2]:
     table.show()
 
 # %% [markdown]
-# Forward and backward. Short calls here take as long as the host needs to launch them.
+# Forward and backward.
 
 # %% tags=["both"]
 for table in tables[2:]:

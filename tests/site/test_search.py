@@ -16,18 +16,19 @@ def index(site) -> list[dict]:
     return json.loads((site / "search" / "search_index.json").read_text())["docs"]
 
 
+LINKS = ".md-search-result__item > .md-search-result__link"
+# The search listens for keys, and asks again only if there is something else in its field: a key that it has not heard
+# yet, on a slow machine, is pressed again.
+PRESSED = "document.querySelector('.md-search__input').dispatchEvent(new KeyboardEvent('keyup'))"
+
+
 def first(page, query: str) -> list[str]:
-    """The pages that the search shows first for what is typed."""
+    """The pages that the search shows first for what is typed, and not for half of it."""
     page.click(".md-search__input")
-    page.fill(".md-search__input", "")
-    page.keyboard.press("Backspace")  # the search listens for keys
-    page.wait_for_function("!document.querySelector('.md-search-result__item')")
-    page.fill(".md-search__input", query[:-1])
-    page.keyboard.type(query[-1])
-    page.wait_for_selector(".md-search-result__item > .md-search-result__link")
-    found = page.eval_on_selector_all(
-        ".md-search-result__item > .md-search-result__link", "(links) => links.slice(0, 3).map((link) => link.pathname)"
-    )
+    for text, there in (("", "!"), (query, "!!")):
+        page.fill(".md-search__input", text)
+        page.wait_for_function(f"() => {{ {PRESSED}; return {there}document.querySelector('{LINKS}') }}", polling=200)
+    found = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
     return [path.partition("/handbook/")[2] for path in found]
 
 

@@ -32,6 +32,22 @@ FOUND = [
     ("online_softmax", 2, ["MiB", "registers"], 9),
     ("three_matmuls", 4, ["^0.71$"], 0),
     ("three_matmuls", 6, ["= 10"], 0),
+    ("decode", 1, ["kept"], 3),
+    ("decode", 3, ["100 pasts"], 9),
+    ("decode", 9, ["first word"], 0),
+    ("hopper", 1, ["HBM"], 1),
+    ("hopper", 2, [r"0\.0625", "660"], 2),
+    ("hopper", 4, ["for the other one"], 0),
+    ("hopper", 6, [r"S_\{1\}", r"exp2_\{1\}", "to spare"], 9),
+    ("hopper", 7, ["1568", "pairs"], 9),
+    ("hopper", 8, [], 9),  # what hatches the bar that steps back
+    ("flash_attention", 4, ["never", "masked", "whole"], 9),
+    ("flash_attention", 5, ["= 128", "541"], 1),
+    ("flash_attention", 7, ["long way", "= 6"], 0),
+    ("many_gpus", 6, ["fair"], 8),
+    ("many_gpus", 8, ["late", "ends"], 1),
+    ("talk", 3, ["40"], 3),
+    ("talk", 6, ["^w$", "^r$", "160"], 4),
 ]
 
 
