@@ -61,6 +61,7 @@ def hopper_kernel(
     CONSUMERS: gl.constexpr, Q_STAGES: gl.constexpr, STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
     OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, HELD: gl.constexpr,
+    LATE: gl.constexpr, HALVED: gl.constexpr,
 ):  # fmt: skip
     """Program i of P does what comes to places i, i + P, i + 2P and so on: units of work.
 
@@ -93,21 +94,36 @@ def hopper_kernel(
     if CONSUMERS == 3:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (
+                    tensors, sizes, 0, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 1, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 2, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
                 (produce, (tensors, sizes, 3, CAUSAL, PAIRED)),
             ],
             [4, 4, 1],
             [REGISTERS, REGISTERS, PRODUCER_REGISTERS],
-        )
+        )  # fmt: skip
     else:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (
+                    tensors, sizes, 0, 2, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 1, 2, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
                 (produce, (tensors, sizes, 2, CAUSAL, PAIRED)),
             ],
             [4, 1],
             [REGISTERS, PRODUCER_REGISTERS],
-        )
+        )  # fmt: skip

@@ -32,7 +32,7 @@ def forward(head_dim, causal):
     types = dict.fromkeys(["q", "out"], tile(64, head_dim)) | dict.fromkeys("kv", tile(plan.block_k, head_dim))
     fixed = {"CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
     fixed |= {"REGISTERS": plan.registers, "PAIRED": plan.paired, "OVERLAP": plan.overlap, "TURNS": plan.turns}
-    fixed |= {"LAZY": plan.lazy, "HELD": plan.held}
+    fixed |= {"LAZY": plan.lazy, "HELD": plan.held, "LATE": plan.late, "HALVED": plan.halved}
     return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed | {"CAUSAL": causal}
 
 
