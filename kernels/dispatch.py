@@ -1,7 +1,7 @@
 """Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
 
     hopper_attention       a Hopper GPU, FP16 or BF16; where heads have up to 64 numbers, also
-                           enough of them that no SM is left idle
+                           blocks of queries for all SMs, or many keys
     flash_attention        a GPU that Triton compiles for, up to 256 numbers a head
     reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
 
@@ -110,7 +110,7 @@ def chosen(
 ) -> Callable[..., Tensor]:
     """What ``fastest_rung`` returns, worked out anew."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
+    if hopper_takes(q, k, v) and not is_short(q, k, v, is_causal):
         return hopper_attention
     # In IEEE FP32, which tensor cores do not have, large matmuls are faster than small blocks,
     # although the square is written and read.
@@ -146,16 +146,20 @@ def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
     )
 
 
-def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
-    """Whether heads up to 64 make fewer blocks for ``hopper_attention`` than the GPU has SMs.
+def is_short(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
+    """Whether heads up to 64 are too little work for ``hopper_attention`` to be the faster one.
 
-    A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
-    of the former to share out.  With larger heads the faster kernel makes up for that, but for
-    the shortest.
+    They have few keys, and make fewer blocks of queries than the GPU has SMs.  A block of
+    ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more of the
+    former to share out, and each begins sooner.  With many keys the faster kernel makes up for
+    that: on an H200 forward with 8192 and not with 2048, with a gradient with 2048 and not with
+    512.  So it does with larger heads, but for the shortest.
     """
+    few = 1024 if gradient_is_wanted(q, k, v) else 4096
+    keys = min(q.shape[-2], k.shape[-2]) if is_causal else k.shape[-2]
     blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal, q.shape[-2]).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    return q.shape[-1] <= 64 and q.shape[:-2].numel() * blocks < sms
+    return q.shape[-1] <= 64 and keys < few and q.shape[:-2].numel() * blocks < sms
 
 
 def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:
