@@ -131,25 +131,28 @@ def slower_than_cudnn_in_most_settings():
     assert sum(ratio < 1 for ratio in ours) > len(ours) / 2
 
 
-def turns_give_among_three(least, most, head_dim, consumers):
-    """At d = 64 with three consumers turns give 1 to 2 % in full, and causal, at N = 16,384, less than half a per cent.
+def turns_give_among_three(least, most, head_dim, consumers, long):
+    """At d = 64 with three consumers turns give 2 to 3 % in full, and causal, at N = 16,384, 1 %.
 
-    In words: full, nothing, long, causal.
+    In words: full, long, causal.
     """
     assert head_dim == 64 and PLANS[head_dim, False].consumers == consumers
     full, causal = (
-        [each["gain"] for each in rows("hopper_steps", "steps_64", step="turns", causal=is_causal)]
+        [100 * (each["gain"] - 1) for each in rows("hopper_steps", "steps_64", step="turns", causal=is_causal)]
         for is_causal in (False, True)
     )
-    gains = [100 * (gain - 1) for gain in full]
-    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
-    (gain,) = causal
-    assert close(gain, 1, 0.005)
+    assert (rounded(min(full), least), rounded(max(full), most)) == (least, most)
+    assert [rounded(gain, long) for gain in causal] == [long]
 
 
 def turns_between_two(two, least, most):
-    """With two consumers turns, tried, change the speed to 0.95 to 1.03 times, at any d."""
-    found = [each["gain"] for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}", step="turns=True")]
+    """With two consumers turns change the speed to 0.94 to 1.03 times, at any d, whether the plan has them or not."""
+    steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
+    three = {("turns", 64)}  # where the ladder has them with three consumers
+    turns = [
+        each for each in steps if each["step"].startswith("turns") and (each["step"], each["head_dim"]) not in three
+    ]
+    found = [each["gain"] for each in turns]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
     assert two == 2
 

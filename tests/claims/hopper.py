@@ -84,17 +84,17 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 56 % to 66 % of the limit, and each step but persistence comes nearer to it."""
+    """There the ladder leads from 56 % to 65 % of the limit, and each step but persistence and turns comes nearer."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
     back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
-    assert back == ["persistent"] == [min(steps, key=_reached)]
+    assert back == ["persistent", "turns"] and min(steps, key=_reached) == "persistent"
 
 
-def most_comes_before_persistence(fifths):
-    """There 4 fifths of what the ladder gains, to 3 % of it, are gained before persistence. In words: before."""
+def most_comes_before_persistence():
+    """There nine tenths of what the ladder gains, to 2 %, are gained before persistence. In words: tenths, before."""
     first, before, last = map(_reached, ("flash_attention", "overlap", _ladder()[-1]))
-    assert abs((before - first) / (last - first) - float(fifths) / 5) < 0.03
+    assert abs((before - first) / (last - first) - 0.9) < 0.02
 
 
 def one_after_the_other(*most):
@@ -395,7 +395,7 @@ def nobody_has_more():
 
 
 def singles_gain_on_long_texts(least, most):
-    """Causal, at N = 16,384, singles gain 3 to 5 % over pairs, over all d. In words: gain, long."""
+    """Causal, at N = 16,384, singles gain 1 to 5 % over pairs, over all d. In words: gain, long."""
     found = [100 * (_gain(d, "singles", n=16384, causal=True) - 1) for d in HEAD_DIMS]
     assert sorted({rounded(each, least) for each in (min(found), max(found))}) == [least, most]
 
@@ -422,21 +422,30 @@ def specialised_warps_lose_on_short_work():
     assert _gain(128, "specialised", n=1024, causal=False) > 0.98
 
 
-def overlap_is_best_at_128_causal():
-    """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal. In words: best, causal."""
+def overlap_is_best_at_256_causal(head_dim):
+    """The largest gain of overlap over all settings is at d = 256, N = 16,384, causal. In words: best, causal."""
     most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
-    assert _gain(128, "overlap", n=16384, causal=True) == most
+    assert _gain(int(head_dim), "overlap", n=16384, causal=True) == most
 
 
 def overlap_gives_little_at_64(head_dim, least, most):
-    """At d = 64 overlap gives 0.98 to 1.03, over all settings."""
+    """At d = 64 overlap gives 1.00 to 1.04, over all settings."""
     found = _gains(int(head_dim), "overlap")
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
+def overlap_gives_the_maximum_at_128():
+    """At d = 128, N = 16,384 overlap gains what the maximum takes, 128 of 2048 clocks, to one per cent of the time.
+
+    In words: long.
+    """
+    assert all(abs(gain - 1 - 128 / STEP) < 0.01 for gain in _gains(128, "overlap", n=16384))
+
+
 def overlap_gives_more_than_the_maximum():
-    """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes. In words: best, more."""
-    assert _gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
+    """Its best gain is more than 3 times the 64 of 2048 clocks that the maximum takes there. In words: far, less."""
+    assert 128 * 64 * MATMULS[256] == STEP
+    assert _gain(256, "overlap", n=16384, causal=True) - 1 > 3 * 64 / STEP
 
 
 def persistence_gives_little_at_256():
@@ -459,25 +468,27 @@ def _percent_with_pairs(head_dim, n):
     return 100 * (_with_pairs(int(head_dim), n) - 1)
 
 
-def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, smallest):
-    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 3 % at 256, and gain 3 % at 64.
+def pairs_repair_long_work(gains, head_dim, more, smallest, costs, largest):
+    """Causal, at N = 16,384, both together gain 1 % at d = 128 and 2 % at 64, and cost 6 % at 256.
 
-    In words: long, causal, below, below, above.
+    In words: long, causal, above, above, below.
     """
-    assert rounded(-_percent_with_pairs(head_dim, 16384), costs) == costs
-    assert rounded(-_percent_with_pairs(largest, 16384), largest_costs) == largest_costs
-    assert rounded(_percent_with_pairs(smallest, 16384), gains) == gains
+    assert rounded(_percent_with_pairs(head_dim, 16384), gains) == gains
+    assert rounded(_percent_with_pairs(smallest, 16384), more) == more
+    assert rounded(-_percent_with_pairs(largest, 16384), costs) == costs
 
 
-def singles_repair_long_work(*typed):
-    """Causal, at N = 16,384, persistence, pairs and singles together gain 1 % at d = 256, 3 % at 128 and 7 % at 64.
+def singles_repair_long_work(gains, head_dim, more, smallest, largest, costs):
+    """Causal, at N = 16,384, persistence, pairs and singles together gain 3 % at d = 128 and 7 % at 64, and cost 5 %
+    at 256.
 
-    In words: long, causal, above.
+    In words: long, causal, above, below.
     """
-    for gains, head_dim in zip(typed[::2], typed[1::2], strict=True):
-        gained = _with_pairs(int(head_dim), 16384) * _gain(int(head_dim), "singles", n=16384, causal=True)
-        assert rounded(100 * (gained - 1), gains) == gains
-    assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
+    wanted = {head_dim: gains, smallest: more, largest: -costs}
+    assert {*wanted} == {*HEAD_DIMS} and wanted == {
+        d: rounded(100 * (_with_pairs(int(d), 16384) * _gain(int(d), "singles", n=16384, causal=True) - 1), like)
+        for d, like in wanted.items()
+    }
 
 
 def _counted_of_singles(head_dim):
@@ -493,17 +504,10 @@ def singles_should_gain(*typed):
     assert [int(head_dim) for head_dim in typed[1::2]] == [*HEAD_DIMS]
 
 
-def singles_gain_more_than_counted(percent):
-    """Causal, at N = 16,384, singles gain more than counted at d = 128 and 256, by 2 % at each, and less at 64.
-
-    In words: larger, more.
-    """
-    more = {d for d in HEAD_DIMS if _gain(d, "singles", n=16384, causal=True) > _counted_of_singles(d)}
-    assert more == {128, 256}
-    off = {
-        rounded(100 * (_gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d) - 1), percent) for d in more
-    }
-    assert off == {percent}
+def singles_gain_less_than_counted(least, most):
+    """Causal, at N = 16,384, singles gain less than counted at each d, by 0.5 to 1.6 %. In words: less."""
+    off = [100 * (1 - _gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d)) for d in HEAD_DIMS]
+    assert (rounded(min(off), least), rounded(max(off), most)) == (least, most)
 
 
 def both_stay_below_their_count():
@@ -518,7 +522,7 @@ def both_stay_below_their_count():
 
 
 def the_last_three_give(settings, three, gain):
-    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.026."""
+    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.030."""
     steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
     assert len({(each["head_dim"], each["n"], each["causal"]) for each in steps}) == settings
     last = ("singles", "turns", "lazy")
@@ -532,9 +536,25 @@ def beside_cudnn_it_rose_by(factor):
     assert rounded(now / 1.107, factor) == factor
 
 
-def turns_change_nothing_on_long_causal_work():
-    """At d = 64, N = 16,384, causal, turns change the speed by less than 0.2 %. In words: long, causal, nothing."""
-    assert close(_gain(64, "turns", n=16384, causal=True), 1, 0.002)
+def turns_give_little_on_long_causal_work(percent):
+    """At d = 64, N = 16,384, causal, turns gain 1 %. In words: long, causal."""
+    assert rounded(100 * (_gain(64, "turns", n=16384, causal=True) - 1), percent) == percent
+
+
+def turns_of_two_in_the_ladder(two, gains, head_dim, loses, largest, short, long):
+    """Causal, turns gain 3 % at d = 128, N = 1024, and lose 2 % at 16,384; at d = 256 they lose 1 % and 2 %.
+
+    In words: causal, gain, short, lose, long, lose.
+    """
+    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d in (head_dim, largest) for n in (1024, 16384)]
+    assert rounded(changes[0], gains) == gains
+    assert two == 2 and [rounded(-each, loses) for each in changes[1:]] == [loses, short, long]
+
+
+def held_in_the_ladder(percent):
+    """At d = 128 held changes the speed by at most 1.1 % in every setting. In words: most."""
+    found = [100 * abs(gain - 1) for gain in _gains(128, "held")]
+    assert len(found) == 4 and rounded(max(found), percent) == percent
 
 
 @cache
@@ -560,7 +580,7 @@ def lazy_keeps_the_clock(points):
 
 
 def pairs_gain_on_short_work(*typed):
-    """Causal, at N = 1024, both together gain 8 % at d = 256, 22 % at d = 128 and 33 % at d = 64.
+    """Causal, at N = 1024, both together gain 9 % at d = 256, 25 % at d = 128 and 38 % at d = 64.
 
     In words: short, causal, above.
     """
@@ -569,71 +589,80 @@ def pairs_gain_on_short_work(*typed):
     assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
 
 
-def sharing_out_gains(steps, least, most, short_least, short_most):
-    """Causal, persistence, pairs and singles, the 3 together, gain 1 to 7 % at N = 16,384 and 9 to 34 % at N = 1024.
+def sharing_out_gains(steps, least, most, smallest_gains, large_gains, smallest, large, costs, largest):
+    """Causal, persistence, pairs and singles, the 3 together, gain 9 to 41 % at N = 1024; at N = 16,384 they gain 7 %
+    at d = 64 and 3 % at 128, and lose 5 % at 256.
 
-    In words: all, gain, long, short.
+    In words: all, gain, short, long, gain, lose.
     """
     assert steps == len(("persistent", "paired", "singles"))
-    for n, typed in ((16384, (least, most)), (1024, (short_least, short_most))):
-        found = [100 * (_with_pairs(d, n) * _gain(d, "singles", n=n, causal=True) - 1) for d in HEAD_DIMS]
-        assert (rounded(min(found), least), rounded(max(found), most)) == typed
+    short, long = (
+        {d: 100 * (_with_pairs(d, n) * _gain(d, "singles", n=n, causal=True) - 1) for d in HEAD_DIMS}
+        for n in (1024, 16384)
+    )
+    assert (rounded(min(short.values()), least), rounded(max(short.values()), most)) == (least, most)
+    wanted = {smallest: smallest_gains, large: large_gains, largest: -costs}
+    assert {*wanted} == {*HEAD_DIMS} and {d: rounded(long[d], like) for d, like in wanted.items()} == wanted
 
 
 def lazy_gains(least, most):
-    """At d = 256 lazy rescaling gains 1 to 3 %, over N = 1024 and 16,384, full and causal. In words: gains."""
+    """At d = 256 lazy rescaling gains 3 to 6 %, over N = 1024 and 16,384, full and causal. In words: gains."""
     found = [100 * (gain - 1) for gain in _gains(256, "lazy")]
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def turns_gain_in_full(least, most):
-    """At d = 64 turns gain 1 to 2 % at N = 1024 and 16,384, full, and less than 0.1 % at N = 16,384, causal.
+def turns_gain_in_full(least, most, causal):
+    """At d = 64 turns gain 2 to 3 % at N = 1024 and 16,384, full, and 1 % at N = 16,384, causal.
 
-    In words: gains, full, nothing, long, causal.
+    In words: gains, full, long, causal.
     """
     found = [100 * (_gain(64, "turns", n=n, causal=False) - 1) for n in (1024, 16384)]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    (causal,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
-    assert causal["n"] == 16384 and abs(causal["gain"] - 1) < 0.001
+    (long,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
+    assert long["n"] == 16384 and rounded(100 * (long["gain"] - 1), causal) == causal
 
 
 def three_leave_on_short_causal_work(part):
-    """At d = 64, N = 1024, causal, three consumers leave 0.78 of the speed, where 4608 / 6144 are counted."""
+    """At d = 64, N = 1024, causal, three consumers leave 0.71 of the speed, where 4608 / 6144 are counted."""
     found = _gain(64, "consumers=3 registers=160")
     assert rounded(found, part) == part and close(found, 4608 / 6144, 0.05)
 
 
 def stages_are_all_the_same_at_64(*typed):
-    """At d = 64 two, three or four stages have the same speed to 2 % in every setting. In words: all, same."""
-    off = max(abs(found - 1) for step in ("stages=2", "stages=4") for found in _gains(64, step))
-    assert typed[:3] == (2, 3, 4) and typed[3] - 1 < 100 * off <= typed[3]
+    """At d = 64 two, three or four stages have the same speed to 1 %, but at N = 1024, causal, where the plan's 4 are
+    3 % faster than each other number.
+
+    In words: all, same, short, causal, faster, fewer.
+    """
+    changed = [each for each in rows("hopper_steps", "steps_64") if each["step"].startswith("stages=")]
+    short = [each["gain"] for each in changed if each["n"] == 1024 and each["causal"]]
+    others = [each["gain"] for each in changed if each["n"] > 1024 or not each["causal"]]
+    assert typed[:3] == (2, 3, 4) and (len(short), len(others)) == (2, 6)
+    assert rounded(100 * max(abs(gain - 1) for gain in others), typed[3]) == typed[3]
+    assert typed[4] == 4 and {rounded(100 * (1 / gain - 1), typed[5]) for gain in short} == {typed[5]}
 
 
 def a_single_stage_leaves(least, most):
-    """A single stage leaves 0.60 to 0.85 of the speed, over d = 128 and 256."""
+    """A single stage leaves 0.60 to 0.80 of the speed, over d = 128 and 256."""
     found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.83 to 0.96 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.87 to 0.97 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(least, most, gains):
-    """At d = 128 a third stage loses 8 to 10 % at N = 1024, and gains at most 1 % at N = 16,384.
-
-    In words: loses, short, gains, most, long.
-    """
-    short, long = (_gains(128, "stages=3 q_stages=1", n=n) for n in (1024, 16384))
-    lost = [100 * (1 - gain) for gain in short]
-    assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
-    assert rounded(100 * (max(long) - 1), gains) == gains
+def a_third_stage_loses(short, least, most):
+    """At d = 128 a third stage loses 12 % at N = 1024, and 1 to 2 % at N = 16,384. In words: loses, short, long."""
+    lost, long = ([100 * (1 - gain) for gain in _gains(128, "stages=3 q_stages=1", n=n)] for n in (1024, 16384))
+    assert {rounded(each, short) for each in lost} == {short}
+    assert (rounded(min(long), least), rounded(max(long), most)) == (least, most)
 
 
 def taking_turns_leaves(least, most):
-    """Turns where the plan has two consumers leave 0.95 to 1.03 of the speed, over all those settings."""
+    """Turns where the plan has none leave 0.94 to 1.01 of the speed, over all those settings."""
     found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
@@ -655,8 +684,8 @@ def rounds_spread_most(factor):
     assert rounded(spread[256, 4096, False], factor) == factor
 
 
-def turns_come_out_faster_at_256(percent):
-    """At d = 256, N = 16,384, full turns gain 3 %. In words: faster."""
+def turns_are_level_at_256(percent):
+    """At d = 256, N = 16,384, full turns gain 0.2 %."""
     assert rounded(100 * (_gain(256, "turns=True", n=16384, causal=False) - 1), percent) == percent
 
 
@@ -811,7 +840,7 @@ def fa4_is_ahead_at_128_but(ahead, settings, head_dim, least, most, level):
     In words: ahead, level, causal.
     """
     fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, 256)
-    assert close(_beside_fa4("backward")[int(head_dim), int(level), True], 1, 0.005)
+    assert close(_beside_fa4("backward").get((head_dim, level, True), 0), 1, 0.005)
 
 
 def fa4_is_behind_at_256(head_dim, least, most):
@@ -1277,9 +1306,9 @@ def turns_gain_nothing_for_two(barrier, full):
 
 
 def turns_at_128_in_the_ladder(full, causal):
-    """At d = 128, N = 16,384, turns gain 0.5 % full and lose 4.6 % causal. In words: gain, full, lose, causal."""
-    found = [100 * (_gain(128, "turns=True", n=16384, causal=masked) - 1) for masked in (False, True)]
-    assert (rounded(found[0], full), rounded(-found[1], causal)) == (full, causal)
+    """At d = 128, N = 16,384, turns gain 1.5 % full and lose 2.1 % causal. In words: gain, full, lose, causal."""
+    gains = _gain(128, "turns=True", n=16384, causal=False), _gain(128, "turns", n=16384, causal=True)
+    assert [rounded(100 * (gain - 1), full) for gain in gains] == [full, -causal]
 
 
 def turns_at_256_in_the_profile(percent):
@@ -1307,7 +1336,7 @@ def turns_wait_for_turns(least, most):
 
 
 def without_persistence_takes_more(full, causal):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.5 % more time full, and 2.8 % more causal.
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 2.1 % more time full, and 3.0 % more causal.
 
     In words: more, full, more, causal.
     """
@@ -1331,13 +1360,13 @@ def a_third_stage_in_the_profile(full, causal):
     assert (rounded(clocks[0], full), rounded(clocks[1], causal)) == (full, causal)
 
 
-def a_third_stage_is_level(time):
-    """At d = 128, N = 16,384, full, it takes 1.4 % less time in the ladder, and causal the same to 0.1 %.
+def a_third_stage_is_level(full, causal):
+    """At d = 128, N = 16,384 it takes 0.7 % more time full in the ladder, and 2.1 % more causal.
 
-    In words: less, full, same, causal.
+    In words: more, full, more, causal.
     """
     gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
-    assert rounded(100 * (1 - 1 / gains[0]), time) == time and close(gains[1], 1, 0.001)
+    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [full, causal]
 
 
 def held_saves_clocks(causal, full):
@@ -1409,34 +1438,45 @@ def lazy_waits_for_results(short, products, five, before, after):
     assert len(_five("not lazy")) == five
 
 
-def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
+def the_choice_was_at_worst(worst, keys, small, alone):
+    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for 1 query on 8192 keys
+    at d = 64, where it takes 1.63 times as long.
 
-    In words: worst, slow, fastest, bf16, fp32.
+    In words: worst, slow, fastest, bf16.
     """
-    for name, most in (("bf16", bf16), ("fp32", fp32)):
-        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
+    found = rows("fastest_rung", "bf16_forward")
+    (one,) = [each for each in found if each["ratio"] > 1 and each["n_q"] < each["n_k"]]
+    assert (one["n_q"], one["n_k"], one["head_dim"]) == (1, keys, small)
+    assert rounded(one["ratio"], alone) == alone and (one["chosen"], one["fastest"]) == ("flash", "hopper")
+    assert rounded(max(each["ratio"] for each in found if each is not one), worst) == worst
+
+
+def the_choice_in_fp32(worst):
+    """Forward the chosen rung takes at most 1.25 times as long as the fastest in FP32. In words: worst."""
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), worst) == worst
+
+
+def fp32_training_is_right():
+    """With a gradient the chosen rung is the fastest in every setting in FP32. In words: always, fastest, fp32."""
+    assert {found["ratio"] for found in rows("fastest_rung", "fp32_both")} == {1}
 
 
 def three_lines_train_nothing_in_bf16():
-    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
+    """With a gradient the three lines are fastest in no setting in BF16. In words: no, fastest."""
     assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
 
-def short_bf16_training(times):
-    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
+def bf16_training(worst, small, most):
+    """In BF16 with a gradient the chosen kernel takes at most 1.12 times as long as the fastest, but where it is the
+    portable one at d = 64: at most 1.72 times.
 
-
-def short_fp32_training(factor):
-    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
-
-    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
+    In words: worst, slow, few.
     """
-    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
-    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
-    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
-    assert rounded(max(found["ratio"] for found in behind), factor) == factor
+    found = rows("fastest_rung", "bf16_both")
+    portable = [each for each in found if each["chosen"] == "flash"]
+    assert {each["head_dim"] for each in portable} == {small}
+    assert rounded(max(each["ratio"] for each in portable), most) == most
+    assert rounded(max(each["ratio"] for each in found if each not in portable), worst) == worst
 
 
 def _back(form, **wanted):
