@@ -8,12 +8,15 @@ from scripts.figures import plot
 ALT = (
     "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
     "programs, pairs of blocks and single ones where causal, held queries with the middle heads, turns with the "
-    "smallest and, causal, with all, lazy rescaling with the largest, and cuDNN for comparison. There is a line for "
-    "each of long and short sequences, causal and not. Specialised warps gain on long sequences and with the largest "
-    "heads. On short ones they lose with the smallest heads and, causal, with the middle ones. Persistent programs "
-    "gain most on short sequences that are not causal; on long causal ones they lose, badly with the two larger "
-    "heads. Pairs win most of that back, and single blocks the rest. Turns and lazy rescaling gain little. A menu "
-    "chooses the head dimension."
+    "smallest, but for short causal sequences, and, causal, with the two larger, lazy rescaling with the largest, and "
+    "cuDNN for comparison. There is a line for each of long and short sequences, causal and not. Specialised warps "
+    "gain on long sequences and with the largest heads. On short ones they lose with the smallest heads and, causal, "
+    "with the middle ones. Persistent programs gain on short sequences, but for causal ones with the largest heads, "
+    "where they lose; on long ones that are not causal they change little, and on long causal ones they lose, badly "
+    "with the two larger heads. Pairs win most of that back with the largest heads, and more than all of it with the "
+    "others. Single blocks gain little, and held queries hardly change the speed. Turns gain little with the smallest "
+    "heads and, on short causal sequences, with the middle ones; on long causal ones they cost a little with the two "
+    "larger. Lazy rescaling gains little. A menu chooses the head dimension."
 )
 STEPS = {  # step of the record -> its name on the axis
     "flash_attention": "portable",

@@ -24,6 +24,15 @@ def steps(head_dim, n, causal):
     return {row["step"]: row for row in where(rows, n=n, causal=causal)}
 
 
+def rungs_of(head_dim, n, causal):
+    """Each mechanism of the kernel's own plan, from the portable kernel up."""
+    hopper = pytest.importorskip("kernels.hopper.plan")
+    plan = hopper.plan_for(head_dim, causal, n)
+    shared = ["paired", "singles"] if causal else []  # a plan of work that is not causal has them, to no effect
+    own = [step for step in ("overlap", "persistent", *shared, "held", "turns", "lazy") if getattr(plan, step)]
+    return ["flash_attention", "specialised", *own]
+
+
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
 def test_the_ladder_is_the_records(head_dim):
     figure = hopper_ladder.figure()
@@ -33,15 +42,13 @@ def test_the_ladder_is_the_records(head_dim):
         found = steps(head_dim, *setting)
         ladder, cudnn = traces.pop(0), traces.pop(0)
         wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
-        n, causal = setting
-        turns = head_dim == 64 and (n >= 8192 or not causal)
-        assert len(wanted) == 4 + 2 * causal + turns + (head_dim == 256)
+        assert wanted == rungs_of(head_dim, *setting)
         assert list(ladder.x) == [found[step]["speed"] for step in wanted]
         assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
     assert not traces
 
 
-@pytest.mark.parametrize("head_dim, last", [(64, "turns"), (128, "singles"), (256, "lazy")])
+@pytest.mark.parametrize("head_dim, last", [(64, "turns"), (128, "turns"), (256, "lazy")])
 def test_the_lines_of_the_ladder_are_the_steps_of_its_heads_in_their_order(head_dim, last):
     """The axis takes them from the first lines that are drawn."""
     ladder, rungs = hopper_ladder.figure(), hopper_rungs.figure()
@@ -55,24 +62,46 @@ def test_the_lines_of_the_ladder_are_the_steps_of_its_heads_in_their_order(head_
         assert lines[lines.index("cuDNN") - 1] == last
 
 
-def test_the_text_alternatives_of_the_ladders_are_true():
-    for head_dim in (64, 128, 256):
-        for setting in hopper_ladder.SETTINGS:
-            found = steps(head_dim, *setting)
-            n, causal = setting
-            gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
-            if n == 16384 or head_dim == 256:
-                assert gain["specialised"] > 1.05
-            elif head_dim == 64 or causal:
-                assert gain["specialised"] < 0.95
-            if n == 16384 and causal:
-                assert gain["persistent"] < (1 if head_dim == 64 else 0.75)
-                lost = speed["overlap"] - speed["persistent"]
-                assert head_dim == 64 or speed["paired"] > speed["overlap"] - lost / 2
-                assert speed["singles"] > speed["overlap"]
-            assert all(0.99 < gain.get(step, 1) < 1.05 for step in ("turns", "lazy"))
-    portable, specialised, overlap, persistent, paired, singles = (rung.time for rung in hopper_rungs.rungs(128)[:6])
-    assert persistent > portable > specialised > paired > overlap > singles > 0.95 * overlap
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+@pytest.mark.parametrize("n, causal", hopper_ladder.SETTINGS)
+def test_the_text_alternative_of_the_ladder_is_true(head_dim, n, causal):
+    found = steps(head_dim, n, causal)
+    gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
+    long = n == 16384
+    if long or head_dim == 256:
+        assert gain["specialised"] > 1.05
+    elif head_dim == 64 or causal:
+        assert gain["specialised"] < 0.95
+    if not long:
+        assert gain["persistent"] < 0.95 if causal and head_dim == 256 else gain["persistent"] > 1.03
+    elif not causal:
+        assert 0.97 < gain["persistent"] < 1.03
+    else:
+        assert gain["persistent"] < (1 if head_dim == 64 else 0.75)
+        lost = speed["overlap"] - speed["persistent"]
+        assert 0.5 * lost < speed["paired"] - speed["persistent"]
+        assert (speed["paired"] > speed["overlap"]) == (head_dim < 256)
+    assert 1 < gain.get("singles", 1.01) < 1.05 and 0.985 < gain.get("held", 1) < 1.015
+    assert ("turns" in found) == (causal if head_dim > 64 else long or not causal)
+    if head_dim == 64 or (head_dim == 128 and not long):
+        assert 1 < gain.get("turns", 1.01) < 1.05
+    else:
+        assert 0.97 < gain.get("turns", 0.98) < (0.99 if long else 1)
+    assert 1.02 < gain.get("lazy", 1.03) < 1.06
+
+
+def test_the_text_alternative_of_the_rungs_is_true():
+    rungs = [rung for rung in hopper_rungs.rungs(128) if rung.name not in ("cuDNN", "the limit")]
+    back = [rung.name for before, rung in pairwise(rungs) if rung.time > before.time]
+    assert back == ["persistent", "turns"] and rungs[-1].name == "turns"
+    portable, _, overlap, persistent, paired, singles, held, turns = (rung.time for rung in rungs)
+    assert persistent > 1.2 * portable and held < turns < 1.03 * held
+    assert 0.95 * overlap < singles < paired < overlap
+    times = {rung.name: rung.time for rung in hopper_rungs.rungs(256)}
+    least, _, nearest = sorted(times.values())[0], times.pop("the limit"), min(times, key=times.get)
+    assert nearest == "overlap" and least < times["overlap"]
+    won, lost = times["persistent"] - times["paired"], times["persistent"] - times["overlap"]
+    assert 0.7 < won / lost < 1
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
@@ -87,6 +116,27 @@ def test_every_change_is_drawn_and_is_the_records(head_dim):
         if step not in hopper_ladder.STEPS
     ]
     assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
+
+
+def test_the_text_alternative_of_the_changes_is_true():
+    for head_dim in hopper_changes.HEAD_DIMS:
+        for setting in hopper_changes.SETTINGS:
+            changed = steps(head_dim, *setting)
+            gain = {step: row["gain"] for step, row in changed.items() if step in hopper_changes.CHANGES}
+            turns = gain.pop("turns=True", 1)
+            assert turns < 0.95 if (head_dim, setting) == (64, (1024, True)) else 0.98 < turns < 1.02
+            stages = {"stages=2", "stages=3", "stages=4", "stages=3 q_stages=1"} & gain.keys()
+            kept = {step: gain.pop(step) for step in stages}
+            assert max(gain.values()) < 0.98
+            if head_dim == 128:
+                first, second, *_ = sorted(gain, key=gain.get)
+                assert first == "consumers=3 registers=160" and gain[first] < 0.5 and second == "stages=1"
+                assert kept.keys() == {"stages=3 q_stages=1"}
+                assert (0.97 < kept["stages=3 q_stages=1"] < 1) if setting[0] == 16384 else max(kept.values()) < 0.9
+            else:
+                assert all(0.96 < each < 1.04 for each in kept.values()) and (head_dim == 64) == bool(kept)
+    others = [row["gain"] for d in (64, 256) for each in hopper_changes.SETTINGS for row in steps(d, *each).values()]
+    assert min(others) > 0.5
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
