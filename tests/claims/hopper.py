@@ -84,7 +84,7 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 56 % to 65 % of the limit, and each step but persistence and turns comes nearer."""
+    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence and turns comes nearer."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
     back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
@@ -92,9 +92,9 @@ def the_ladder_leads(first, last):
 
 
 def most_comes_before_persistence():
-    """There nine tenths of what the ladder gains, to 2 %, are gained before persistence. In words: tenths, before."""
+    """There nine tenths of what the ladder gains, to 3 %, are gained before persistence. In words: tenths, before."""
     first, before, last = map(_reached, ("flash_attention", "overlap", _ladder()[-1]))
-    assert abs((before - first) / (last - first) - 0.9) < 0.02
+    assert abs((before - first) / (last - first) - 0.9) < 0.03
 
 
 def one_after_the_other(*most):
@@ -116,11 +116,11 @@ def ours_passes_in_turn(percent, speed, most):
 
 def three_steps_gain_on_short_work():
     """The three steps to persistent, paired and single blocks give, at d = 128, causal, less than 5 % at N = 16,384,
-    and 20 to 30 % at N = 1024.
+    and 30 to 35 % at N = 1024.
 
     In words: long, causal, gain, short.
     """
-    for n, least, most in ((16384, 1, 1.05), (1024, 1.2, 1.3)):
+    for n, least, most in ((16384, 1, 1.05), (1024, 1.3, 1.35)):
         gains = [_gain(128, step, n=n, causal=True) for step in ("persistent", "paired", "singles")]
         assert least < prod(gains) < most
 
@@ -357,10 +357,15 @@ def the_clock_at_64(clock, of_the_sum):
 
 
 def counting_promises_too_much():
-    """Causal, at N = 16,384, pairs gain less than counting says at d = 64 and at d = 256, and at 128."""
-    for d in HEAD_DIMS:
-        counted = row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
-        assert _gain(d, "paired", n=16384, causal=True) < counted
+    """Causal, at N = 16,384, pairs gain less than counting says at d = 128 and 256, and up to 2 % more at 64.
+
+    In words: larger.
+    """
+    off = {
+        d: _gain(d, "paired", n=16384, causal=True) / row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
+        for d in HEAD_DIMS
+    }
+    assert off[128] < 1 and off[256] < 1 < off[64] < 1.02
 
 
 def pairs_gain_as_counted(promised):
@@ -395,7 +400,7 @@ def nobody_has_more():
 
 
 def singles_gain_on_long_texts(least, most):
-    """Causal, at N = 16,384, singles gain 1 to 5 % over pairs, over all d. In words: gain, long."""
+    """Causal, at N = 16,384, singles gain 3 to 5 % over pairs, over all d. In words: gain, long."""
     found = [100 * (_gain(d, "singles", n=16384, causal=True) - 1) for d in HEAD_DIMS]
     assert sorted({rounded(each, least) for each in (min(found), max(found))}) == [least, most]
 
@@ -414,38 +419,28 @@ def specialised_warps_gain_on_long_work():
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 less than 2 %.
-
-    In words: lose.
-    """
-    assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
-    assert _gain(128, "specialised", n=1024, causal=False) > 0.98
-
-
-def overlap_is_best_at_256_causal(head_dim):
-    """The largest gain of overlap over all settings is at d = 256, N = 16,384, causal. In words: best, causal."""
-    most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
-    assert _gain(int(head_dim), "overlap", n=16384, causal=True) == most
+    """At N = 1024 specialised warps lose at d = 64 and at d = 128, full and causal. In words: lose."""
+    found = [gain for d in (64, 128) for gain in _gains(d, "specialised", n=1024)]
+    assert len(found) == 4 and max(found) < 0.98
 
 
 def overlap_gives_little_at_64(head_dim, least, most):
-    """At d = 64 overlap gives 1.00 to 1.04, over all settings."""
+    """At d = 64 overlap gives 1.01 to 1.05, over all settings."""
     found = _gains(int(head_dim), "overlap")
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def overlap_gives_the_maximum_at_128():
-    """At d = 128, N = 16,384 overlap gains what the maximum takes, 128 of 2048 clocks, to one per cent of the time.
+def overlap_gives_more_than_the_maximum(large, head_dim, least, most, largest):
+    """At N = 16,384 overlap gives 1.10 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.07 to 1.08 at
+    d = 256, where it takes 64 of as many.
 
-    In words: long.
+    In words: more, long.
     """
-    assert all(abs(gain - 1 - 128 / STEP) < 0.01 for gain in _gains(128, "overlap", n=16384))
-
-
-def overlap_gives_more_than_the_maximum():
-    """Its best gain is more than 3 times the 64 of 2048 clocks that the maximum takes there. In words: far, less."""
-    assert 128 * 64 * MATMULS[256] == STEP
-    assert _gain(256, "overlap", n=16384, causal=True) - 1 > 3 * 64 / STEP
+    assert 128 * 64 * MATMULS[256] == STEP and (head_dim, largest) == (128, 256)
+    found = {d: _gains(d, "overlap", n=16384) for d in (128, 256)}
+    assert min(found[128]) > 1 + 128 / STEP and min(found[256]) > 1 + 64 / STEP
+    assert all(close(gain, float(large), 0.005) for gain in found[128])
+    assert (rounded(min(found[256]), least), rounded(max(found[256]), most)) == (least, most)
 
 
 def persistence_gives_little_at_256():
@@ -468,27 +463,25 @@ def _percent_with_pairs(head_dim, n):
     return 100 * (_with_pairs(int(head_dim), n) - 1)
 
 
-def pairs_repair_long_work(gains, head_dim, more, smallest, costs, largest):
-    """Causal, at N = 16,384, both together gain 1 % at d = 128 and 2 % at 64, and cost 6 % at 256.
+def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, smallest):
+    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 2 % at 256, and gain 4 % at 64.
 
-    In words: long, causal, above, above, below.
+    In words: long, causal, below, below, above.
     """
-    assert rounded(_percent_with_pairs(head_dim, 16384), gains) == gains
-    assert rounded(_percent_with_pairs(smallest, 16384), more) == more
-    assert rounded(-_percent_with_pairs(largest, 16384), costs) == costs
+    assert rounded(-_percent_with_pairs(head_dim, 16384), costs) == costs
+    assert rounded(-_percent_with_pairs(largest, 16384), largest_costs) == largest_costs
+    assert rounded(_percent_with_pairs(smallest, 16384), gains) == gains
 
 
-def singles_repair_long_work(gains, head_dim, more, smallest, largest, costs):
-    """Causal, at N = 16,384, persistence, pairs and singles together gain 3 % at d = 128 and 7 % at 64, and cost 5 %
-    at 256.
+def singles_repair_long_work(level, gains, smallest):
+    """Causal, at N = 16,384, persistence, pairs and singles together gain less than 1 % at d = 128 and 256, and 8 % at
+    64.
 
-    In words: long, causal, above, below.
+    In words: long, causal, larger, above.
     """
-    wanted = {head_dim: gains, smallest: more, largest: -costs}
-    assert {*wanted} == {*HEAD_DIMS} and wanted == {
-        d: rounded(100 * (_with_pairs(int(d), 16384) * _gain(int(d), "singles", n=16384, causal=True) - 1), like)
-        for d, like in wanted.items()
-    }
+    assert smallest == 64
+    found = {d: 100 * (_with_pairs(d, 16384) * _gain(d, "singles", n=16384, causal=True) - 1) for d in HEAD_DIMS}
+    assert all(0 < found[d] < level == 1 for d in (128, 256)) and rounded(found[64], gains) == gains
 
 
 def _counted_of_singles(head_dim):
@@ -504,25 +497,27 @@ def singles_should_gain(*typed):
     assert [int(head_dim) for head_dim in typed[1::2]] == [*HEAD_DIMS]
 
 
-def singles_gain_less_than_counted(least, most):
-    """Causal, at N = 16,384, singles gain less than counted at each d, by 0.5 to 1.6 %. In words: less."""
-    off = [100 * (1 - _gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d)) for d in HEAD_DIMS]
-    assert (rounded(min(off), least), rounded(max(off), most)) == (least, most)
+def singles_gain_as_counted(percent):
+    """Causal, at N = 16,384, singles gain what was counted at each d, to 0.7 %."""
+    off = [100 * abs(1 - _gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d)) for d in HEAD_DIMS]
+    assert rounded(max(off), percent) == percent
 
 
-def both_stay_below_their_count():
-    """Causal, at N = 16,384, pairs and singles together gain less than in turn over dealt, at each d.
+def both_are_near_their_count(percent):
+    """Causal, at N = 16,384, pairs and singles together gain what in turn over dealt says at each d, to 3.2 %.
 
-    In words: both, below, each.
+    In words: both.
     """
+    off = []
     for d in HEAD_DIMS:
         counted = row("hopper_shares", "shares", head_dim=d, n=16384)
         both = _gain(d, "paired", n=16384, causal=True) * _gain(d, "singles", n=16384, causal=True)
-        assert both < counted["in_turn"] / counted["dealt"]
+        off.append(100 * abs(1 - both / (counted["in_turn"] / counted["dealt"])))
+    assert rounded(max(off), percent) == percent
 
 
 def the_last_three_give(settings, three, gain):
-    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.030."""
+    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.029."""
     steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
     assert len({(each["head_dim"], each["n"], each["causal"]) for each in steps}) == settings
     last = ("singles", "turns", "lazy")
@@ -541,20 +536,23 @@ def turns_give_little_on_long_causal_work(percent):
     assert rounded(100 * (_gain(64, "turns", n=16384, causal=True) - 1), percent) == percent
 
 
-def turns_of_two_in_the_ladder(two, gains, head_dim, loses, largest, short, long):
-    """Causal, turns gain 3 % at d = 128, N = 1024, and lose 2 % at 16,384; at d = 256 they lose 1 % and 2 %.
+def turns_of_two_in_the_ladder(two, percent, head_dim, largest, short, long):
+    """Causal, turns gain 0.7 % at d = 128, N = 1024, and lose 0.7 % at 16,384; at d = 256 they lose 0.9 % and 2.6 %.
 
     In words: causal, gain, short, lose, long, lose.
     """
     changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d in (head_dim, largest) for n in (1024, 16384)]
-    assert rounded(changes[0], gains) == gains
-    assert two == 2 and [rounded(-each, loses) for each in changes[1:]] == [loses, short, long]
+    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -percent, -short, -long]
 
 
-def held_in_the_ladder(percent):
-    """At d = 128 held changes the speed by at most 1.1 % in every setting. In words: most."""
-    found = [100 * abs(gain - 1) for gain in _gains(128, "held")]
-    assert len(found) == 4 and rounded(max(found), percent) == percent
+def held_in_the_ladder(short, long):
+    """At d = 128 held changes less than 0.2 % full, and gives 1.2 % at N = 1024 and 2.7 % at 16,384 causal.
+
+    In words: nothing, full, causal, short, long.
+    """
+    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.002
+    found = [100 * (_gain(128, "held", n=n, causal=True) - 1) for n in (1024, 16384)]
+    assert [rounded(each, short) for each in found] == [short, long]
 
 
 @cache
@@ -580,7 +578,7 @@ def lazy_keeps_the_clock(points):
 
 
 def pairs_gain_on_short_work(*typed):
-    """Causal, at N = 1024, both together gain 9 % at d = 256, 25 % at d = 128 and 38 % at d = 64.
+    """Causal, at N = 1024, both together gain 7 % at d = 256, 29 % at d = 128 and 39 % at d = 64.
 
     In words: short, causal, above.
     """
@@ -589,20 +587,15 @@ def pairs_gain_on_short_work(*typed):
     assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
 
 
-def sharing_out_gains(steps, least, most, smallest_gains, large_gains, smallest, large, costs, largest):
-    """Causal, persistence, pairs and singles, the 3 together, gain 9 to 41 % at N = 1024; at N = 16,384 they gain 7 %
-    at d = 64 and 3 % at 128, and lose 5 % at 256.
+def sharing_out_gains(steps, least, most, short_least, short_most):
+    """Causal, persistence, pairs and singles, the 3 together, gain 0 to 8 % at N = 16,384 and 9 to 41 % at N = 1024.
 
-    In words: all, gain, short, long, gain, lose.
+    In words: all, gain, long, short.
     """
     assert steps == len(("persistent", "paired", "singles"))
-    short, long = (
-        {d: 100 * (_with_pairs(d, n) * _gain(d, "singles", n=n, causal=True) - 1) for d in HEAD_DIMS}
-        for n in (1024, 16384)
-    )
-    assert (rounded(min(short.values()), least), rounded(max(short.values()), most)) == (least, most)
-    wanted = {smallest: smallest_gains, large: large_gains, largest: -costs}
-    assert {*wanted} == {*HEAD_DIMS} and {d: rounded(long[d], like) for d, like in wanted.items()} == wanted
+    for n, typed in ((16384, (least, most)), (1024, (short_least, short_most))):
+        found = [100 * (_with_pairs(d, n) * _gain(d, "singles", n=n, causal=True) - 1) for d in HEAD_DIMS]
+        assert (rounded(min(found), least), rounded(max(found), most)) == typed
 
 
 def lazy_gains(least, most):
@@ -611,58 +604,53 @@ def lazy_gains(least, most):
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def turns_gain_in_full(least, most, causal):
-    """At d = 64 turns gain 2 to 3 % at N = 1024 and 16,384, full, and 1 % at N = 16,384, causal.
+def turns_gain_in_full(full, causal):
+    """At d = 64 turns gain 2 % at N = 1024 and 16,384, full, and 1 % at N = 16,384, causal.
 
     In words: gains, full, long, causal.
     """
-    found = [100 * (_gain(64, "turns", n=n, causal=False) - 1) for n in (1024, 16384)]
-    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert {rounded(100 * (_gain(64, "turns", n=n, causal=False) - 1), full) for n in (1024, 16384)} == {full}
     (long,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
     assert long["n"] == 16384 and rounded(100 * (long["gain"] - 1), causal) == causal
 
 
 def three_leave_on_short_causal_work(part):
-    """At d = 64, N = 1024, causal, three consumers leave 0.71 of the speed, where 4608 / 6144 are counted."""
+    """At d = 64, N = 1024, causal, three consumers leave 0.70 of the speed, where 4608 / 6144 are counted."""
     found = _gain(64, "consumers=3 registers=160")
-    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.05)
+    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.07)
 
 
 def stages_are_all_the_same_at_64(*typed):
-    """At d = 64 two, three or four stages have the same speed to 1 %, but at N = 1024, causal, where the plan's 4 are
-    3 % faster than each other number.
-
-    In words: all, same, short, causal, faster, fewer.
-    """
-    changed = [each for each in rows("hopper_steps", "steps_64") if each["step"].startswith("stages=")]
-    short = [each["gain"] for each in changed if each["n"] == 1024 and each["causal"]]
-    others = [each["gain"] for each in changed if each["n"] > 1024 or not each["causal"]]
-    assert typed[:3] == (2, 3, 4) and (len(short), len(others)) == (2, 6)
-    assert rounded(100 * max(abs(gain - 1) for gain in others), typed[3]) == typed[3]
-    assert typed[4] == 4 and {rounded(100 * (1 / gain - 1), typed[5]) for gain in short} == {typed[5]}
+    """At d = 64 two, three or four stages have the same speed to 1 % in every setting. In words: all, same."""
+    changed = [each["gain"] for each in rows("hopper_steps", "steps_64") if each["step"].startswith("stages=")]
+    assert typed[:3] == (2, 3, 4) and len(changed) == 8
+    assert rounded(100 * max(abs(gain - 1) for gain in changed), typed[3]) == typed[3]
 
 
 def a_single_stage_leaves(least, most):
-    """A single stage leaves 0.60 to 0.80 of the speed, over d = 128 and 256."""
+    """A single stage leaves 0.53 to 0.82 of the speed, over d = 128 and 256."""
     found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.87 to 0.97 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.86 to 0.97 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(short, least, most):
-    """At d = 128 a third stage loses 12 % at N = 1024, and 1 to 2 % at N = 16,384. In words: loses, short, long."""
+def a_third_stage_loses(least, most, causal):
+    """At d = 128 a third stage loses 10 to 11 % at N = 1024; at 16,384 it changes 0.1 % full, and loses 4 % causal.
+
+    In words: loses, short, long, nothing, full, loses, causal.
+    """
     lost, long = ([100 * (1 - gain) for gain in _gains(128, "stages=3 q_stages=1", n=n)] for n in (1024, 16384))
-    assert {rounded(each, short) for each in lost} == {short}
-    assert (rounded(min(long), least), rounded(max(long), most)) == (least, most)
+    assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
+    assert abs(long[0]) < 0.15 and rounded(long[1], causal) == causal
 
 
 def taking_turns_leaves(least, most):
-    """Turns where the plan has none leave 0.94 to 1.01 of the speed, over all those settings."""
+    """Turns where the plan has none leave 0.94 to 1.00 of the speed, over all those settings."""
     found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
@@ -684,8 +672,16 @@ def rounds_spread_most(factor):
     assert rounded(spread[256, 4096, False], factor) == factor
 
 
+def the_ladders_intervals(settings, narrow, widest):
+    """Of 116 gains over another step 88 have an interval below 1 % of them, and the widest is 3.2 %. In words: -."""
+    steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}") if each["step"] != each["over"]]
+    wide = [(each["high"] - each["low"]) / each["gain"] for each in steps]
+    assert (len(wide), sum(each < 0.01 for each in wide)) == (settings, narrow)
+    assert rounded(100 * max(wide), widest) == widest
+
+
 def turns_are_level_at_256(percent):
-    """At d = 256, N = 16,384, full turns gain 0.2 %."""
+    """At d = 256, N = 16,384, full turns gain 0.3 %."""
     assert rounded(100 * (_gain(256, "turns=True", n=16384, causal=False) - 1), percent) == percent
 
 
@@ -1306,9 +1302,9 @@ def turns_gain_nothing_for_two(barrier, full):
 
 
 def turns_at_128_in_the_ladder(full, causal):
-    """At d = 128, N = 16,384, turns gain 1.5 % full and lose 2.1 % causal. In words: gain, full, lose, causal."""
+    """At d = 128, N = 16,384, turns lose 0.7 % full and 0.7 % causal. In words: lose, full, causal."""
     gains = _gain(128, "turns=True", n=16384, causal=False), _gain(128, "turns", n=16384, causal=True)
-    assert [rounded(100 * (gain - 1), full) for gain in gains] == [full, -causal]
+    assert [rounded(100 * (1 - gain), full) for gain in gains] == [full, causal]
 
 
 def turns_at_256_in_the_profile(percent):
@@ -1336,7 +1332,7 @@ def turns_wait_for_turns(least, most):
 
 
 def without_persistence_takes_more(full, causal):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 2.1 % more time full, and 3.0 % more causal.
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.7 % more time full, and 0.3 % more causal.
 
     In words: more, full, more, causal.
     """
@@ -1361,12 +1357,12 @@ def a_third_stage_in_the_profile(full, causal):
 
 
 def a_third_stage_is_level(full, causal):
-    """At d = 128, N = 16,384 it takes 0.7 % more time full in the ladder, and 2.1 % more causal.
+    """At d = 128, N = 16,384 it takes 0.1 % less time full in the ladder, and 4.2 % more causal.
 
-    In words: more, full, more, causal.
+    In words: less, full, more, causal.
     """
     gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
-    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [full, causal]
+    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [-full, causal]
 
 
 def held_saves_clocks(causal, full):
