@@ -72,7 +72,7 @@ def figure() -> go.Figure:
         plot.switch(fig, "Head dimension d", head_dims, "128"),
         xaxis={
             "title": "speed with the change ÷ without",
-            "range": [0.28, 1.08],
+            "range": [0.26, 1.08],
             "tickvals": [0.4, 0.6, 0.8, 1],
         },
         yaxis={"type": "category", "autorange": "reversed"},  # the changes that were tried at these heads, no others

@@ -47,6 +47,8 @@ def test_the_ladder_is_the_records(head_dim):
         assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
         said = [[each[of] for of in ("gain", "low", "high")] for each in map(found.get, wanted)]
         assert [[*numbers] for _, *numbers in ladder.customdata] == said
+        left, right = figure.layout.xaxis.range
+        assert all(left + 20 < x < right - 20 for x in (*ladder.x, *cudnn.x)), "cut"
     assert not traces
 
 
@@ -122,7 +124,8 @@ def test_every_change_is_drawn_and_is_the_records(head_dim):
         for step, row in steps(head_dim, *setting).items()
         if step not in hopper_ladder.STEPS
     ]
-    assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
+    left, right = figure.layout.xaxis.range
+    assert drawn == wanted and left + 0.02 < min(wanted) < max(wanted) < right - 0.02
     said = [[*each[2:]] for trace in visible(figure) if trace.mode == "markers" for each in trace.customdata]
     rows = [row for setting in hopper_changes.SETTINGS for row in steps(head_dim, *setting).values()]
     assert said == [[row["low"], row["high"]] for row in rows if row["step"] not in hopper_ladder.STEPS]
