@@ -14,7 +14,7 @@ LATER = ("specialised", "overlap", "persistent", "paired", "singles", "held", "t
 STEPS = {"flash_attention": "portable"} | dict(zip(LATER, LATER, strict=True))  # of the record -> on the board
 SKETCH = (0.5, 0.54, 0.6, 0.42, 0.56, 0.62, 0.62, 0.62)  # how long each step's bar is while the run is awaited
 FORMS = {"portable": "flash_attention", "cuDNN": "sdpa_cudnn", "ours": "hopper_attention"}  # of the run beside cuDNN
-BELIEVED = 5  # per cent, from which a step back is hatched: into less the sheet reads nothing
+BELIEVED = 2  # per cent, from which a step back is hatched: into less the sheet reads nothing
 SINGLE = 2  # heads whose blocks go singly, after the pairs of all others
 SMS = int(H100["sms"].value)
 LIMIT = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value * 1e3  # ms
