@@ -98,7 +98,7 @@ H200 = {
         4.28e12, "B/s", f"bytes read and written by copy_, {_HERE_H200}", "measured"
     ),
     "hbm read": Constant(4.33e12, "B/s", f"bytes read by sum, {_HERE_H200}", "measured"),
-    "l2": Constant(60 * 2**20, "B", "as CUDA is known to report it for an H200", "secondary"),
+    "l2": Constant(60 * 2**20, "B", f"as CUDA reports it, {_HERE_H200}", "measured"),
 }
 
 

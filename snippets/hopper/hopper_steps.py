@@ -23,11 +23,11 @@
 # 128 + 32 + 16 registers of a thread, which has 160.
 #
 # Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
-# half. Each form is captured as a CUDA graph. Each setting is measured in 5 rounds: all forms
-# one after the other, in an order drawn anew, some 10 ms each, the L2 cache cleared before each
-# call. A round gives a form its median; the median here is that of the rounds. Gain is over
-# the step named beside it, the one before or, of a change, the top of the ladder; ratio is over
-# cuDNN. Above 1 is faster.
+# half. Each form is captured as a CUDA graph. Each setting has 30 rounds: all forms one after
+# the other, in an order drawn anew, of short calls so many in a row that they take some 3 ms.
+# Gain is over the step named beside it, the one before or, of a change, the top of the ladder,
+# and ratio is over cuDNN: in the same round, and of the rounds the median; low and high are the
+# interval of the gain. Above 1 is faster.
 #
 # Heads of 64.
 
@@ -35,14 +35,14 @@
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from random import sample
+from statistics import median
 
 import torch
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
+from kernels.bench.rounds import captured, ratio, repeated, rounds
 from kernels.bench.table import Table
-from kernels.bench.timing import replayed, time
 from kernels.flash.call import flash_attention
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for
@@ -54,7 +54,8 @@ changes = {
     128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, third],
     256: [{"stages": 1}],
 }
-units = {"speed": "TFLOP/s", "gain": "", "ratio": "", "over": "", "median": "ms"}
+units = {"speed": "TFLOP/s", "gain": "", "low": "", "high": ""}
+units |= {"ratio": "", "over": "", "median": "ms"}
 
 
 def steps_of(head_dim, causal, n):
@@ -86,15 +87,13 @@ def measured(head_dim):
         # Compiles all at the same time; a thread first makes the GPU its own.
         with ThreadPoolExecutor(initializer=torch.cuda.synchronize) as pool:
             list(pool.map(lambda call: call(), calls.values()))
-        calls = {name: replayed(call) for name, call in calls.items()}
-        rounds = {name: [] for name in calls}
-        for name in [name for _ in range(5) for name in sample(list(calls), len(calls))]:
-            rounds[name].append(time(calls[name], milliseconds=10).median)
-        ms = {name: sorted(medians)[2] for name, medians in rounds.items()}
         flops = attention_flops(n, head_dim, heads, batch, causal)
+        often = max(1, round(3e-3 * 500e12 / flops))
+        times = rounds({name: repeated(captured(call), often) for name, call in calls.items()})
         for name, _, over in steps:
-            row = [flops / ms[name] / 1e9, ms[over] / ms[name]]
-            row += [ms["sdpa_cudnn"] / ms[name], over, ms[name]]
+            ms, gain = median(times[name]) / often, ratio(times[over], times[name])
+            beside = ratio(times["sdpa_cudnn"], times[name]).median
+            row = [flops / ms / 1e9, *gain, beside, over, ms]
             row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
             row = [head_dim, n, causal, name, *row]
             table.add(**dict(zip(table.columns, row, strict=True)))

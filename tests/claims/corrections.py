@@ -131,25 +131,30 @@ def slower_than_cudnn_in_most_settings():
     assert sum(ratio < 1 for ratio in ours) > len(ours) / 2
 
 
-def turns_give_among_three(least, most, head_dim, consumers):
-    """At d = 64 with three consumers turns give 1 to 2 % in full, and causal, at N = 16,384, less than half a per cent.
+def turns_give_among_three(percent, head_dim, consumers, long):
+    """At d = 64 with three consumers turns give 2 % in full, and causal, at N = 16,384, 1 %.
 
-    In words: full, nothing, long, causal.
+    In words: full, long, causal.
     """
     assert head_dim == 64 and PLANS[head_dim, False].consumers == consumers
     full, causal = (
-        [each["gain"] for each in rows("hopper_steps", "steps_64", step="turns", causal=is_causal)]
-        for is_causal in (False, True)
+        {
+            rounded(100 * (each["gain"] - 1), percent)
+            for each in rows("hopper_steps", "steps_64", step="turns", causal=x)
+        }
+        for x in (False, True)
     )
-    gains = [100 * (gain - 1) for gain in full]
-    assert (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
-    (gain,) = causal
-    assert close(gain, 1, 0.005)
+    assert (full, causal) == ({percent}, {long})
 
 
 def turns_between_two(two, least, most):
-    """With two consumers turns, tried, change the speed to 0.95 to 1.03 times, at any d."""
-    found = [each["gain"] for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}", step="turns=True")]
+    """With two consumers turns change the speed to 0.94 to 1.01 times, at any d, whether the plan has them or not."""
+    steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
+    three = {("turns", 64)}  # where the ladder has them with three consumers
+    turns = [
+        each for each in steps if each["step"].startswith("turns") and (each["step"], each["head_dim"]) not in three
+    ]
+    found = [each["gain"] for each in turns]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
     assert two == 2
 
@@ -167,9 +172,9 @@ def _long_causal(step):
     return row("hopper_steps", "steps_128", n=16384, causal=True, step=step)["gain"]
 
 
-def persistence_cost_three_tenths():
-    """Causal, N = 16,384, d = 128: with persistence alone the speed is lower by 0.3, to 0.015. In words: tenths."""
-    assert abs(1 - _long_causal("persistent") - 0.3) < 0.015
+def persistence_cost_a_third():
+    """Causal, N = 16,384, d = 128: with persistence alone the speed is lower by a third, to 0.01. In words: third."""
+    assert abs(1 - _long_causal("persistent") - 1 / 3) < 0.01
 
 
 def pairs_bring_it_back():
@@ -177,13 +182,13 @@ def pairs_bring_it_back():
     assert close(_long_causal("persistent") * _long_causal("paired"), 1, 0.04)
 
 
-def singles_take_it_past(percent):
-    """There persistence, pairs and single blocks together have a speed 3 % above that from before.
+def singles_bring_it_back():
+    """There persistence, pairs and single blocks together have the speed from before, to half a per cent.
 
-    In words: last, above.
+    In words: last.
     """
     speed = _long_causal("persistent") * _long_causal("paired") * _long_causal("singles")
-    assert rounded(100 * (speed - 1), percent) == percent
+    assert close(speed, 1, 0.005)
 
 
 def counting_predicts_it():

@@ -220,14 +220,19 @@ def _every_run():
 def behind_cudnn_at_128_and_256():
     """Forward, at d = 128 and 256, our kernel reaches less than cuDNN's speed in all settings of three runs but 1.
 
-    That is causal, at N = 16384 and d = 128, in prefill_speed: the same speed, to half a per cent.
+    That is causal, at N = 16384 and d = 128: in prefill_speed the same speed, to half a per cent.
 
-    In words: behind, level, best; behind, every, only.
+    In words: behind, all; behind, every, only.
     """
     found = {key: ratio for key, ratio in _every_run().items() if key[1] in (128, 256)}
     assert len({run for run, *_ in found}) == 3
-    (level,) = (key for key, ratio in found.items() if ratio >= 1 - LEVEL)
-    assert level == ("prefill_speed", 128, True, 16384) and found[level] < 1 + LEVEL
+    assert {key[1:] for key, ratio in found.items() if ratio >= 1 - LEVEL} == {(128, True, 16384)}
+    assert 1 - LEVEL <= found["prefill_speed", 128, True, 16384] < 1 + LEVEL
+
+
+def ahead_in_the_steps(percent):
+    """There it is 1.4 % faster than cuDNN in hopper_steps. In words: ahead."""
+    assert rounded(100 * (_other_runs()["hopper_steps", 128, True, 16384] - 1), percent) == percent
 
 
 def forward_is_ahead_of_cudnn_in_two_settings():
@@ -265,14 +270,14 @@ def now_ahead_now_behind_at_64(least, most):
 
 
 def in_other_runs_at_64(n, *ratios):
-    """At d = 64 and N = 16384: in full 0.964 in the steps and 0.959 in the speeds, causal 0.973 and 1.001.
+    """At d = 64 and N = 16384: in full 1.014 in the steps and 0.974 in the speeds, causal 1.038 and 1.009.
 
-    In words: behind, full, both, causal.
+    In words: full, cudnn, causal.
     """
     found = {key: ratio for key, ratio in _other_runs().items() if key[1] == 64 and key[3] == n}
     runs = ("hopper_steps", "hopper_speed")
     full, causal = ([found[run, 64, is_causal, n] for run in runs] for is_causal in (False, True))
-    assert len(found) == 4 and max(full) < 1
+    assert len(found) == 4
     assert [rounded(ratio, like) for ratio, like in zip(full + causal, ratios, strict=True)] == list(ratios)
 
 

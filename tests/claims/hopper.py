@@ -84,17 +84,17 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 56 % to 66 % of the limit, and each step but persistence comes nearer to it."""
+    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence and turns comes nearer."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
     back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
-    assert back == ["persistent"] == [min(steps, key=_reached)]
+    assert back == ["persistent", "turns"] and min(steps, key=_reached) == "persistent"
 
 
-def most_comes_before_persistence(fifths):
-    """There 4 fifths of what the ladder gains, to 3 % of it, are gained before persistence. In words: before."""
+def most_comes_before_persistence():
+    """There nine tenths of what the ladder gains, to 3 %, are gained before persistence. In words: tenths, before."""
     first, before, last = map(_reached, ("flash_attention", "overlap", _ladder()[-1]))
-    assert abs((before - first) / (last - first) - float(fifths) / 5) < 0.03
+    assert abs((before - first) / (last - first) - 0.9) < 0.03
 
 
 def one_after_the_other(*most):
@@ -116,11 +116,11 @@ def ours_passes_in_turn(percent, speed, most):
 
 def three_steps_gain_on_short_work():
     """The three steps to persistent, paired and single blocks give, at d = 128, causal, less than 5 % at N = 16,384,
-    and 20 to 30 % at N = 1024.
+    and 30 to 35 % at N = 1024.
 
     In words: long, causal, gain, short.
     """
-    for n, least, most in ((16384, 1, 1.05), (1024, 1.2, 1.3)):
+    for n, least, most in ((16384, 1, 1.05), (1024, 1.3, 1.35)):
         gains = [_gain(128, step, n=n, causal=True) for step in ("persistent", "paired", "singles")]
         assert least < prod(gains) < most
 
@@ -357,10 +357,15 @@ def the_clock_at_64(clock, of_the_sum):
 
 
 def counting_promises_too_much():
-    """Causal, at N = 16,384, pairs gain less than counting says at d = 64 and at d = 256, and at 128."""
-    for d in HEAD_DIMS:
-        counted = row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
-        assert _gain(d, "paired", n=16384, causal=True) < counted
+    """Causal, at N = 16,384, pairs gain less than counting says at d = 128 and 256, and up to 2 % more at 64.
+
+    In words: larger.
+    """
+    off = {
+        d: _gain(d, "paired", n=16384, causal=True) / row("hopper_shares", "shares", head_dim=d, n=16384)["gain"]
+        for d in HEAD_DIMS
+    }
+    assert off[128] < 1 and off[256] < 1 < off[64] < 1.02
 
 
 def pairs_gain_as_counted(promised):
@@ -414,29 +419,28 @@ def specialised_warps_gain_on_long_work():
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose more than 5 % at d = 64 and causal at d = 128; full at d = 128 less than 2 %.
-
-    In words: lose.
-    """
-    assert max(_gains(64, "specialised", n=1024)) < 0.95 and _gain(128, "specialised", n=1024, causal=True) < 0.95
-    assert _gain(128, "specialised", n=1024, causal=False) > 0.98
-
-
-def overlap_is_best_at_128_causal():
-    """The largest gain of overlap over all settings is at d = 128, N = 16,384, causal. In words: best, causal."""
-    most = max(found for d in HEAD_DIMS for found in _gains(d, "overlap"))
-    assert _gain(128, "overlap", n=16384, causal=True) == most
+    """At N = 1024 specialised warps lose at d = 64 and at d = 128, full and causal. In words: lose."""
+    found = [gain for d in (64, 128) for gain in _gains(d, "specialised", n=1024)]
+    assert len(found) == 4 and max(found) < 0.98
 
 
 def overlap_gives_little_at_64(head_dim, least, most):
-    """At d = 64 overlap gives 0.98 to 1.03, over all settings."""
+    """At d = 64 overlap gives 1.01 to 1.05, over all settings."""
     found = _gains(int(head_dim), "overlap")
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def overlap_gives_more_than_the_maximum():
-    """The best gain of overlap is more than the 128 of 2048 clocks that the maximum takes. In words: best, more."""
-    assert _gain(128, "overlap", n=16384, causal=True) - 1 > 128 / STEP
+def overlap_gives_more_than_the_maximum(large, head_dim, least, most, largest):
+    """At N = 16,384 overlap gives 1.10 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.07 to 1.08 at
+    d = 256, where it takes 64 of as many.
+
+    In words: more, long.
+    """
+    assert 128 * 64 * MATMULS[256] == STEP and (head_dim, largest) == (128, 256)
+    found = {d: _gains(d, "overlap", n=16384) for d in (128, 256)}
+    assert min(found[128]) > 1 + 128 / STEP and min(found[256]) > 1 + 64 / STEP
+    assert all(close(gain, float(large), 0.005) for gain in found[128])
+    assert (rounded(min(found[256]), least), rounded(max(found[256]), most)) == (least, most)
 
 
 def persistence_gives_little_at_256():
@@ -460,7 +464,7 @@ def _percent_with_pairs(head_dim, n):
 
 
 def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, smallest):
-    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 3 % at 256, and gain 3 % at 64.
+    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 2 % at 256, and gain 4 % at 64.
 
     In words: long, causal, below, below, above.
     """
@@ -469,15 +473,15 @@ def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, small
     assert rounded(_percent_with_pairs(smallest, 16384), gains) == gains
 
 
-def singles_repair_long_work(*typed):
-    """Causal, at N = 16,384, persistence, pairs and singles together gain 1 % at d = 256, 3 % at 128 and 7 % at 64.
+def singles_repair_long_work(level, gains, smallest):
+    """Causal, at N = 16,384, persistence, pairs and singles together gain less than 1 % at d = 128 and 256, and 8 % at
+    64.
 
-    In words: long, causal, above.
+    In words: long, causal, larger, above.
     """
-    for gains, head_dim in zip(typed[::2], typed[1::2], strict=True):
-        gained = _with_pairs(int(head_dim), 16384) * _gain(int(head_dim), "singles", n=16384, causal=True)
-        assert rounded(100 * (gained - 1), gains) == gains
-    assert {*map(int, typed[1::2])} == {*HEAD_DIMS}
+    assert smallest == 64
+    found = {d: 100 * (_with_pairs(d, 16384) * _gain(d, "singles", n=16384, causal=True) - 1) for d in HEAD_DIMS}
+    assert all(0 < found[d] < level == 1 for d in (128, 256)) and rounded(found[64], gains) == gains
 
 
 def _counted_of_singles(head_dim):
@@ -493,32 +497,27 @@ def singles_should_gain(*typed):
     assert [int(head_dim) for head_dim in typed[1::2]] == [*HEAD_DIMS]
 
 
-def singles_gain_more_than_counted(percent):
-    """Causal, at N = 16,384, singles gain more than counted at d = 128 and 256, by 2 % at each, and less at 64.
+def singles_gain_as_counted(percent):
+    """Causal, at N = 16,384, singles gain what was counted at each d, to 0.7 %."""
+    off = [100 * abs(1 - _gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d)) for d in HEAD_DIMS]
+    assert rounded(max(off), percent) == percent
 
-    In words: larger, more.
+
+def both_are_near_their_count(percent):
+    """Causal, at N = 16,384, pairs and singles together gain what in turn over dealt says at each d, to 3.2 %.
+
+    In words: both.
     """
-    more = {d for d in HEAD_DIMS if _gain(d, "singles", n=16384, causal=True) > _counted_of_singles(d)}
-    assert more == {128, 256}
-    off = {
-        rounded(100 * (_gain(d, "singles", n=16384, causal=True) / _counted_of_singles(d) - 1), percent) for d in more
-    }
-    assert off == {percent}
-
-
-def both_stay_below_their_count():
-    """Causal, at N = 16,384, pairs and singles together gain less than in turn over dealt, at each d.
-
-    In words: both, below, each.
-    """
+    off = []
     for d in HEAD_DIMS:
         counted = row("hopper_shares", "shares", head_dim=d, n=16384)
         both = _gain(d, "paired", n=16384, causal=True) * _gain(d, "singles", n=16384, causal=True)
-        assert both < counted["in_turn"] / counted["dealt"]
+        off.append(100 * abs(1 - both / (counted["in_turn"] / counted["dealt"])))
+    assert rounded(max(off), percent) == percent
 
 
 def the_last_three_give(settings, three, gain):
-    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.026."""
+    """By the geometric mean of 12 settings 3 steps, singles, turns and lazy, together give 1.029."""
     steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
     assert len({(each["head_dim"], each["n"], each["causal"]) for each in steps}) == settings
     last = ("singles", "turns", "lazy")
@@ -532,9 +531,28 @@ def beside_cudnn_it_rose_by(factor):
     assert rounded(now / 1.107, factor) == factor
 
 
-def turns_change_nothing_on_long_causal_work():
-    """At d = 64, N = 16,384, causal, turns change the speed by less than 0.2 %. In words: long, causal, nothing."""
-    assert close(_gain(64, "turns", n=16384, causal=True), 1, 0.002)
+def turns_give_little_on_long_causal_work(percent):
+    """At d = 64, N = 16,384, causal, turns gain 1 %. In words: long, causal."""
+    assert rounded(100 * (_gain(64, "turns", n=16384, causal=True) - 1), percent) == percent
+
+
+def turns_of_two_in_the_ladder(two, percent, head_dim, largest, short, long):
+    """Causal, turns gain 0.7 % at d = 128, N = 1024, and lose 0.7 % at 16,384; at d = 256 they lose 0.9 % and 2.6 %.
+
+    In words: causal, gain, short, lose, long, lose.
+    """
+    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d in (head_dim, largest) for n in (1024, 16384)]
+    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -percent, -short, -long]
+
+
+def held_in_the_ladder(short, long):
+    """At d = 128 held changes less than 0.2 % full, and gives 1.2 % at N = 1024 and 2.7 % at 16,384 causal.
+
+    In words: nothing, full, causal, short, long.
+    """
+    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.002
+    found = [100 * (_gain(128, "held", n=n, causal=True) - 1) for n in (1024, 16384)]
+    assert [rounded(each, short) for each in found] == [short, long]
 
 
 @cache
@@ -560,7 +578,7 @@ def lazy_keeps_the_clock(points):
 
 
 def pairs_gain_on_short_work(*typed):
-    """Causal, at N = 1024, both together gain 8 % at d = 256, 22 % at d = 128 and 33 % at d = 64.
+    """Causal, at N = 1024, both together gain 7 % at d = 256, 29 % at d = 128 and 39 % at d = 64.
 
     In words: short, causal, above.
     """
@@ -570,7 +588,7 @@ def pairs_gain_on_short_work(*typed):
 
 
 def sharing_out_gains(steps, least, most, short_least, short_most):
-    """Causal, persistence, pairs and singles, the 3 together, gain 1 to 7 % at N = 16,384 and 9 to 34 % at N = 1024.
+    """Causal, persistence, pairs and singles, the 3 together, gain 0 to 8 % at N = 16,384 and 9 to 41 % at N = 1024.
 
     In words: all, gain, long, short.
     """
@@ -581,59 +599,58 @@ def sharing_out_gains(steps, least, most, short_least, short_most):
 
 
 def lazy_gains(least, most):
-    """At d = 256 lazy rescaling gains 1 to 3 %, over N = 1024 and 16,384, full and causal. In words: gains."""
+    """At d = 256 lazy rescaling gains 3 to 6 %, over N = 1024 and 16,384, full and causal. In words: gains."""
     found = [100 * (gain - 1) for gain in _gains(256, "lazy")]
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def turns_gain_in_full(least, most):
-    """At d = 64 turns gain 1 to 2 % at N = 1024 and 16,384, full, and less than 0.1 % at N = 16,384, causal.
+def turns_gain_in_full(full, causal):
+    """At d = 64 turns gain 2 % at N = 1024 and 16,384, full, and 1 % at N = 16,384, causal.
 
-    In words: gains, full, nothing, long, causal.
+    In words: gains, full, long, causal.
     """
-    found = [100 * (_gain(64, "turns", n=n, causal=False) - 1) for n in (1024, 16384)]
-    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    (causal,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
-    assert causal["n"] == 16384 and abs(causal["gain"] - 1) < 0.001
+    assert {rounded(100 * (_gain(64, "turns", n=n, causal=False) - 1), full) for n in (1024, 16384)} == {full}
+    (long,) = rows("hopper_steps", "steps_64", step="turns", causal=True)
+    assert long["n"] == 16384 and rounded(100 * (long["gain"] - 1), causal) == causal
 
 
 def three_leave_on_short_causal_work(part):
-    """At d = 64, N = 1024, causal, three consumers leave 0.78 of the speed, where 4608 / 6144 are counted."""
+    """At d = 64, N = 1024, causal, three consumers leave 0.70 of the speed, where 4608 / 6144 are counted."""
     found = _gain(64, "consumers=3 registers=160")
-    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.05)
+    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.07)
 
 
 def stages_are_all_the_same_at_64(*typed):
-    """At d = 64 two, three or four stages have the same speed to 2 % in every setting. In words: all, same."""
-    off = max(abs(found - 1) for step in ("stages=2", "stages=4") for found in _gains(64, step))
-    assert typed[:3] == (2, 3, 4) and typed[3] - 1 < 100 * off <= typed[3]
+    """At d = 64 two, three or four stages have the same speed to 1 % in every setting. In words: all, same."""
+    changed = [each["gain"] for each in rows("hopper_steps", "steps_64") if each["step"].startswith("stages=")]
+    assert typed[:3] == (2, 3, 4) and len(changed) == 8
+    assert rounded(100 * max(abs(gain - 1) for gain in changed), typed[3]) == typed[3]
 
 
 def a_single_stage_leaves(least, most):
-    """A single stage leaves 0.60 to 0.85 of the speed, over d = 128 and 256."""
+    """A single stage leaves 0.53 to 0.82 of the speed, over d = 128 and 256."""
     found = _gains(128, "stages=1") + _gains(256, "stages=1")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.83 to 0.96 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.86 to 0.97 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(least, most, gains):
-    """At d = 128 a third stage loses 8 to 10 % at N = 1024, and gains at most 1 % at N = 16,384.
+def a_third_stage_loses(least, most, causal):
+    """At d = 128 a third stage loses 10 to 11 % at N = 1024; at 16,384 it changes 0.1 % full, and loses 4 % causal.
 
-    In words: loses, short, gains, most, long.
+    In words: loses, short, long, nothing, full, loses, causal.
     """
-    short, long = (_gains(128, "stages=3 q_stages=1", n=n) for n in (1024, 16384))
-    lost = [100 * (1 - gain) for gain in short]
+    lost, long = ([100 * (1 - gain) for gain in _gains(128, "stages=3 q_stages=1", n=n)] for n in (1024, 16384))
     assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
-    assert rounded(100 * (max(long) - 1), gains) == gains
+    assert abs(long[0]) < 0.15 and rounded(long[1], causal) == causal
 
 
 def taking_turns_leaves(least, most):
-    """Turns where the plan has two consumers leave 0.95 to 1.03 of the speed, over all those settings."""
+    """Turns where the plan has none leave 0.94 to 1.00 of the speed, over all those settings."""
     found = [gain for d in HEAD_DIMS for gain in _gains(d, "turns=True")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
@@ -655,8 +672,16 @@ def rounds_spread_most(factor):
     assert rounded(spread[256, 4096, False], factor) == factor
 
 
-def turns_come_out_faster_at_256(percent):
-    """At d = 256, N = 16,384, full turns gain 3 %. In words: faster."""
+def the_ladders_intervals(settings, narrow, widest):
+    """Of 116 gains over another step 88 have an interval below 1 % of them, and the widest is 3.2 %. In words: -."""
+    steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}") if each["step"] != each["over"]]
+    wide = [(each["high"] - each["low"]) / each["gain"] for each in steps]
+    assert (len(wide), sum(each < 0.01 for each in wide)) == (settings, narrow)
+    assert rounded(100 * max(wide), widest) == widest
+
+
+def turns_are_level_at_256(percent):
+    """At d = 256, N = 16,384, full turns gain 0.3 %."""
     assert rounded(100 * (_gain(256, "turns=True", n=16384, causal=False) - 1), percent) == percent
 
 
@@ -811,7 +836,7 @@ def fa4_is_ahead_at_128_but(ahead, settings, head_dim, least, most, level):
     In words: ahead, level, causal.
     """
     fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, 256)
-    assert close(_beside_fa4("backward")[int(head_dim), int(level), True], 1, 0.005)
+    assert close(_beside_fa4("backward").get((head_dim, level, True), 0), 1, 0.005)
 
 
 def fa4_is_behind_at_256(head_dim, least, most):
@@ -1277,9 +1302,9 @@ def turns_gain_nothing_for_two(barrier, full):
 
 
 def turns_at_128_in_the_ladder(full, causal):
-    """At d = 128, N = 16,384, turns gain 0.5 % full and lose 4.6 % causal. In words: gain, full, lose, causal."""
-    found = [100 * (_gain(128, "turns=True", n=16384, causal=masked) - 1) for masked in (False, True)]
-    assert (rounded(found[0], full), rounded(-found[1], causal)) == (full, causal)
+    """At d = 128, N = 16,384, turns lose 0.7 % full and 0.7 % causal. In words: lose, full, causal."""
+    gains = _gain(128, "turns=True", n=16384, causal=False), _gain(128, "turns", n=16384, causal=True)
+    assert [rounded(100 * (1 - gain), full) for gain in gains] == [full, causal]
 
 
 def turns_at_256_in_the_profile(percent):
@@ -1307,7 +1332,7 @@ def turns_wait_for_turns(least, most):
 
 
 def without_persistence_takes_more(full, causal):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.5 % more time full, and 2.8 % more causal.
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.7 % more time full, and 0.3 % more causal.
 
     In words: more, full, more, causal.
     """
@@ -1331,13 +1356,13 @@ def a_third_stage_in_the_profile(full, causal):
     assert (rounded(clocks[0], full), rounded(clocks[1], causal)) == (full, causal)
 
 
-def a_third_stage_is_level(time):
-    """At d = 128, N = 16,384, full, it takes 1.4 % less time in the ladder, and causal the same to 0.1 %.
+def a_third_stage_is_level(full, causal):
+    """At d = 128, N = 16,384 it takes 0.1 % less time full in the ladder, and 4.2 % more causal.
 
-    In words: less, full, same, causal.
+    In words: less, full, more, causal.
     """
     gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
-    assert rounded(100 * (1 - 1 / gains[0]), time) == time and close(gains[1], 1, 0.001)
+    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [-full, causal]
 
 
 def held_saves_clocks(causal, full):
@@ -1409,34 +1434,45 @@ def lazy_waits_for_results(short, products, five, before, after):
     assert len(_five("not lazy")) == five
 
 
-def the_choice_was_at_worst(bf16, fp32):
-    """Forward the chosen rung takes at most 1.07 times as long as the fastest in BF16, and 1.26 times in FP32.
+def the_choice_was_at_worst(worst, keys, small, alone):
+    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for 1 query on 8192 keys
+    at d = 64, where it takes 1.63 times as long.
 
-    In words: worst, slow, fastest, bf16, fp32.
+    In words: worst, slow, fastest, bf16.
     """
-    for name, most in (("bf16", bf16), ("fp32", fp32)):
-        assert rounded(max(found["ratio"] for found in rows("fastest_rung", f"{name}_forward")), most) == most
+    found = rows("fastest_rung", "bf16_forward")
+    (one,) = [each for each in found if each["ratio"] > 1 and each["n_q"] < each["n_k"]]
+    assert (one["n_q"], one["n_k"], one["head_dim"]) == (1, keys, small)
+    assert rounded(one["ratio"], alone) == alone and (one["chosen"], one["fastest"]) == ("flash", "hopper")
+    assert rounded(max(each["ratio"] for each in found if each is not one), worst) == worst
+
+
+def the_choice_in_fp32(worst):
+    """Forward the chosen rung takes at most 1.25 times as long as the fastest in FP32. In words: worst."""
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), worst) == worst
+
+
+def fp32_training_is_right():
+    """With a gradient the chosen rung is the fastest in every setting in FP32. In words: always, fastest, fp32."""
+    assert {found["ratio"] for found in rows("fastest_rung", "fp32_both")} == {1}
 
 
 def three_lines_train_nothing_in_bf16():
-    """With a gradient the three lines are fastest in no setting in BF16. In words: bf16, no, fastest."""
+    """With a gradient the three lines are fastest in no setting in BF16. In words: no, fastest."""
     assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
 
-def short_bf16_training(times):
-    """In BF16 with a gradient the chosen kernel takes at most 1.69 times as long as the fastest. In words: slow."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), times) == times
+def bf16_training(worst, small, most):
+    """In BF16 with a gradient the chosen kernel takes at most 1.12 times as long as the fastest, but where it is the
+    portable one at d = 64: at most 1.72 times.
 
-
-def short_fp32_training(factor):
-    """In FP32 with a gradient the chosen three lines take at most 2.89 times as long as the portable kernel.
-
-    That is so in calls of fewer than 2,097,152 scores alone.  In words: fast, short.
+    In words: worst, slow, few.
     """
-    behind = [found for found in rows("fastest_rung", "fp32_both") if found["fastest"] != found["chosen"]]
-    assert {(found["chosen"], found["fastest"]) for found in behind} == {("reference", "flash")}
-    assert max(found["pairs"] * found["n_q"] * found["n_k"] for found in behind) < 2**21
-    assert rounded(max(found["ratio"] for found in behind), factor) == factor
+    found = rows("fastest_rung", "bf16_both")
+    portable = [each for each in found if each["chosen"] == "flash"]
+    assert {each["head_dim"] for each in portable} == {small}
+    assert rounded(max(each["ratio"] for each in portable), most) == most
+    assert rounded(max(each["ratio"] for each in found if each not in portable), worst) == worst
 
 
 def _back(form, **wanted):

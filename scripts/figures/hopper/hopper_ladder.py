@@ -8,12 +8,16 @@ from scripts.figures import plot
 ALT = (
     "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
     "programs, pairs of blocks and single ones where causal, held queries with the middle heads, turns with the "
-    "smallest and, causal, with all, lazy rescaling with the largest, and cuDNN for comparison. There is a line for "
-    "each of long and short sequences, causal and not. Specialised warps gain on long sequences and with the largest "
-    "heads. On short ones they lose with the smallest heads and, causal, with the middle ones. Persistent programs "
-    "gain most on short sequences that are not causal; on long causal ones they lose, badly with the two larger "
-    "heads. Pairs win most of that back, and single blocks the rest. Turns and lazy rescaling gain little. A menu "
-    "chooses the head dimension."
+    "smallest, but for short causal sequences, and, causal, with the two larger, lazy rescaling with the largest, and "
+    "cuDNN for comparison. There is a line for each of long and short sequences, causal and not. Specialised warps "
+    "gain on long sequences and with the largest heads; on short ones they lose with the two smaller. Persistent "
+    "programs gain on short sequences, but for causal ones with the largest heads, where they lose; on long ones that "
+    "are not causal they change little, and on long causal ones they lose, badly with the two larger heads. On these "
+    "pairs win nearly all of it back with the two larger heads, and more than all with the smallest; on short causal "
+    "sequences they gain with all heads. Single blocks gain a little. Held queries gain a little on causal sequences, "
+    "and hardly change the speed on others. Turns gain a little with the smallest heads, hardly change the speed with "
+    "the middle ones, and cost a little with the largest. Lazy rescaling gains a little. A menu chooses the head "
+    "dimension."
 )
 STEPS = {  # step of the record -> its name on the axis
     "flash_attention": "portable",
@@ -34,6 +38,10 @@ SETTINGS = {  # n, causal -> look; the first has all steps of its heads, so that
     (1024, True): plot.Look("N = 1024, causal", "key", "dashdot", "triangle-up"),
 }
 HEAD_DIMS = (64, 128, 256)
+GAIN = (  # most intervals are narrower than a point: they are said, not drawn
+    "%{name}, %{y}: %{x:.0f} TFLOP/s,<br>%{customdata[1]:.3f} of %{customdata[0]} "
+    "(%{customdata[2]:.3f} to %{customdata[3]:.3f})"
+)
 
 
 def figure() -> go.Figure:
@@ -49,16 +57,17 @@ def figure() -> go.Figure:
                     y=[STEPS[step] for step in steps],
                     legendgroup=look.name,
                     showlegend=drawn is look,
-                    customdata=[[speed[step]["gain"], STEPS[speed[step]["over"]]] for step in steps],
-                    **drawn.scatter(
-                        "%{name}, %{y}: %{x:.0f} TFLOP/s, %{customdata[0]:.2f} of %{customdata[1]}", size=9
-                    ),
+                    customdata=[
+                        [STEPS[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
+                        for step in steps
+                    ],
+                    **drawn.scatter(GAIN, size=9),
                 )
                 head_dims.append(str(head_dim))
     return plot.page(
         fig,
         plot.Frame(left=90, right=15, top=70),
         plot.switch(fig, "Head dimension d", head_dims, "128"),
-        xaxis={"title": "TFLOP/s", "range": [180, 760], "dtick": 100, "tick0": 200},
+        xaxis={"title": "TFLOP/s", "range": [180, 810], "dtick": 100, "tick0": 200},
         yaxis={"type": "category", "autorange": "reversed"},  # the steps of these heads, no others
     )

@@ -10,8 +10,10 @@ ALT = (
     "programs, pairs and single blocks, each added to those before; then with the middle heads queries that are held, "
     "with all heads turns, and with the largest lazy rescaling; cuDNN for comparison; and the limit. Beside each time "
     "stands what part of the limit it reaches. With the heads shown first every step is nearer to the limit than the "
-    "one before, but for persistent programs, which fall far back. Pairs bring back most of that, and single blocks "
-    "the rest and a little more. A menu chooses the heads."
+    "one before, but for persistent programs, which fall far back, and turns, the last, which are level with it or a "
+    "little back. Pairs bring back nearly all that persistent programs lost, and single blocks the rest; so they do "
+    "with the largest heads, where turns fall back a little, and lazy rescaling, the last, comes nearest to the limit."
+    " A menu chooses the heads."
 )
 N, TOKENS, WIDTH = 16384, 16384, 2048
 HEAD_DIMS = (64, 128, 256)

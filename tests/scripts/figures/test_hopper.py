@@ -24,6 +24,15 @@ def steps(head_dim, n, causal):
     return {row["step"]: row for row in where(rows, n=n, causal=causal)}
 
 
+def rungs_of(head_dim, n, causal):
+    """Each mechanism of the kernel's own plan, from the portable kernel up."""
+    hopper = pytest.importorskip("kernels.hopper.plan")
+    plan = hopper.plan_for(head_dim, causal, n)
+    shared = ["paired", "singles"] if causal else []  # a plan of work that is not causal has them, to no effect
+    own = [step for step in ("overlap", "persistent", *shared, "held", "turns", "lazy") if getattr(plan, step)]
+    return ["flash_attention", "specialised", *own]
+
+
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
 def test_the_ladder_is_the_records(head_dim):
     figure = hopper_ladder.figure()
@@ -33,15 +42,17 @@ def test_the_ladder_is_the_records(head_dim):
         found = steps(head_dim, *setting)
         ladder, cudnn = traces.pop(0), traces.pop(0)
         wanted = [step for step in hopper_ladder.STEPS if step in found and step != "sdpa_cudnn"]
-        n, causal = setting
-        turns = head_dim == 64 and (n >= 8192 or not causal)
-        assert len(wanted) == 4 + 2 * causal + turns + (head_dim == 256)
+        assert wanted == rungs_of(head_dim, *setting)
         assert list(ladder.x) == [found[step]["speed"] for step in wanted]
         assert list(cudnn.x) == [found["sdpa_cudnn"]["speed"]]
+        said = [[each[of] for of in ("gain", "low", "high")] for each in map(found.get, wanted)]
+        assert [[*numbers] for _, *numbers in ladder.customdata] == said
+        left, right = figure.layout.xaxis.range
+        assert all(left + 20 < x < right - 20 for x in (*ladder.x, *cudnn.x)), "cut"
     assert not traces
 
 
-@pytest.mark.parametrize("head_dim, last", [(64, "turns"), (128, "singles"), (256, "lazy")])
+@pytest.mark.parametrize("head_dim, last", [(64, "turns"), (128, "turns"), (256, "lazy")])
 def test_the_lines_of_the_ladder_are_the_steps_of_its_heads_in_their_order(head_dim, last):
     """The axis takes them from the first lines that are drawn."""
     ladder, rungs = hopper_ladder.figure(), hopper_rungs.figure()
@@ -55,24 +66,51 @@ def test_the_lines_of_the_ladder_are_the_steps_of_its_heads_in_their_order(head_
         assert lines[lines.index("cuDNN") - 1] == last
 
 
-def test_the_text_alternatives_of_the_ladders_are_true():
-    for head_dim in (64, 128, 256):
-        for setting in hopper_ladder.SETTINGS:
-            found = steps(head_dim, *setting)
-            n, causal = setting
-            gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
-            if n == 16384 or head_dim == 256:
-                assert gain["specialised"] > 1.05
-            elif head_dim == 64 or causal:
-                assert gain["specialised"] < 0.95
-            if n == 16384 and causal:
-                assert gain["persistent"] < (1 if head_dim == 64 else 0.75)
-                lost = speed["overlap"] - speed["persistent"]
-                assert head_dim == 64 or speed["paired"] > speed["overlap"] - lost / 2
-                assert speed["singles"] > speed["overlap"]
-            assert all(0.99 < gain.get(step, 1) < 1.05 for step in ("turns", "lazy"))
-    portable, specialised, overlap, persistent, paired, singles = (rung.time for rung in hopper_rungs.rungs(128)[:6])
-    assert persistent > portable > specialised > paired > overlap > singles > 0.95 * overlap
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+@pytest.mark.parametrize("n, causal", hopper_ladder.SETTINGS)
+def test_the_text_alternative_of_the_ladder_is_true(head_dim, n, causal):
+    found = steps(head_dim, n, causal)
+    gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
+    long = n == 16384
+    if long or head_dim == 256:
+        assert gain["specialised"] > 1.03
+    else:
+        assert gain["specialised"] < 0.98
+    if not long:
+        assert gain["persistent"] < 0.95 if causal and head_dim == 256 else gain["persistent"] > 1.02
+    elif not causal:
+        assert 0.97 < gain["persistent"] < 1.03
+    else:
+        assert gain["persistent"] < (1 if head_dim == 64 else 0.75)
+        won = (speed["paired"] - speed["persistent"]) / (speed["overlap"] - speed["persistent"])
+        assert won > 1.2 if head_dim == 64 else 0.9 < won < 0.98
+    if causal and not long:
+        assert gain["paired"] > 1.2
+    assert {"paired", "singles"} <= found.keys() if causal else not {"paired", "singles"} & found.keys()
+    assert 1.01 < gain.get("singles", 1.02) < 1.05
+    if head_dim == 128:
+        assert 1.01 < gain["held"] < 1.04 if causal else 0.995 < gain["held"] < 1.005
+    assert ("turns" in found) == (causal if head_dim > 64 else long or not causal)
+    if "turns" in found:
+        low, high = {64: (1.01, 1.03), 128: (0.99, 1.01), 256: (0.97, 0.995)}[head_dim]
+        assert low < gain["turns"] < high
+    assert 1.02 < gain.get("lazy", 1.03) < 1.08
+
+
+def test_the_text_alternative_of_the_rungs_is_true():
+    rungs = [rung for rung in hopper_rungs.rungs(128) if rung.name not in ("cuDNN", "the limit")]
+    back = [rung.name for before, rung in pairwise(rungs) if rung.time > before.time]
+    assert back == ["persistent", "turns"] and rungs[-1].name == "turns"
+    portable, _, _, persistent, *_, held, turns = (rung.time for rung in rungs)
+    assert persistent > 1.2 * portable and held < turns < 1.02 * held
+    times = {rung.name: rung.time for rung in hopper_rungs.rungs(256)}
+    for head_dim in (128, 256):
+        of = {rung.name: rung.time for rung in hopper_rungs.rungs(head_dim)}
+        assert 0.9 < (of["persistent"] - of["paired"]) / (of["persistent"] - of["overlap"]) < 0.98
+        assert 0.98 * of["overlap"] < of["singles"] < of["overlap"]
+    assert times["singles"] < times["turns"] < 1.05 * times["singles"]
+    limit = times.pop("the limit")
+    assert limit < times["lazy"] == min(times.values()) and [*times][-2:] == ["lazy", "cuDNN"]
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
@@ -86,7 +124,34 @@ def test_every_change_is_drawn_and_is_the_records(head_dim):
         for step, row in steps(head_dim, *setting).items()
         if step not in hopper_ladder.STEPS
     ]
-    assert drawn == wanted and min(wanted) > figure.layout.xaxis.range[0]
+    left, right = figure.layout.xaxis.range
+    assert drawn == wanted and left + 0.02 < min(wanted) < max(wanted) < right - 0.02
+    said = [[*each[2:]] for trace in visible(figure) if trace.mode == "markers" for each in trace.customdata]
+    rows = [row for setting in hopper_changes.SETTINGS for row in steps(head_dim, *setting).values()]
+    assert said == [[row["low"], row["high"]] for row in rows if row["step"] not in hopper_ladder.STEPS]
+
+
+def test_the_text_alternative_of_the_changes_is_true():
+    for head_dim in hopper_changes.HEAD_DIMS:
+        for setting in hopper_changes.SETTINGS:
+            changed = steps(head_dim, *setting)
+            gain = {step: row["gain"] for step, row in changed.items() if step in hopper_changes.CHANGES}
+            turns = gain.pop("turns=True", 1)
+            assert turns < 0.95 if (head_dim, setting) == (64, (1024, True)) else 0.98 < turns < 1.02
+            stages = {"stages=2", "stages=3", "stages=4", "stages=3 q_stages=1"} & gain.keys()
+            kept = {step: gain.pop(step) for step in stages}
+            assert max(gain.values()) < 0.98
+            if head_dim == 128:
+                first, second, *_ = sorted(gain, key=gain.get)
+                assert first == "consumers=3 registers=160" and gain[first] < 0.5 and second == "stages=1"
+                assert kept.keys() == {"stages=3 q_stages=1"}
+                long = {(16384, False): (0.99, 1.01), (16384, True): (0.94, 0.98)}
+                low, high = long.get(setting, (0.8, 0.92))
+                assert low < kept["stages=3 q_stages=1"] < high
+            else:
+                assert all(0.98 < each < 1.02 for each in kept.values()) and (head_dim == 64) == bool(kept)
+    others = [row["gain"] for d in (64, 256) for each in hopper_changes.SETTINGS for row in steps(d, *each).values()]
+    assert min(others) > 0.5
 
 
 @pytest.mark.parametrize("head_dim", [64, 128, 256])
