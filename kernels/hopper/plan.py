@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from kernels.hopper.ring import ROWS
@@ -49,7 +50,8 @@ class Plan(NamedTuple):
         return ROWS.value * self.consumers
 
 
-LONG = 3072  # queries, from which causal heads of 64 have the plan of those that are not causal
+# Queries, by head_dim, from which causal heads have the plan of those that are not causal.
+LONG = {64: 3072, 128: 16384}
 
 
 # What was fastest, by head_dim and is_causal: consumers, tiles and registers on an H100, all
@@ -72,5 +74,7 @@ def padded(head_dim: int) -> int:
 def plan_for(head_dim: int, is_causal: bool, seq_q: int) -> Plan:
     """What was fastest for tiles of so many columns, and so many queries."""
     columns = padded(head_dim)
-    # At heads of 64 three consumers are faster, but share out short causal work too coarsely.
-    return PLANS[columns, is_causal and (columns, seq_q >= LONG) != (64, True)]
+    # At heads of 64 three consumers are faster, but share out short causal work too coarsely;
+    # at heads of 128 turns gain on short causal work alone.
+    is_long = seq_q >= LONG.get(columns, math.inf)
+    return PLANS[columns, is_causal and not is_long]
