@@ -84,11 +84,11 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence and turns comes nearer."""
+    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence comes nearer."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
     back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
-    assert back == ["persistent", "turns"] and min(steps, key=_reached) == "persistent"
+    assert back == ["persistent"] and min(steps, key=_reached) == "persistent"
 
 
 def most_comes_before_persistence():
@@ -257,7 +257,7 @@ def no_exponential_between_the_waits():
 
 
 def between_full(head_dim, least, most, every):
-    """Full, of 68 maxima 26 to 28 stand between the waits at d = 64, and no exponential. In words: full, no."""
+    """Full, of 68 maxima 19 to 28 stand between the waits at d = 64, and no exponential. In words: full, no."""
     maxima, exponentials = _between(int(head_dim), False)
     assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
 
@@ -273,7 +273,7 @@ def between_full_and_causal(head_dim, least, most, every):
 
 
 def between_short_and_long(head_dim, least, most, every, long_least, long_most, same):
-    """Causal, at d = 64, 19 to 20 of 68 maxima at N = 1024, 19 to 26 of 68 at N = 16,384, and no exponential.
+    """Causal, at d = 64, 24 to 26 of 68 maxima at N = 1024, 19 to 26 of 68 at N = 16,384, and no exponential.
 
     In words: causal, short, long, no.
     """
@@ -340,7 +340,7 @@ def three_fit_at_64():
 def some_of_exp2_is_hidden():
     """At d = 64 all three runs are above the 495 TFLOP/s of one after the other."""
     setting = {"head_dim": 64, "n": 16384, "causal": False}
-    steps = row("hopper_steps", "steps_64", step="turns", **setting)["speed"]
+    steps = row("hopper_steps", "steps_64", step="late", **setting)["speed"]
     beside = row("beside_cudnn", "forward", form="hopper_attention", **setting)["speed"]
     assert min(steps, beside, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
@@ -537,12 +537,13 @@ def turns_give_little_on_long_causal_work(percent):
 
 
 def turns_of_two_in_the_ladder(two, percent, head_dim, largest, short, long):
-    """Causal, turns gain 0.7 % at d = 128, N = 1024, and lose 0.7 % at 16,384; at d = 256 they lose 0.9 % and 2.6 %.
+    """Causal, turns gain 0.7 % at d = 128, N = 1024; at d = 256 they lose 0.9 % at N = 1024 and 2.6 % at 16,384.
 
-    In words: causal, gain, short, lose, long, lose.
+    In words: causal, gain, short, lose, short, long.
     """
-    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d in (head_dim, largest) for n in (1024, 16384)]
-    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -percent, -short, -long]
+    settings = ((head_dim, 1024), (largest, 1024), (largest, 16384))
+    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d, n in settings]
+    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -short, -long]
 
 
 def held_in_the_ladder(short, long):
@@ -1045,7 +1046,7 @@ def _more(form, of, by="hopper_attention"):
         these, those = ({key: each[of] for key, each in _profile(name).items()} for name in (form, by))
     else:
         these, those = (_waits(name, of) for name in (form, by))
-    settings = {"third stage": 2, "turns": 2, "no turns": 2, "not lazy": 1, "not held": 2}
+    settings = {"third stage": 2, "turns": 3, "no turns": 1, "not lazy": 1, "not held": 2}
     assert len(these) == settings.get(form, 4) and these.keys() <= those.keys()
     return {key: these[key] - those[key] for key in these}
 
@@ -1297,13 +1298,13 @@ def turns_gain_nothing_for_two(barrier, full):
     """
     for of, points in (("barrier", barrier), ("tensor", full)):
         found = _more("turns", of)
-        assert {*found} == {(128, False), (256, False)}
-        assert rounded(max(map(abs, found.values())), points) == points
+        full_ones = [found[d, False] for d in (128, 256)]
+        assert rounded(max(map(abs, full_ones)), points) == points
 
 
 def turns_at_128_in_the_ladder(full, causal):
     """At d = 128, N = 16,384, turns lose 0.7 % full and 0.7 % causal. In words: lose, full, causal."""
-    gains = _gain(128, "turns=True", n=16384, causal=False), _gain(128, "turns", n=16384, causal=True)
+    gains = [_gain(128, "turns=True", n=16384, causal=masked) for masked in (False, True)]
     assert [rounded(100 * (1 - gain), full) for gain in gains] == [full, causal]
 
 
@@ -1313,13 +1314,13 @@ def turns_at_256_in_the_profile(percent):
 
 
 def turns_lose_at_128_causal(clocks, time, points):
-    """At d = 128, causal, without turns it takes 2.1 % fewer clocks and 0.8 % less time, and tensor is 1.7 higher.
+    """At d = 128, causal, with turns it takes 2.2 % more clocks and 0.8 % more time, and tensor is 1.7 lower.
 
-    In words: fewer, less, more.
+    In words: more, more, less.
     """
-    found = [100 * (1 - each) for each in _launches("no turns", causal=True)]
+    found = [100 * (each - 1) for each in _launches("turns", causal=True)]
     assert (rounded(found[0], clocks), rounded(found[1], time)) == (clocks, time)
-    assert rounded(_more("no turns", "tensor")[128, True], points) == points
+    assert rounded(-_more("turns", "tensor")[128, True], points) == points
 
 
 def turns_wait_for_turns(least, most):
@@ -1327,7 +1328,7 @@ def turns_wait_for_turns(least, most):
 
     In words: long, rises, every.
     """
-    found = [*_more("turns", "long_scoreboard").values(), -_more("no turns", "long_scoreboard")[128, True]]
+    found = _more("turns", "long_scoreboard").values()
     assert len(found) == 3 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
@@ -1434,17 +1435,12 @@ def lazy_waits_for_results(short, products, five, before, after):
     assert len(_five("not lazy")) == five
 
 
-def the_choice_was_at_worst(worst, keys, small, alone):
-    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for 1 query on 8192 keys
-    at d = 64, where it takes 1.63 times as long.
+def the_choice_was_at_worst(worst):
+    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16.
 
     In words: worst, slow, fastest, bf16.
     """
-    found = rows("fastest_rung", "bf16_forward")
-    (one,) = [each for each in found if each["ratio"] > 1 and each["n_q"] < each["n_k"]]
-    assert (one["n_q"], one["n_k"], one["head_dim"]) == (1, keys, small)
-    assert rounded(one["ratio"], alone) == alone and (one["chosen"], one["fastest"]) == ("flash", "hopper")
-    assert rounded(max(each["ratio"] for each in found if each is not one), worst) == worst
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_forward")), worst) == worst
 
 
 def the_choice_in_fp32(worst):
@@ -1462,17 +1458,12 @@ def three_lines_train_nothing_in_bf16():
     assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
 
-def bf16_training(worst, small, most):
-    """In BF16 with a gradient the chosen kernel takes at most 1.12 times as long as the fastest, but where it is the
-    portable one at d = 64: at most 1.72 times.
+def bf16_training(worst):
+    """In BF16 with a gradient the chosen kernel takes at most 1.12 times as long as the fastest.
 
-    In words: worst, slow, few.
+    In words: worst, slow.
     """
-    found = rows("fastest_rung", "bf16_both")
-    portable = [each for each in found if each["chosen"] == "flash"]
-    assert {each["head_dim"] for each in portable} == {small}
-    assert rounded(max(each["ratio"] for each in portable), most) == most
-    assert rounded(max(each["ratio"] for each in found if each not in portable), worst) == worst
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), worst) == worst
 
 
 def _back(form, **wanted):
