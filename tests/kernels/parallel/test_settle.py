@@ -127,7 +127,7 @@ class Meanwhile(HashStore):
 
     def check(self, keys):
         found = super().check(keys)
-        if not keys[0].endswith("decided"):
+        if not found and not keys[0].endswith("decided"):
             self.comes.set()
         return found
 
