@@ -65,6 +65,7 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     """What each process has, in the order of their ranks.
 
     mine: anything that can be pickled
+    What is told and decided stays in the store: another founding of the group needs another.
     Raises a RuntimeError that names the processes which have told nothing within the group's
     timeout, and on those, if they come later, one that says who has given up.
     """
@@ -74,11 +75,12 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
     store.set(keys[me], pickle.dumps(mine))
     decision = ALL
-    try:
-        store.wait(keys, timeout)
-    except dist.DistStoreError:
-        if late := [rank for rank in ranks if not store.check([keys[rank]])]:
-            decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
+    if not store.check([f"{place}/decided"]):  # else there is nothing to wait for
+        try:
+            store.wait(keys, timeout)
+        except RuntimeError:  # no store raises another kind, and FileStore no narrower one
+            if late := [rank for rank in ranks if not store.check([keys[rank]])]:
+                decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
     # The first decision is everybody's: nobody goes on, or gives up, alone.
     decided = store.compare_set(f"{place}/decided", "", decision).decode()
     if decided != ALL:
