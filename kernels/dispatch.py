@@ -152,8 +152,9 @@ def is_short(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
     They have few keys, and make fewer blocks of queries than the GPU has SMs.  A block of
     ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more of the
     former to share out, and each begins sooner.  With many keys the faster kernel makes up for
-    that: on an H200 forward with 8192 and not with 2048, with a gradient with 2048 and not with
-    512.  So it does with larger heads, but for the shortest.
+    that: on an H200, without a mask, forward with 8192 and not with 2048, with a gradient with
+    2048 and not with 512; the bounds lie between.  So it does with larger heads, but for the
+    shortest.
     """
     few = 1024 if gradient_is_wanted(q, k, v) else 4096
     keys = min(q.shape[-2], k.shape[-2]) if is_causal else k.shape[-2]

@@ -143,10 +143,7 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
     dtypes = (DTYPES[cache.format],) if cache.format in DTYPES else tuple(DTYPES.values())
     if q.dtype not in dtypes:
         wanted = " or ".join(str(dtype) for dtype in dtypes)
-        raise TypeError(
-            f"query is {q.dtype}, for a cache in {cache.format} {wanted} is wanted: "
-            "KVCache has a format for each"
-        )
+        raise TypeError(f"query is {q.dtype}, for a cache in {cache.format} {wanted} is wanted")
     if q.device != cache.device:
         raise ValueError(
             f"query is on {q.device}, the cache is on {cache.device}: they must match"
