@@ -7,9 +7,8 @@
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
 What is faster where is a matter of measurement: ``snippets/hopper/fastest_rung.py`` takes the
-times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes: a
-short call with a gradient takes as long as the host does, and there the reference may be
-faster.
+times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes, and
+not by what the host takes for a call.
 """
 
 from __future__ import annotations

@@ -230,9 +230,13 @@ def behind_cudnn_at_128_and_256():
     assert 1 - LEVEL <= found["prefill_speed", 128, True, 16384] < 1 + LEVEL
 
 
-def ahead_in_the_steps(percent):
-    """There it is 1.4 % faster than cuDNN in hopper_steps. In words: ahead."""
-    assert rounded(100 * (_other_runs()["hopper_steps", 128, True, 16384] - 1), percent) == percent
+def ahead_in_the_steps(ahead, behind):
+    """There it is 1.4 % faster than cuDNN in hopper_steps, and 1.3 % slower in hopper_speed.
+
+    In words: ahead, behind.
+    """
+    found = [100 * (_other_runs()[run, 128, True, 16384] - 1) for run in ("hopper_steps", "hopper_speed")]
+    assert [rounded(each, ahead) for each in found] == [ahead, -behind]
 
 
 def forward_is_ahead_of_cudnn_in_two_settings():
