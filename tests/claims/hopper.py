@@ -419,9 +419,12 @@ def specialised_warps_gain_on_long_work():
 
 
 def specialised_warps_lose_on_short_work():
-    """At N = 1024 specialised warps lose at d = 64 and at d = 128, full and causal. In words: lose."""
-    found = [gain for d in (64, 128) for gain in _gains(d, "specialised", n=1024)]
-    assert len(found) == 4 and max(found) < 0.98
+    """At N = 1024 specialised warps lose at d = 64 and at d = 128, full and causal, by their intervals.
+
+    In words: lose.
+    """
+    found = [each for d in (64, 128) for each in rows("hopper_steps", f"steps_{d}", step="specialised", n=1024)]
+    assert len(found) == 4 and max(each["high"] for each in found) < 1
 
 
 def overlap_gives_little_at_64(head_dim, least, most):
@@ -627,9 +630,9 @@ def turns_gain_in_full(short, long, causal):
 
 
 def three_leave_on_short_causal_work(part):
-    """At d = 64, N = 1024, causal, three consumers leave 0.70 of the speed, where 4608 / 6144 are counted."""
+    """At d = 64, N = 1024, causal, three consumers leave 0.70 of the speed, less than 4608 / 6144."""
     found = _gain(64, "consumers=3 registers=160")
-    assert rounded(found, part) == part and close(found, 4608 / 6144, 0.07)
+    assert rounded(found, part) == part and found < 4608 / 6144
 
 
 def stages_are_all_the_same_at_64(*typed):

@@ -75,9 +75,9 @@ def test_the_text_alternative_of_the_ladder_is_true(head_dim, n, causal):
     gain, speed = ({step: row[of] for step, row in found.items()} for of in ("gain", "speed"))
     long = n == 16384
     if long or head_dim == 256:
-        assert gain["specialised"] > 1.03
+        assert found["specialised"]["low"] > 1
     else:
-        assert gain["specialised"] < 0.98
+        assert found["specialised"]["high"] < 1
     if not long:
         assert gain["persistent"] < 0.95 if causal and head_dim == 256 else gain["persistent"] > 1.02
     elif not causal:
