@@ -194,7 +194,8 @@ class Start(NamedTuple):
                 arguments[number] = x.data_ptr()  # of a tensor Triton would ask this, and more
             else:
                 arguments[number] = described = object.__new__(kind)
-                vars(described).update(fields, base=x)
+                described.__dict__ = known = fields.copy()  # sooner than an update
+                known["base"] = x
         compiled, hooks = self.compiled, knobs.runtime
         if listens(hooks.launch_enter_hook) or listens(hooks.launch_exit_hook):
             compiled[self.grid](*arguments)
