@@ -3,7 +3,8 @@
     hopper_attention       a Hopper GPU, FP16 or BF16; where heads have up to 64 numbers, also
                            blocks of queries for all SMs, or many keys
     flash_attention        a GPU that Triton compiles for, up to 256 numbers a head
-    reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
+    reference_attention    everywhere else; and in FP32 on a GPU, while its square is small and
+                           no half of the work of small heads can be skipped
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
 What is faster where is a matter of measurement: ``snippets/hopper/fastest_rung.py`` takes the
@@ -111,9 +112,13 @@ def chosen(
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if hopper_takes(q, k, v) and not is_short(q, k, v, is_causal):
         return hopper_attention
-    # In IEEE FP32, which tensor cores do not have, large matmuls are faster than small blocks,
-    # although the square is written and read.
-    if flash_takes(q, k, v) and not (q.dtype == torch.float32 and square_is_small(q, k, v)):
+    # In IEEE FP32, which tensor cores do not have, large matmuls are mostly faster than small
+    # blocks, although the square is written and read.
+    if flash_takes(q, k, v) and not (
+        q.dtype == torch.float32
+        and square_is_small(q, k, v)
+        and not skips_half(q, k, v, is_causal)
+    ):
         return flash_attention
     return reference_attention
 
@@ -160,6 +165,18 @@ def is_short(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
     blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal, q.shape[-2]).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
     return q.shape[-1] <= 64 and keys < few and q.shape[:-2].numel() * blocks < sms
+
+
+def skips_half(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
+    """Whether in FP32 blocks are faster after all: causal, where half of them are skipped.
+
+    On an H200 that makes up for small blocks forward, with heads of 64 and a block of 64
+    queries for each SM; with fewer blocks, larger heads or a gradient matmuls stay ahead.
+    """
+    if not is_causal or q.shape[-1] > 64 or gradient_is_wanted(q, k, v):
+        return False
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    return q.shape[:-2].numel() * math.ceil(q.shape[-2] / 64) >= sms
 
 
 def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:

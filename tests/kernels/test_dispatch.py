@@ -125,6 +125,28 @@ def test_a_causal_query_s_keys_are_those_that_it_may_see(gpu):
     assert fastest_rung(*tensors, is_causal=True) is flash_attention
 
 
+@pytest.mark.parametrize(
+    "pairs, seq, head_dim, rung",
+    [
+        (2, 8192, 64, flash_attention),
+        (32, 2048, 64, flash_attention),
+        (32, 512, 64, flash_attention),
+        (2, 2048, 64, reference_attention),
+        (131, 64, 64, reference_attention),
+        (66, 65, 64, flash_attention),  # two blocks of each
+        (32, 2048, 128, reference_attention),
+        (32, 2048, 72, reference_attention),
+    ],
+)
+def test_in_fp32_small_causal_heads_go_to_blocks_that_are_skipped(pairs, seq, head_dim, rung, gpu):
+    """As times of graphs on an H200 have it."""
+    tensors = gpu(HOPPER, FP32, (1, pairs, seq, head_dim))
+    assert fastest_rung(*tensors, is_causal=True) is rung
+    assert fastest_rung(*tensors) is reference_attention
+    tensors = gpu(HOPPER, FP32, (1, pairs, seq, head_dim), requires_grad=2)
+    assert fastest_rung(*tensors, is_causal=True) is reference_attention
+
+
 def test_values_of_another_width_go_to_the_reference(gpu):
     tensors = gpu(HOPPER, BF16, (1, 1, 8, 64), (1, 1, 8, 64), (1, 1, 8, 128))
     assert fastest_rung(*tensors) is reference_attention
