@@ -1,8 +1,8 @@
 """Which modules a file reaches by what it imports, read from the text.
 
 An import counts wherever it stands, also inside a function, and in a text that is Python of its own, as a test hands it
-to another process; so does a module that a text names, ``"kernels.bench.dram"``.  Importing a module runs the packages
-above it, so they count, too.
+to another process; so does a module that a text names, ``"kernels.bench.dram"``, but not one that an error advises.
+Importing a module runs the packages above it, so they count, too.
 """
 
 from __future__ import annotations
@@ -100,8 +100,9 @@ def named(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def texts(nodes: list[ast.AST]) -> Iterator[str]:
-    """The texts among the nodes of a tree but for docstrings."""
-    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    """The texts among the nodes of a tree, but for docstrings and for what is raised."""
+    silent = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    silent |= {id(each) for node in nodes if isinstance(node, ast.Raise) for each in walked(node)}
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
             yield node.value

@@ -148,6 +148,21 @@ def test_a_file_reaches_a_kernel_by(house, name):
     assert {"kernels", "kernels.base", "tests.conftest"} < more.keys() and "kernels.launch" not in more
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Beside kernels.launch."""\n',
+        'def test_more():\n    raise ValueError(f"{2} is no kernel: use kernels.launch.launch")\n',
+        'def test_more(error=None):\n    raise error from ValueError("see " + "kernels.launch")\n',
+    ],
+    ids=["a docstring", "what an error advises", "its cause"],
+)
+def test_a_file_does_not_reach_a_kernel_by(house, text):
+    (house.root / "tests/kernels/test_more.py").write_text(f"import kernels.base\n{text}")
+    more = kernel_tests.digest_of_files(house.root, ["tests/kernels/test_more.py"])
+    assert "kernels.base" in more and "kernels.launch" not in more
+
+
 def test_a_new_room_outdates_nothing_and_its_tests_await_their_run(recorded):
     for path, text in {
         "kernels/parallel/__init__.py": "",
