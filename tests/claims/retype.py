@@ -20,10 +20,11 @@ from decimal import Decimal
 from pathlib import Path
 
 from scripts import records
-from tests.claims.test_claims import CHECKS, CLAIMS, DOCS, NUMBER, PARTS, holds, places, spans, typed
+from tests.claims.test_claims import CHECKS, CLAIMS, DIGITS, DOCS, NUMBER, PARTS, holds, places, spans, typed
 from tests.docs.pages import COUNTS
 
 COUNTED = {number: word for word, number in COUNTS.items()}
+NO_SPAN = re.compile(rf"({DIGITS}) to \1(?![\d.,]*\d)")
 FAULTS = AssertionError, LookupError, ValueError, records.RecordError  # of a check that does not hold
 
 
@@ -60,6 +61,8 @@ def retyped(words: str, check: Callable[..., None]) -> str:
         if found and Decimal(number) not in found:
             assert len(found) == 1, f"{place[0]} would have to be {' and '.join(map(str, sorted(found)))}"
             words = words[: place.start()] + in_its_style(found.pop(), place) + words[place.end() :]
+    if span := NO_SPAN.search(words):
+        raise AssertionError(f"{span[0]} would be one number")
     return words
 
 

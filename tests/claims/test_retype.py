@@ -78,6 +78,15 @@ def test_a_number_that_would_have_to_be_two_is_not_retyped():
         retyped("both by 3 %", both)
 
 
+def test_a_span_that_has_shrunk_to_a_number_is_not_retyped():
+    def lie_between(low, high):
+        assert (rounded(5.6, low), rounded(6.1, high)) == (low, high)
+
+    with pytest.raises(AssertionError, match="6 to 6 would be one number"):
+        retyped("5 to 6 %", lie_between)
+    assert retyped("5.0 to 6.0 %", lie_between) == "5.6 to 6.1 %"
+
+
 def test_a_part_that_is_no_longer_whole_is_not_retyped():
     def is_about(part):
         assert Decimal("0.85") == part
