@@ -1319,7 +1319,7 @@ def turns_gain_nothing_for_two(barrier, full):
     for of, points in (("barrier", barrier), ("tensor", full)):
         found = _more("turns", of)
         assert {*found} == {(128, False), (256, False)}
-        assert rounded(max(map(abs, found.values())), points) == points
+        assert rounded(max(map(abs, found.values())), points) == points < 2
 
 
 def turns_at_128_in_the_ladder(full, causal):
