@@ -295,7 +295,7 @@ def ahead_beside_cudnn(settings_ahead, settings, n, small, full, causal, large, 
     ahead = {(row["head_dim"], row["causal"], row["n"]): row["ratio"] for row in found if row["low"] > 1}
     wanted = {(small, False, n): full, (small, True, n): causal, (large, True, n): causal_at_128}
     wanted |= {(same, True, short): least}
-    assert (len(ahead), len(found)) == (settings_ahead, settings)
+    assert (len(ahead), len(found)) == (settings_ahead, settings) and ahead.keys() == wanted.keys()
     assert {key: rounded(100 * (ahead[key] - 1), like) for key, like in wanted.items()} == wanted
 
 

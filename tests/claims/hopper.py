@@ -1320,7 +1320,7 @@ def turns_gain_nothing_for_two(barrier, full):
     for of, points in (("barrier", barrier), ("tensor", full)):
         found = _more("turns", of)
         full_ones = [found[d, False] for d in (128, 256)]
-        assert rounded(max(map(abs, full_ones)), points) == points
+        assert rounded(max(map(abs, full_ones)), points) == points < 2
 
 
 def turns_at_128_in_the_ladder(full, causal):

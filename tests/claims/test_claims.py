@@ -47,8 +47,10 @@ def checks():
     return found
 
 
-def spans(text):
-    """(start and end of the words, name) of each claim in a text."""
+def spans(markdown):
+    """(start and end of the words, name) of each claim in a text in Markdown, but for those that code shows."""
+    text = FENCE.sub(lambda fence: " " * len(fence[0]), markdown)
+    text = CODE.sub(lambda code: " " * len(code[0]) if "{claim=" in code[0] else code[0], text)
     for mark in re.finditer(r"\]\{claim=(\w+)\}", text):
         depth, start = 1, mark.start()
         while depth:
@@ -59,10 +61,9 @@ def spans(text):
 
 
 def marks(markdown):
-    """(words, name) of each claim in a text in Markdown; code and fences that show a mark have none."""
-    text = CODE.sub(lambda code: "" if "{claim=" in code[0] else code[0], FENCE.sub("", markdown))
-    for start, end, name in spans(text):
-        yield " ".join(text[start:end].split()), name
+    """(words, name) of each claim in a text in Markdown."""
+    for start, end, name in spans(markdown):
+        yield " ".join(markdown[start:end].split()), name
 
 
 def places(words):
