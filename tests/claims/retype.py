@@ -43,7 +43,7 @@ class Typed(Decimal):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Typed) or not isinstance(other, int | Decimal):
-            return super().__eq__(other)
+            return super().__eq__(other)  # two typed numbers say nothing of a record, nor do texts
         self.found.append(Decimal(self.sign * other))
         return self.agrees or super().__eq__(other)
 
@@ -71,15 +71,15 @@ def renumbered(words: str, check: Callable[..., None]) -> str:
         free |= wrong
     numbers = [Typed(number, agrees=True) if at in free else number for at, number in enumerate(before)]
     check(*numbers)
-    after = [the_only(number) for number in numbers]
+    after = [the_only(number) if at in free else number for at, number in enumerate(numbers)]
     for old, new in zip(pairwise(before), pairwise(after), strict=True):
         assert new[0] != new[1] or old[0] == old[1], f"{old[0]} and {old[1]} would both have to be {new[0]}"
     return with_numbers(words, after)
 
 
-def the_only(number: Decimal) -> Decimal:
+def the_only(number: Typed) -> Decimal:
     """What a number has to be."""
-    found = {*getattr(number, "found", ())} or {Decimal(number)}
+    found = set(number.found)
     assert len(found) == 1, f"{Decimal(number)} would have to be {' and '.join(map(str, sorted(found)))}"
     return found.pop()
 
@@ -170,6 +170,7 @@ def main() -> int:
     left, waiting = 0, set()
     for page in dict.fromkeys(page for _, page, _ in CLAIMS):
         text = before = (DOCS / page).read_text(encoding="utf-8")
+        updated = []
         for start, end, name in reversed(list(spans(text))):
             words = one_line(text[start:end])
             try:
@@ -185,10 +186,12 @@ def main() -> int:
                     print(f"updated {page}: [{found}]{{claim={name}}}")
                     changes.setdefault(name, []).append((words, found))
                     text = text[:start] + found + text[end:]
-                    for number in still_beside(words, found, around(text, start)):
-                        print(f"    {number} stands there still, outside of the claim")
+                    updated.append((words, found, name))
         if text != before:
             (DOCS / page).write_text(text, encoding="utf-8")
+        for words, found, name in updated:
+            for number in still_beside(words, found, around(text, text.index(f"[{found}]{{claim={name}}}"))):
+                print(f"{number} stands on {page} still, beside {name}")
     for name, of in changes.items():
         if not rewrite_docstring(CHECKS[name], of):
             print(f"see whether the docstring of {name} still says what it asserts")

@@ -89,13 +89,10 @@ def test_numbers_that_have_become_the_same_are_left(words):
 
 
 def test_numbers_that_were_the_same_may_stay_so():
-    assert renumbered("by 8 and 8 %", lambda *both: _equal([rounded(9.1, both[0]), rounded(9.3, both[1])], both)) == (
-        "by 9 and 9 %"
-    )
+    def both_gain(*percents):
+        assert tuple(map(rounded, (9.1, 9.3), percents)) == percents
 
-
-def _equal(found, typed):
-    assert found == list(typed)
+    assert renumbered("by 8 and 8 %", both_gain) == "by 9 and 9 %"
 
 
 @pytest.mark.parametrize(
@@ -210,6 +207,11 @@ def needs(percent):
     assert rounded(4.2, percent) == percent
 
 
+def takes(clocks):
+    """It takes 157 clocks."""
+    assert clocks == 177
+
+
 def stays():
     """It held at 64."""
     assert 64 == 65
@@ -232,6 +234,10 @@ PAGE = """[ahead by
 ```
 
 [5 % at first, then 3 %]{claim=lasts}, [3 % more]{claim=needs}
+
+[157 clocks]{claim=takes} are 10 more than 147, [157 of them]{claim=takes} idle.
+
+And [157 here]{claim=takes}, which was 157 before.
 """
 
 
@@ -241,16 +247,24 @@ def test_pages_and_docstrings_are_written_and_what_is_left_is_told(tmp_path, mon
     spec = spec_from_file_location("checks_of_a_page", source)
     spec.loader.exec_module(module := module_from_spec(spec))
     page.write_text(PAGE, encoding="utf-8")
-    checks = {name: getattr(module, name) for name in ("leads", "loses", "spans", "lasts", "needs", "stays", "awaits")}
+    checks = {
+        name: getattr(module, name)
+        for name in ("leads", "loses", "spans", "lasts", "needs", "takes", "stays", "awaits")
+    }
     monkeypatch.setattr(retype, "CHECKS", checks)
     monkeypatch.setattr(test_claims, "CHECKS", checks)
     monkeypatch.setattr(retype, "CLAIMS", [(name, "page.md", words) for words, name in test_claims.marks(PAGE)])
     monkeypatch.setattr(retype, "DOCS", tmp_path)
     assert retype.main() == 1
     updated = PAGE.replace("[ahead by\n3", "[ahead by 4").replace("9 to 12", "8 to 9")
-    assert page.read_text(encoding="utf-8") == updated.replace("then 3", "then 4").replace("[3 % more", "[4 % more")
-    assert source.read_text(encoding="utf-8") == CHECKS.replace("ahead by 3", "ahead by 4").replace("9 to 12", "8 to 9")
+    updated = updated.replace("then 3", "then 4").replace("[3 % more", "[4 % more").replace("[157", "[177")
+    assert page.read_text(encoding="utf-8") == updated
+    checked = CHECKS.replace("ahead by 3", "ahead by 4").replace("9 to 12", "8 to 9").replace("takes 157", "takes 177")
+    assert source.read_text(encoding="utf-8") == checked
     assert capsys.readouterr().out.splitlines() == [
+        "updated page.md: [177 here]{claim=takes}",
+        "updated page.md: [177 of them]{claim=takes}",
+        "updated page.md: [177 clocks]{claim=takes}",
         "updated page.md: [4 % more]{claim=needs}",
         "updated page.md: [5 % at first, then 4 %]{claim=lasts}",
         "write anew page.md: [by 3, 4 %]{claim=leads}: leads() takes 1 positional argument but 2 were given",
@@ -259,6 +273,7 @@ def test_pages_and_docstrings_are_written_and_what_is_left_is_told(tmp_path, mon
         "updated page.md: [8 to 9 %]{claim=spans}",
         "write anew page.md: [behind by 3 %]{claim=loses}: 3 would have to be -4",
         "updated page.md: [ahead by 4 %]{claim=leads}",
+        "157 stands on page.md still, beside takes",
         "see whether the docstring of lasts still says what it asserts",
         "not looked at: the record of it is missing",
     ]

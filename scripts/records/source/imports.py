@@ -1,7 +1,7 @@
 """Which modules a file reaches by what it imports, read from the text.
 
 An import counts wherever it stands, also inside a function, and in a text that is Python of its own, as a test hands it
-to another process; so does a module that a text names, ``"kernels.bench.dram"``, but not one that an error advises.
+to another process; so does a module that a text names, ``"kernels.bench.dram"``, but not one that an error names.
 Importing a module runs the packages above it, so they count, too.
 """
 
@@ -100,9 +100,11 @@ def named(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def texts(nodes: list[ast.AST]) -> Iterator[str]:
-    """The texts among the nodes of a tree, but for docstrings and for what is raised."""
+    """The texts among the nodes of a tree, but for docstrings and for what an error or an assertion says."""
     silent = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    silent |= {id(each) for node in nodes if isinstance(node, ast.Raise) for each in walked(node)}
+    said = [node for node in nodes if isinstance(node, ast.Raise)]
+    said += [node.msg for node in nodes if isinstance(node, ast.Assert) and node.msg]
+    silent |= {id(each) for node in said for each in walked(node)}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
             yield node.value

@@ -133,6 +133,7 @@ REACHING = {
     "a text for another process": 'CODE = """\nimport sys\nfrom kernels import base\n"""\n',
     "a text that names a module": 'COMMAND = ["-m", "kernels.base"]\n',
     "a name that a package looks for": "from kernels import double\n",
+    "what an assertion looks at": 'def test_more():\n    assert "kernels.base" in __doc__, "see kernels.launch"\n',
     "a helper": "from tests.helper import help_out\n",
 }
 
@@ -154,8 +155,9 @@ def test_a_file_reaches_a_kernel_by(house, name):
         '"""Beside kernels.launch."""\n',
         'def test_more():\n    raise ValueError(f"{2} is no kernel: use kernels.launch.launch")\n',
         'def test_more(error=None):\n    raise error from ValueError("see " + "kernels.launch")\n',
+        'def test_more():\n    assert 1, "see kernels.launch"\n',
     ],
-    ids=["a docstring", "what an error advises", "its cause"],
+    ids=["a docstring", "what an error advises", "its cause", "what an assertion says"],
 )
 def test_a_file_does_not_reach_a_kernel_by(house, text):
     (house.root / "tests/kernels/test_more.py").write_text(f"import kernels.base\n{text}")
