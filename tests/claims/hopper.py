@@ -24,7 +24,12 @@ WANTED = TILES / STEP * chip("sms") * chip("tensor core clock")  # B/s from L2, 
 def _gains(head_dim, step, **wanted):
     """By how much the speed changed with a step, in each setting that has these values."""
     assert head_dim in HEAD_DIMS
-    return [found["gain"] for found in rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)]
+    return [found["gain"] for found in _rungs(head_dim, step, **wanted)]
+
+
+def _rungs(head_dim, step, **wanted):
+    """The rows of a step, with their intervals."""
+    return rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)
 
 
 def _gain(head_dim, step, **wanted):
@@ -346,13 +351,13 @@ def some_of_exp2_is_hidden():
 
 
 def the_clock_at_64(clock, of_the_sum):
-    """At d = 64, N = 16,384, full the clock is 1.76 GHz, in rounds and profiled, below the sum's 1.83.
+    """At d = 64, N = 16,384, full the clock is at most 1.77 GHz, in rounds and profiled, below the sum's 1.83.
 
-    In words: below.
+    In words: most, below.
     """
     rounds = rows("beside_cudnn", "clocks", head_dim=64, n=16384, causal=False)
     clocks = [each["clock"] / 1000 for each in rounds] + [_profile("hopper_attention")[64, False]["clock"]]
-    assert len(clocks) == 3 and {rounded(each, clock) for each in clocks} == {clock}
+    assert len(clocks) == 3 and rounded(max(clocks), clock) == clock
     assert clock < of_the_sum == rounded(chip("tensor core clock") / 1e9, of_the_sum)
 
 
@@ -433,17 +438,17 @@ def overlap_gives_little_at_64(head_dim, least, most):
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def overlap_gives_more_than_the_maximum(large, head_dim, least, most, largest):
-    """At N = 16,384 overlap gives 1.10 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.07 to 1.08 at
-    d = 256, where it takes 64 of as many.
+def overlap_gives_more_than_the_maximum(large, head_dim, larger, largest):
+    """At N = 16,384 overlap gives 1.09 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.08 at d = 256,
+    where it takes 64 of as many, each to 0.01.
 
-    In words: more, long.
+    In words: more, long, each.
     """
     assert 128 * 64 * MATMULS[256] == STEP and (head_dim, largest) == (128, 256)
     found = {d: _gains(d, "overlap", n=16384) for d in (128, 256)}
     assert min(found[128]) > 1 + 128 / STEP and min(found[256]) > 1 + 64 / STEP
-    assert all(close(gain, float(large), 0.005) for gain in found[128])
-    assert (rounded(min(found[256]), least), rounded(max(found[256]), most)) == (least, most)
+    for d, wanted in ((128, large), (256, larger)):
+        assert len(found[d]) == 2 and all(close(gain, float(wanted), 0.01) for gain in found[d])
 
 
 def persistence_gives_little_at_256():
@@ -554,14 +559,44 @@ def turns_of_two_in_the_ladder(two, percent, head_dim, largest, short, long):
     assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -short, -long]
 
 
-def held_in_the_ladder(short, long):
-    """At d = 128 held changes less than 0.2 % full, and gives 1.2 % at N = 1024 and 2.7 % at 16,384 causal.
+def held_in_the_ladder(percent):
+    """At d = 128 held changes less than 0.5 % full, and gives 2 % causal, at N = 1024 and at 16,384.
 
-    In words: nothing, full, causal, short, long.
+    In words: nothing, full, half, causal, short, long.
     """
-    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.002
+    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.005
     found = [100 * (_gain(128, "held", n=n, causal=True) - 1) for n in (1024, 16384)]
-    assert [rounded(each, short) for each in found] == [short, long]
+    assert [rounded(each, percent) for each in found] == [percent, percent]
+
+
+def late_in_the_ladder(percent, head_dim, one):
+    """Late gives 3 % at d = 128, N = 1024, full, and changes by 1 % or less in the six other settings that have it.
+
+    In words: short, full, nothing.
+    """
+    rungs = {(d, each["n"], each["causal"]): each["gain"] for d in (64, 128) for each in _rungs(d, "late")}
+    assert rounded(100 * (rungs.pop((int(head_dim), 1024, False)) - 1), percent) == percent
+    assert len(rungs) == 6 and rounded(100 * max(abs(gain - 1) for gain in rungs.values()), one) == one
+
+
+def halved_in_the_ladder(short, long):
+    """At d = 64, causal, halved gains 4 % at N = 1024, and loses 0.4 % at 16,384, with an interval below 1.
+
+    In words: gains, short, long, loses.
+    """
+    (few,), (many,) = (_rungs(64, "halved", n=n) for n in (1024, 16384))
+    assert rounded(100 * (few["gain"] - 1), short) == short
+    assert rounded(100 * (1 - many["gain"]), long) == long and many["high"] < 1
+
+
+def halved_or_late_at_128(short, long):
+    """At d = 128, causal, halved and late change less than 1 % at N = 1024, and halved loses 12 % at 16,384.
+
+    In words: short, neither, halved, long, loses.
+    """
+    found = [_gain(128, step, n=1024, causal=True) for step in ("halved=True", "late=True")]
+    assert 100 * max(abs(gain - 1) for gain in found) < short == 1
+    assert rounded(100 * (1 - _gain(128, "halved=True", n=16384, causal=True)), long) == long
 
 
 @cache
@@ -654,14 +689,14 @@ def half_as_many_keys_leave(least, most):
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(least, most, causal):
-    """At d = 128 a third stage loses 10 to 11 % at N = 1024; at 16,384 it changes 0.1 % full, and loses 4 % causal.
+def a_third_stage_loses(least, most, one):
+    """At d = 128 a third stage loses 10 to 13 % at N = 1024; at 16,384 it changes less than 1 %.
 
-    In words: loses, short, long, nothing, full, loses, causal.
+    In words: loses, short, long, less.
     """
     lost, long = ([100 * (1 - gain) for gain in _gains(128, "stages=3 q_stages=1", n=n)] for n in (1024, 16384))
     assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
-    assert abs(long[0]) < 0.15 and rounded(long[1], causal) == causal
+    assert len(long) == 2 and max(map(abs, long)) < one == 1
 
 
 def taking_turns_leaves(least, most, large, largest, left, small):
@@ -970,7 +1005,7 @@ def cudnn_is_ahead_on_short_causal_work(head_dim, n, percent):
 
 
 def fa4_is_behind_on_short_texts(short, least, most):
-    """As graphs forward FlashAttention-4 takes 4 to 28 % more time than ours in every setting of N = 1024.
+    """As graphs forward FlashAttention-4 takes 4 to 34 % more time than ours in every setting of N = 1024.
 
     In words: behind, every.
     """
@@ -978,31 +1013,34 @@ def fa4_is_behind_on_short_texts(short, least, most):
     assert len(found) == 6 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, *behind):
-    """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 3, by 1 to 2 %: with heads of 64, and of
-    128, full, each with intervals apart. It is level to 0.5 % at d = 256, full, and behind, causal, by 2 % at d = 128
-    and 1 % at d = 256.
+def fa4_on_long_texts(settings, long, ahead, least, most, small, *others):
+    """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 2, by 1 to 2 %: with heads of 64, with
+    intervals apart. At d = 128 and 256, full, it is level to 0.5 %, with intervals that have a part in common, and
+    causal behind by 3 % and 2 %.
 
-    In words: ahead, both, full, level, full, behind, causal.
+    In words: ahead, both, level, full, behind, causal.
     """
     texts = {(d, causal): ratio for (d, n, causal), ratio in _beside_fa4("forward").items() if n == long}
     assert len(texts) == settings
     theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
-    leads = [(int(small), False), (int(small), True), (int(large), False)]
+    leads = [(int(small), False), (int(small), True)]
     assert len(leads) == ahead
     assert all(theirs[d, long, causal]["low"] > ours[d, long, causal]["high"] for d, causal in leads)
     found = [100 * (1 / texts.pop(key) - 1) for key in leads]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    assert close(texts.pop((int(level), False)), 1, 0.005)
-    wanted = dict(zip([(int(d), True) for d in behind[:2]], behind[2:], strict=True))
+    for d in map(int, others[:2]):
+        assert close(texts.pop((d, False)), 1, 0.005)
+        assert theirs[d, long, False]["high"] >= ours[d, long, False]["low"]
+        assert ours[d, long, False]["high"] >= theirs[d, long, False]["low"]
+    wanted = dict(zip([(int(d), True) for d in others[2:4]], others[4:], strict=True))
     assert {key: rounded(100 * (ratio - 1), least) for key, ratio in texts.items()} == wanted
 
 
 def single_settings_differ_by(percent, head_dim, n, cleared, kept):
-    """Of one setting cuDNN's ratio to ours differs by up to 7 % between the two runs: 1.178 and 1.265 at d = 256,
-    N = 4096, causal.
+    """Of one setting cuDNN's ratio to ours differs by up to 8 % between the two runs: 1.021 and 1.099 at d = 128,
+    N = 1024, full.
 
-    In words: causal, cudnn.
+    In words: full, cudnn.
     """
     beside = {key: each["ratio"] for key, each in _beside("forward", "hopper_attention").items()}
     other = {
@@ -1012,7 +1050,7 @@ def single_settings_differ_by(percent, head_dim, n, cleared, kept):
     }
     apart = {key: max(other[key] / beside[key], beside[key] / other[key]) for key in beside}
     most = max(apart, key=apart.get)
-    assert most == (head_dim, n, True) and rounded(100 * (apart[most] - 1), percent) == percent
+    assert most == (head_dim, n, False) and rounded(100 * (apart[most] - 1), percent) == percent
     assert (rounded(other[most], cleared), rounded(beside[most], kept)) == (cleared, kept)
 
 
@@ -1044,9 +1082,8 @@ def the_clock_is_lowest_at_128(head_dim):
 
 
 def clocks_differ_by(percent):
-    """Between the two measurements of a setting the clock differs by at most 2.2 %. In words: most."""
-    apart = max(100 * (max(both) / min(both) - 1) for both in _clocks().values())
-    assert percent - Decimal("0.1") < apart <= percent
+    """Between the two measurements of a setting the clock differs by less than 3 %. In words: less."""
+    assert 100 * max(max(both) / min(both) - 1 for both in _clocks().values()) < percent
 
 
 def _profile(form, **wanted):
@@ -1083,16 +1120,15 @@ def both_are_busy_at_64(tensor, exp2, percent):
 
 
 def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
-    """Of all rows those with tensor above 79 % have a clock of at most 1.68 GHz, those below 64 % of at least 1.75.
+    """Of all rows those with tensor above 75 % have a clock below 1.70 GHz, those below 64 % one above 1.75.
 
-    In words: more, most, less, least.
+    In words: more, below, less, above.
     """
     found = rows("hopper_profile", "profile")
     above = [each["clock"] for each in found if each["tensor"] > busy]
     below = [each["clock"] for each in found if each["tensor"] < idle]
-    cent = Decimal("0.01")
-    assert len(above) > 8 and lower - cent < max(above) <= lower
-    assert len(below) > 6 and higher <= min(below) < higher + cent
+    assert len(above) > 8 and max(above) < lower
+    assert len(below) > 6 and min(below) > higher
 
 
 def in_between_the_order_is_not_kept(head_dim, busy, clock, busier, higher):
@@ -1142,10 +1178,10 @@ def ours_has_no_rest():
     assert abs(fourth["tensor"] / fourth["products"] - ceil(16384 / 192) * 192 / 16384) < 0.001
 
 
-def exp2_is_half_of_tensor(head_dim, least, most):
-    """In every row with heads of 128 exp2 is 0.51 to 0.52 of tensor. In words: every."""
+def exp2_is_half_of_tensor(head_dim, part, apart):
+    """In every row with heads of 128 exp2 is 0.52 of tensor, to 0.01. In words: every."""
     found = [each["exp2"] / each["tensor"] for each in rows("hopper_profile", "profile", head_dim=head_dim)]
-    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert len(found) > 8 and all(abs(each - float(part)) < apart for each in found)
 
 
 def issued_is_of_tensor(head_dim, ours, fourth, cudnn, largest, cudnn_there, ours_there):
@@ -1222,14 +1258,10 @@ def instructions_of_a_step(every, exponentials):
     assert _steps()[1] == [(every, exponentials)] * 2
 
 
-def softmax_first_loses(head_dim, least, largest, most):
-    """With softmax first tensor is lower in every setting, least at d = 128, causal, 2.7 points, most at d = 256, 4.2.
-
-    In words: loses, every, least, causal, most.
-    """
-    found = {key: -points for key, points in _more("softmax first", "tensor").items()}
-    assert min(found, key=found.get) == (head_dim, True) and rounded(min(found.values()), least) == least > 0
-    assert max(found, key=found.get) == (largest, False) and rounded(max(found.values()), most) == most
+def softmax_first_loses(least, most):
+    """With softmax first tensor is lower in every setting, by 3 to 4 points. In words: loses, every."""
+    found = [-points for points in _more("softmax first", "tensor").values()]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def softmax_first_waits_for_no_tile(points):
@@ -1239,7 +1271,7 @@ def softmax_first_waits_for_no_tile(points):
 
 
 def softmax_first_waits_for_itself(head_dim, least, most, small, large, least_wait, most_wait):
-    """With softmax first barrier is 2.9 to 3.9 points lower at d = 128, and wait 0.9 to 1.3 higher at d = 64 and 128.
+    """With softmax first barrier is 2.5 to 2.9 points lower at d = 128, and wait 0.6 to 1.6 higher at d = 64 and 128.
 
     In words: less, more, rises.
     """
@@ -1253,13 +1285,13 @@ def softmax_first_waits_for_itself(head_dim, least, most, small, large, least_wa
 
 
 def softmax_first_waits_for_tiles_at_256(points, one):
-    """With softmax first long_scoreboard changes most at d = 256, by 1.8 points, barrier and wait by less than 1.
+    """With softmax first long_scoreboard changes most at d = 256, by 1.5 points, barrier and wait by less than 1.
 
     In words: long, most, less.
     """
     found = {of: _more("softmax first", of)[256, False] for of in ("long_scoreboard", "barrier", "wait")}
-    assert rounded(found.pop("long_scoreboard"), points) == points
-    assert 0.5 < max(map(abs, found.values())) < one == 1
+    assert rounded(found.pop("long_scoreboard"), points) == points > one
+    assert max(map(abs, found.values())) < one == 1
 
 
 def softmax_first_waits_for_products_at_64(points):
@@ -1281,7 +1313,7 @@ def _clocks_of_a_step(form):
 
 
 def a_step_takes(clocks, waits, instructions, each):
-    """At d = 128, full, a step takes 2423 clocks, at most 12 % of them waits for products, others 4.6 an instruction.
+    """At d = 128, full, a step takes 2414 clocks, at most 12 % of them waits for products, others 4.6 an instruction.
 
     In words: most, every.
     """
@@ -1312,21 +1344,21 @@ def turns_save_waits_at_64(turns, without):
     assert (rounded(ours, turns), rounded(others, without)) == (turns, without)
 
 
-def turns_gain_nothing_for_two(barrier, full):
-    """Full, at d = 128 and 256, barrier changes by at most 1.1 points with turns, and tensor by at most 0.8.
+def turns_gain_nothing_for_two(barrier, largest, points, head_dim):
+    """Full, at d = 128 and 256, barrier changes by at most 1.0 points with turns, and tensor by less than 0.5 at
+    d = 256; at d = 128 it is 2.3 lower.
 
-    In words: full, most, long.
+    In words: full, most, long, less.
     """
-    for of, points in (("barrier", barrier), ("tensor", full)):
-        found = _more("turns", of)
-        full_ones = [found[d, False] for d in (128, 256)]
-        assert rounded(max(map(abs, full_ones)), points) == points < 2
+    waits, busy = (_more("turns", of) for of in ("barrier", "tensor"))
+    assert rounded(max(abs(waits[d, False]) for d in (128, 256)), barrier) == barrier < 2
+    assert abs(busy[int(largest), False]) < 0.5 and rounded(-busy[int(head_dim), False], points) == points
 
 
 def turns_at_128_in_the_ladder(full, causal):
-    """At d = 128, N = 16,384, turns lose 0.7 % full and 0.7 % causal. In words: lose, full, causal."""
-    gains = [_gain(128, "turns=True", n=16384, causal=masked) for masked in (False, True)]
-    assert [rounded(100 * (1 - gain), full) for gain in gains] == [full, causal]
+    """At d = 128, N = 16,384, turns lose 3 % full and gain 1 % causal. In words: lose, full, gain, causal."""
+    lost, gained = (_gain(128, "turns=True", n=16384, causal=masked) for masked in (False, True))
+    assert (rounded(100 * (1 - lost), full), rounded(100 * (gained - 1), causal)) == (full, causal)
 
 
 def turns_at_256_in_the_profile(percent):
@@ -1353,14 +1385,15 @@ def turns_wait_for_turns(least, most):
     assert len(found) == 3 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def without_persistence_takes_more(full):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.7 % more time full, and causal the same
-    as with persistence, pairs and singles, to half a per cent.
+def without_persistence_takes_more(percent):
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes more time full, and causal more than with
+    persistence, pairs and singles, by at most 1 %.
 
-    In words: more, full, causal, half.
+    In words: more, full, causal.
     """
-    assert rounded(100 * (_gain(128, "persistent", n=16384, causal=False) - 1), full) == full
-    assert close(_with_pairs(128, 16384) * _gain(128, "singles", n=16384, causal=True), 1, 0.005)
+    causal = _with_pairs(128, 16384) * _gain(128, "singles", n=16384, causal=True)
+    found = [100 * (gain - 1) for gain in (_gain(128, "persistent", n=16384, causal=False), causal)]
+    assert min(found) > 0 and rounded(max(found), percent) == percent
 
 
 def a_third_stage_changes_little(full, causal):
@@ -1378,19 +1411,16 @@ def a_third_stage_in_the_profile(full, causal):
     assert (rounded(clocks[0], full), rounded(clocks[1], causal)) == (full, causal)
 
 
-def a_third_stage_is_level(full, causal):
-    """At d = 128, N = 16,384 it takes 0.1 % less time full in the ladder, and 4.2 % more causal.
-
-    In words: less, full, more, causal.
-    """
+def a_third_stage_is_level():
+    """At d = 128, N = 16,384 its speed in the ladder changes by less than 1 %. In words: full, causal."""
     gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
-    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [-full, causal]
+    assert max(abs(gain - 1) for gain in gains) < 0.01
 
 
 def held_saves_clocks(causal, full):
-    """At d = 128 not held takes 1.7 % more clocks causal, and 0.2 % fewer full. In words: more, causal, fewer, full."""
+    """At d = 128 not held takes 4.1 % more clocks causal, and 0.3 % more full. In words: more, causal, more, full."""
     clocks = [100 * (_launches("not held", causal=masked)[0] - 1) for masked in (True, False)]
-    assert (rounded(clocks[0], causal), rounded(-clocks[1], full)) == (causal, full)
+    assert (rounded(clocks[0], causal), rounded(clocks[1], full)) == (causal, full)
 
 
 def tensor_cores_beside_ours(*typed):
@@ -1464,9 +1494,14 @@ def the_choice_was_at_worst(worst):
     assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_forward")), worst) == worst
 
 
-def the_choice_in_fp32(worst):
-    """Forward the chosen rung takes at most 1.78 times as long as the fastest in FP32. In words: worst."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), worst) == worst
+def the_choice_in_fp32(worst, head_dim, n):
+    """Forward the chosen rung takes at most 1.78 times as long as the fastest in FP32, causal, at d = 64 and N = 64.
+
+    In words: worst, causal, only.
+    """
+    found = max(rows("fastest_rung", "fp32_forward"), key=lambda found: found["ratio"])
+    assert rounded(found["ratio"], worst) == worst
+    assert (found["causal"], found["head_dim"], found["n_q"], found["n_k"]) == (True, head_dim, n, n)
 
 
 def fp32_training_is_right():

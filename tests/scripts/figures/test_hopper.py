@@ -143,12 +143,16 @@ def test_the_text_alternative_of_the_changes_is_true():
         for setting in hopper_changes.SETTINGS:
             changed = steps(head_dim, *setting)
             gain = {step: row["gain"] for step, row in changed.items() if step in hopper_changes.CHANGES}
-            turns = gain.pop("turns=True", 1)
-            assert turns < 0.95 if (head_dim, setting) == (64, (1024, True)) else 0.98 < turns < 1.02
+            left, around, right = (0.96, 0.985), (0.99, 1.005), (1.005, 1.02)
+            of_turns = {(64, (1024, True)): left, (128, (16384, True)): right}
+            of_turns |= {(128, (n, False)): left for n in (1024, 16384)}
+            low, high = of_turns.get((head_dim, setting), around)
+            assert low < gain.pop("turns=True", 1) < high
             tried = {step: gain.pop(step) for step in ("halved=True", "late=True") if step in gain}
             new = {(1024, True): ["halved=True", "late=True"], (16384, True): ["halved=True"]}
             assert [*tried] == (new.get(setting, []) if head_dim == 128 else [])
-            assert all(0.98 < each < 1.03 for each in tried.values())
+            low, high = (0.85, 0.92) if setting == (16384, True) else (0.98, 1.02)
+            assert all(low < each < high for each in tried.values())
             stages = {"stages=2", "stages=3", "stages=4", "stages=3 q_stages=1"} & gain.keys()
             kept = {step: gain.pop(step) for step in stages}
             assert max(gain.values()) < 0.98
@@ -156,8 +160,7 @@ def test_the_text_alternative_of_the_changes_is_true():
                 first, second, *_ = sorted(gain, key=gain.get)
                 assert first == "consumers=3 registers=160" and gain[first] < 0.5 and second == "stages=1"
                 assert kept.keys() == {"stages=3 q_stages=1"}
-                long = {(16384, False): (0.99, 1.01), (16384, True): (0.94, 0.98)}
-                low, high = long.get(setting, (0.8, 0.92))
+                low, high = (0.99, 1.01) if setting[0] == 16384 else (0.8, 0.92)
                 assert low < kept["stages=3 q_stages=1"] < high
             else:
                 assert all(0.98 < each < 1.02 for each in kept.values()) and (head_dim == 64) == bool(kept)
