@@ -3,6 +3,7 @@
 import ast
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from math import ceil, prod
 
 from kernels.bench.cost import attention_flops, mib
@@ -89,10 +90,10 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence comes nearer."""
+    """There the ladder leads from 56 % to 66 % of the limit, and persistence alone falls back by more than 2 %."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
-    back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
+    back = [after for before, after in pairwise(steps) if _reached(after) < 0.98 * _reached(before)]
     assert back == ["persistent"] and min(steps, key=_reached) == "persistent"
 
 
@@ -108,15 +109,25 @@ def one_after_the_other(*most):
     assert rounded(PEAK / 1e12, most[3]) == most[3]
 
 
-def ours_passes_in_turn(percent, speed, most):
-    """Beside cuDNN, d = 128, N = 16,384, causal, ours reaches 68 % of the limit, 668 TFLOP/s, above the 660 at which
-    matmuls and exp2 in turn end.
+def ours_is_busier_than_in_turn(percent, thirds):
+    """At d = 128, N = 16,384, causal our kernel's tensor cores are busy for 84 % of the time, for matmuls and exp2 in
+    turn 2 thirds.
 
-    In words: first, above.
+    In words: last, thirds.
     """
-    part = _part_of_the_limit("hopper_attention") / 100
-    assert (rounded(100 * part, percent), rounded(part * PEAK / 1e12, speed)) == (percent, speed)
-    assert part * PEAK > IN_TURN[128] and rounded(IN_TURN[128] / 1e12, most) == most
+    busy = _profile("hopper_attention")[128, True]["tensor"]
+    assert rounded(busy, percent) == percent and busy > 100 * int(thirds) / 3
+    assert close(IN_TURN[128] / PEAK, int(thirds) / 3, 1e-9)
+
+
+def the_last_bar_is_ours(last, first):
+    """The last step of the ladder, 66 % of the limit, is the plan's kernel, which beside cuDNN reaches 68 %, and the
+    two differ by less than 5 %.
+
+    In words: last, first.
+    """
+    reached = _reached(_ladder()[-1]), _part_of_the_limit("hopper_attention")
+    assert (rounded(reached[0], last), rounded(reached[1], first)) == (last, first) and close(*reached, 0.05)
 
 
 def three_steps_gain_on_short_work():
@@ -719,14 +730,13 @@ def rounds_spread_by(factor):
 
 
 def rounds_spread_most(factor):
-    """At d = 256, N = 4096, full it is 1.11 times, and in no other setting as much. In words: most, all; most."""
+    """Over all settings it is at most 1.07 times. In words: most; most."""
     spread = {
         (d, each["n"], each["causal"]): each["p80"] / each["p20"]
         for d in HEAD_DIMS
         for each in rows("hopper_speed", f"forward_{d}", form="hopper_attention")
     }
-    assert len(spread) == 18 and max(spread, key=spread.get) == (256, 4096, False)
-    assert rounded(spread[256, 4096, False], factor) == factor
+    assert len(spread) == 18 and rounded(max(spread.values()), factor) == factor
 
 
 def the_ladders_intervals(settings, narrow, widest):
@@ -780,35 +790,14 @@ def as_exact_but_at_256(small, percent, large, *typed):
     assert [rounded(each, typed[0]) for each in sorted(wide)] == list(typed)
 
 
-def cudnn_is_ahead_in_one_of(cases, percent):
-    """Of 36 cases one, forward, has an interval below 1, by less than 1 %; those of all others are above it.
+def cudnn_is_behind_in_all_of(cases):
+    """Of 36 cases, forward and backward, each interval is above 1, as a graph and eager.
 
-    In words: cudnn, ahead, less, all, behind.
+    In words: all, cudnn, behind.
     """
-    found = [(work, each) for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
+    found = [each for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
     assert len(found) == cases
-    below = [(work, each["ratio"]) for work, each in found if each["low"] <= 1]
-    assert [work for work, _ in below] == ["forward"]
-    assert all(each["high"] < 1 or each["low"] > 1 for _, each in found)
-    assert percent - 1 < 100 * (1 - min(ratio for _, ratio in below)) < percent
-
-
-def _eager():
-    """By pass: of each setting, (head_dim, N, causal), cuDNN's call by ours, with its interval."""
-    return {work: _beside(work, "hopper_attention") for work in ("forward", "backward")}
-
-
-def eager_cudnn_is_ahead_once(percent):
-    """Eager, of all settings forward and backward one interval is below 1, by 2 %, that of the setting in which it is
-    below 1 as a graph, too; all others are above it.
-
-    In words: ahead; cudnn, ahead.
-    """
-    found = {(work, *key): each for work, settings in _eager().items() for key, each in settings.items()}
-    assert len(found) == 36
-    (behind,) = [key for key, each in found.items() if each["call_low"] <= 1]
-    assert found[behind]["call_high"] < 1 and found[behind]["high"] < 1
-    assert rounded(100 * (1 - found[behind]["call_ratio"]), percent) == percent
+    assert all(min(each["low"], each["call_low"]) > 1 for each in found)
 
 
 def _eager_fa4():
@@ -857,18 +846,19 @@ def ahead_by_every_mean(one):
     assert one == 1 and len(found) == 6 and all(each["low"] > one for each in found)
 
 
-def fa4_leads_on_long_texts(short, ahead, of, long, least, most):
-    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024; it is ahead in 3 of the
-    6 of N = 16,384, by 0 to 2 %, and in the others not at all.
+def fa4_leads_on_long_texts_at_64(short, long, head_dim, most):
+    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024. Of those of N = 16,384
+    it is ahead in both with heads of 64, by at most 2 %; in the others it is level, where its interval beside cuDNN
+    and ours have a part in common, or behind.
 
-    In words: behind, each, ahead.
+    In words: behind, each, ahead, both, most, larger, level, behind.
     """
     by = _beside_fa4("forward")
     assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
-    found = sorted(100 * (1 / ratio - 1) for (_, n, _), ratio in by.items() if n == long)
-    others, leads = found[: -int(ahead)], found[-int(ahead) :]
-    assert len(found) == of and max(others) < 0
-    assert (rounded(leads[0], least), rounded(leads[-1], most)) == (least, most)
+    theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
+    ahead = [key for key in by if key[1] == long and theirs[key]["low"] > ours[key]["high"]]
+    assert sorted(ahead) == [(head_dim, long, causal) for causal in (False, True)]
+    assert rounded(max(100 * (1 / by[key] - 1) for key in ahead), most) == most
 
 
 def fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, other):
@@ -987,21 +977,29 @@ def only_kept_maxima_are_less_exact(settings, percent, exact, head_dim, full, ca
     assert percent - 1 < max(above.values()) <= percent
 
 
-def ahead_in_all_but_one(forward, settings, back):
-    """As graphs our kernel is ahead of cuDNN, by its interval, in 17 of 18 settings forward and in all 18 backward.
+def ahead_in_all(forward, back):
+    """As a graph and eager our kernel is ahead of cuDNN, by its interval, in all 18 settings forward and all 18
+    backward.
 
-    In words: ahead, cudnn, all.
+    In words: ahead, cudnn, all, all.
     """
     works = [_beside(work, "hopper_attention").values() for work in ("forward", "backward")]
-    assert [len(found) for found in works] == [settings, settings]
-    assert [len([each for each in found if each["low"] > 1]) for found in works] == [forward, back]
+    assert [len(found) for found in works] == [forward, back]
+    assert all(min(each["low"], each["call_low"]) > 1 for found in works for each in found)
 
 
-def cudnn_is_ahead_on_short_causal_work(head_dim, n, percent):
-    """Forward cuDNN is ahead of ours at d = 64, N = 1024, causal, alone, by 0.5 %. In words: causal, cudnn, ahead."""
-    ((key, found),) = [each for each in _beside("forward", "hopper_attention").items() if each[1]["low"] <= 1]
-    assert key == (head_dim, n, True) and found["high"] < 1
-    assert rounded(100 * (1 - found["ratio"]), percent) == percent
+def least_ahead_on_short_work_at_64(head_dim, n, *typed):
+    """Forward our kernel is ahead of cuDNN least at d = 64, N = 1024, by 2.8 % full and 3.5 % causal as graphs, and by
+    2.2 and 3.0 % eager.
+
+    In words: least, ahead, full, causal.
+    """
+    found = _beside("forward", "hopper_attention")
+    two = [(head_dim, n, causal) for causal in (False, True)]
+    by = [[100 * (found[key][of] - 1) for key in two] for of in ("ratio", "call_ratio")]
+    assert [rounded(each, typed[0]) for pair in by for each in pair] == list(typed)
+    for of in ("ratio", "call_ratio"):
+        assert {*sorted(found, key=lambda key: found[key][of])[:2]} == {*two}
 
 
 def fa4_is_behind_on_short_texts(short, least, most):
@@ -1588,21 +1586,21 @@ def sdpas_call_by_the_dispatcher(least, most):
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def aims_are_met_by_five(met, calls, decode, hopper, dispatcher):
-    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; decode takes 54, and
-    both passes take 344 by our kernel for Hopper and 375 by way of the dispatcher.
+def aims_are_met_by_five(met, calls, portable, hopper, dispatcher):
+    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; both passes take 402
+    by the portable kernels, 458 by our kernel for Hopper and 486 by way of the dispatcher.
 
-    In words: not, both.
+    In words: both, not.
     """
     host, aims = _calls("host", "eager"), {"forward": 45, "decode": 50, "append": 30, "both": 320}
     ours = {call: took for call, took in host.items() if call[0] in aims and call[1] != "sdpa"}
     over = {
-        call: rounded(took, decode)
+        call: rounded(took, hopper)
         for call, took in ours.items()
         if took > (55 if call == ("forward", "attention") else aims[call[0]])
     }
-    wanted = ("decode", "decode_attention"), ("both", "hopper_attention"), ("both", "attention")
-    assert over == dict(zip(wanted, (decode, hopper, dispatcher), strict=True))
+    wanted = ("both", "flash_attention"), ("both", "hopper_attention"), ("both", "attention")
+    assert over == dict(zip(wanted, (portable, hopper, dispatcher), strict=True))
     assert (len(ours), len(ours) - len(over)) == (calls, met)
 
 

@@ -7,14 +7,13 @@ from scripts.figures import plot
 
 ALT = (
     "One change a line, and how fast the kernel is with it, as a multiple of its speed without. A dashed "
-    "line marks no change. Taking turns, where the plan has none, lies around it with the largest heads, left of it "
-    "with the smallest, and with the middle ones left of it without a mask and a little right of it on long causal "
-    "texts. Halved blocks and late outputs, where the plan has none, with the middle heads, lie around it on short "
-    "texts, and halved ones well left of it on long ones. "
+    "line marks no change. Taking turns, where the plan has none, lies around it or just left of it. So do halved "
+    "blocks and late outputs with the middle heads on short causal texts; on long ones halved blocks lose. "
     "Another number of consumers than the plan's, smaller blocks of keys and a single stage lie left of it everywhere: "
     "three consumers at the middle heads the farthest of all, below half the speed, and a single stage the next there. "
     "Stages more or less than the plan's hardly matter at the smallest heads; at the middle ones a third stage, paid "
-    "for with one of queries, loses on short texts and changes nothing on long ones. A menu chooses the head dimension."
+    "for with one of queries, loses on short texts and hardly changes the speed on long ones. A menu chooses the "
+    "head dimension."
 )
 CHANGES = {  # step of the record -> its name on the axis
     "turns=True": "taking turns",

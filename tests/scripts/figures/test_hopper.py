@@ -143,16 +143,12 @@ def test_the_text_alternative_of_the_changes_is_true():
         for setting in hopper_changes.SETTINGS:
             changed = steps(head_dim, *setting)
             gain = {step: row["gain"] for step, row in changed.items() if step in hopper_changes.CHANGES}
-            left, around, right = (0.96, 0.985), (0.99, 1.005), (1.005, 1.02)
-            of_turns = {(64, (1024, True)): left, (128, (16384, True)): right}
-            of_turns |= {(128, (n, False)): left for n in (1024, 16384)}
-            low, high = of_turns.get((head_dim, setting), around)
-            assert low < gain.pop("turns=True", 1) < high
+            assert 0.96 < gain.pop("turns=True", 1) < 1.02
             tried = {step: gain.pop(step) for step in ("halved=True", "late=True") if step in gain}
             new = {(1024, True): ["halved=True", "late=True"], (16384, True): ["halved=True"]}
             assert [*tried] == (new.get(setting, []) if head_dim == 128 else [])
-            low, high = (0.85, 0.92) if setting == (16384, True) else (0.98, 1.02)
-            assert all(low < each < high for each in tried.values())
+            for each in tried.values():
+                assert 0.98 < each < 1.03 if setting == (1024, True) else each < 0.95
             stages = {"stages=2", "stages=3", "stages=4", "stages=3 q_stages=1"} & gain.keys()
             kept = {step: gain.pop(step) for step in stages}
             assert max(gain.values()) < 0.98
@@ -160,7 +156,7 @@ def test_the_text_alternative_of_the_changes_is_true():
                 first, second, *_ = sorted(gain, key=gain.get)
                 assert first == "consumers=3 registers=160" and gain[first] < 0.5 and second == "stages=1"
                 assert kept.keys() == {"stages=3 q_stages=1"}
-                low, high = (0.99, 1.01) if setting[0] == 16384 else (0.8, 0.92)
+                low, high = (0.98, 1.02) if setting[0] == 16384 else (0.8, 0.92)
                 assert low < kept["stages=3 q_stages=1"] < high
             else:
                 assert all(0.98 < each < 1.02 for each in kept.values()) and (head_dim == 64) == bool(kept)
@@ -214,6 +210,7 @@ def test_the_text_alternative_of_the_speeds_beside_cudnn_is_true():
         rows = where(records.table("beside_cudnn", work), head_dim=head_dim, causal=causal)
         for n in (1024, 4096, 16384):
             ours, cudnn, fa4, portable = (where(rows, n=n, form=form)[0]["speed"] for form in forms)
+            assert ours > cudnn, label
             if work == "backward":
                 if head_dim == 64:
                     assert cudnn < min(ours, fa4) and (ours < fa4) == (n == 1024), label
@@ -224,15 +221,14 @@ def test_the_text_alternative_of_the_speeds_beside_cudnn_is_true():
                 if head_dim == 256:
                     assert (cudnn < fa4 < ours) if not causal and n != 4096 else fa4 < cudnn < ours
                 continue
-            assert (ours < cudnn) == (setting[:2] == (64, True) and n == 1024), label
             if n == 1024:
                 assert (fa4 < min(ours, cudnn)) == (head_dim < 256)
             if n == 16384:
-                assert fa4 == pytest.approx(ours, rel=0.03) and ours > cudnn
-            if head_dim == 64:
-                assert 0.85 < portable / cudnn < 1.05
-            elif head_dim == 128 and causal and n > 1024:
-                assert 0.99 < portable / cudnn < 1.05
+                assert fa4 == pytest.approx(ours, rel=0.03)
+            if head_dim == 64 and n == 1024:
+                assert 0.85 < portable / cudnn < 0.95
+            elif n > 1024 and (head_dim == 64 or (head_dim == 128 and causal)):
+                assert 0.99 < portable / cudnn < 1.07
             else:
                 assert portable < min(ours, cudnn, fa4)
 
