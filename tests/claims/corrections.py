@@ -111,9 +111,12 @@ def _leads():
 
 
 def lead_over_the_three_lines(least, most):
-    """Forward, full, at N = 4096 and 16384 our kernel is 2 to 10 times as fast as the three lines. In words: fast."""
+    """Forward, full, at N = 4096 and 16384 our kernel is 2 to 9 times, to a half, as fast as the three lines.
+
+    In words: fast.
+    """
     leads = _leads().values()
-    assert len(leads) >= 5 and least <= min(leads) < least + 1 and most - 1 < max(leads) <= most
+    assert len(leads) >= 5 and least <= min(leads) < least + 1 and abs(max(leads) - float(most)) < 0.5
 
 
 def the_lead_is_larger_with_small_heads():
