@@ -75,6 +75,6 @@ def plan_for(head_dim: int, is_causal: bool, seq_q: int) -> Plan:
     """What was fastest for tiles of so many columns, and so many queries."""
     columns = padded(head_dim)
     # At heads of 64 three consumers are faster, but share out short causal work too coarsely;
-    # at heads of 128 turns gain on short causal work alone.
+    # at heads of 128 turns gain on short causal work, and on long some runs have them behind.
     is_long = seq_q >= LONG.get(columns, math.inf)
     return PLANS[columns, is_causal and not is_long]
