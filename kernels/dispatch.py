@@ -1,15 +1,15 @@
 """Attention by the fastest rung of the ladder for what is at hand: this device, dtype, shape.
 
     hopper_attention       a Hopper GPU, FP16 or BF16; where heads have up to 64 numbers, also
-                           enough of them that no SM is left idle
+                           blocks of queries for all SMs, or many keys
     flash_attention        a GPU that Triton compiles for, up to 256 numbers a head
-    reference_attention    everywhere else; and in FP32 on a GPU, while its square is small
+    reference_attention    everywhere else; and in FP32 on a GPU, while its square is small and
+                           no half of the work of small heads can be skipped
 
 Each is attention within the error budget, so that the choice is one of time and memory alone.
 What is faster where is a matter of measurement: ``snippets/hopper/fastest_rung.py`` takes the
 times, and the rule is the few lines of ``fastest_rung``.  It goes by what the GPU takes, and
-by the forward pass: with a gradient the other kernel would be faster for heads up to 64 that
-make few blocks.
+not by what the host takes for a call.
 """
 
 from __future__ import annotations
@@ -110,11 +110,15 @@ def chosen(
 ) -> Callable[..., Tensor]:
     """What ``fastest_rung`` returns, worked out anew."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
-    if hopper_takes(q, k, v) and not leaves_sms_idle(q, is_causal):
+    if hopper_takes(q, k, v) and not is_short(q, k, v, is_causal):
         return hopper_attention
-    # In IEEE FP32, which tensor cores do not have, large matmuls are faster than small blocks,
-    # although the square is written and read.
-    if flash_takes(q, k, v) and not (q.dtype == torch.float32 and square_is_small(q, k, v)):
+    # In IEEE FP32, which tensor cores do not have, large matmuls are mostly faster than small
+    # blocks, although the square is written and read.
+    if flash_takes(q, k, v) and not (
+        q.dtype == torch.float32
+        and square_is_small(q, k, v)
+        and not skips_half(q, k, v, is_causal)
+    ):
         return flash_attention
     return reference_attention
 
@@ -146,16 +150,33 @@ def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
     )
 
 
-def leaves_sms_idle(q: Tensor, is_causal: bool) -> bool:
-    """Whether heads up to 64 make fewer blocks for ``hopper_attention`` than the GPU has SMs.
+def is_short(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
+    """Whether heads up to 64 are too little work for ``hopper_attention`` to be the faster one.
 
-    A block of ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more
-    of the former to share out.  With larger heads the faster kernel makes up for that, but for
-    the shortest.
+    They have few keys, and make fewer blocks of queries than the GPU has SMs.  A block of
+    ``flash_attention`` has 64 queries, those of the other 128 or 192: there are more of the
+    former to share out, and each begins sooner.  With many keys the faster kernel makes up for
+    that: on an H200, without a mask, forward with 8192 and not with 2048, with a gradient with
+    2048 and not with 512; the bounds lie between.  So it does with larger heads, but for the
+    shortest.
     """
+    few = 1024 if gradient_is_wanted(q, k, v) else 4096
+    keys = min(q.shape[-2], k.shape[-2]) if is_causal else k.shape[-2]
     blocks = math.ceil(q.shape[-2] / plan_for(q.shape[-1], is_causal, q.shape[-2]).block_q)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    return q.shape[-1] <= 64 and q.shape[:-2].numel() * blocks < sms
+    return q.shape[-1] <= 64 and keys < few and q.shape[:-2].numel() * blocks < sms
+
+
+def skips_half(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
+    """Whether in FP32 blocks are faster after all: causal, where half of them are skipped.
+
+    On an H200 that makes up for small blocks forward, with heads of 64 and a block of 64
+    queries for each SM; with fewer blocks, larger heads or a gradient matmuls stay ahead.
+    """
+    if not is_causal or q.shape[-1] > 64 or gradient_is_wanted(q, k, v):
+        return False
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    return q.shape[:-2].numel() * math.ceil(q.shape[-2] / 64) >= sms
 
 
 def square_is_small(q: Tensor, k: Tensor, v: Tensor) -> bool:

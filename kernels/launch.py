@@ -190,10 +190,12 @@ class Start(NamedTuple):
         arguments = self.arguments.copy()
         for number, tensor, fields, kind in self.places:
             x = tensors[tensor]
-            if fields is not None:
-                x, base = object.__new__(kind), x
-                vars(x).update(fields, base=base)
-            arguments[number] = x
+            if fields is None:
+                arguments[number] = x.data_ptr()  # of a tensor Triton would ask this, and more
+            else:
+                arguments[number] = described = object.__new__(kind)
+                described.__dict__ = known = fields.copy()  # sooner than an update
+                known["base"] = x
         compiled, hooks = self.compiled, knobs.runtime
         if listens(hooks.launch_enter_hook) or listens(hooks.launch_exit_hook):
             compiled[self.grid](*arguments)

@@ -39,7 +39,7 @@ CHANGES = {  # of the plan that the Hopper kernel uses
     "not lazy": {"lazy": False},
     "not held": {"held": False},
     "no overlap": {"overlap": False},
-    "third stage": {"stages": 3, "q_stages": 1},
+    "third stage": {"stages": 3, "q_stages": 1, "late": False},
 }
 PIPES = {
     "tensor": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",

@@ -99,6 +99,8 @@ def hopper_attention(
         plan = noted(notes, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
     if plan.consumers not in (2, 3):
         raise ValueError(f"plan has {plan.consumers} consumers, 2 or 3 are wanted")
+    if plan.late and plan.q_stages < 2:
+        raise ValueError(f"plan is late with q_stages {plan.q_stages}, 2 or more are wanted")
     gradient = gradient_is_wanted(q, k, v)
     with_lse = return_lse or gradient
     if notes is None:
@@ -228,7 +230,7 @@ def launch(
             CONSUMERS=plan.consumers, Q_STAGES=plan.q_stages, STAGES=plan.stages,
             REGISTERS=plan.registers, CAUSAL=is_causal, PAIRED=paired,
             OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), LAZY=bool(plan.lazy),
-            HELD=bool(plan.held),
+            HELD=bool(plan.held), LATE=bool(plan.late), HALVED=bool(plan.halved),
             num_warps=4,
         )  # fmt: skip
         return (programs,), arguments, options

@@ -75,6 +75,39 @@ def weigh(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
 
 
 @gluon.jit
+def first_weights(
+    queries, keys, use, first_query, first_key, seq_k, scale_log2,
+    KEYS: gl.constexpr, SCORES: gl.constexpr, LEFT: gl.constexpr, CAUSAL: gl.constexpr,
+):  # fmt: skip
+    """Weights of the first block of keys, their maximum and their sum, for each query.
+
+    KEYS: how many keys it computes with, all or half of a tile; past those the weights are 0
+    """
+    TILE: gl.constexpr = keys.tiles.shape[3]
+    PART: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
+    BY_ROW: gl.constexpr = gl.SliceLayout(1, PART)
+    these_keys = wait_for_tile(keys, use)
+    scores = start_scores(queries, these_keys.slice(0, KEYS), PART)
+    scores = warpgroup_mma_wait(0, deps=(scores,))
+    release(keys, use)
+    scores = masked(scores, first_query, first_key, seq_k, CAUSAL)
+    running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
+    running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
+    new_weights, running_max, running_sum, _rescale = weigh(
+        scores, running_max, running_sum, scale_log2, False
+    )
+    weights = new_weights.to(queries.dtype)
+    if KEYS < TILE:
+        both = gl.join(weights, gl.zeros_like(weights)).permute((0, 2, 1))
+        weights = both.reshape([ROWS, TILE])
+    # A thread has the same rows, whatever the number of keys.
+    ROW: gl.constexpr = gl.SliceLayout(1, SCORES)
+    running_max = gl.convert_layout(running_max, ROW, assert_trivial=True)
+    running_sum = gl.convert_layout(running_sum, ROW, assert_trivial=True)
+    return gl.convert_layout(weights, LEFT), running_max, running_sum
+
+
+@gluon.jit
 def wait_for_turn(turn_barriers, turn, CONSUMER: gl.constexpr):
     """Waits until the consumer before has its scores; consumer 0 begins."""
     FIRST: gl.constexpr = 1 if CONSUMER == 0 else 0
@@ -158,7 +191,7 @@ def pass_by(
 def consume(
     tensors, sizes, CONSUMER: gl.constexpr, CONSUMERS: gl.constexpr,
     CAUSAL: gl.constexpr, PAIRED: gl.constexpr, OVERLAP: gl.constexpr, TURNS: gl.constexpr,
-    LAZY: gl.constexpr, HELD: gl.constexpr,
+    LAZY: gl.constexpr, HELD: gl.constexpr, LATE: gl.constexpr, HALVED: gl.constexpr,
 ):  # fmt: skip
     """A consumer: its 64 queries of each block, through the blocks of keys that they see.
 
@@ -196,16 +229,21 @@ def consume(
             # end of the keys; there are no weights yet to multiply with values.
             own_tile = wait_for_tile(query_ring, q_use)
             queries = own_tile.load(QUERIES) if HELD else own_tile
-            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)
-            scores = warpgroup_mma_wait(0, deps=(scores,))
-            release(keys, use)
-            scores = masked(scores, first_query, (seen - 1) * BLOCK_K, seq_k, CAUSAL)
-            running_max = gl.full([ROWS], -float("inf"), gl.float32, BY_ROW)
-            running_sum = gl.zeros([ROWS], gl.float32, BY_ROW)
-            new_weights, running_max, running_sum, _rescale = weigh(
-                scores, running_max, running_sum, scale_log2, False
-            )
-            weights = gl.convert_layout(new_weights.to(queries.dtype), LEFT)
+            first_key = (seen - 1) * BLOCK_K
+            if CAUSAL and HALVED and first_query + ROWS - first_key <= BLOCK_K // 2:
+                weights, running_max, running_sum = first_weights(
+                    queries, keys, use, first_query, first_key, seq_k, scale_log2,
+                    BLOCK_K // 2, SCORES, LEFT, CAUSAL,
+                )  # fmt: skip
+            else:
+                weights, running_max, running_sum = first_weights(
+                    queries, keys, use, first_query, first_key, seq_k, scale_log2,
+                    BLOCK_K, SCORES, LEFT, CAUSAL,
+                )  # fmt: skip
+            if LATE and q_use > 0:
+                # By now TMA should have read the output of the block before.
+                tma.store_wait(0)
+                release(query_ring, q_use - 1)
             accumulator = gl.zeros([ROWS, COLUMNS], gl.float32, OUTPUT)
             use += 1
 
@@ -239,6 +277,9 @@ def consume(
                 query = first_query + gl.arange(0, ROWS, BY_ROW)
                 row_lse = (running_max * scale_log2 + gl.log2(total)) * LN_2
                 gl.store(lse + batch_head.to(gl.int64) * seq_q + query, row_lse, query < seq_q)
-            tma.store_wait(0)
-            release(query_ring, q_use)
+            if not LATE:
+                tma.store_wait(0)
+                release(query_ring, q_use)
             q_use += 1
+    if LATE:
+        tma.store_wait(0)  # shared memory ends with the program

@@ -61,6 +61,7 @@ def hopper_kernel(
     CONSUMERS: gl.constexpr, Q_STAGES: gl.constexpr, STAGES: gl.constexpr,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
     OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, HELD: gl.constexpr,
+    LATE: gl.constexpr, HALVED: gl.constexpr,
 ):  # fmt: skip
     """Program i of P does what comes to places i, i + P, i + 2P and so on: units of work.
 
@@ -79,7 +80,9 @@ def hopper_kernel(
         query_rings = (make_ring(q, Q_STAGES, 1), make_ring(q, Q_STAGES, 1))
     keys = make_ring(k, STAGES, CONSUMERS)
     values = make_ring(v, STAGES, CONSUMERS)
-    turn_barriers = barriers(CONSUMERS, 1)
+    # A barrier for which nobody waits may lie where other things do: without turns there are
+    # none, and nobody looks at these.
+    turn_barriers = barriers(CONSUMERS, 1) if TURNS else keys.free
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)
     sizes = (scale_log2, places, (paired, single), heads, group, seq_q, seq_k)
@@ -91,21 +94,36 @@ def hopper_kernel(
     if CONSUMERS == 3:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 1, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 2, 3, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (
+                    tensors, sizes, 0, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 1, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 2, 3, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
                 (produce, (tensors, sizes, 3, CAUSAL, PAIRED)),
             ],
             [4, 4, 1],
             [REGISTERS, REGISTERS, PRODUCER_REGISTERS],
-        )
+        )  # fmt: skip
     else:
         gl.warp_specialize(
             [
-                (consume, (tensors, sizes, 0, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
-                (consume, (tensors, sizes, 1, 2, CAUSAL, PAIRED, OVERLAP, TURNS, LAZY, HELD)),
+                (consume, (
+                    tensors, sizes, 0, 2, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
+                (consume, (
+                    tensors, sizes, 1, 2, CAUSAL, PAIRED,
+                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
+                )),
                 (produce, (tensors, sizes, 2, CAUSAL, PAIRED)),
             ],
             [4, 1],
             [REGISTERS, PRODUCER_REGISTERS],
-        )
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from kernels.hopper.ring import ROWS
@@ -22,6 +23,10 @@ class Plan(NamedTuple):
     singles: but for those of the last heads, which go singly, the longest first
     lazy: a maximum that is exceeded by little is kept, and nothing is rescaled
     held: queries stay in registers, and not only in shared memory
+    late: a consumer waits for its output to be read only after the next block's first softmax;
+    its next queries lie in another stage, so there are two at least
+    halved: causal, of a last block of keys of which a consumer sees at most the first half, it
+    computes that half alone
     """
 
     consumers: int
@@ -36,6 +41,8 @@ class Plan(NamedTuple):
     singles: bool = True
     lazy: bool = False
     held: bool = False
+    late: bool = False
+    halved: bool = False
 
     @property
     def block_q(self) -> int:
@@ -43,15 +50,16 @@ class Plan(NamedTuple):
         return ROWS.value * self.consumers
 
 
-LONG = 3072  # queries, from which causal heads of 64 have the plan of those that are not causal
+# Queries, by head_dim, from which causal heads have the plan of those that are not causal.
+LONG = {64: 3072, 128: 16384}
 
 
 # What was fastest, by head_dim and is_causal: consumers, tiles and registers on an H100, all
 # else, and four stages, on an H200.
 PLANS = {
-    (64, False): Plan(3, 128, 2, 3, 160, turns=True),
-    (64, True): Plan(2, 128, 2, 4, 240),
-    (128, False): Plan(2, 128, 2, 2, 240, held=True),
+    (64, False): Plan(3, 128, 2, 3, 160, turns=True, late=True, halved=True),
+    (64, True): Plan(2, 128, 2, 4, 240, late=True, halved=True),
+    (128, False): Plan(2, 128, 2, 2, 240, held=True, late=True),
     (128, True): Plan(2, 128, 2, 2, 240, turns=True, held=True),
     (256, False): Plan(2, 64, 1, 2, 240, lazy=True),
     (256, True): Plan(2, 64, 1, 2, 240, turns=True, lazy=True),
@@ -66,5 +74,7 @@ def padded(head_dim: int) -> int:
 def plan_for(head_dim: int, is_causal: bool, seq_q: int) -> Plan:
     """What was fastest for tiles of so many columns, and so many queries."""
     columns = padded(head_dim)
-    # At heads of 64 three consumers are faster, but share out short causal work too coarsely.
-    return PLANS[columns, is_causal and (columns, seq_q >= LONG) != (64, True)]
+    # At heads of 64 three consumers are faster, but share out short causal work too coarsely;
+    # at heads of 128 turns gain on short causal work, and on long some runs have them behind.
+    is_long = seq_q >= LONG.get(columns, math.inf)
+    return PLANS[columns, is_causal and not is_long]

@@ -8,6 +8,7 @@ all others waiting for ever.
 
 from __future__ import annotations
 
+import json
 import pickle
 from datetime import timedelta
 from typing import NamedTuple
@@ -24,10 +25,15 @@ _agreed: WeakKeyDictionary[ProcessGroup, set[NamedTuple]] = WeakKeyDictionary()
 _told: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
 
 
-class GaveUp(NamedTuple):
-    """What a process tells those that come after it has waited for so long."""
+ALL = "all have told"  # what is decided, unless it is a GaveUp
 
+
+class GaveUp(NamedTuple):
+    """What a process decides that has waited so long in vain, for those that are late."""
+
+    process: int
     seconds: float
+    late: list[int]
 
 
 def agree(group: ProcessGroup, call: NamedTuple) -> None:
@@ -59,31 +65,37 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     """What each process has, in the order of their ranks.
 
     mine: anything that can be pickled
+    What is told and decided stays in the store: another founding of the group needs another.
     Raises a RuntimeError that names the processes which have told nothing within the group's
     timeout, and on those, if they come later, one that says who has given up.
     """
     number = _told[group] = _told.get(group, 0) + 1
-    keys = [f"context parallel/{number}/{rank}" for rank in range(group.size())]
+    place, ranks = f"context parallel/{number}", range(group.size())
+    keys = [f"{place}/{rank}" for rank in ranks]
     me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
     store.set(keys[me], pickle.dumps(mine))
-    try:
-        store.wait(keys, timeout)
-    except dist.DistStoreError as error:
-        late = [str(rank) for rank, key in enumerate(keys) if not store.check([key])]
-        store.set(keys[me], pickle.dumps(GaveUp(timeout.total_seconds())))
-        raise RuntimeError(
-            f"process {', '.join(late)} of {len(keys)} has not made the call that process {me} "
-            f"made {timeout.total_seconds():g} s ago: it has failed, or does something else; "
-            "all must call alike"
-        ) from error
-    theirs = [pickle.loads(store.get(key)) for key in keys]
-    for rank, told in enumerate(theirs):
-        if isinstance(told, GaveUp):
+    decision = ALL
+    if not store.check([f"{place}/decided"]):  # else there is nothing to wait for
+        try:
+            store.wait(keys, timeout)
+        except RuntimeError:  # no store raises another kind, and FileStore no narrower one
+            if late := [rank for rank in ranks if not store.check([keys[rank]])]:
+                decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
+    # The first decision is everybody's: nobody goes on, or gives up, alone.
+    decided = store.compare_set(f"{place}/decided", "", decision).decode()
+    if decided != ALL:
+        first, seconds, late = GaveUp(*json.loads(decided))
+        missing = f"process {', '.join(map(str, late))} of {len(keys)}"
+        if me in late:
             raise RuntimeError(
-                f"process {rank} waited {told.seconds:g} s for process {me} of {len(keys)} to "
-                "make this call, and gave up"
+                f"process {first} waited {seconds:g} s for {missing} to make this call, and "
+                "gave up"
             )
-    return theirs
+        raise RuntimeError(
+            f"{missing} has not made the call that process {first} made {seconds:g} s ago: it "
+            "has failed, or does something else; all must call alike"
+        )
+    return [pickle.loads(store.get(key)) for key in keys]
 
 
 def timeout_of(group: ProcessGroup) -> timedelta:

@@ -290,8 +290,8 @@ class KVCache:
             room = len(self.host_pages[sequence]) * self.page_size
             if length + new > room:
                 raise ValueError(
-                    f"key has {new} new tokens, sequence {sequence} has {length} and pages "
-                    f"for {room}: assign it further pages first"
+                    f"{new} new tokens, sequence {sequence} has {length}, and pages for "
+                    f"{room}: assign it further pages first"
                 )
 
     def _check_sequence(self, sequence: int) -> None:

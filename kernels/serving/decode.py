@@ -86,9 +86,9 @@ def decode_attention(
     """
     notes = notes_of(q, cache, scale, portable)
     scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
-    _, heads, new, head_dim = q.shape
+    batch, heads, new, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(q.shape[:-1], device=q.device)
+    lse = torch.empty(batch, heads, new, device=q.device)  # a sliced shape costs time
     if out.numel() == 0:
         return (out, lse) if return_lse else out
     q = q.contiguous()

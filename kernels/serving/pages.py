@@ -80,7 +80,7 @@ def _assigned_pages(page_table: Tensor) -> list[list[int]]:
         for page in row:
             if page < 0:
                 raise ValueError(
-                    f"page_table has {page} before a page of sequence {sequence}: "
+                    f"page_table has {page} among the pages of sequence {sequence}: "
                     "pages from 0, then only -1, are wanted"
                 )
             if page in used:

@@ -10,7 +10,7 @@ from scripts.boards.worked.hopper import BYTES, HEAD_DIM, HEADS, USES, N
 
 ROWS, BLOCK_K, STAGES, CONSUMERS, THREADS = 64, 128, 2, 2, 128  # of the kernel's plan at d = 128
 GRANTED = {2: 240, 3: 160}  # registers of a thread, by consumers
-LATER = ("specialised", "overlap", "persistent", "paired", "singles", "held", "turns")
+LATER = ("specialised", "overlap", "persistent", "paired", "singles", "held", "late")
 STEPS = {"flash_attention": "portable"} | dict(zip(LATER, LATER, strict=True))  # of the record -> on the board
 SKETCH = (0.5, 0.54, 0.6, 0.42, 0.56, 0.62, 0.62, 0.62)  # how long each step's bar is while the run is awaited
 FORMS = {"portable": "flash_attention", "cuDNN": "sdpa_cudnn", "ours": "hopper_attention"}  # of the run beside cuDNN

@@ -33,7 +33,7 @@ cases = {
     "fp32_both": (torch.float32, both),
     "bf16_both": (torch.bfloat16, [*both, hopper_attention]),
 }
-heads = [(64, False), (128, False), (128, True), (256, False)]
+heads = [(64, False), (64, True), (128, False), (128, True), (256, False)]
 sizes = [(pairs, n, n) for n in (64, 512, 2048) for pairs in (2, 32)]
 sizes += [(2, 8192, 8192), (32, 1, 8192)]
 columns = ["head_dim", "pairs", "n_q", "n_k", "causal", "chosen", "fastest", "ratio"]

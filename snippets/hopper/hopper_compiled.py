@@ -16,7 +16,7 @@ from kernels.hopper.call import launch
 from kernels.hopper.plan import LONG, plan_for
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
-settings = product((64, 128, 256), (False, True), (1, LONG))
+settings = product((64, 128, 256), (False, True), (1, max(LONG.values())))
 plans = dict.fromkeys((*setting[:2], plan_for(*setting)) for setting in settings)
 units = {"spilled": "B", "at_launch": "registers", "consumer": "registers", "shared": "B"}
 compiled = Table("compiled", head_dim="", causal="", lse="", consumers="", block_k="", **units)

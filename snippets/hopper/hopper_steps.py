@@ -9,14 +9,18 @@
 # Singles: but for those of the last heads, which go singly, the longest first. Held, at heads
 # of 128: queries stay in registers. Turns, with three consumers and, where causal, at heads of
 # 128 and 256: a consumer starts products once the one before has its scores. Lazy, at heads of
-# 256: a maximum that is exceeded by little is kept, and nothing is rescaled.
+# 256: a maximum that is exceeded by little is kept, and nothing is rescaled. Halved, causal, at
+# heads of 64: of a last block of keys that a consumer sees at most half of, that half alone is
+# computed. Late, at heads of 64 and, where not causal, of 128: a consumer begins its next block
+# before TMA has read its output, and gives that tile back after the first softmax.
 #
-# Then the top of the ladder with a single change. turns=True: turns where the plan has none.
-# Consumers: more or fewer warpgroups, and registers of a thread to match.
-# block_k: 64 keys a block instead of 128, in twice as many stages. Stages: one more or one
-# less, as far as shared memory has room; at heads of 128 one more fits only with a single stage
-# of queries. Three consumers are left out at heads of 256: accumulator, scores and weights
-# would take 128 + 32 + 16 registers of a thread, which has 160.
+# Then the top of the ladder with a single change. turns=True: turns where the plan has none;
+# so at heads of 128, where causal, halved=True and late=True. Consumers: more or fewer
+# warpgroups, and registers of a thread to match. block_k: 64 keys a block instead of 128, in
+# twice as many stages. Stages: one more or one less, as far as shared memory has room; at heads
+# of 128 one more fits only with a single stage of queries, with which none is late. Three
+# consumers are left out at heads of 256: accumulator, scores and weights would take
+# 128 + 32 + 16 registers of a thread, which has 160.
 #
 # Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
 # half. Each form is captured as a CUDA graph. Each setting has 30 rounds: all forms one after
@@ -44,9 +48,10 @@ from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
+third = {"stages": 3, "q_stages": 1, "late": False}
 changes = {
     64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 3}, {"stages": 4}],
-    128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, {"stages": 3, "q_stages": 1}],
+    128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, third],
     256: [{"stages": 1}],
 }
 units = {"speed": "TFLOP/s", "gain": "", "low": "", "high": ""}
@@ -58,16 +63,17 @@ def steps_of(head_dim, causal, n):
     yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
     yield "flash_attention", flash_attention, "sdpa_cudnn"
     whole = plan_for(head_dim, causal, n)
-    sharing = ["paired", "singles"] if causal else []
-    rungs = ["overlap", "persistent", *sharing, "held", "turns", "lazy"]
+    sharing, halving = (["paired", "singles"], ["halved"]) if causal else ([], [])
+    rungs = ["overlap", "persistent", *sharing, "held", "turns", "lazy", *halving, "late"]
     plan = whole._replace(**dict.fromkeys(rungs, False))
     yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
     for over, top in pairwise(["specialised", *(x for x in rungs if getattr(whole, x))]):
         plan = plan._replace(**{top: True})
         yield top, partial(hopper_attention, plan=plan), over
-    for change in [{"turns": True}, *changes[head_dim]]:
+    more = ["turns", *halving, "late"] if head_dim < 256 else ["turns"]
+    for change in [*({field: True} for field in more), *changes[head_dim]]:
         if (changed := plan._replace(**change)) != plan:
-            name = " ".join(f"{field}={value}" for field, value in change.items())
+            name = " ".join(f"{field}={value}" for field, value in change.items() if value)
             yield name, partial(hopper_attention, plan=changed), top
 
 

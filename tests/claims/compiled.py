@@ -184,7 +184,7 @@ def hopper_code(head_dim, causal, queries=16384, softmax_first=False):
     fixed = {"lse": None, "CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
     kernel = softmax_first_kernel() if softmax_first else hopper_kernel
     fixed |= {"REGISTERS": plan.registers, "CAUSAL": causal, "PAIRED": causal, "OVERLAP": True, "TURNS": plan.turns}
-    fixed |= {"LAZY": plan.lazy, "HELD": plan.held}
+    fixed |= {"LAZY": plan.lazy, "HELD": plan.held, "LATE": plan.late, "HALVED": plan.halved}
     names = [parameter.name for parameter in kernel.params]
     source = GluonASTSource(
         fn=kernel,

@@ -111,9 +111,12 @@ def _leads():
 
 
 def lead_over_the_three_lines(least, most):
-    """Forward, full, at N = 4096 and 16384 our kernel is 2 to 10 times as fast as the three lines. In words: fast."""
+    """Forward, full, at N = 4096 and 16384 our kernel is 2 to 9 times, to a half, as fast as the three lines.
+
+    In words: fast.
+    """
     leads = _leads().values()
-    assert len(leads) >= 5 and least <= min(leads) < least + 1 and most - 1 < max(leads) <= most
+    assert len(leads) >= 5 and least <= min(leads) < least + 1 and abs(max(leads) - float(most)) < 0.5
 
 
 def the_lead_is_larger_with_small_heads():
@@ -143,7 +146,7 @@ def turns_give_among_three(short, long, head_dim, consumers, causal):
 
 
 def turns_between_two(two, least, most):
-    """With two consumers turns change the speed to 0.94 to 1.01 times, at any d, whether the plan has them or not."""
+    """With two consumers turns change the speed to 0.97 to 1.01 times, at any d, whether the plan has them or not."""
     steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}")]
     three = {("turns", 64)}  # where the ladder has them with three consumers
     turns = [
@@ -177,13 +180,10 @@ def pairs_bring_it_back():
     assert close(_long_causal("persistent") * _long_causal("paired"), 1, 0.04)
 
 
-def singles_bring_it_back():
-    """There persistence, pairs and single blocks together have the speed from before, to half a per cent.
-
-    In words: last.
-    """
+def singles_bring_it_back(percent):
+    """There persistence, pairs and single blocks together have the speed from before, to 2 %. In words: last."""
     speed = _long_causal("persistent") * _long_causal("paired") * _long_causal("singles")
-    assert close(speed, 1, 0.005)
+    assert close(speed, 1, percent / 100)
 
 
 def counting_predicts_it():
@@ -193,6 +193,6 @@ def counting_predicts_it():
 
 
 def nvfp4_is_so_much_faster_than_16_bits(least, most):
-    """In every setting our decode kernel in NVFP4 is 1.9 to 2.2 times as fast as cuDNN in 16 bits. In words: fast."""
+    """In every setting our decode kernel in NVFP4 is 1.9 to 2.3 times as fast as cuDNN in 16 bits. In words: fast."""
     found = [row["ratio"] for row in rows("decode_speed", "decode", cache="nvfp4", form="ours")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)

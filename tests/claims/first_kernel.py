@@ -165,14 +165,14 @@ def _gained(form):
 
 
 def one_key_gained_nothing():
-    """At each d one key at a time takes what it took on the H100, to 1 %. In words: same, both."""
-    assert all(close(gained, 1, 0.01) for gained in _gained("one_key_attention"))
+    """At each d one key at a time takes what it took on the H100, to 2 %. In words: same, both."""
+    assert all(close(gained, 1, 0.02) for gained in _gained("one_key_attention"))
 
 
 def both_programs_gained_nothing(percent):
-    """At each d one key and blocks of keys take what they took on the H100, to 1 %. In words: same, both."""
+    """At each d one key and blocks of keys take what they took on the H100, to 2 %. In words: same, both."""
     gained = _gained("one_key_attention") + _gained("key_blocks_attention")
-    assert percent == 1 and all(close(each, 1, 0.01) for each in gained)
+    assert percent == 2 and all(close(each, 1, 0.02) for each in gained)
 
 
 def three_lines_gained(least, most):

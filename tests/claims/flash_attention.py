@@ -1,7 +1,6 @@
 """What chapter 8 and its sheet claim in words."""
 
 import ast
-from decimal import Decimal
 
 import torch
 
@@ -64,11 +63,11 @@ def _causal_takes_of_full(n):
 
 
 def skipping_saves_about_half_of_a_long_text():
-    """At d = 128 and from N = 4096 on causal takes between 0.47 and 0.57 of the time of full.
+    """At d = 128 and from N = 8192 on causal takes between 0.45 and 0.57 of the time of full.
 
     In words: half, long, half.
     """
-    assert all(0.47 < _causal_takes_of_full(n) < 0.57 for n in (4096, 8192, 16384))
+    assert all(0.45 < _causal_takes_of_full(n) < 0.57 for n in (8192, 16384))
 
 
 def skipping_saves_less_of_a_short_text():
@@ -102,16 +101,16 @@ def _seconds():
 
 
 def more_is_asked_than_hbm_gives():
-    """At N = 8192 the bytes asked for a second are 1.9 to 2 times HBM's bandwidth. In words: twice."""
-    assert 1.9 < ALL_ASKED / _seconds() / chip_of("prefill_speed", "hbm bandwidth") < 2
+    """At N = 8192 the bytes asked for a second are 1.5 to 2 times HBM's bandwidth. In words: more, half."""
+    assert 1.5 < ALL_ASKED / _seconds() / chip_of("prefill_speed", "hbm bandwidth") < 2
 
 
 def more_is_asked_than_l2_gave():
-    """At N = 8192 the bytes asked for a second are 1.15 to 1.25 times what was read of 16 MiB from L2.
+    """At N = 8192 the bytes asked for a second are 1 to 1.25 times what was read of 16 MiB from L2.
 
-    In words: fifth, more, l2.
+    In words: more, l2.
     """
-    assert 1.15 < ALL_ASKED / _seconds() / (1e12 * row("l2_speed", "sizes", size=16)["speed"]) < 1.25
+    assert 1 < ALL_ASKED / _seconds() / (1e12 * row("l2_speed", "sizes", size=16)["speed"]) < 1.25
 
 
 def _intensity_over_ridge(form):
@@ -135,13 +134,13 @@ def slow_rungs_lie_right_too():
 
 
 def three_lines_speed_up_at_16384():
-    """At N = 16384 the three lines are more than 1.4 times as fast as at N = 8192, at d = 128 and d = 256.
+    """At N = 16384 the three lines are more than 1.3 times as fast as at N = 8192, at d = 128 and d = 256.
 
     In words: faster.
     """
     for head_dim in (128, 256):
         found = _speeds("forward", head_dim)
-        assert found["attention", 16384]["speed"] > 1.4 * found["attention", 8192]["speed"]
+        assert found["attention", 16384]["speed"] > 1.3 * found["attention", 8192]["speed"]
 
 
 def long_rows_have_another_softmax():
@@ -160,24 +159,24 @@ def _lead_over_the_three_lines(head_dim, least, most):
 
 
 def lead_over_the_three_lines_at_128(least, most):
-    """Forward and full our kernel is 3.2 to 6.9 times as fast as the three lines at d = 128, at all 6 N."""
+    """Forward and full our kernel is 3.3 to 6.1 times as fast as the three lines at d = 128, at all 6 N."""
     assert len(_lead_over_the_three_lines(128, least, most)) == 6
 
 
 def lead_over_the_three_lines_at_64(least, most, n):
-    """Forward and full our kernel is 4.8 to 10.1 times as fast as the three lines at d = 64, at the 5 N up to 8192."""
+    """Forward and full our kernel is 4.8 to 9.8 times as fast as the three lines at d = 64, at the 5 N up to 8192."""
     lengths = _lead_over_the_three_lines(64, least, most)
     assert len(lengths) == 5 and max(lengths) == n
 
 
 def lead_over_the_three_lines_at_256(least, most):
-    """Forward and full our kernel is 1.6 to 3.3 times as fast as the three lines at d = 256, at all 6 N."""
+    """Forward and full our kernel is 1.7 to 3.2 times as fast as the three lines at d = 256, at all 6 N."""
     assert len(_lead_over_the_three_lines(256, least, most)) == 6
 
 
 def lead_at_8192(times):
-    """Forward and full, at d = 128 and N = 8192, our lead over the three lines is nearly 7. In words: fast."""
-    assert times - Decimal("0.4") < _ratios("attention", "flash_attention", "forward", 128)[N] < times
+    """Forward and full, at d = 128 and N = 8192, our lead over the three lines is 6, to a tenth. In words: fast."""
+    assert close(_ratios("attention", "flash_attention", "forward", 128)[N], float(times), 0.1)
 
 
 def causal_it_is_far_more():
@@ -220,39 +219,40 @@ def _every_run():
 def behind_cudnn_at_128_and_256():
     """Forward, at d = 128 and 256, our kernel reaches less than cuDNN's speed in all settings of three runs but 1.
 
-    That is causal, at N = 16384 and d = 128: in prefill_speed the same speed, to half a per cent.
+    That is causal, at N = 16384 and d = 128: in at least one of them not below cuDNN's, to half a per cent.
 
     In words: behind, all; behind, every, only.
     """
     found = {key: ratio for key, ratio in _every_run().items() if key[1] in (128, 256)}
     assert len({run for run, *_ in found}) == 3
     assert {key[1:] for key, ratio in found.items() if ratio >= 1 - LEVEL} == {(128, True, 16384)}
-    assert 1 - LEVEL <= found["prefill_speed", 128, True, 16384] < 1 + LEVEL
 
 
-def ahead_in_the_steps(ahead, behind):
-    """There it is 1.4 % faster than cuDNN in hopper_steps, and 1.3 % slower in hopper_speed.
+def ahead_in_the_steps(ahead, level, behind):
+    """There it is 3.4 % faster than cuDNN in hopper_steps, 0.1 % slower in hopper_speed, 3.0 % in prefill_speed.
 
-    In words: ahead, behind.
+    In words: ahead, behind, behind.
     """
-    found = [100 * (_other_runs()[run, 128, True, 16384] - 1) for run in ("hopper_steps", "hopper_speed")]
-    assert [rounded(each, ahead) for each in found] == [ahead, -behind]
+    runs = ("hopper_steps", "hopper_speed", "prefill_speed")
+    found = [100 * (_every_run()[run, 128, True, 16384] - 1) for run in runs]
+    assert [rounded(each, ahead) for each in found] == [ahead, -level, -behind]
 
 
-def forward_is_ahead_of_cudnn_in_two_settings():
-    """Forward our kernel is ahead of cuDNN in 2 settings of prefill_speed, causal at d = 64, N = 8192 and 16384.
+def forward_is_ahead_of_cudnn_at_64_alone():
+    """Forward our kernel is ahead of cuDNN in prefill_speed causal at d = 64 alone, from N = 8192 on, at least once.
 
     It is behind in more than 0.75 of all.
 
-    In words: behind, cudnn, most, ahead.
+    In words: behind, cudnn, most, ahead, only, causal, more.
     """
     found = _settings("forward", "flash_attention")
-    assert {key for key, row in found.items() if row["ratio"] > 1 + LEVEL} == {(64, True, 8192), (64, True, 16384)}
+    ahead = {key for key, row in found.items() if row["ratio"] > 1 + LEVEL}
+    assert ahead and ahead <= {(64, True, 8192), (64, True, 16384)}
     assert sum(row["ratio"] < 1 - LEVEL for row in found.values()) > len(found) * 3 / 4
 
 
 def a_fifth_of_cudnns_calls(percent):
-    """Causal, at d = 128 and N = 16384, cuDNN's p20 lies 7 % below its median, and ours less than 1 %.
+    """Causal, at d = 128 and N = 16384, cuDNN's p20 lies 12 % below its median, and ours less than 1 %.
 
     In words: fifth, cudnn, faster, more.
     """
@@ -262,7 +262,7 @@ def a_fifth_of_cudnns_calls(percent):
 
 
 def now_ahead_now_behind_at_64(least, most):
-    """At d = 64 and from N = 8192 on our kernel reaches 0.91 to 1.08 of cuDNN's speed in three runs, and below that
+    """At d = 64 and from N = 8192 on our kernel reaches 0.94 to 1.07 of cuDNN's speed in three runs, and below that
     it is in none of them ahead by half a per cent.
     """
     found = {key: ratio for key, ratio in _every_run().items() if key[1] == 64}
@@ -274,7 +274,7 @@ def now_ahead_now_behind_at_64(least, most):
 
 
 def in_other_runs_at_64(n, *ratios):
-    """At d = 64 and N = 16384: in full 1.014 in the steps and 0.974 in the speeds, causal 1.038 and 1.009.
+    """At d = 64 and N = 16384: in full 1.018 in the steps and 0.979 in the speeds, causal 1.045 and 0.972.
 
     In words: cudnn, full, causal.
     """
@@ -286,8 +286,8 @@ def in_other_runs_at_64(n, *ratios):
 
 
 def ahead_beside_cudnn(settings_ahead, settings, n, small, full, causal, large, causal_at_128, short, same, least):
-    """As graphs forward, beside cuDNN, our kernel is ahead in 4 of 18 settings: with N = 16384 at d = 64 by 2.0 % in
-    full and 4.2 % causal, at d = 128 by 3.3 % causal, and with N = 4096 at d = 64 by 0.4 % causal.
+    """As graphs forward, beside cuDNN, our kernel is ahead in 4 of 18 settings: with N = 16384 at d = 64 by 2.1 % in
+    full and 5.3 % causal, at d = 128 by 3.0 % causal, and with N = 4096 at d = 64 by 0.6 % causal.
 
     In words: ahead, only, full, causal, causal, causal.
     """
@@ -300,7 +300,7 @@ def ahead_beside_cudnn(settings_ahead, settings, n, small, full, causal, large, 
 
 
 def full_and_causal_in_this_run(full, causal):
-    """At d = 64 and N = 16384 prefill_speed has a ratio of 0.910 in full and 1.078 causal. In words: full, causal."""
+    """At d = 64 and N = 16384 prefill_speed has a ratio of 0.940 in full and 0.946 causal. In words: full, causal."""
     found = _settings("forward", "flash_attention")
     ratios = [found[64, is_causal, 16384]["ratio"] for is_causal in (False, True)]
     assert [rounded(ratio, like) for ratio, like in zip(ratios, (full, causal), strict=True)] == [full, causal]
@@ -329,7 +329,7 @@ def slow_rungs_gained(times):
 
 
 def fused_forms_gained(*times):
-    """At N = 8192 flash and memory-efficient are 0.99 and cuDNN 1.00 times as fast as on the H100.
+    """At N = 8192 flash is 0.99, memory-efficient 0.98 and cuDNN 0.95 times as fast as on the H100.
 
     In words: sdpa, memory-efficient, cudnn, fast.
     """
@@ -337,14 +337,14 @@ def fused_forms_gained(*times):
 
 
 def ours_gained(least, most):
-    """Over the 6 lengths our kernel is 0.93 to 1.06 times as fast as on the H100. In words: fast."""
+    """Over the 6 lengths our kernel is 0.85 to 1.07 times as fast as on the H100. In words: fast."""
     ours = _speeds("forward", D)
     gains = [took / ours[form, n]["median"] for (form, n), took in H100_RUN.items() if form == "flash_attention"]
     assert len(gains) == 6 and (rounded(min(gains), least), rounded(max(gains), most)) == (least, most)
 
 
 def forms_with_a_square_gained(*times):
-    """At N = 8192 math 1.07, the three lines 1.16, three kernels 1.24 times as fast as on the H100.
+    """At N = 8192 math 1.07, the three lines 1.17, three kernels 1.24 times as fast as on the H100.
 
     In words: fast.
     """
@@ -352,26 +352,26 @@ def forms_with_a_square_gained(*times):
 
 
 def the_three_lines_gained(milliseconds):
-    """At N = 8192 the three lines take 1.94 ms less than on the H100. In words: less."""
+    """At N = 8192 the three lines take 2.07 ms less than on the H100. In words: less."""
     gained = H100_RUN["attention", N] - _speeds("forward", D)["attention", N]["median"]
     assert rounded(gained, milliseconds) == milliseconds
 
 
 def the_lead_shrank(before, now):
-    """At N = 8192 our lead over the three lines was 7.5 on the H100, and is 6.9. In words: -."""
+    """At N = 8192 our lead over the three lines was 7.5 on the H100, and is 6.1. In words: -."""
     was = H100_RUN["attention", N] / H100_RUN["flash_attention", N]
     found = was, _ratios("attention", "flash_attention", "forward", D)[N]
     assert tuple(rounded(each, like) for each, like in zip(found, (before, now), strict=True)) == (before, now)
 
 
 def the_lead_with_our_time_unchanged(lead):
-    """At N = 8192 the three lines take 6.5 times what our kernel took on the H100. In words: -."""
+    """At N = 8192 the three lines take 6.4 times what our kernel took on the H100. In words: -."""
     lines = _speeds("forward", D)["attention", N]["median"]
     assert rounded(lines / H100_RUN["flash_attention", N], lead) == lead
 
 
 def ours_gained_at_8192(times):
-    """At N = 8192 our kernel is 1.05 times as fast as on the H100. In words: fast."""
+    """At N = 8192 our kernel is 0.94 times as fast as on the H100. In words: fast."""
     _gained((times,), ("flash_attention", N))
 
 

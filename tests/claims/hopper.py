@@ -3,6 +3,7 @@
 import ast
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from math import ceil, prod
 
 from kernels.bench.cost import attention_flops, mib
@@ -24,7 +25,12 @@ WANTED = TILES / STEP * chip("sms") * chip("tensor core clock")  # B/s from L2, 
 def _gains(head_dim, step, **wanted):
     """By how much the speed changed with a step, in each setting that has these values."""
     assert head_dim in HEAD_DIMS
-    return [found["gain"] for found in rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)]
+    return [found["gain"] for found in _rungs(head_dim, step, **wanted)]
+
+
+def _rungs(head_dim, step, **wanted):
+    """The rows of a step, with their intervals."""
+    return rows("hopper_steps", f"steps_{head_dim}", step=step, **wanted)
 
 
 def _gain(head_dim, step, **wanted):
@@ -65,7 +71,7 @@ def portable_reaches(percent):
 
 
 def portable_is_busy_for(clock, percent):
-    """At d = 128, N = 16,384, causal the portable kernel's clock is 1.71 GHz, below the peak's, and its tensor cores
+    """At d = 128, N = 16,384, causal the portable kernel's clock is 1.69 GHz, below the peak's, and its tensor cores
     are busy for 65 % of that.
     """
     found = _profile("flash_attention")[128, True]
@@ -84,11 +90,11 @@ def ours_reaches(percent):
 
 
 def the_ladder_leads(first, last):
-    """There the ladder leads from 58 % to 69 % of the limit, and each step but persistence and turns comes nearer."""
+    """There the ladder leads from 56 % to 66 % of the limit, and persistence alone falls back by more than 2 %."""
     steps = _ladder()
     assert (rounded(_reached(steps[0]), first), rounded(_reached(steps[-1]), last)) == (first, last)
-    back = [step for place, step in enumerate(steps) if place and _reached(step) < _reached(steps[place - 1])]
-    assert back == ["persistent", "turns"] and min(steps, key=_reached) == "persistent"
+    back = [after for before, after in pairwise(steps) if _reached(after) < 0.98 * _reached(before)]
+    assert back == ["persistent"] and min(steps, key=_reached) == "persistent"
 
 
 def most_comes_before_persistence():
@@ -103,15 +109,25 @@ def one_after_the_other(*most):
     assert rounded(PEAK / 1e12, most[3]) == most[3]
 
 
-def ours_passes_in_turn(percent, speed, most):
-    """Beside cuDNN, d = 128, N = 16,384, causal, ours reaches 68 % of the limit, 669 TFLOP/s, above the 660 at which
-    matmuls and exp2 in turn end.
+def ours_is_busier_than_in_turn(percent, thirds):
+    """At d = 128, N = 16,384, causal our kernel's tensor cores are busy for 84 % of the time, for matmuls and exp2 in
+    turn 2 thirds.
 
-    In words: first, above.
+    In words: last, thirds.
     """
-    part = _part_of_the_limit("hopper_attention") / 100
-    assert (rounded(100 * part, percent), rounded(part * PEAK / 1e12, speed)) == (percent, speed)
-    assert part * PEAK > IN_TURN[128] and rounded(IN_TURN[128] / 1e12, most) == most
+    busy = _profile("hopper_attention")[128, True]["tensor"]
+    assert rounded(busy, percent) == percent and busy > 100 * int(thirds) / 3
+    assert close(IN_TURN[128] / PEAK, int(thirds) / 3, 1e-9)
+
+
+def the_last_bar_is_ours(last, first):
+    """The last step of the ladder, 66 % of the limit, is the plan's kernel, which beside cuDNN reaches 68 %, and the
+    two differ by less than 5 %.
+
+    In words: last, first.
+    """
+    reached = _reached(_ladder()[-1]), _part_of_the_limit("hopper_attention")
+    assert (rounded(reached[0], last), rounded(reached[1], first)) == (last, first) and close(*reached, 0.05)
 
 
 def three_steps_gain_on_short_work():
@@ -257,7 +273,7 @@ def no_exponential_between_the_waits():
 
 
 def between_full(head_dim, least, most, every):
-    """Full, of 68 maxima 26 to 28 stand between the waits at d = 64, and no exponential. In words: full, no."""
+    """Full, of 68 maxima 19 to 28 stand between the waits at d = 64, and no exponential. In words: full, no."""
     maxima, exponentials = _between(int(head_dim), False)
     assert maxima == (least, most, every) and exponentials[:2] == (0, 0)
 
@@ -273,7 +289,7 @@ def between_full_and_causal(head_dim, least, most, every):
 
 
 def between_short_and_long(head_dim, least, most, every, long_least, long_most, same):
-    """Causal, at d = 64, 19 to 20 of 68 maxima at N = 1024, 19 to 26 of 68 at N = 16,384, and no exponential.
+    """Causal, at d = 64, 24 to 26 of 68 maxima at N = 1024, 19 to 26 of 68 at N = 16,384, and no exponential.
 
     In words: causal, short, long, no.
     """
@@ -340,19 +356,19 @@ def three_fit_at_64():
 def some_of_exp2_is_hidden():
     """At d = 64 all three runs are above the 495 TFLOP/s of one after the other."""
     setting = {"head_dim": 64, "n": 16384, "causal": False}
-    steps = row("hopper_steps", "steps_64", step="turns", **setting)["speed"]
+    steps = row("hopper_steps", "steps_64", step="late", **setting)["speed"]
     beside = row("beside_cudnn", "forward", form="hopper_attention", **setting)["speed"]
     assert min(steps, beside, _speed(64, "hopper_attention", n=16384, causal=False)) > IN_TURN[64] / 1e12
 
 
 def the_clock_at_64(clock, of_the_sum):
-    """At d = 64, N = 16,384, full the clock is 1.76 GHz, in rounds and profiled, below the sum's 1.83.
+    """At d = 64, N = 16,384, full the clock is at most 1.77 GHz, in rounds and profiled, below the sum's 1.83.
 
-    In words: below.
+    In words: most, below.
     """
     rounds = rows("beside_cudnn", "clocks", head_dim=64, n=16384, causal=False)
     clocks = [each["clock"] / 1000 for each in rounds] + [_profile("hopper_attention")[64, False]["clock"]]
-    assert len(clocks) == 3 and {rounded(each, clock) for each in clocks} == {clock}
+    assert len(clocks) == 3 and rounded(max(clocks), clock) == clock
     assert clock < of_the_sum == rounded(chip("tensor core clock") / 1e9, of_the_sum)
 
 
@@ -433,17 +449,17 @@ def overlap_gives_little_at_64(head_dim, least, most):
     assert len(found) == 4 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def overlap_gives_more_than_the_maximum(large, head_dim, least, most, largest):
-    """At N = 16,384 overlap gives 1.10 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.07 to 1.08 at
-    d = 256, where it takes 64 of as many.
+def overlap_gives_more_than_the_maximum(large, head_dim, larger, largest):
+    """At N = 16,384 overlap gives 1.09 at d = 128, where the maximum takes 128 of 2048 clocks, and 1.08 at d = 256,
+    where it takes 64 of as many, each to 0.01.
 
-    In words: more, long.
+    In words: more, long, each.
     """
     assert 128 * 64 * MATMULS[256] == STEP and (head_dim, largest) == (128, 256)
     found = {d: _gains(d, "overlap", n=16384) for d in (128, 256)}
     assert min(found[128]) > 1 + 128 / STEP and min(found[256]) > 1 + 64 / STEP
-    assert all(close(gain, float(large), 0.005) for gain in found[128])
-    assert (rounded(min(found[256]), least), rounded(max(found[256]), most)) == (least, most)
+    for d, wanted in ((128, large), (256, larger)):
+        assert len(found[d]) == 2 and all(close(gain, float(wanted), 0.01) for gain in found[d])
 
 
 def persistence_gives_little_at_256():
@@ -467,7 +483,7 @@ def _percent_with_pairs(head_dim, n):
 
 
 def pairs_repair_long_work(costs, head_dim, largest_costs, largest, gains, smallest):
-    """Causal, at N = 16,384, both together cost 2 % at d = 128 and 2 % at 256, and gain 4 % at 64.
+    """Causal, at N = 16,384, both together cost 3 % at d = 128 and 2 % at 256, and gain 3 % at 64.
 
     In words: long, causal, below, below, above.
     """
@@ -507,7 +523,7 @@ def singles_gain_as_counted(percent):
 
 
 def both_are_near_their_count(percent):
-    """Causal, at N = 16,384, pairs and singles together gain what in turn over dealt says at each d, to 3.2 %.
+    """Causal, at N = 16,384, pairs and singles together gain what in turn over dealt says at each d, to 3.7 %.
 
     In words: both.
     """
@@ -534,7 +550,7 @@ def the_last_three_give(settings, three, without, gain, two):
 
 
 def beside_cudnn_it_rose_by(factor):
-    """Forward as a graph our mean beside cuDNN is 1.026 times the 1.107 of the run before."""
+    """Forward as a graph our mean beside cuDNN is 1.030 times the 1.107 of the run before."""
     now = row("beside_cudnn", "overall", work="forward", way="graph", form="hopper_attention")["geometric_mean"]
     assert rounded(now / 1.107, factor) == factor
 
@@ -545,22 +561,53 @@ def turns_give_little_on_long_causal_work(percent):
 
 
 def turns_of_two_in_the_ladder(two, percent, head_dim, largest, short, long):
-    """Causal, turns gain 0.7 % at d = 128, N = 1024, and lose 0.7 % at 16,384; at d = 256 they lose 0.9 % and 2.6 %.
+    """Causal, turns gain 0.7 % at d = 128, N = 1024; at d = 256 they lose 0.9 % at N = 1024 and 2.6 % at 16,384.
 
-    In words: causal, gain, short, lose, long, lose.
+    In words: causal, gain, short, lose, short, long.
     """
-    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d in (head_dim, largest) for n in (1024, 16384)]
-    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -percent, -short, -long]
+    settings = ((head_dim, 1024), (largest, 1024), (largest, 16384))
+    changes = [100 * (_gain(int(d), "turns", n=n, causal=True) - 1) for d, n in settings]
+    assert two == 2 and [rounded(each, percent) for each in changes] == [percent, -short, -long]
 
 
-def held_in_the_ladder(short, long):
-    """At d = 128 held changes less than 0.2 % full, and gives 1.2 % at N = 1024 and 2.7 % at 16,384 causal.
+def held_in_the_ladder(percent):
+    """At d = 128 held changes less than 0.5 % full, and gives 2 % causal, at N = 1024 and at 16,384.
 
-    In words: nothing, full, causal, short, long.
+    In words: nothing, full, half, causal, short, long.
     """
-    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.002
+    assert max(abs(gain - 1) for gain in _gains(128, "held", causal=False)) < 0.005
     found = [100 * (_gain(128, "held", n=n, causal=True) - 1) for n in (1024, 16384)]
-    assert [rounded(each, short) for each in found] == [short, long]
+    assert [rounded(each, percent) for each in found] == [percent, percent]
+
+
+def late_in_the_ladder(percent, head_dim, one):
+    """Late gives 3 % at d = 128, N = 1024, full, and changes by 1 % or less in the six other settings that have it.
+
+    In words: short, full, nothing.
+    """
+    rungs = {(d, each["n"], each["causal"]): each["gain"] for d in (64, 128) for each in _rungs(d, "late")}
+    assert rounded(100 * (rungs.pop((int(head_dim), 1024, False)) - 1), percent) == percent
+    assert len(rungs) == 6 and rounded(100 * max(abs(gain - 1) for gain in rungs.values()), one) == one
+
+
+def halved_in_the_ladder(short, long):
+    """At d = 64, causal, halved gains 4 % at N = 1024, and loses 0.4 % at 16,384, with an interval below 1.
+
+    In words: gains, short, long, loses.
+    """
+    (few,), (many,) = (_rungs(64, "halved", n=n) for n in (1024, 16384))
+    assert rounded(100 * (few["gain"] - 1), short) == short
+    assert rounded(100 * (1 - many["gain"]), long) == long and many["high"] < 1
+
+
+def halved_or_late_at_128(short, long):
+    """At d = 128, causal, halved and late change less than 1 % at N = 1024, and halved loses 12 % at 16,384.
+
+    In words: short, neither, halved, long, loses.
+    """
+    found = [_gain(128, step, n=1024, causal=True) for step in ("halved=True", "late=True")]
+    assert 100 * max(abs(gain - 1) for gain in found) < short == 1
+    assert rounded(100 * (1 - _gain(128, "halved=True", n=16384, causal=True)), long) == long
 
 
 @cache
@@ -579,14 +626,14 @@ def lazy_does_not_issue(left_out, every):
 
 
 def lazy_keeps_the_clock(points):
-    """At d = 256, full, tensor is 2.8 points higher than not lazy, and the clock no lower. In words: not, lower."""
+    """At d = 256, full, tensor is 3.1 points higher than not lazy, and the clock no lower. In words: not, lower."""
     ours, without = (_profile(form)[256, False] for form in ("hopper_attention", "not lazy"))
     assert rounded(ours["tensor"] - without["tensor"], points) == points
     assert ours["clock"] >= without["clock"]
 
 
 def pairs_gain_on_short_work(*typed):
-    """Causal, at N = 1024, both together gain 7 % at d = 256, 29 % at d = 128 and 39 % at d = 64.
+    """Causal, at N = 1024, both together gain 7 % at d = 256, 29 % at d = 128 and 36 % at d = 64.
 
     In words: short, causal, above.
     """
@@ -596,7 +643,7 @@ def pairs_gain_on_short_work(*typed):
 
 
 def sharing_out_gains(steps, least, most, short_least, short_most):
-    """Causal, persistence, pairs and singles, the 3 together, gain 0 to 8 % at N = 16,384 and 9 to 41 % at N = 1024.
+    """Causal, persistence, pairs and singles, the 3 together, gain 1 to 8 % at N = 16,384 and 9 to 39 % at N = 1024.
 
     In words: all, gain, long, short.
     """
@@ -607,7 +654,7 @@ def sharing_out_gains(steps, least, most, short_least, short_most):
 
 
 def lazy_gains(percent, long):
-    """At d = 256 lazy rescaling gains 3 % at N = 1024 and 16,384, full and causal, but for 16,384, causal: 6 %.
+    """At d = 256 lazy rescaling gains 3 % at N = 1024 and 16,384, full and causal, but for 16,384, causal: 7 %.
 
     In words: gains, long, causal.
     """
@@ -618,7 +665,7 @@ def lazy_gains(percent, long):
 
 
 def turns_gain_in_full(short, long, causal):
-    """At d = 64 turns gain 2.3 % at N = 1024 and 2.5 % at 16,384, full, and 1.4 % at N = 16,384, causal.
+    """At d = 64 turns gain 2.1 % at N = 1024 and 2.3 % at 16,384, full, and 1.3 % at N = 16,384, causal.
 
     In words: gains, full, long, causal.
     """
@@ -629,13 +676,13 @@ def turns_gain_in_full(short, long, causal):
 
 
 def three_leave_on_short_causal_work(part):
-    """At d = 64, N = 1024, causal, three consumers leave 0.70 of the speed, less than 4608 / 6144."""
+    """At d = 64, N = 1024, causal, three consumers leave 0.71 of the speed, less than 4608 / 6144."""
     found = _gain(64, "consumers=3 registers=160")
     assert rounded(found, part) == part and found < 4608 / 6144
 
 
 def stages_are_all_the_same_at_64(*typed):
-    """At d = 64 two, three or four stages have the same speed to 1.2 % in every setting. In words: all, same."""
+    """At d = 64 two, three or four stages have the same speed to 1.8 % in every setting. In words: all, same."""
     changed = [each["gain"] for each in rows("hopper_steps", "steps_64") if each["step"].startswith("stages=")]
     assert typed[:3] == (2, 3, 4) and len(changed) == 8
     assert rounded(100 * max(abs(gain - 1) for gain in changed), typed[3]) == typed[3]
@@ -648,23 +695,23 @@ def a_single_stage_leaves(least, most):
 
 
 def half_as_many_keys_leave(least, most):
-    """64 keys a block leave 0.86 to 0.97 of the speed, over d = 64 and 128."""
+    """64 keys a block leave 0.86 to 0.98 of the speed, over d = 64 and 128."""
     found = _gains(64, "block_k=64 stages=6") + _gains(128, "block_k=64 stages=4")
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def a_third_stage_loses(least, most, causal):
-    """At d = 128 a third stage loses 10 to 11 % at N = 1024; at 16,384 it changes 0.1 % full, and loses 4 % causal.
+def a_third_stage_loses(least, most, one):
+    """At d = 128 a third stage loses 10 to 13 % at N = 1024; at 16,384 it changes less than 1 %.
 
-    In words: loses, short, long, nothing, full, loses, causal.
+    In words: loses, short, long, less.
     """
     lost, long = ([100 * (1 - gain) for gain in _gains(128, "stages=3 q_stages=1", n=n)] for n in (1024, 16384))
     assert (rounded(min(lost), least), rounded(max(lost), most)) == (least, most)
-    assert abs(long[0]) < 0.15 and rounded(long[1], causal) == causal
+    assert len(long) == 2 and max(map(abs, long)) < one == 1
 
 
 def taking_turns_leaves(least, most, large, largest, left, small):
-    """Turns where the plan has none leave 0.99 to 1.00 of the speed at d = 128 and 256, and 0.94 at d = 64, N = 1024,
+    """Turns where the plan has none leave 0.97 to 1.01 of the speed at d = 128 and 256, and 0.97 at d = 64, N = 1024,
     causal.
 
     In words: short, causal.
@@ -677,24 +724,23 @@ def taking_turns_leaves(least, most, large, largest, left, small):
 
 
 def rounds_spread_by(factor):
-    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.05 times the 20th."""
+    """At d = 128, N = 4096, full the 80th percentile of our kernel's times is 1.04 times the 20th."""
     ours = row("hopper_speed", "forward_128", n=4096, causal=False, form="hopper_attention")
     assert rounded(ours["p80"] / ours["p20"], factor) == factor
 
 
 def rounds_spread_most(factor):
-    """At d = 256, N = 4096, full it is 1.11 times, and in no other setting as much. In words: most, all; most."""
+    """Over all settings it is at most 1.07 times. In words: most; most."""
     spread = {
         (d, each["n"], each["causal"]): each["p80"] / each["p20"]
         for d in HEAD_DIMS
         for each in rows("hopper_speed", f"forward_{d}", form="hopper_attention")
     }
-    assert len(spread) == 18 and max(spread, key=spread.get) == (256, 4096, False)
-    assert rounded(spread[256, 4096, False], factor) == factor
+    assert len(spread) == 18 and rounded(max(spread.values()), factor) == factor
 
 
 def the_ladders_intervals(settings, narrow, widest):
-    """Of 116 gains over another step 88 have an interval below 1 % of them, and the widest is 3.2 %. In words: -."""
+    """Of 128 gains over another step 92 have an interval below 1 % of them, and the widest is 4.4 %. In words: -."""
     steps = [each for d in HEAD_DIMS for each in rows("hopper_steps", f"steps_{d}") if each["step"] != each["over"]]
     wide = [(each["high"] - each["low"]) / each["gain"] for each in steps]
     assert (len(wide), sum(each < 0.01 for each in wide)) == (settings, narrow)
@@ -702,7 +748,7 @@ def the_ladders_intervals(settings, narrow, widest):
 
 
 def turns_are_level_at_256(percent):
-    """At d = 256, N = 16,384, full turns gain 0.3 %."""
+    """At d = 256, N = 16,384, full turns gain 0.2 %."""
     assert rounded(100 * (_gain(256, "turns=True", n=16384, causal=False) - 1), percent) == percent
 
 
@@ -744,35 +790,14 @@ def as_exact_but_at_256(small, percent, large, *typed):
     assert [rounded(each, typed[0]) for each in sorted(wide)] == list(typed)
 
 
-def cudnn_is_ahead_in_one_of(cases, percent):
-    """Of 36 cases one, forward, has an interval below 1, by less than 1 %; those of all others are above it.
+def cudnn_is_behind_in_all_of(cases):
+    """Of 36 cases, forward and backward, each interval is above 1, as a graph and eager.
 
-    In words: cudnn, ahead, less, all, behind.
+    In words: all, cudnn, behind.
     """
-    found = [(work, each) for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
+    found = [each for work in ("forward", "backward") for each in _beside(work, "hopper_attention").values()]
     assert len(found) == cases
-    below = [(work, each["ratio"]) for work, each in found if each["low"] <= 1]
-    assert [work for work, _ in below] == ["forward"]
-    assert all(each["high"] < 1 or each["low"] > 1 for _, each in found)
-    assert percent - 1 < 100 * (1 - min(ratio for _, ratio in below)) < percent
-
-
-def _eager():
-    """By pass: of each setting, (head_dim, N, causal), cuDNN's call by ours, with its interval."""
-    return {work: _beside(work, "hopper_attention") for work in ("forward", "backward")}
-
-
-def eager_cudnn_is_ahead_once(percent):
-    """Eager, of all settings forward and backward one interval is below 1, by 2 %, that of the setting in which it is
-    below 1 as a graph, too; all others are above it.
-
-    In words: ahead; cudnn, ahead.
-    """
-    found = {(work, *key): each for work, settings in _eager().items() for key, each in settings.items()}
-    assert len(found) == 36
-    (behind,) = [key for key, each in found.items() if each["call_low"] <= 1]
-    assert found[behind]["call_high"] < 1 and found[behind]["high"] < 1
-    assert rounded(100 * (1 - found[behind]["call_ratio"]), percent) == percent
+    assert all(min(each["low"], each["call_low"]) > 1 for each in found)
 
 
 def _eager_fa4():
@@ -788,7 +813,7 @@ def fa4_eager_is_behind(settings):
 
 
 def fa4_eager_is_behind_by(settings, least, most, long):
-    """Eager, forward, FlashAttention-4 takes more time than ours in all 18 settings, by 3 to 8 % at N = 16,384.
+    """Eager, forward, FlashAttention-4 takes more time than ours in all 18 settings, by 2 to 9 % at N = 16,384.
 
     In words: behind, all.
     """
@@ -821,22 +846,23 @@ def ahead_by_every_mean(one):
     assert one == 1 and len(found) == 6 and all(each["low"] > one for each in found)
 
 
-def fa4_leads_on_long_texts(short, ahead, of, long, least, most):
-    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024; it is ahead in 3 of the
-    6 of N = 16,384, by 1 to 2 %, and in the others not at all.
+def fa4_leads_on_long_texts_at_64(short, long, head_dim, most):
+    """As graphs forward FlashAttention-4 takes more time than ours in each setting of N = 1024. Of those of N = 16,384
+    it is ahead in both with heads of 64, by at most 2 %; in the others it is level, where its interval beside cuDNN
+    and ours have a part in common, or behind.
 
-    In words: behind, each, ahead.
+    In words: behind, each, ahead, both, most, larger, level, behind.
     """
     by = _beside_fa4("forward")
     assert min(ratio for (_, n, _), ratio in by.items() if n == short) > 1
-    found = sorted(100 * (1 / ratio - 1) for (_, n, _), ratio in by.items() if n == long)
-    others, leads = found[: -int(ahead)], found[-int(ahead) :]
-    assert len(found) == of and max(others) < 0
-    assert (rounded(leads[0], least), rounded(leads[-1], most)) == (least, most)
+    theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
+    ahead = [key for key in by if key[1] == long and theirs[key]["low"] > ours[key]["high"]]
+    assert sorted(ahead) == [(head_dim, long, causal) for causal in (False, True)]
+    assert rounded(max(100 * (1 / by[key] - 1) for key in ahead), most) == most
 
 
 def fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, other):
-    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 2 to 5 %, and behind in
+    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 1 to 6 %, and behind in
     each with heads of 256.
 
     In words: ahead, behind, each.
@@ -851,7 +877,7 @@ def fa4_is_ahead_at_128(ahead, settings, head_dim, least, most, other):
 
 
 def fa4_is_ahead_at_128_but(ahead, settings, head_dim, least, most, level):
-    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 2 to 5 %, and level to
+    """As graphs backward FlashAttention-4 is ahead in 5 of the 6 settings with heads of 128, by 1 to 6 %, and level to
     0.5 % at N = 4096, causal.
 
     In words: ahead, level, causal.
@@ -896,7 +922,7 @@ def fa4_backward_beside_ours(ahead, settings, head_dim):
 
 
 def fa4_at_64(head_dim, short, least, most, by_least, by_most):
-    """As graphs backward, with heads of 64, FlashAttention-4 is ahead in both settings of N = 1024, by 4 and 9 %, and
+    """As graphs backward, with heads of 64, FlashAttention-4 is ahead in both settings of N = 1024, by 3 and 9 %, and
     behind in the others, by 5 to 13 %.
 
     In words: ahead, both, behind.
@@ -910,7 +936,7 @@ def fa4_at_64(head_dim, short, least, most, by_least, by_most):
 
 
 def eager_is_above_its_graph(least, most, ours_least, ours_most):
-    """Forward FlashAttention-4's call is above its graph by 6 to 16 % of it, over all settings, and ours by 3 to 8 %.
+    """Forward FlashAttention-4's call is above its graph by 6 to 19 % of it, over all settings, and ours by 4 to 9 %.
 
     In words: above.
     """
@@ -920,7 +946,7 @@ def eager_is_above_its_graph(least, most, ours_least, ours_most):
 
 
 def eager_grows_with_the_work(head_dim, *typed):
-    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 26, 93 and 337 µs, and ours 12, 38 and 159.
+    """At d = 128, full, forward, with N = 1024, 4096 and 16,384, it is 27, 112 and 404 µs, and ours 13, 54 and 210.
 
     In words: full.
     """
@@ -951,25 +977,33 @@ def only_kept_maxima_are_less_exact(settings, percent, exact, head_dim, full, ca
     assert percent - 1 < max(above.values()) <= percent
 
 
-def ahead_in_all_but_one(forward, settings, back):
-    """As graphs our kernel is ahead of cuDNN, by its interval, in 17 of 18 settings forward and in all 18 backward.
+def ahead_in_all(forward, back):
+    """As a graph and eager our kernel is ahead of cuDNN, by its interval, in all 18 settings forward and all 18
+    backward.
 
-    In words: ahead, cudnn, all.
+    In words: ahead, cudnn, all, all.
     """
     works = [_beside(work, "hopper_attention").values() for work in ("forward", "backward")]
-    assert [len(found) for found in works] == [settings, settings]
-    assert [len([each for each in found if each["low"] > 1]) for found in works] == [forward, back]
+    assert [len(found) for found in works] == [forward, back]
+    assert all(min(each["low"], each["call_low"]) > 1 for found in works for each in found)
 
 
-def cudnn_is_ahead_on_short_causal_work(head_dim, n, percent):
-    """Forward cuDNN is ahead of ours at d = 64, N = 1024, causal, alone, by 0.5 %. In words: causal, cudnn, ahead."""
-    ((key, found),) = [each for each in _beside("forward", "hopper_attention").items() if each[1]["low"] <= 1]
-    assert key == (head_dim, n, True) and found["high"] < 1
-    assert rounded(100 * (1 - found["ratio"]), percent) == percent
+def least_ahead_on_short_work_at_64(head_dim, n, *typed):
+    """Forward our kernel is ahead of cuDNN least at d = 64, N = 1024, by 2.8 % full and 3.5 % causal as graphs, and by
+    2.2 and 3.0 % eager.
+
+    In words: least, ahead, full, causal.
+    """
+    found = _beside("forward", "hopper_attention")
+    two = [(head_dim, n, causal) for causal in (False, True)]
+    by = [[100 * (found[key][of] - 1) for key in two] for of in ("ratio", "call_ratio")]
+    assert [rounded(each, typed[0]) for pair in by for each in pair] == list(typed)
+    for of in ("ratio", "call_ratio"):
+        assert {*sorted(found, key=lambda key: found[key][of])[:2]} == {*two}
 
 
 def fa4_is_behind_on_short_texts(short, least, most):
-    """As graphs forward FlashAttention-4 takes 4 to 28 % more time than ours in every setting of N = 1024.
+    """As graphs forward FlashAttention-4 takes 4 to 34 % more time than ours in every setting of N = 1024.
 
     In words: behind, every.
     """
@@ -977,31 +1011,34 @@ def fa4_is_behind_on_short_texts(short, least, most):
     assert len(found) == 6 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def fa4_on_long_texts(settings, long, ahead, least, most, small, large, level, *behind):
-    """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 3, by 1 to 2 %: with heads of 64, and of
-    128, full, each with intervals apart. It is level to 0.5 % at d = 256, full, and behind, causal, by 2 % at d = 128
-    and 1 % at d = 256.
+def fa4_on_long_texts(settings, long, ahead, least, most, small, *others):
+    """As graphs forward, of the 6 of N = 16,384, FlashAttention-4 is ahead in 2, by 1 to 2 %: with heads of 64, with
+    intervals apart. At d = 128 and 256, full, it is level to 0.5 %, with intervals that have a part in common, and
+    causal behind by 3 % and 2 %.
 
-    In words: ahead, both, full, level, full, behind, causal.
+    In words: ahead, both, level, full, behind, causal.
     """
     texts = {(d, causal): ratio for (d, n, causal), ratio in _beside_fa4("forward").items() if n == long}
     assert len(texts) == settings
     theirs, ours = (_beside("forward", form) for form in ("flash_attention_4", "hopper_attention"))
-    leads = [(int(small), False), (int(small), True), (int(large), False)]
+    leads = [(int(small), False), (int(small), True)]
     assert len(leads) == ahead
     assert all(theirs[d, long, causal]["low"] > ours[d, long, causal]["high"] for d, causal in leads)
     found = [100 * (1 / texts.pop(key) - 1) for key in leads]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
-    assert close(texts.pop((int(level), False)), 1, 0.005)
-    wanted = dict(zip([(int(d), True) for d in behind[:2]], behind[2:], strict=True))
+    for d in map(int, others[:2]):
+        assert close(texts.pop((d, False)), 1, 0.005)
+        assert theirs[d, long, False]["high"] >= ours[d, long, False]["low"]
+        assert ours[d, long, False]["high"] >= theirs[d, long, False]["low"]
+    wanted = dict(zip([(int(d), True) for d in others[2:4]], others[4:], strict=True))
     assert {key: rounded(100 * (ratio - 1), least) for key, ratio in texts.items()} == wanted
 
 
 def single_settings_differ_by(percent, head_dim, n, cleared, kept):
-    """Of one setting cuDNN's ratio to ours differs by up to 7 % between the two runs: 1.178 and 1.265 at d = 256,
-    N = 4096, causal.
+    """Of one setting cuDNN's ratio to ours differs by up to 8 % between the two runs: 1.021 and 1.099 at d = 128,
+    N = 1024, full.
 
-    In words: causal, cudnn.
+    In words: full, cudnn.
     """
     beside = {key: each["ratio"] for key, each in _beside("forward", "hopper_attention").items()}
     other = {
@@ -1011,12 +1048,12 @@ def single_settings_differ_by(percent, head_dim, n, cleared, kept):
     }
     apart = {key: max(other[key] / beside[key], beside[key] / other[key]) for key in beside}
     most = max(apart, key=apart.get)
-    assert most == (head_dim, n, True) and rounded(100 * (apart[most] - 1), percent) == percent
+    assert most == (head_dim, n, False) and rounded(100 * (apart[most] - 1), percent) == percent
     assert (rounded(other[most], cleared), rounded(beside[most], kept)) == (cleared, kept)
 
 
 def measurements_agree(percent, cases, close_by, many):
-    """Two measurements of cuDNN's ratio differ by less than 2 % in 36 cases, and by less than 1 % in 32 of them.
+    """Two measurements of cuDNN's ratio differ by less than 2 % in 36 cases, and by less than 1 % in 33 of them.
 
     In words: differ, less, all, less.
     """
@@ -1043,9 +1080,8 @@ def the_clock_is_lowest_at_128(head_dim):
 
 
 def clocks_differ_by(percent):
-    """Between the two measurements of a setting the clock differs by at most 2.2 %. In words: most."""
-    apart = max(100 * (max(both) / min(both) - 1) for both in _clocks().values())
-    assert percent - Decimal("0.1") < apart <= percent
+    """Between the two measurements of a setting the clock differs by less than 3 %. In words: less."""
+    assert 100 * max(max(both) / min(both) - 1 for both in _clocks().values()) < percent
 
 
 def _profile(form, **wanted):
@@ -1066,13 +1102,13 @@ def _more(form, of, by="hopper_attention"):
         these, those = ({key: each[of] for key, each in _profile(name).items()} for name in (form, by))
     else:
         these, those = (_waits(name, of) for name in (form, by))
-    settings = {"third stage": 2, "turns": 2, "no turns": 2, "not lazy": 1, "not held": 2}
+    settings = {"third stage": 2, "turns": 3, "no turns": 1, "not lazy": 1, "not held": 2}
     assert len(these) == settings.get(form, 4) and these.keys() <= those.keys()
     return {key: these[key] - those[key] for key in these}
 
 
 def both_are_busy_at_64(tensor, exp2, percent):
-    """At d = 64 the tensor cores are busy for 61.4 % of the time and exp2's units for 63.3 %, the sum above 100 %.
+    """At d = 64 the tensor cores are busy for 61.1 % of the time and exp2's units for 63.0 %, the sum above 100 %.
 
     In words: more.
     """
@@ -1082,21 +1118,20 @@ def both_are_busy_at_64(tensor, exp2, percent):
 
 
 def busy_tensor_cores_lower_the_clock(busy, lower, idle, higher):
-    """Of all rows those with tensor above 79 % have a clock of at most 1.68 GHz, those below 64 % of at least 1.75.
+    """Of all rows those with tensor above 75 % have a clock below 1.70 GHz, those below 64 % one above 1.75.
 
-    In words: more, most, less, least.
+    In words: more, below, less, above.
     """
     found = rows("hopper_profile", "profile")
     above = [each["clock"] for each in found if each["tensor"] > busy]
     below = [each["clock"] for each in found if each["tensor"] < idle]
-    cent = Decimal("0.01")
-    assert len(above) > 8 and lower - cent < max(above) <= lower
-    assert len(below) > 6 and higher <= min(below) < higher + cent
+    assert len(above) > 8 and max(above) < lower
+    assert len(below) > 6 and min(below) > higher
 
 
 def in_between_the_order_is_not_kept(head_dim, busy, clock, busier, higher):
-    """At d = 128 the portable kernel's tensor and clock are, full, 68.0 % and 1.685 GHz, and cuDNN's, causal, 69.0 %
-    and 1.698.
+    """At d = 128 the portable kernel's tensor and clock are, full, 68.4 % and 1.667 GHz, and cuDNN's, causal, 68.5 %
+    and 1.709.
 
     In words: full, cudnn, causal.
     """
@@ -1120,7 +1155,7 @@ def _launches(form, head_dim=128, causal=False):
 
 
 def overlap_in_clocks_and_in_time(clocks, time):
-    """At d = 128, full, no overlap takes 1.065 times our clocks and 1.043 times our time. In words: many, long; -."""
+    """At d = 128, full, no overlap takes 1.073 times our clocks and 1.041 times our time. In words: many, long; -."""
     found = _launches("no overlap")
     assert (rounded(found[0], clocks), rounded(found[1], time)) == (clocks, time)
 
@@ -1141,10 +1176,10 @@ def ours_has_no_rest():
     assert abs(fourth["tensor"] / fourth["products"] - ceil(16384 / 192) * 192 / 16384) < 0.001
 
 
-def exp2_is_half_of_tensor(head_dim, least, most):
-    """In every row with heads of 128 exp2 is 0.51 to 0.52 of tensor. In words: every."""
+def exp2_is_half_of_tensor(head_dim, part, apart):
+    """In every row with heads of 128 exp2 is 0.52 of tensor, to 0.01. In words: every."""
     found = [each["exp2"] / each["tensor"] for each in rows("hopper_profile", "profile", head_dim=head_dim)]
-    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+    assert len(found) > 8 and all(abs(each - float(part)) < apart for each in found)
 
 
 def issued_is_of_tensor(head_dim, ours, fourth, cudnn, largest, cudnn_there, ours_there):
@@ -1221,24 +1256,20 @@ def instructions_of_a_step(every, exponentials):
     assert _steps()[1] == [(every, exponentials)] * 2
 
 
-def softmax_first_loses(head_dim, least, largest, most):
-    """With softmax first tensor is lower in every setting, least at d = 128, causal, 2.7 points, most at d = 256, 4.2.
-
-    In words: loses, every, least, causal, most.
-    """
-    found = {key: -points for key, points in _more("softmax first", "tensor").items()}
-    assert min(found, key=found.get) == (head_dim, True) and rounded(min(found.values()), least) == least > 0
-    assert max(found, key=found.get) == (largest, False) and rounded(max(found.values()), most) == most
+def softmax_first_loses(least, most):
+    """With softmax first tensor is lower in every setting, by 3 to 4 points. In words: loses, every."""
+    found = [-points for points in _more("softmax first", "tensor").values()]
+    assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
 def softmax_first_waits_for_no_tile(points):
-    """With softmax first long_scoreboard changes by at most 0.5 points at d = 64 and 128. In words: long, most."""
+    """With softmax first long_scoreboard changes by at most 0.4 points at d = 64 and 128. In words: long, most."""
     found = [abs(more) for (d, _), more in _more("softmax first", "long_scoreboard").items() if d < 256]
     assert len(found) == 3 and rounded(max(found), points) == points
 
 
 def softmax_first_waits_for_itself(head_dim, least, most, small, large, least_wait, most_wait):
-    """With softmax first barrier is 2.9 to 3.9 points lower at d = 128, and wait 0.9 to 1.3 higher at d = 64 and 128.
+    """With softmax first barrier is 2.5 to 2.9 points lower at d = 128, and wait 0.6 to 1.6 higher at d = 64 and 128.
 
     In words: less, more, rises.
     """
@@ -1252,22 +1283,22 @@ def softmax_first_waits_for_itself(head_dim, least, most, small, large, least_wa
 
 
 def softmax_first_waits_for_tiles_at_256(points, one):
-    """With softmax first long_scoreboard changes most at d = 256, by 1.8 points, barrier and wait by less than 1.
+    """With softmax first long_scoreboard changes most at d = 256, by 1.5 points, barrier and wait by less than 1.
 
     In words: long, most, less.
     """
     found = {of: _more("softmax first", of)[256, False] for of in ("long_scoreboard", "barrier", "wait")}
-    assert rounded(found.pop("long_scoreboard"), points) == points
-    assert 0.5 < max(map(abs, found.values())) < one == 1
+    assert rounded(found.pop("long_scoreboard"), points) == points > one
+    assert max(map(abs, found.values())) < one == 1
 
 
 def softmax_first_waits_for_products_at_64(points):
-    """With softmax first barrier is 1.0 points higher at d = 64. In words: rises."""
+    """With softmax first barrier is 0.8 points higher at d = 64. In words: rises."""
     assert rounded(_more("softmax first", "barrier")[64, False], points) == points
 
 
 def overlap_saves_waits_for_products(least, most, same):
-    """Without it barrier is 3 to 13 points higher, long_scoreboard the same to 0.4. In words: higher, long, same."""
+    """Without it barrier is 6 to 13 points higher, long_scoreboard the same to 0.3. In words: higher, long, same."""
     found = _more("no overlap", "barrier").values()
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
     assert rounded(max(map(abs, _more("no overlap", "long_scoreboard").values())), same) == same
@@ -1280,7 +1311,7 @@ def _clocks_of_a_step(form):
 
 
 def a_step_takes(clocks, waits, instructions, each):
-    """At d = 128, full, a step takes 2423 clocks, at most 12 % of them waits for products, others 4.6 an instruction.
+    """At d = 128, full, a step takes 2414 clocks, at most 12 % of them waits for products, others 4.6 an instruction.
 
     In words: most, every.
     """
@@ -1291,12 +1322,12 @@ def a_step_takes(clocks, waits, instructions, each):
 
 
 def overlap_saves(clocks):
-    """At d = 128, full, a step takes 157 clocks more without overlap. In words: more."""
+    """At d = 128, full, a step takes 177 clocks more without overlap. In words: more."""
     assert rounded(_clocks_of_a_step("no overlap") - _clocks_of_a_step("hopper_attention"), clocks) == clocks
 
 
 def turns_at_64(tensor, without, clocks):
-    """At d = 64, full, tensor is 61.4 % with turns and 59.8 without, and without it takes 2.6 % more clocks.
+    """At d = 64, full, tensor is 61.1 % with turns and 59.5 without, and without it takes 2.7 % more clocks.
 
     In words: more.
     """
@@ -1306,26 +1337,26 @@ def turns_at_64(tensor, without, clocks):
 
 
 def turns_save_waits_at_64(turns, without):
-    """At d = 64 barrier is 20.3 % with turns and 20.9 without."""
+    """At d = 64 barrier is 20.3 % with turns and 20.8 without."""
     ours, others = (_waits(form, "barrier")[64, False] for form in ("hopper_attention", "no turns"))
     assert (rounded(ours, turns), rounded(others, without)) == (turns, without)
 
 
-def turns_gain_nothing_for_two(barrier, full):
-    """Full, at d = 128 and 256, barrier changes by at most 1.1 points with turns, and tensor by at most 0.8.
+def turns_gain_nothing_for_two(barrier, largest, points, head_dim):
+    """Full, at d = 128 and 256, barrier changes by at most 1.0 points with turns, and tensor by less than 0.5 at
+    d = 256; at d = 128 it is 2.3 lower.
 
-    In words: full, most, long.
+    In words: full, most, long, less.
     """
-    for of, points in (("barrier", barrier), ("tensor", full)):
-        found = _more("turns", of)
-        assert {*found} == {(128, False), (256, False)}
-        assert rounded(max(map(abs, found.values())), points) == points < 2
+    waits, busy = (_more("turns", of) for of in ("barrier", "tensor"))
+    assert rounded(max(abs(waits[d, False]) for d in (128, 256)), barrier) == barrier < 2
+    assert abs(busy[int(largest), False]) < 0.5 and rounded(-busy[int(head_dim), False], points) == points
 
 
 def turns_at_128_in_the_ladder(full, causal):
-    """At d = 128, N = 16,384, turns lose 0.7 % full and 0.7 % causal. In words: lose, full, causal."""
-    gains = _gain(128, "turns=True", n=16384, causal=False), _gain(128, "turns", n=16384, causal=True)
-    assert [rounded(100 * (1 - gain), full) for gain in gains] == [full, causal]
+    """At d = 128, N = 16,384, turns lose 3 % full and gain 1 % causal. In words: lose, full, gain, causal."""
+    lost, gained = (_gain(128, "turns=True", n=16384, causal=masked) for masked in (False, True))
+    assert (rounded(100 * (1 - lost), full), rounded(100 * (gained - 1), causal)) == (full, causal)
 
 
 def turns_at_256_in_the_profile(percent):
@@ -1334,36 +1365,37 @@ def turns_at_256_in_the_profile(percent):
 
 
 def turns_lose_at_128_causal(clocks, time, points):
-    """At d = 128, causal, without turns it takes 2.1 % fewer clocks and 0.8 % less time, and tensor is 1.7 higher.
+    """At d = 128, causal, with turns it takes 1.5 % more clocks and 0.9 % more time, and tensor is 1.3 lower.
 
-    In words: fewer, less, more.
+    In words: more, more, less.
     """
-    found = [100 * (1 - each) for each in _launches("no turns", causal=True)]
+    found = [100 * (each - 1) for each in _launches("turns", causal=True)]
     assert (rounded(found[0], clocks), rounded(found[1], time)) == (clocks, time)
-    assert rounded(_more("no turns", "tensor")[128, True], points) == points
+    assert rounded(-_more("turns", "tensor")[128, True], points) == points
 
 
 def turns_wait_for_turns(least, most):
-    """With turns long_scoreboard is higher by 0.5 to 1.2 points, at d = 128 and 256, full, and at d = 128, causal.
+    """With turns long_scoreboard is higher by 0.4 to 1.2 points, at d = 128 and 256, full, and at d = 128, causal.
 
     In words: long, rises, every.
     """
-    found = [*_more("turns", "long_scoreboard").values(), -_more("no turns", "long_scoreboard")[128, True]]
+    found = _more("turns", "long_scoreboard").values()
     assert len(found) == 3 and (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def without_persistence_takes_more(full):
-    """At d = 128, N = 16,384 the ladder's kernel without persistence takes 0.7 % more time full, and causal the same
-    as with persistence, pairs and singles, to half a per cent.
+def without_persistence_takes_more(percent):
+    """At d = 128, N = 16,384 the ladder's kernel without persistence takes more time full, and causal more than with
+    persistence, pairs and singles, by at most 1 %.
 
-    In words: more, full, causal, half.
+    In words: more, full, causal.
     """
-    assert rounded(100 * (_gain(128, "persistent", n=16384, causal=False) - 1), full) == full
-    assert close(_with_pairs(128, 16384) * _gain(128, "singles", n=16384, causal=True), 1, 0.005)
+    causal = _with_pairs(128, 16384) * _gain(128, "singles", n=16384, causal=True)
+    found = [100 * (gain - 1) for gain in (_gain(128, "persistent", n=16384, causal=False), causal)]
+    assert min(found) > 0 and rounded(max(found), percent) == percent
 
 
 def a_third_stage_changes_little(full, causal):
-    """At d = 128 a third stage changes tensor by 0.1 points full, and lowers it by 3.3 causal.
+    """At d = 128 a third stage changes tensor by 0.3 points full, and lowers it by 1.7 causal.
 
     In words: long, full, less, causal.
     """
@@ -1372,29 +1404,26 @@ def a_third_stage_changes_little(full, causal):
 
 
 def a_third_stage_in_the_profile(full, causal):
-    """At d = 128 it takes 0.1 % more clocks full and 4.1 % more causal. In words: more, full, more, causal."""
+    """At d = 128 it takes 0.3 % more clocks full and 2.1 % more causal. In words: more, full, more, causal."""
     clocks = [100 * (_launches("third stage", causal=masked)[0] - 1) for masked in (False, True)]
     assert (rounded(clocks[0], full), rounded(clocks[1], causal)) == (full, causal)
 
 
-def a_third_stage_is_level(full, causal):
-    """At d = 128, N = 16,384 it takes 0.1 % less time full in the ladder, and 4.2 % more causal.
-
-    In words: less, full, more, causal.
-    """
+def a_third_stage_is_level():
+    """At d = 128, N = 16,384 its speed in the ladder changes by less than 1 %. In words: full, causal."""
     gains = [_gain(128, "stages=3 q_stages=1", n=16384, causal=masked) for masked in (False, True)]
-    assert [rounded(100 * (1 / gain - 1), full) for gain in gains] == [-full, causal]
+    assert max(abs(gain - 1) for gain in gains) < 0.01
 
 
 def held_saves_clocks(causal, full):
-    """At d = 128 not held takes 1.7 % more clocks causal, and 0.2 % fewer full. In words: more, causal, fewer, full."""
+    """At d = 128 not held takes 4.1 % more clocks causal, and 0.3 % more full. In words: more, causal, more, full."""
     clocks = [100 * (_launches("not held", causal=masked)[0] - 1) for masked in (True, False)]
-    assert (rounded(clocks[0], causal), rounded(-clocks[1], full)) == (causal, full)
+    assert (rounded(clocks[0], causal), rounded(clocks[1], full)) == (causal, full)
 
 
 def tensor_cores_beside_ours(*typed):
-    """Full, at d = 64, 128 and 256 cuDNN's tensor is 10, 7 and 12 points below ours and FlashAttention-4's 1.7, 1.5 and
-    0.6 above; at d = 128, causal, FlashAttention-4's is 1.9 below.
+    """Full, at d = 64, 128 and 256 cuDNN's tensor is 10, 7 and 13 points below ours and FlashAttention-4's 1.9, 1.0 and
+    0.4 above; at d = 128, causal, FlashAttention-4's is 3.5 below.
 
     In words: cudnn, full, below, above, causal, below.
     """
@@ -1406,7 +1435,7 @@ def tensor_cores_beside_ours(*typed):
 
 
 def lazy_saves_multiplications(fma, issued, alu):
-    """At d = 256, as parts of tensor fma is 0.120 lower than not lazy, issued 0.112 lower, and alu 0.013 higher."""
+    """At d = 256, as parts of tensor fma is 0.120 lower than not lazy, issued 0.113 lower, and alu 0.014 higher."""
     kept, other = (_profile(form)[256, False] for form in ("hopper_attention", "not lazy"))
     falls = {unit: other[unit] / other["tensor"] - kept[unit] / kept["tensor"] for unit in ("fma", "issued", "alu")}
     assert (rounded(falls["fma"], fma), rounded(falls["issued"], issued)) == (fma, issued)
@@ -1414,12 +1443,12 @@ def lazy_saves_multiplications(fma, issued, alu):
 
 
 def lazy_saves_clocks(percent):
-    """At d = 256, full, ours takes 3.0 % fewer clocks than not lazy. In words: fewer."""
+    """At d = 256, full, ours takes 3.3 % fewer clocks than not lazy. In words: fewer."""
     assert rounded(100 * (1 - 1 / _launches("not lazy", 256)[0]), percent) == percent
 
 
 def lazy_saves_time(times):
-    """At d = 256, full, not lazy takes 1.040 times as long as ours. In words: long."""
+    """At d = 256, full, not lazy takes 1.039 times as long as ours. In words: long."""
     assert rounded(_launches("not lazy", 256)[1], times) == times
 
 
@@ -1430,7 +1459,7 @@ def _five(form):
 
 
 def lazy_frees_the_units(share, five):
-    """At d = 256, full, dispatch_stall is the third longest wait of not lazy, 14.1 %, and not among the 5 of ours, and
+    """At d = 256, full, dispatch_stall is the third longest wait of not lazy, 14.2 %, and not among the 5 of ours, and
     neither is not_selected, among the 5 of not lazy; these two alone leave.
 
     In words: third, no, longer, not.
@@ -1442,8 +1471,8 @@ def lazy_frees_the_units(share, five):
 
 
 def lazy_waits_for_results(short, products, five, before, after):
-    """At d = 256, full, short_scoreboard, 8.8 %, and gmma, 6.1 %, are among the 5 of ours alone, and wait is 17.2 % of
-    not lazy and 21.2 of ours.
+    """At d = 256, full, short_scoreboard, 8.9 %, and gmma, 6.0 %, are among the 5 of ours alone, and wait is 17.3 % of
+    not lazy and 21.1 of ours.
 
     In words: short, rises.
     """
@@ -1455,22 +1484,22 @@ def lazy_waits_for_results(short, products, five, before, after):
     assert len(_five("not lazy")) == five
 
 
-def the_choice_was_at_worst(worst, keys, small, alone):
-    """Forward the chosen rung takes at most 1.08 times as long as the fastest in BF16, but for 1 query on 8192 keys
-    at d = 64, where it takes 1.63 times as long.
+def the_choice_was_at_worst(worst):
+    """Forward the chosen rung takes at most 1.12 times as long as the fastest in BF16.
 
     In words: worst, slow, fastest, bf16.
     """
-    found = rows("fastest_rung", "bf16_forward")
-    (one,) = [each for each in found if each["ratio"] > 1 and each["n_q"] < each["n_k"]]
-    assert (one["n_q"], one["n_k"], one["head_dim"]) == (1, keys, small)
-    assert rounded(one["ratio"], alone) == alone and (one["chosen"], one["fastest"]) == ("flash", "hopper")
-    assert rounded(max(each["ratio"] for each in found if each is not one), worst) == worst
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_forward")), worst) == worst
 
 
-def the_choice_in_fp32(worst):
-    """Forward the chosen rung takes at most 1.25 times as long as the fastest in FP32. In words: worst."""
-    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "fp32_forward")), worst) == worst
+def the_choice_in_fp32(worst, head_dim, n):
+    """Forward the chosen rung takes at most 1.78 times as long as the fastest in FP32, causal, at d = 64 and N = 64.
+
+    In words: worst, causal, only.
+    """
+    found = max(rows("fastest_rung", "fp32_forward"), key=lambda found: found["ratio"])
+    assert rounded(found["ratio"], worst) == worst
+    assert (found["causal"], found["head_dim"], found["n_q"], found["n_k"]) == (True, head_dim, n, n)
 
 
 def fp32_training_is_right():
@@ -1483,20 +1512,12 @@ def three_lines_train_nothing_in_bf16():
     assert "reference" not in [found["fastest"] for found in rows("fastest_rung", "bf16_both")]
 
 
-def bf16_training(worst, small, few, pairs, keys, one):
-    """In BF16 with a gradient the chosen kernel takes at most 1.12 times as long as the fastest, but where it is the
-    portable one at d = 64: 1.36 times with 2 heads of 8192 words, and 1.72 for 1 query, and nowhere more.
+def bf16_training(worst):
+    """In BF16 with a gradient the chosen kernel takes at most 1.09 times as long as the fastest.
 
-    In words: worst, slow, few.
+    In words: worst, slow.
     """
-    found = rows("fastest_rung", "bf16_both")
-    portable = [each for each in found if each["chosen"] == "flash"]
-    assert {each["head_dim"] for each in portable} == {small}
-    (most,) = [each for each in portable if each["n_q"] == 1]
-    assert rounded(most["ratio"], one) == one == max(rounded(each["ratio"], one) for each in portable)
-    (long,) = [each for each in portable if (each["pairs"], each["n_q"]) == (pairs, keys)]
-    assert rounded(long["ratio"], few) == few
-    assert rounded(max(each["ratio"] for each in found if each not in portable), worst) == worst
+    assert rounded(max(found["ratio"] for found in rows("fastest_rung", "bf16_both")), worst) == worst
 
 
 def _back(form, **wanted):
@@ -1506,7 +1527,7 @@ def _back(form, **wanted):
 
 
 def back_is_ahead(least, most):
-    """The backward pass is ahead of cuDNN in every setting, by its interval, and by 8 to 45 %.
+    """The backward pass is ahead of cuDNN in every setting, by its interval, and by 8 to 44 %.
 
     In words: ahead, cudnn, every.
     """
@@ -1548,7 +1569,7 @@ def hosts_set_the_pace():
 
 
 def sdpas_call_takes_less(least, most):
-    """Eager, SDPA's call takes the host 0.40 to 0.58 of the time of ours: forward, with gradients, and in decode.
+    """Eager, SDPA's call takes the host 0.38 to 0.60 of the time of ours: forward, with gradients, and in decode.
 
     In words: -; sdpa.
     """
@@ -1559,33 +1580,33 @@ def sdpas_call_takes_less(least, most):
 
 
 def sdpas_call_by_the_dispatcher(least, most):
-    """Eager, SDPA's call takes the host 0.39 to 0.46 of the time of ours by way of the dispatcher: both, forward."""
+    """Eager, SDPA's call takes the host 0.36 to 0.48 of the time of ours by way of the dispatcher: both, forward."""
     host = _calls("host", "eager")
     found = [host[work, "sdpa"] / host[work, "attention"] for work in ("forward", "both")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
 
 
-def aims_are_met_by_five(met, calls, decode, hopper, dispatcher):
-    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; decode takes 54, and
-    both passes take 344 by our kernel for Hopper and 375 by way of the dispatcher.
+def aims_are_met_by_five(met, calls, portable, hopper, dispatcher):
+    """Eager, 5 of 8 calls take the host at most what was aimed at, 45, 45, 55, 50, 30 and 320 µs; both passes take 402
+    by the portable kernels, 458 by our kernel for Hopper and 486 by way of the dispatcher.
 
-    In words: not, both.
+    In words: both, not.
     """
     host, aims = _calls("host", "eager"), {"forward": 45, "decode": 50, "append": 30, "both": 320}
     ours = {call: took for call, took in host.items() if call[0] in aims and call[1] != "sdpa"}
     over = {
-        call: rounded(took, decode)
+        call: rounded(took, hopper)
         for call, took in ours.items()
         if took > (55 if call == ("forward", "attention") else aims[call[0]])
     }
-    wanted = ("decode", "decode_attention"), ("both", "hopper_attention"), ("both", "attention")
-    assert over == dict(zip(wanted, (decode, hopper, dispatcher), strict=True))
+    wanted = ("both", "flash_attention"), ("both", "hopper_attention"), ("both", "attention")
+    assert over == dict(zip(wanted, (portable, hopper, dispatcher), strict=True))
     assert (len(ours), len(ours) - len(over)) == (calls, met)
 
 
 def both_passes_sway(fifths, *typed):
-    """Eager, the 3 fifths in the middle of the rounds of both passes go from 304 to 511 µs by our kernel for Hopper,
-    and from 320 to 600 by way of the dispatcher.
+    """Eager, the 3 fifths in the middle of the rounds of both passes go from 357 to 511 µs by our kernel for Hopper,
+    and from 401 to 605 by way of the dispatcher.
     """
     found = [
         rounded(row("host_cost", "host_cost", work="both", form=form, way="eager")[of], typed[0])
@@ -1596,7 +1617,7 @@ def both_passes_sway(fifths, *typed):
 
 
 def by_sdpas_call(least, most):
-    """Eager, ours take the host 1.80 to 2.66 times as long as SDPA's call of the same round. In words: long."""
+    """Eager, ours take the host 1.70 to 2.71 times as long as SDPA's call of the same round. In words: long."""
     ratios = [ratio for (work, form), ratio in _calls("ratio", "eager").items() if ratio and form != "sdpa"]
     assert len(ratios) == 7 and (rounded(min(ratios), least), rounded(max(ratios), most)) == (least, most)
 

@@ -218,17 +218,17 @@ def matmuls_are_held_back():
 
 
 def the_scale_runs_like_a_copy():
-    """The scale moves its counted bytes at 0.9 of a copy's speed, to 1 %. In words: tenths."""
-    assert close(_of_a_copy(_counted()[1]), 0.9, 0.01)
+    """The scale moves its counted bytes at 0.85 to 0.95 of a copy's speed, so about 0.9. In words: tenths."""
+    assert 0.85 < _of_a_copy(_counted()[1]) < 0.95
 
 
 def the_whole_scale_runs_like_a_copy():
-    """The scale moves the bytes that are predicted for it at a copy's speed, to 1 %.
+    """The scale moves the bytes that are predicted for it at a copy's speed, to 1/20.
 
-    In words: all, reads, writes, l2.
+    In words: all, reads, writes, l2, twentieth.
     """
     copied = 1e3 * (STEPS[1].read + STEPS[1].written) / _speed("hbm copy")
-    assert close(copied / _counted()[1]["time"], 1, 0.01)
+    assert close(copied / _counted()[1]["time"], 1, 0.05)
 
 
 def the_softmax_runs_at_a_quarter():
@@ -410,15 +410,15 @@ def back_within_two_fifths():
     assert 1 / 3 < _above_the_floor()[16384] < 2 / 5
 
 
-def fused_passes_the_slope():
-    """Fused, 0.9 of a large matmul's speed, to 2 %, is reached, and up to 1.03 times the 596 of QKᵀ on the slope.
+def fused_comes_near_the_slope():
+    """Fused, 4/5 to 0.95 of a large matmul's speed is reached, and to 0.12 the 596 of QKᵀ on the slope.
 
-    In words: tenths, large, above.
+    In words: large, more, near.
     """
     bound = D / (1 + 2 * D / N) * _speed("hbm bandwidth")
     reached = 1e12 * _prefill("flash_attention")[8192]["speed"]
-    assert close(reached / _speed("bf16 matmul"), 0.9, 0.02)
-    assert round(bound / 1e12) == 596 and 1 < reached / bound < 1.03
+    assert 0.8 <= reached / _speed("bf16 matmul") < 0.95
+    assert round(bound / 1e12) == 596 and close(reached, bound, 0.12)
 
 
 def a_matmul_wrote_part(written, made):
@@ -426,17 +426,17 @@ def a_matmul_wrote_part(written, made):
     assert (round(_counted()[0]["written"]), round(mb(SQUARE))) == (written, made)
 
 
-def most_is_a_matmuls_too():
-    """At 8192, d = 128 a large matmul, too, would take longer than 1.1 ms: by 0.7 to 0.8 of what FlashAttention does.
+def half_is_a_matmuls_too():
+    """At 8192, d = 128 a large matmul, too, would take longer than 1.1 ms: by 0.5 to 0.8 of what FlashAttention does.
 
-    In words: most, above, large.
+    In words: more, half, above, large.
     """
     flops = 16 * 2 * attention_flops(N, D)
     peak, matmul = (1e3 * flops / _speed(name) for name in ("bf16 peak", "bf16 matmul"))
     took = _prefill("flash_attention")[8192]["median"]
-    assert round(peak, 1) == 1.1 and 0.7 < (matmul - peak) / (took - peak) < 0.8
+    assert round(peak, 1) == 1.1 and 0.5 < (matmul - peak) / (took - peak) < 0.8
 
 
-def fused_nearly_seven_times():
-    """At 8192 the three lines take 6.5 to 7 times as long as FlashAttention. In words: falls, fast; fast."""
-    assert 6.5 < _prefill("attention")[8192]["median"] / _prefill("flash_attention")[8192]["median"] < 7
+def fused_six_times():
+    """At 8192 the three lines take 6 times as long as FlashAttention, to a tenth. In words: falls, fast; fast."""
+    assert close(_prefill("attention")[8192]["median"] / _prefill("flash_attention")[8192]["median"], 6, 0.1)

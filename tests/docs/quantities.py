@@ -39,7 +39,7 @@ TIMES = re.compile(
     rf"(?!\d\d|\d\.){COUNT}(?:(?: *times| *[×x])(?= *(?:{THAN})\b)|[ -]?fold\b)|\b(?:{'|'.join(COUNTS)})fold\b"
 )
 NAME = re.compile(r"(?<![\w.])(?:[A-Za-z][A-Za-z-]*\d[A-Za-z\d]*|\d+(?:\.\d+){2,})(?!\w)")  # also 3.6.0, a version
-CHAPTER = re.compile(r"[Cc]hapters? (?:\d+(?:, | and | to ))*$")
+CHAPTER = re.compile(r"(?:[Cc]hapters?|Sheet) (?:\d+(?:, | and | to ))*$")
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,56 @@ def test_the_choice(rung, capability, dtype, shape, gpu):
     assert fastest_rung(*tensors, is_causal=True, scale=2.0, enable_gqa=True) is rung
 
 
+@pytest.mark.parametrize(
+    "pairs, seq_q, seq_k, forward, both",
+    [
+        (2, 64, 64, flash_attention, flash_attention),
+        (32, 512, 512, flash_attention, flash_attention),
+        (2, 2048, 2048, flash_attention, hopper_attention),
+        (32, 2048, 2048, hopper_attention, hopper_attention),
+        (2, 8192, 8192, hopper_attention, hopper_attention),
+        (32, 1, 8192, hopper_attention, hopper_attention),
+        (2, 1, 1023, flash_attention, flash_attention),  # from here on as the rule has it, and not as times do
+        (2, 1, 1024, flash_attention, hopper_attention),
+        (2, 1, 4095, flash_attention, hopper_attention),
+        (2, 1, 4096, hopper_attention, hopper_attention),
+    ],
+)
+def test_small_heads_that_leave_sms_idle_go_by_their_keys(pairs, seq_q, seq_k, forward, both, gpu):
+    """As times of graphs on an H200 have it: forward, and with a gradient."""
+    shapes = (1, pairs, seq_q, 64), (1, pairs, seq_k, 64)
+    assert fastest_rung(*gpu(HOPPER, BF16, *shapes)) is forward
+    assert fastest_rung(*gpu(HOPPER, BF16, *shapes, requires_grad=1)) is both
+
+
+def test_a_causal_query_s_keys_are_those_that_it_may_see(gpu):
+    tensors = gpu(HOPPER, BF16, (1, 32, 1, 64), (1, 32, 8192, 64))
+    assert fastest_rung(*tensors) is hopper_attention
+    assert fastest_rung(*tensors, is_causal=True) is flash_attention
+
+
+@pytest.mark.parametrize(
+    "pairs, seq, head_dim, rung",
+    [
+        (2, 8192, 64, flash_attention),
+        (32, 2048, 64, flash_attention),
+        (32, 512, 64, flash_attention),
+        (2, 2048, 64, reference_attention),
+        (131, 64, 64, reference_attention),
+        (66, 65, 64, flash_attention),  # two blocks of each
+        (32, 2048, 128, reference_attention),
+        (32, 2048, 72, reference_attention),
+    ],
+)
+def test_in_fp32_small_causal_heads_go_to_blocks_that_are_skipped(pairs, seq, head_dim, rung, gpu):
+    """As times of graphs on an H200 have it."""
+    tensors = gpu(HOPPER, FP32, (1, pairs, seq, head_dim))
+    assert fastest_rung(*tensors, is_causal=True) is rung
+    assert fastest_rung(*tensors) is reference_attention
+    tensors = gpu(HOPPER, FP32, (1, pairs, seq, head_dim), requires_grad=2)
+    assert fastest_rung(*tensors, is_causal=True) is reference_attention
+
+
 def test_values_of_another_width_go_to_the_reference(gpu):
     tensors = gpu(HOPPER, BF16, (1, 1, 8, 64), (1, 1, 8, 64), (1, 1, 8, 128))
     assert fastest_rung(*tensors) is reference_attention
@@ -378,7 +428,7 @@ def test_an_error_of_a_rung_comes_through(mistake, monkeypatch, device):
 def test_options_reach_the_rung(monkeypatch):
     seen = []
     monkeypatch.setattr(dispatch, "hopper_takes", lambda *x: True)
-    monkeypatch.setattr(dispatch, "leaves_sms_idle", lambda *x: False)
+    monkeypatch.setattr(dispatch, "is_short", lambda *x: False)
     monkeypatch.setattr(dispatch, "hopper_attention", lambda *x, **options: seen.append((x, options)))
     q, k = torch.zeros(1, 4, 8, 16), torch.zeros(1, 2, 8, 16)
     options = {"is_causal": True, "scale": 0.3, "enable_gqa": True}

@@ -71,7 +71,6 @@ def hopper_backward(
     of 64, 128 and 256.
     A query that saw no key, whose lse is -inf, has gradient 0 and gives none.  NaN or inf in a
     tensor reaches the gradients of the whole blocks that meet it, 0 · NaN = NaN.
-    Strides of dout are below 2³¹ numbers: beyond, offsets overflow and gradients are wrong.
     Up to heads of 128 the sums take 4 bytes for each number of q, head_dim and N_q rounded up
     to whole tiles.  What TMA cannot read in place is copied first.
 

@@ -32,9 +32,9 @@ def before_backward_kernel(
     real = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
     out_row = tl.cast(pair, tl.int64) * seq_q + row
     outs = tl.load(out + out_row[:, None] * HEAD_DIM + column[None, :], real, 0.0)
-    dout += tl.cast(pair // heads, tl.int64) * (batch_stride * 8)
-    dout += tl.cast(pair % heads, tl.int64) * (head_stride * 8)
-    dout_row = tl.cast(row, tl.int64) * (row_stride * 8)
+    dout += tl.cast(pair // heads, tl.int64) * batch_stride * 8
+    dout += tl.cast(pair % heads, tl.int64) * head_stride * 8
+    dout_row = tl.cast(row, tl.int64) * row_stride * 8
     douts = tl.load(dout + dout_row[:, None] + column[None, :], real, 0.0)
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:

@@ -6,17 +6,17 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Speed in TFLOP/s against N, for four kernels of the same work. Forward the Hopper kernel lies above cuDNN, but "
-    "for the shortest causal texts with the smallest heads. The newest FlashAttention lies below both on the shortest"
-    " texts with the two smaller heads, and on the longest it is near the Hopper kernel, now above, now below. The "
-    "portable Triton kernel comes last, but for the smallest heads, where it is near cuDNN, and for the middle ones on"
-    " longer causal texts, where it is level with it or just ahead. Backward the newest FlashAttention lies on top with"
-    " the middle heads, but for causal texts of middle length, where the Hopper kernel is level with it. With the "
-    "largest heads the Hopper kernel lies on top, and the newest FlashAttention last of these three, but between the "
-    "other two on the shortest and the longest texts without a mask. With the smallest both are above cuDNN, the newest"
-    " FlashAttention on top on the shortest texts and the Hopper kernel on all others. The portable kernels fall far "
-    "behind as heads grow. A dotted level line marks the limit of the data sheet. A menu chooses the head dimension, "
-    "whether attention is causal, and the pass."
+    "Speed in TFLOP/s against N, for four kernels of the same work. Forward and backward the Hopper kernel lies above"
+    " cuDNN everywhere. Forward the newest FlashAttention lies below both on the shortest texts with the two smaller "
+    "heads, and on the longest it is near the Hopper kernel, now above, now below. The portable Triton kernel comes "
+    "last, but for the smallest heads, where it is below cuDNN on the shortest texts and level with it or just ahead "
+    "on others, and for the middle ones on longer causal texts, where the same holds. Backward the newest "
+    "FlashAttention lies on top with the middle heads, but for causal texts of middle length, where the Hopper kernel"
+    " is level with it. With the largest heads the Hopper kernel lies on top, and the newest FlashAttention last of "
+    "these three, but between the other two on the shortest and the longest texts without a mask. With the smallest "
+    "both are above cuDNN, the newest FlashAttention on top on the shortest texts and the Hopper kernel on all "
+    "others. The portable kernels fall far behind as heads grow. A dotted level line marks the limit of the data "
+    "sheet. A menu chooses the head dimension, whether attention is causal, and the pass."
 )
 FORMS = {
     "hopper_attention": plot.Look("for Hopper", "accent", "solid", "circle"),

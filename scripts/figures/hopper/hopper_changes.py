@@ -7,15 +7,18 @@ from scripts.figures import plot
 
 ALT = (
     "One change a line, and how fast the kernel is with it, as a multiple of its speed without. A dashed "
-    "line marks no change. Taking turns, where the plan has none, lies around it, but left of it on short causal texts "
-    "with the smallest heads. Another number of consumers than the plan's, smaller blocks of keys and a single stage "
-    "lie left of it everywhere: three consumers at the middle heads the farthest of all, below half the speed, and a "
-    "single stage the next there. Stages more or less than the plan's hardly matter at the smallest heads; at the "
-    "middle ones a third stage, paid for with one of queries, loses on short texts, loses less on long causal ones, "
-    "and changes nothing on long ones without a mask. A menu chooses the head dimension."
+    "line marks no change. Taking turns, where the plan has none, lies around it or just left of it. So do halved "
+    "blocks and late outputs with the middle heads on short causal texts; on long ones halved blocks lose. "
+    "Another number of consumers than the plan's, smaller blocks of keys and a single stage lie left of it everywhere: "
+    "three consumers at the middle heads the farthest of all, below half the speed, and a single stage the next there. "
+    "Stages more or less than the plan's hardly matter at the smallest heads; at the middle ones a third stage, paid "
+    "for with one of queries, loses on short texts and hardly changes the speed on long ones. A menu chooses the "
+    "head dimension."
 )
 CHANGES = {  # step of the record -> its name on the axis
     "turns=True": "taking turns",
+    "halved=True": "halved blocks",
+    "late=True": "late outputs",
     "consumers=2 registers=240": "two<br>consumers",
     "consumers=3 registers=160": "three<br>consumers",
     "block_k=64 stages=6": "64 keys a block,<br>6 stages",

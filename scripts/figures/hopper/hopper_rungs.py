@@ -8,12 +8,12 @@ from scripts.figures import plot
 ALT = (
     "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlap, persistent "
     "programs, pairs and single blocks, each added to those before; then with the middle heads queries that are held, "
-    "with all heads turns, and with the largest lazy rescaling; cuDNN for comparison; and the limit. Beside each time "
-    "stands what part of the limit it reaches. With the heads shown first every step is nearer to the limit than the "
-    "one before, but for persistent programs, which fall far back, and turns, the last, which are level with it or a "
-    "little back. Pairs bring back nearly all that persistent programs lost, and single blocks the rest; so they do "
-    "with the largest heads, where turns fall back a little, and lazy rescaling, the last, comes nearest to the limit."
-    " A menu chooses the heads."
+    "with the smallest and the largest turns, with the largest lazy rescaling, with the smallest halved blocks, and "
+    "with the two smaller late outputs; cuDNN for comparison; and the limit. Beside each time stands what part of the "
+    "limit it reaches. With the heads shown first every step is nearer to the limit than the one before, but for "
+    "persistent programs, which fall far back, and late outputs, the last, which are level with it. Pairs bring back "
+    "nearly all that persistent programs lost, and single blocks the rest; so they do with the largest heads, where "
+    "turns fall back a little, and lazy rescaling, the last, comes nearest to the limit. A menu chooses the heads."
 )
 N, TOKENS, WIDTH = 16384, 16384, 2048
 HEAD_DIMS = (64, 128, 256)
@@ -27,6 +27,8 @@ STEPS = {  # step of the record -> its name on the axis
     "held": "held",
     "turns": "turns",
     "lazy": "lazy",
+    "halved": "halved",
+    "late": "late",
     "sdpa_cudnn": "cuDNN",
 }
 
@@ -34,7 +36,7 @@ STEPS = {  # step of the record -> its name on the axis
 def figure() -> go.Figure:
     xaxis = plot.log("milliseconds", [1, 1.5, 2, 3], range=[-0.17, 0.57])
     fig = plot.ladder({f"d = {each}": rungs(each) for each in HEAD_DIMS}, "Heads", "d = 128", xaxis)
-    # Held and lazy are steps of one head dimension each: the axis has the rungs that are shown, in their order.
+    # No head dimension has all the steps: the axis has the rungs that are shown, in their order.
     own = {"categoryorder": "trace", "categoryarray": None, "range": None, "autorange": "reversed"}
     return fig.update_layout(height=420, yaxis={"type": "category"} | own)
 

@@ -32,7 +32,7 @@ def forward(head_dim, causal):
     types = dict.fromkeys(["q", "out"], tile(64, head_dim)) | dict.fromkeys("kv", tile(plan.block_k, head_dim))
     fixed = {"CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
     fixed |= {"REGISTERS": plan.registers, "PAIRED": plan.paired, "OVERLAP": plan.overlap, "TURNS": plan.turns}
-    fixed |= {"LAZY": plan.lazy, "HELD": plan.held}
+    fixed |= {"LAZY": plan.lazy, "HELD": plan.held, "LATE": plan.late, "HALVED": plan.halved}
     return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed | {"CAUSAL": causal}
 
 
@@ -61,6 +61,10 @@ def tiles_of_forward(head_dim, causal):
     return (plan.consumers * plan.q_stages * 64 + 2 * plan.stages * plan.block_k) * head_dim * 2
 
 
+def name_of(head_dim, causal):
+    return f"forward, {head_dim}{', causal' if causal else ''}"
+
+
 def compiled(kernel, types, fixed, form="ptx"):
     names = [parameter.name for parameter in kernel.params]
     signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
@@ -84,12 +88,9 @@ BACKWARD = 224 * 1024  # bytes of all tiles, at each head_dim
 
 def every():
     """Of each kernel: its name, bytes of tiles, where barriers are, and whether it asks for its place in the grid."""
-    kernels = {
-        "forward, 64": (tiles_of_forward(64, True), forward(64, True)),
-        "forward, 64, in turns": (tiles_of_forward(64, False), forward(64, False)),
-        "forward, 128": (tiles_of_forward(128, False), forward(128, False)),
-        "forward, 128, in turns": (tiles_of_forward(128, True), forward(128, True)),
-        "forward, 256": (tiles_of_forward(256, True), forward(256, True)),
+    plans = {(head_dim, causal): forward(head_dim, causal) for head_dim, causal in PLANS}
+    kernels = {name_of(*plan): (tiles_of_forward(*plan), kernel) for plan, kernel in plans.items()}
+    kernels |= {
         "keys, 64": (BACKWARD, keys(64, False)),
         "keys, 64, ordered": (BACKWARD, keys(64, True, ordered=True)),
         "keys, 128": (BACKWARD, keys(128, False)),

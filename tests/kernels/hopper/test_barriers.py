@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kernels.hopper.plan import PLANS
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -30,6 +32,14 @@ def test_no_barrier_is_where_a_tile_or_another_barrier_is(kernels):
         assert len(barriers) > 7, name
         assert min(barriers) >= tiles, name
         assert len(set(barriers)) == len(barriers), name
+
+
+def test_the_forward_pass_makes_no_barrier_for_which_nobody_waits(kernels):
+    """Two for each tile of its rings, and where consumers take turns one for each of them."""
+    made = {name: len(barriers) for name, _, barriers, _ in kernels}
+    for (head_dim, causal), plan in PLANS.items():
+        awaited = 2 * (plan.consumers * plan.q_stages + 2 * plan.stages) + plan.turns * plan.consumers
+        assert made[f"forward, {head_dim}{', causal' if causal else ''}"] == awaited, plan
 
 
 def test_programs_that_keep_an_order_have_their_numbers_from_a_counter(kernels):

@@ -8,6 +8,7 @@ from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper import in_python
 from tests.kernels.hopper.harness import BF16, FP16, OTHER_PLANS, used
+from tests.kernels.hopper.in_python.program import Program
 from tests.kernels.hopper.wrong import MISTAKES, NO_MISTAKE, Mistake, changed
 
 DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, causal), plan in PLANS.items()}
@@ -53,6 +54,16 @@ def test_every_order_gives_the_same(plan):
     assert all(torch.equal(*pair) for pair in zip(*orders, strict=True))
 
 
+@pytest.mark.parametrize("halved, halves", [(True, 6), (False, 0)])
+def test_half_of_a_block_is_computed_where_no_more_is_seen(halved, halves, monkeypatch):
+    """Of two heads, by the consumers of queries 0, 128 and 256: those of 64 and 192 see the last block whole."""
+    shapes, multiply = [], Program.multiply
+    monkeypatch.setattr(Program, "multiply", lambda *x, **y: shapes.append(x[2].shape) or multiply(*x, **y))
+    q, k, v = inputs("cpu", BF16, 300, 300, 64, batch=1, heads=2)
+    attention(call, q, k, v, is_causal=True, plan=PLANS[64, True]._replace(halved=halved))
+    assert shapes.count([64, 64]) == halves
+
+
 # Wrong versions.
 
 
@@ -74,12 +85,15 @@ def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
     assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
+NOT_LATE = PLANS[64, False]._replace(late=False)
 HANGING = {
     "keys never given back": Mistake(
         "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)\n    release(keys, use)",
         "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)",
     ),
-    "queries never given back": Mistake("release(query_ring, q_use)", "pass"),
+    "queries never given back": Mistake("release(query_ring, q_use)", "pass", plan=NOT_LATE),
+    "queries never given back, late": Mistake("release(query_ring, q_use - 1)", "pass"),
+    "late with a single stage of queries": NO_MISTAKE._replace(plan=PLANS[64, False]._replace(q_stages=1)),
     "turns not passed on": Mistake("mbarrier.arrive(turn_barriers.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
     "every consumer begins": Mistake("1 if CONSUMER == 0 else 0", "0"),
     "a tile too few": Mistake("for i in range(blocks):", "for i in range(blocks - 1):"),
@@ -101,25 +115,29 @@ GIVEN = """{before}            Q_STAGES: gl.constexpr = query_ring.tiles.shape[0
             tile = query_ring.tiles.index(q_use % Q_STAGES)
             tma.async_copy_shared_to_global(out, [0, batch_head, first_query, 0], tile)
 {after}"""
+READ = "tma.store_wait(0)\n                "
 EARLY = {
     "a tile read before it is there": Mistake("mbarrier.wait(ring.full.index(stage), use // STAGES & 1)", "pass"),
     "a tile filled before it is free": Mistake(
         "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)", "pass"
     ),
-    "queries waited for after their product has begun": Mistake(
-        "            own_tile = wait_for_tile(query_ring, q_use)\n"
-        "            queries = own_tile.load(QUERIES) if HELD else own_tile\n"
-        "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n",
-        "            own_tile = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])\n"
-        "            queries = own_tile\n"
-        "            scores = start_scores(queries, wait_for_tile(keys, use), SCORES)\n"
-        "            wait_for_tile(query_ring, q_use)\n",
+    "queries not waited for": Mistake(
+        "own_tile = wait_for_tile(query_ring, q_use)",
+        "own_tile = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])",
     ),
     "values given back before the product": Mistake(
         "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(values, use - 1)",
         "        release(values, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
     ),
-    "queries given back before the output is read": Mistake("tma.store_wait(0)", "pass"),
+    "queries given back before the output is read": Mistake(
+        READ + "release(query_ring, q_use)", "release(query_ring, q_use)", plan=NOT_LATE
+    ),
+    "queries given back before the output is read, late": Mistake(
+        READ + "release(query_ring, q_use - 1)", "release(query_ring, q_use - 1)", plan=PLANS[64, True]
+    ),
+    "a program that ends before its last output is read": Mistake(
+        "    if LATE:\n        tma.store_wait(0)", "    if LATE:\n        pass"
+    ),
     "output given before it is written": Mistake(
         GIVEN.format(before=WRITTEN, after=""), GIVEN.format(before="", after=WRITTEN)
     ),

@@ -64,7 +64,9 @@ class Observed:
 @on_hopper
 @pytest.mark.parametrize("return_lse", [False, True], ids=["out", "out and lse"])
 @pytest.mark.parametrize("pairs", ["few", "many"])
-@pytest.mark.parametrize("head_dim, is_causal, seq_q", [*[(*x, 200) for x in PLANS], (64, True, plans.LONG)])
+@pytest.mark.parametrize(
+    "head_dim, is_causal, seq_q", [*[(*x, 200) for x in PLANS], *[(d, True, n) for d, n in plans.LONG.items()]]
+)
 def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, device, monkeypatch):
     """Nothing is spilled, consumers get the registers of the plan, the rings take what they should."""
     observed = Observed(call.hopper_kernel)
@@ -82,11 +84,15 @@ def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, d
 
 @pytest.mark.parametrize("head_dim, is_causal", PLANS)
 def test_a_plan_fits_on_an_sm(head_dim, is_causal):
-    """Its tiles of 2 bytes a number in shared memory, where barriers need some room; its warps' registers."""
+    """Its tiles of 2 bytes a number in shared memory, where barriers need some room; its warps' registers.
+
+    Where it is late, two stages of queries at least.
+    """
     plan = PLANS[head_dim, is_causal]
     rows = plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k
     assert 2 * rows * head_dim + 1024 <= SHARED_MEMORY
     assert 128 * (plan.consumers * plan.registers + 24) <= REGISTERS  # the producer's warp is counted as four
+    assert plan.q_stages > plan.late
 
 
 def test_a_head_dim_between_has_the_plan_of_the_next():
@@ -96,8 +102,11 @@ def test_a_head_dim_between_has_the_plan_of_the_next():
             assert plan_for(head_dim, is_causal, 1) == PLANS[next_size, is_causal]
 
 
-def test_long_causal_heads_of_64_have_three_consumers():
-    assert plan_for(64, True, plans.LONG - 1).consumers == 2
-    assert plan_for(64, True, plans.LONG) == PLANS[64, False]
-    for head_dim in (72, 256):
-        assert plan_for(head_dim, True, plans.LONG) == PLANS[128 if head_dim == 72 else 256, True]
+@pytest.mark.parametrize("head_dim, columns", [(64, 64), (72, 128), (128, 128)])
+def test_long_causal_work_has_the_plan_of_full_work(head_dim, columns):
+    assert plan_for(head_dim, True, plans.LONG[columns] - 1) == PLANS[columns, True]
+    assert plan_for(head_dim, True, plans.LONG[columns]) == PLANS[columns, False]
+
+
+def test_causal_heads_of_256_have_one_plan():
+    assert plan_for(256, True, 2**20) == PLANS[256, True] != PLANS[256, False]

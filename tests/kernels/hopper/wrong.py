@@ -53,6 +53,12 @@ MISTAKES = {
         is_causal=True,
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
+    "half of a block that a consumer sees whole": Mistake(
+        "first_query + ROWS - first_key <= BLOCK_K // 2", "first_query + ROWS - first_key <= BLOCK_K", is_causal=True
+    ),
+    "weights for keys of which there are no scores": Mistake(
+        "gl.join(weights, gl.zeros_like(weights))", "gl.join(weights, weights)", is_causal=True
+    ),
     "accumulator not rescaled": Mistake("else accumulator * factor", "else accumulator * 1.0"),
     "sum not rescaled": Mistake("running_sum * rescale + gl.sum", "running_sum + gl.sum"),
     "maximum not kept": Mistake("return weights, new_max, running_sum", "return weights, running_max, running_sum"),

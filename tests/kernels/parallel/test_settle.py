@@ -3,6 +3,8 @@
 A process is a thread here, and all have one store.
 """
 
+import re
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -10,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.distributed import HashStore
+from torch.distributed import FileStore, HashStore
 
 from kernels.parallel import settle
 from kernels.parallel.call import Attention
 from kernels.parallel.decode import Decode
-from kernels.parallel.settle import agree, gathered
+from kernels.parallel.settle import ALL, agree, gathered
 
 CALL = Attention((1, 2, 8, 16), (1, 2, 8, 16), torch.float32, "cuda", "ring", "zigzag", None, True, 0.25)
 PATIENCE = 1.5  # s
@@ -44,10 +46,11 @@ def run(monkeypatch):
     """What a function gives for the group of each of so many processes."""
     monkeypatch.setattr(settle.dist, "get_rank", lambda group: group.rank)
 
-    def runs(function, ranks):
-        store = HashStore()
+    def runs(function, ranks, store_of=None):
+        shared = HashStore()
+        store_of = store_of or (lambda rank: shared)
         with ThreadPoolExecutor(ranks) as threads:
-            return list(threads.map(lambda rank: function(Group(rank, ranks, store)), range(ranks)))
+            return list(threads.map(lambda rank: function(Group(rank, ranks, store_of(rank))), range(ranks)))
 
     return runs
 
@@ -78,22 +81,109 @@ def test_who_tells_nothing_is_named_within_the_timeout(run):
         return error, time.monotonic() - begun
 
     (first, took), _, (third, _), _ = run(tell, 4)
-    assert first.startswith("RuntimeError: process 1, 3 of 4 has not made the call that process 0 made 1.5 s ago")
-    assert "that process 2 made 1.5 s ago: it has failed, or" in third
+    assert re.match(r"RuntimeError: process 1, 3 of 4 has not made the call that process [02] made 1.5 s ago", first)
+    assert first.endswith("1.5 s ago: it has failed, or does something else; all must call alike") and third == first
     assert PATIENCE <= took < 3 * PATIENCE
 
 
-def test_who_comes_when_others_have_given_up_does_not_go_on_alone(run):
+@pytest.mark.parametrize("kind", ["in memory", "a file"])
+def test_who_comes_when_others_have_given_up_does_not_go_on_alone(run, kind, tmp_path):
+    file = str(tmp_path / "store")
+    store_of = (lambda rank: FileStore(file, 3)) if kind == "a file" else None
+
     def tell(group):
         begun = time.monotonic()
         if group.rank == 1:
-            time.sleep(PATIENCE + 0.5)
+            time.sleep(PATIENCE + 1.5)  # a FileStore takes half a second longer to give up
         return error_of(gathered, group.rank, group), time.monotonic() - begun
 
-    (first, _), (late, took), (third, _) = run(tell, 3)
+    (first, _), (late, took), (third, _) = run(tell, 3, store_of)
     assert "process 1 of 3 has not made the call" in first and "process 1 of 3 has not" in third
-    assert late == "RuntimeError: process 0 waited 1.5 s for process 1 of 3 to make this call, and gave up"
-    assert took < PATIENCE + 1.5  # it is told, and does not wait itself
+    assert re.fullmatch(
+        "RuntimeError: process [02] waited 1.5 s for process 1 of 3 to make this call, and gave up", late
+    )
+    assert took < PATIENCE + 2.5  # it is told, and does not wait itself
+
+
+def test_who_is_late_does_not_wait_for_others_that_are(run):
+    def tell(group):
+        if group.rank == 3:
+            return None, 0
+        time.sleep((PATIENCE + 0.5) * (group.rank == 1))
+        begun = time.monotonic()
+        return error_of(gathered, group.rank, group), time.monotonic() - begun
+
+    _, (late, took), _, _ = run(tell, 4)
+    assert re.match(r"RuntimeError: process [02] waited 1.5 s for process 1, 3 of 4 to make this call", late)
+    assert took < 0.5 * PATIENCE
+
+
+class Meanwhile(HashStore):
+    """A store in which a process comes while another notes that it is missing, and one of them decides first."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.first, self.comes, self.decided = first, threading.Event(), threading.Event()
+
+    def check(self, keys):
+        found = super().check(keys)
+        if not found and not keys[0].endswith("decided"):
+            self.comes.set()
+        return found
+
+    def compare_set(self, key, expected, decision):
+        if (decision == ALL) != (self.first == "who was late"):
+            self.decided.wait(5)
+        found = super().compare_set(key, expected, decision)
+        self.decided.set()
+        return found
+
+
+@pytest.mark.parametrize("first", ["who waited", "who was late"])
+def test_who_comes_as_another_gives_up_and_the_other_go_on_both_or_neither(run, monkeypatch, first):
+    store = Meanwhile(first)
+    monkeypatch.setitem(globals(), "HashStore", lambda: store)
+
+    def tell(group):
+        if group.rank == 1:
+            store.comes.wait(5)
+        return error_of(gathered, group.rank, group)
+
+    waited, late = run(tell, 2)
+    if first == "who was late":
+        assert waited is late is None
+    else:
+        assert "process 1 of 2 has not made the call that process 0 made" in waited
+        assert late == "RuntimeError: process 0 waited 1.5 s for process 1 of 2 to make this call, and gave up"
+
+
+def test_who_waits_until_the_last_moment_goes_on(run, monkeypatch):
+    """All come between the end of its wait and its look at who is missing."""
+    store = HashStore()
+    monkeypatch.setitem(globals(), "HashStore", lambda: store)
+    told = threading.Event()
+
+    class Slowed(Group):
+        """Rank 0 looks who is missing once rank 1 has told, and before that decides."""
+
+        def get_group_store(self):
+            mine = {"wait": self.wait_in_vain} if self.rank == 0 else {"compare_set": self.decide_later}
+            rest = {name: getattr(store, name) for name in ("set", "get", "check", "wait", "compare_set")}
+            return SimpleNamespace(**rest | mine)
+
+        def wait_in_vain(self, keys, timeout):
+            assert told.wait(5)
+            raise settle.dist.DistStoreError("in vain")
+
+        def decide_later(self, *arguments):
+            told.set()
+            time.sleep(0.5)
+            return store.compare_set(*arguments)
+
+    def tell(group):
+        return gathered(group.rank, Slowed(group.rank, 2, store))
+
+    assert run(tell, 2) == [[0, 1]] * 2
 
 
 def test_what_calls_differ_in_is_named_on_every_process(run):

@@ -353,8 +353,8 @@ ROWS = torch.zeros(3, 2, 4, 32)
         (ROWS, ROWS, [0, 1, 3], ValueError, "sequence is 3, the cache has 3"),
         (ROWS, ROWS, [0, 1, -1], ValueError, "sequence is -1"),
         (ROWS, ROWS, [0, 2, 0], ValueError, r"sequences is \[0, 2, 0\]"),
-        (ROWS, ROWS, None, ValueError, "sequence 1 has 13 and pages for 16"),
-        (ROWS[:1], ROWS[:1], [2], ValueError, "sequence 2 has 0 and pages for 0"),
+        (ROWS, ROWS, None, ValueError, "sequence 1 has 13, and pages for 16"),
+        (ROWS[:1], ROWS[:1], [2], ValueError, "sequence 2 has 0, and pages for 0"),
     ],
 )
 def test_a_bad_append_is_named_and_changes_nothing(k, v, sequences, error, words, device):
@@ -416,7 +416,7 @@ TABLE = torch.arange(4).view(2, 2)
         (TABLE.float(), {}, TypeError, r"page_table is torch\.float32"),
         (TABLE[0], {}, ValueError, "page_table has 1 dimensions"),
         (TABLE - 2, {}, ValueError, "page_table has -2"),
-        (TABLE - 1, {}, ValueError, "page_table has -1 before a page of sequence 0"),
+        (TABLE - 1, {}, ValueError, "page_table has -1 among the pages of sequence 0"),
         (TABLE % 3, {}, ValueError, "page_table has page 0 twice"),
         (TABLE, {"pages": 3}, ValueError, "page_table has page 3, the cache has 3 pages, from 0"),
         (TABLE, {"pages": 4.0}, TypeError, "pages is float"),
@@ -567,7 +567,7 @@ def test_a_replay_too_many_writes_only_where_there_are_pages(way, device):
 
 def test_the_host_counts_only_what_has_room(device):
     cache = half_full(device)
-    with pytest.raises(ValueError, match="sequence 1 has 13 and pages for 16: assign it further"):
+    with pytest.raises(ValueError, match="sequence 1 has 13, and pages for 16: assign it further"):
         cache.count(4)
     with pytest.raises(TypeError, match="new is float, an int is wanted"):
         cache.count(1.0)

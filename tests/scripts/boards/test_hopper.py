@@ -66,8 +66,8 @@ def test_only_a_step_back_of_more_than_is_believed_is_hatched(monkeypatch):
 
 def test_what_the_sheet_reads_nothing_into_is_less_than_is_believed():
     sheet = (records.ROOT / "docs/whiteboard/hopper.md").read_text(encoding="utf-8")
-    assert f"the kernel of those {beside():.0f} %" in " ".join(sheet.split())
-    assert [*drawn.STEPS][-1] == "turns" and "*Turns* went back by less" in sheet
+    assert f"the kernel of the first picture's {beside():.0f} %" in " ".join(sheet.split())
+    assert [*drawn.STEPS][-1] == "late" and "*Late* changed less" in sheet
     assert "nothing into two per cent" in sheet and drawn.BELIEVED == 2
     source = (records.ROOT / "snippets/hopper/hopper_steps.py").read_text(encoding="utf-8")
     assert "the median of thirty rounds" in sheet and "Each setting has 30 rounds" in source
@@ -75,8 +75,9 @@ def test_what_the_sheet_reads_nothing_into_is_less_than_is_believed():
     wide = [max(each["gain"] - each["low"], each["high"] - each["gain"]) / each["gain"] for each in steps]
     assert 100 * max(wide) < drawn.BELIEVED
     rungs = {rung.name: rung.time for rung in hopper_rungs.rungs(128)}
-    assert abs(beside() * rungs["turns"] / drawn.LIMIT - 100) < drawn.BELIEVED
-    assert rungs["held"] < rungs["turns"] < rungs["held"] / (1 - drawn.BELIEVED / 100)
+    # Two runs of one kernel may differ by more.
+    assert "compare no bars of two runs" in sheet and abs(beside() * rungs["late"] / drawn.LIMIT - 100) < 5
+    assert 100 * abs(rungs["late"] / rungs["held"] - 1) < drawn.BELIEVED
     lost = rungs["persistent"] - rungs["overlap"]  # pairs win nearly all of it back, and single blocks the rest
     assert 0.9 < (rungs["persistent"] - rungs["paired"]) / lost < 0.98
     assert 0.98 * rungs["overlap"] < rungs["singles"] < rungs["overlap"]

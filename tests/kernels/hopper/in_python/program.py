@@ -57,7 +57,8 @@ class Program:
             arange=lambda begin, end, layout=None: block(torch.arange(begin, end)),
             max=lambda x, axis: torch.where(x.isnan(), -torch.inf, x).amax(axis), sum=torch.sum,
             exp2=torch.exp2, log2=torch.log2, convert_layout=lambda x, layout, assert_trivial=False: x,
-            split=lambda x: x.unbind(-1), expand_dims=lambda x, axis: x.unsqueeze(axis),
+            split=lambda x: x.unbind(-1), join=lambda x, y: torch.stack([x, y], -1), zeros_like=torch.zeros_like,
+            expand_dims=lambda x, axis: x.unsqueeze(axis),
             load=Pointer.load, store=Pointer.store, atomic_add=lambda pointer, x, sem, scope: pointer.add(x),
         )  # fmt: skip
 
