@@ -171,7 +171,8 @@ def skips_half(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> bool:
     """Whether in FP32 blocks are faster after all: causal, where half of them are skipped.
 
     On an H200 that makes up for small blocks forward, with heads of 64 and a block of 64
-    queries for each SM; with fewer blocks, larger heads or a gradient matmuls stay ahead.
+    queries for each SM.  With a gradient matmuls stay ahead; with fewer blocks or larger heads
+    mostly, though not with 64 queries and keys.
     """
     if not is_causal or q.shape[-1] > 64 or gradient_is_wanted(q, k, v):
         return False

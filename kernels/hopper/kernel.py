@@ -80,8 +80,8 @@ def hopper_kernel(
         query_rings = (make_ring(q, Q_STAGES, 1), make_ring(q, Q_STAGES, 1))
     keys = make_ring(k, STAGES, CONSUMERS)
     values = make_ring(v, STAGES, CONSUMERS)
-    # A barrier for which nobody waits may lie where other things do: without turns there are
-    # none, and nobody looks at these.
+    # Without turns none are made: a place in the tuple wants to be filled, and no consumer uses
+    # as turns what fills it.
     turn_barriers = barriers(CONSUMERS, 1) if TURNS else keys.free
     fence_async_shared()  # TMA, too, finds the barriers ready
     tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)

@@ -65,7 +65,7 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     """What each process has, in the order of their ranks.
 
     mine: anything that can be pickled
-    What is told and decided stays in the store: another founding of the group needs another.
+    What is told and decided stays in the store: a group that is founded anew needs a new one.
     Raises a RuntimeError that names the processes which have told nothing within the group's
     timeout, and on those, if they come later, one that says who has given up.
     """
