@@ -83,7 +83,25 @@ H100 = {
 }
 
 
-H200 = {
+# The H200 is the H100's chip, GH100, with other memory around it.
+_OF_THE_CHIP = (
+    "sms",
+    "tensor core clock",
+    "bf16 tensor core",
+    "fp32 lanes",
+    "registers per SM",
+    "register bandwidth",
+    "shared memory per SM",
+    "shared memory per block",
+    "shared memory per clock",
+    "shared memory bandwidth",
+    "exp2",
+    "exp2 rate",
+    "wgmma rows",
+)
+
+
+H200 = {name: H100[name] for name in _OF_THE_CHIP} | {
     "bf16 peak": Constant(
         989e12, "FLOP/s", f"NVIDIA's figure for H200 SXM, {_QUOTED}", "secondary"
     ),
@@ -103,6 +121,9 @@ H200 = {
 
 
 A100 = {
+    "bf16 peak": Constant(
+        312e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
+    ),
     "fp16 tensor core peak": Constant(
         312e12, "FLOP/s", "NVIDIA A100 Tensor Core GPU Architecture whitepaper", "specified"
     ),
@@ -137,3 +158,18 @@ NVLINK = {  # to and from the other GPUs of its host, each way
     "A100": Constant(300e9, "B/s", _ONE_WAY, "secondary"),
     "V100": Constant(150e9, "B/s", _ONE_WAY, "secondary"),
 }
+
+
+_CHIPS = {"H100": H100, "H200": H200, "A100": A100, "V100": V100}
+
+
+def chip_of(gpu: str) -> str:
+    """Returns the registry's name of a GPU that its driver calls ``NVIDIA H100 80GB HBM3``.
+
+    Raises:
+        ValueError: if the registry has no such chip.
+    """
+    for word in gpu.replace("-", " ").split():
+        if word in _CHIPS:
+            return word
+    raise ValueError(f"GPU {gpu!r} is none of those in kernels/bench/hardware.py: {', '.join(_CHIPS)}")
