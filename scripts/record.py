@@ -1,12 +1,12 @@
-"""Run snippets on this machine's GPU, keep what they print and draw: ``python -m scripts.record [--all] [NAME ...]``.
+"""Runs snippets on this machine's GPU and keeps what they print: ``python -m scripts.record [--all] [NAME ...]``.
 
-Runs what is stale or missing, or the named ones, or all; each in a Jupyter kernel of its own.  A line a snippet says
-how long it took.  A record is replaced whole, after the last cell.  A snippet that raises or writes to stderr stops
-there and leaves its old record alone; the others are run all the same, and the exit status is 1.
-Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network.
+Runs what is stale or missing, or the named snippets, or all of them, each in a Jupyter kernel of its own, and prints
+how long each took. A snippet that raises or writes to stderr leaves its old record alone; the others still run, and the
+exit status is 1. Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network. Without Git, COMMIT names
+the commit.
 
-``--check`` runs nothing and names all that is stale or missing, the outcome of the kernels' tests
-(``scripts.record_tests``) and of random cases (``tests.kernels.random_cases``) included.  It needs jupytext alone.
+``--check`` runs nothing and says what would stop a build: records that are neither current nor listed in
+snippets/behind.toml, and listed ones that are current. It needs jupytext alone.
 """
 
 from __future__ import annotations
@@ -15,30 +15,34 @@ import argparse
 import sys
 from time import perf_counter
 
-from scripts import records
-from scripts.records import RecordError
+from scripts.records import Reader, RecordError
+from scripts.records.reader import BEHIND
 from scripts.records.run import Unfit, run
 
-UP_TO_DATE = "every record is up to date"
-SNIPPETS_UP_TO_DATE = "every snippet's record is up to date"
+UP_TO_DATE = f"every record is current or listed in {BEHIND}"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.record", description="Run snippets on this machine's GPU.")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--all", action="store_true", help="also those whose record is up to date")
-    which.add_argument("--check", action="store_true", help="run nothing; say what is stale or missing, exit 1 if any")
+    which.add_argument("--all", action="store_true", help="also those whose record is current")
+    which.add_argument("--check", action="store_true", help="run nothing; say what would stop a build, exit 1 if any")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a snippet; without any: what is stale or missing")
     options = parser.parse_args(arguments)
     try:
+        reader = Reader()
         if options.check:
-            wrong = check(options.names)
+            faults = reader.faults()
+            wrong = [str(faults[name]) for name in options.names or faults if name in faults]
             print("\n".join(wrong) or UP_TO_DATE)
             return int(bool(wrong))
-        chosen = choose(options.names, options.all)
+        chosen = choose(reader, options.names, options.all)
         if not chosen:
-            print(SNIPPETS_UP_TO_DATE)
-        return int(not all([recorded(name, f"{number}/{len(chosen)}") for number, name in enumerate(chosen, start=1)]))
+            print("every snippet's record is current")
+        recorded = [name for number, name in enumerate(chosen, start=1) if record(name, f"{number}/{len(chosen)}")]
+        if done := [name for name in recorded if name in reader.behind]:
+            print(f"take out of {BEHIND}: {', '.join(done)}")
+        return int(recorded != chosen)
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
@@ -47,8 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def recorded(name: str, number: str) -> bool:
-    """Whether a snippet could be recorded; says so, with its seconds or with what is wrong.
+def record(name: str, number: str) -> bool:
+    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong.
 
     Raises:
         Unfit: if none can be, on this machine.
@@ -67,20 +71,11 @@ def recorded(name: str, number: str) -> bool:
     return True
 
 
-def choose(named: list[str], everything: bool) -> list[str]:
-    """The snippets to run.  Raises RecordError for a name that is no snippet."""
-    there = records.names()
-    if unknown := [name for name in named if name not in there]:
-        raise RecordError(f"no snippet is called {', '.join(unknown)}; there are: {', '.join(there)}")
-    if named or everything:
-        return there if everything else named
-    return [name for name in there if records.look(name)[1]]
-
-
-def check(named: list[str]) -> list[str]:
-    """What is wrong with each record that is stale or missing, of the named snippets or of all that is kept."""
-    faults = [records.look(name)[1] for name in named] if named else records.faults().values()
-    return [str(fault) for fault in faults if fault]
+def choose(reader: Reader, named: list[str], everything: bool) -> list[str]:
+    """Returns the snippets to run. Raises RecordError for a name that is no snippet."""
+    for name in named:
+        reader.path(name)
+    return named or [name for name in reader.names() if everything or reader.state(name)[1]]
 
 
 if __name__ == "__main__":

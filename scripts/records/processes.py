@@ -20,10 +20,10 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from scripts.records.printed import plain
+from scripts.records.record import plain
 from scripts.records.root import ROOT, RecordError
 
-HIDDEN = "__import__('scripts.records.executed', fromlist=['executed'])"  # leaves no name behind
+HIDDEN = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
 NOTICED = 1.5  # seconds: a kernel that died is noticed within one, and those that waited for it may have failed before
 
 
@@ -65,7 +65,7 @@ class Process:
         )
 
     async def start(self) -> dict:
-        """Where it runs, see ``scripts.records.executed``."""
+        """Where it runs, see ``scripts.records.watched``."""
         with self._failing(), self.log.open("w") as log:
             await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
             await self.client.async_start_new_kernel_client()
@@ -87,7 +87,7 @@ class Process:
         return plain(in_order(cell.outputs))
 
     async def report(self) -> dict:
-        """What ran, see ``scripts.records.executed``."""
+        """What ran, see ``scripts.records.watched``."""
         with self._failing():
             await self.client.async_execute_cell(self.cells[-1], len(self.cells) - 1, store_history=False)
         told = printed(self.cells[-1])

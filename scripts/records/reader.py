@@ -1,48 +1,46 @@
-"""The one door to snippets and their records."""
+"""The one door to snippets and their records, and the rule that a record is current or listed as behind."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from scripts.records import kernel_tests
-from scripts.records.cells import Cells, cells, is_code, paths
-from scripts.records.kernel_tests import Outcome, RandomCases
-from scripts.records.recorded import METADATA, Record, again, fault_in, parsed
-from scripts.records.root import ROOT, Missing, RecordError, Stale, naming, text_of
-from scripts.records.source.digest import compare
-from scripts.records.source.library import Library
-from scripts.records.store import listed
+from scripts.records import record as files
+from scripts.records.digest import Modules
+from scripts.records.record import Record, again
+from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
+from scripts.records.snippets import Snippet, is_code, paths, snippet
 
+BEHIND = "snippets/behind.toml"
+SNIPPET = "snippet"  # in a digest, the text of the snippet itself
 _in_charge: ContextVar[Reader] = ContextVar("reader")
 
 
 class Reader:
-    """Snippets and records below a root, each file read once.
+    """Snippets and records below a root. Each file is read once: a build makes a reader of its own.
 
-    It never asks whether a file has changed since: a build makes a reader of its own.
-    stale_too: a stale record is read like any other, if it can be read at all
+    preview: a stale record that isn't listed is shown as if it were
+    earlier: read the frozen copies in snippets/earlier, for pages that aren't converted yet
     """
 
-    def __init__(self, root: Path = ROOT, stale_too: bool = False):
-        self.root, self.stale_too = root, stale_too
-        self._cells: dict[str, Cells] = {}
-        self._looked: dict[str, tuple[Record | None, RecordError | None]] = {}
+    def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):
+        self.root, self.preview, self.earlier = root, preview, earlier
+        self._read: dict[str, Record | RecordError] = {}
         self._asked: set[str] = set()
 
-    # Snippets
-
     def names(self) -> list[str]:
-        """Every snippet, in alphabetical order."""
+        """Returns every snippet, in alphabetical order."""
         return list(self._paths)
 
     def path(self, name: str) -> Path:
-        """The file of a snippet, snippets/CHAPTER/NAME.py.
+        """Returns the file of a snippet, snippets/CHAPTER/NAME.py.
 
         Raises:
             RecordError: if there is no such snippet.
@@ -51,127 +49,116 @@ class Reader:
             raise RecordError(f"there is no snippet {name}; there are: {', '.join(self._paths)}")
         return self._paths[name]
 
-    def snippet(self, name: str) -> NotebookNode:
-        """Today's cells of a snippet, without outputs; the id of a code cell is its tag.
-
-        Raises:
-            RecordError: if there is no such snippet, or a code cell has not exactly one tag of its own, or is not
-                plain Python.
-        """
-        return self.cells(name).notebook()
-
-    def cells(self, name: str) -> Cells:
-        if name not in self._cells:
-            with naming(self.path(name)):
-                self._cells[name] = cells(name, text_of(self.path(name)))
-        return self._cells[name]
+    def snippet(self, name: str) -> Snippet:
+        """Returns today's cells of a snippet."""
+        return snippet(name, text_of(self.path(name)))
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
         return paths(self.root)
 
     @cached_property
-    def library(self) -> Library:
-        """What kernels/ defines today."""
-        return Library(self.root)
+    def modules(self) -> Modules:
+        return Modules(self.root)
 
-    # Records
+    @cached_property
+    def behind(self) -> dict[str, str]:
+        """Snippet -> why its record is an earlier run, or why there is none."""
+        try:
+            return tomllib.loads(text_of(self.root / BEHIND))
+        except FileNotFoundError:
+            return {}
+        except tomllib.TOMLDecodeError as error:
+            raise RecordError(f"{BEHIND}: {error}") from error
 
-    def look(self, name: str) -> tuple[Record | None, RecordError | None]:
-        """The record of a snippet, and what is wrong with it, if anything is.
+    def digest(self, name: str) -> dict[str, str]:
+        """Returns what a run of the snippet depends on today: ``snippet`` and modules, each with its hash."""
+        today = self.snippet(name)
+        return {SNIPPET: today.digest} | self.modules.digest(self.modules.reached(today.source))
 
-        A stale record comes as it is, with its fault; what is missing or cannot be read is None.
-        """
-        if name not in self._looked:
-            self._looked[name] = self._look(name)
-        return self._looked[name]
-
-    def _look(self, name: str) -> tuple[Record | None, RecordError | None]:
-        today = self.cells(name)
+    def state(self, name: str) -> tuple[Record | None, RecordError | None]:
+        """Returns the newest record, and what's wrong with it whether it's listed or not."""
         path = record_of(self.path(name))
         if not path.exists():
-            return None, Missing(f"snippet {name} has not been run yet; {again(name)}")
+            return None, Missing(f"snippet {name} has never run")
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
-            provenance, outputs = parsed(name, text)
-            changed, executed = compare(self.library, today, dict(provenance.get("digest", {})))
-        except Stale as fault:
+            record = files.parsed(name, path.read_text(encoding="utf-8", errors="replace"))
+        except RecordError as fault:
             return None, fault
-        fault = fault_in(name, text)
-        if not fault and changed:
-            what = f"{listed(changed)} changed since it was made"
-            fault = Stale(f"the record of {name} is stale: {what}; {again(name)}")
-        return Record(name, provenance, outputs, executed), fault
+        then, today = record.provenance["digest"], self.digest(name)
+        changed = tuple(sorted(part for part in then.keys() | today.keys() if then.get(part) != today.get(part)))
+        if not changed:
+            return record, None
+        return replace(record, changed=changed), Stale(f"the record of {name} is stale: {listed(changed)} changed")
+
+    def faults(self) -> dict[str, RecordError]:
+        """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
+        found: dict[str, RecordError] = {}
+        for name in self.names():
+            _, fault = self.state(name)
+            if name in self.behind and not fault:
+                found[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
+            elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
+                how = f"; {again(name)}, or list it in {BEHIND} with a reason"
+                found[name] = type(fault)(f"{fault}{how}") if isinstance(fault, Missing | Stale) else fault
+        for name in self.behind.keys() - self._paths.keys():
+            found[name] = RecordError(f"{BEHIND} lists {name}, and there is no such snippet")
+        return found
 
     def read(self, name: str) -> Record:
-        """The record of a snippet, checked against today's source.
+        """Returns the record of a snippet; if it's listed in behind.toml, ``behind`` and ``changed`` say so.
 
         Raises:
-            Missing: if the snippet has not been run.
-            Stale: if the source changed since, the record was edited or cut short, or was not made on a GPU.
+            Missing: if the snippet has never run.
+            Stale: if the source has changed since, and the record isn't listed.
+            RecordError: if the record can't be used.
         """
         self._asked.add(name)
-        record, fault = self.look(name)
-        if fault and not (self.stale_too and record):
-            raise fault
-        return record
+        if name not in self._read:
+            try:
+                self._read[name] = self._frozen(name) or self._newest(name)
+            except RecordError as fault:
+                self._read[name] = fault
+        found = self._read[name]
+        if isinstance(found, RecordError):
+            raise found
+        return found
+
+    def _frozen(self, name: str) -> Record | None:
+        path = record_of(self.path(name))
+        copy = self.root / "snippets/earlier" / path.parent.name / path.name
+        if not self.earlier or not copy.exists():
+            return None
+        return files.parsed(name, copy.read_text(encoding="utf-8"), frozen=True)
+
+    def _newest(self, name: str) -> Record:
+        record, fault = self.state(name)
+        if not fault:
+            return record
+        if record and (name in self.behind or self.preview):
+            return replace(record, behind=self.behind.get(name, "not recorded since its source changed"))
+        raise fault
 
     def table(self, snippet: str, table: str) -> list[dict]:
-        """The rows of one table of a record, ``[{column: value}]``.  Raises as ``read``."""
+        """Returns the rows of one table of a record, ``[{column: value}]``. Raises as ``read``."""
         return self.read(snippet).table(table)
 
     def compose(self, name: str) -> NotebookNode:
-        """Today's cells of a snippet with the recorded outputs and provenance; without them if it awaits its run.
-
-        Of a record, nothing but outputs and provenance is shown.
-
-        Raises:
-            Stale: as ``read``.
-        """
-        notebook = self.snippet(name)
+        """Returns today's cells of a snippet with the recorded outputs and provenance; without, if it has never run."""
+        notebook = self.snippet(name).notebook()
         try:
             record = self.read(name)
         except Missing:
             return notebook
         for number, cell in enumerate(filter(is_code, notebook.cells), start=1):
-            cell.outputs = record.outputs.get(cell.id, [])  # a stale record may lack a cell of today
+            cell.outputs = record.outputs.get(cell.id, [])  # an earlier run may lack a cell of today
             cell.execution_count = number
-        notebook.metadata[METADATA] = record.provenance
+        notebook.metadata[files.METADATA] = record.provenance
         return notebook
-
-    def look_at_tests(self) -> tuple[Outcome | None, RecordError | None]:
-        """What became of the kernels' tests in the files that are as they were then, and what is wrong with the record.
-
-        ``Waiting`` names the other files.
-        """
-        if not hasattr(self, "_tests"):
-            self._tests = kernel_tests.look(self.root)
-        return self._tests
-
-    def tests(self) -> Outcome:
-        """What became of the kernels' tests that do not await their run.  Raises as ``read``."""
-        outcome, fault = self.look_at_tests()
-        if fault and not (outcome and (self.stale_too or isinstance(fault, Missing))):
-            raise fault
-        return outcome
-
-    def look_at_random_cases(self) -> tuple[RandomCases | None, RecordError | None]:
-        """How many random cases of the kernels passed, and what is wrong with their record, if anything is."""
-        if not hasattr(self, "_random_cases"):
-            self._random_cases = kernel_tests.look(self.root, RandomCases)
-        return self._random_cases
-
-    def faults(self) -> dict[str, RecordError]:
-        """What is wrong with each record that is stale or missing, those of ``TESTS`` and ``RANDOM_CASES`` last."""
-        found = {name: self.look(name)[1] for name in self.names()}
-        found |= {TESTS: self.look_at_tests()[1], RANDOM_CASES: self.look_at_random_cases()[1]}
-        return {name: fault for name, fault in found.items() if fault}
-
-    # Who is asked
 
     @contextmanager
     def noting(self) -> Iterator[set[str]]:
-        """In it, ``records.read``, ``records.table`` and the like ask this reader; the set says of which snippets."""
+        """In it, ``records.read`` and ``records.table`` ask this reader; the set holds the snippets asked for."""
         outer, self._asked = self._asked, set()
         token = _in_charge.set(self)
         try:
@@ -182,15 +169,19 @@ class Reader:
             self._asked = outer
 
 
-TESTS = "tests/kernels"
-RANDOM_CASES = "tests/kernels/random_cases"
 _of_this_process = Reader()
 
 
 def in_charge() -> Reader:
-    """The reader that ``noting`` has put in charge; without one, a strict one that reads each file once a process."""
+    """Returns the reader that ``noting`` put in charge, or a strict one that reads each file once a process."""
     return _in_charge.get(_of_this_process)
 
 
 def record_of(snippet: Path) -> Path:
     return snippet.with_suffix(".record.ipynb")
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Returns the first few names, and how many more there are."""
+    shown, more = names[:6], len(names) - 6
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

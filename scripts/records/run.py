@@ -8,45 +8,49 @@ from collections.abc import Iterator
 
 from nbformat import NotebookNode
 
-from scripts.records import recorded
-from scripts.records.cells import is_code
-from scripts.records.executed import count_gpus, in_interpreter
-from scripts.records.printed import too_large
+from kernels.bench.hardware import chip_of
 from scripts.records.processes import Unfit, prepared, together
 from scripts.records.reader import Reader, record_of
+from scripts.records.record import METADATA, too_large, write
 from scripts.records.root import ROOT, RecordError
-from scripts.records.source.digest import digest
+from scripts.records.snippets import is_code
+from scripts.records.watched import count_gpus, in_interpreter
 
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
 
 
 def run(name: str) -> None:
-    """Run one snippet and write its record.
+    """Runs one snippet and writes its record.
 
     Raises:
-        RecordError: without a GPU, in Triton's interpreter, or if the snippet raises, writes to stderr, shows an
-            absolute path or too much, or if what it runs is edited meanwhile.  The old record stays as it was.
+        RecordError: without a GPU that we know, in Triton's interpreter, or if the snippet raises, writes to stderr,
+            shows an absolute path or too much, executes nothing of kernels/, or is edited meanwhile. The old record
+            stays as it was.
     """
     refuse_interpreter(name)
     reader = Reader()
-    before = reader.library, reader.cells(name)
-    notebook = reader.snippet(name)
-    provenance = execute(name, notebook, ranks_of(name, reader.cells(name).in_ranks))
+    before, notebook = reader.digest(name), reader.snippet(name).notebook()
+    provenance = execute(name, notebook, ranks_of(name, reader.snippet(name).in_ranks))
     if provenance["interpreter"]:
         raise RecordError(f"{name} switched Triton's interpreter on; a record is made on a GPU")
+    if not provenance["commit"]:
+        raise RecordError(f"{name}: no Git here tells the commit; set COMMIT to it")
+    if not provenance["executed"]:
+        raise RecordError(f"{name} executed nothing of kernels/")
+    try:
+        chip_of(provenance["gpu"])
+    except ValueError as error:
+        raise RecordError(f"{name} can't be recorded here: {error}. Add the GPU there first") from error
     for cell in filter(is_code, notebook.cells):
         refuse_outputs(name, cell)
-    reader = Reader()
-    depends = digest(reader.library, reader.cells(name), provenance["executed"])
-    if depends != digest(*before, provenance["executed"]):
-        raise RecordError(f"{name}, or what it runs of kernels/, was edited while it ran; run it again")
-    notebook.metadata[recorded.METADATA] = {**provenance, "digest": depends}
-    recorded.write(record_of(reader.path(name)), notebook)
-    reader.read(name)
+    if Reader().digest(name) != before:
+        raise RecordError(f"{name}, or a module that it reaches, was edited while it ran; run it again")
+    notebook.metadata[METADATA] = {**provenance, "digest": before}
+    write(record_of(reader.path(name)), notebook)
 
 
 def execute(name: str, notebook: NotebookNode, ranks: int = 1) -> dict:
-    """Fill in the outputs of the notebook's cells; what ``scripts.records.executed`` tells of the run."""
+    """Fill in the outputs of the notebook's cells; what ``scripts.records.watched`` tells of the run."""
     return asyncio.run(_execute(name, notebook, ranks))
 
 

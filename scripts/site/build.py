@@ -13,6 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records
+from scripts.records.reader import BEHIND
 from scripts.site import assets, cache
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
@@ -25,7 +26,7 @@ from scripts.site.pages.lists import Lists
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
-# What a typed number comes from: for tests, not for readers.
+# What a typed number comes from, on pages that aren't converted yet: for tests, not for readers.
 MARK = re.compile(r"<!-- (?:=.*?|for .*?|given|argued|said in words) -->")
 ANCHOR = re.compile(r'<(?:figure|div) [^>]*id="((?:live|figure|step)-\w+)"')
 
@@ -47,13 +48,10 @@ class Build(BasePlugin):
         self.started = time.monotonic()
         self.docs = Path(config.docs_dir)
         self.settings = config.extra
-        self.reader = records.Reader(stale_too=bool(self.settings["preview"]))
-        try:
-            self.faults = self.reader.faults()
-        except records.RecordError as error:  # a file that is no snippet or no module
-            raise PluginError(str(error)) from error
-        self.stop_at_stale_records()
-        self.fences = Fences(self.reader, self.settings["library"], self.settings["repository"])
+        self.reader = records.Reader(preview=bool(self.settings["preview"]))
+        self.earlier = records.Reader(preview=bool(self.settings["preview"]), earlier=True)
+        self.stop_at_faults()
+        self.fences = Fences(self.reader, self.earlier, self.settings["library"], self.settings["repository"])
         self.fences.register(config)
         repository.link(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
@@ -62,7 +60,7 @@ class Build(BasePlugin):
         by_chapter = order.snippets(self.chapters, paths)
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
-        self.sheets = Sheets(self.reader)
+        self.sheets = Sheets(self.reader, self.earlier)
         self.lists = Lists(
             self.chapters,
             config.nav,
@@ -83,16 +81,19 @@ class Build(BasePlugin):
         log.info("%s in %.1f s", step, now - self.started)
         self.started = now
 
-    def stop_at_stale_records(self) -> None:
-        stale = self.faulty(records.Stale)
-        if stale and not self.settings["preview"]:
+    def stop_at_faults(self) -> None:
+        try:
+            faults = self.reader.faults()
+        except records.RecordError as error:  # a file that is no snippet or no module
+            raise PluginError(str(error)) from error
+        if self.settings["preview"]:
+            faults = {name: fault for name, fault in faults.items() if not isinstance(fault, records.Stale)}
+        if faults:
             raise PluginError(
-                f"{len(stale)} records are stale, and nothing was built:{listed(stale)}\n"
-                "`make record` makes them anew on a GPU; `make site PREVIEW=1` shows them with a mark."
+                f"{len(faults)} records aren't what they should be, and nothing was built:"
+                f"{''.join(f'{chr(10)}  {fault}' for fault in faults.values())}\n"
+                "`make record` runs snippets on a GPU; `make site PREVIEW=1` shows stale records with a mark."
             )
-
-    def faulty(self, kind: type[records.RecordError]) -> list[str]:
-        return [str(fault) for fault in self.faults.values() if isinstance(fault, kind)]
 
     @event_priority(100)  # before mkdocs-jupyter looks for notebooks
     def on_files(self, files, config):
@@ -107,12 +108,14 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            Page(text=markdown, first_line=before + 1).refuse_forged()
+            page_as_typed = Page(text=markdown, first_line=before + 1)
+            page_as_typed.refuse_forged()
+            page_as_typed.compute()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
         if page.file.src_uri.startswith("whiteboard/") and page.file.name not in ("index", "all"):
             markdown = self.sheets.laid_out(markdown, page.file.name)
         search.weigh(page, self.terms)
-        self.fences.page = Page(url=page.url, text=markdown, first_line=before + 1)
+        self.fences.turn_to(Page(page.url, markdown, before + 1, page.file.src_uri))
         explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
         if explained:
             markdown = f"{markdown}\n\n{self.abbreviations}"
@@ -134,7 +137,7 @@ class Build(BasePlugin):
             return html
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
-        self.fences.page.check(html, self.reader)
+        html = self.fences.page.check(html, self.reader)
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
@@ -163,14 +166,5 @@ class Build(BasePlugin):
         self.snippets.copy_downloads(config.site_dir)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")
-        self.say_faults()
-
-    def say_faults(self) -> None:
-        if missing := self.faulty(records.Missing):
-            log.info("left out, %d that await their run on a GPU (make record):%s", len(missing), listed(missing))
-        if stale := self.faulty(records.Stale):
-            log.info("shown with a mark, %d that are stale (make record):%s", len(stale), listed(stale))
-
-
-def listed(lines: list[str]) -> str:
-    return "".join(f"\n  {line}" for line in lines)
+        if behind := self.reader.behind:
+            log.info("%d shown as earlier runs, or as never run: %s (%s)", len(behind), ", ".join(behind), BEHIND)

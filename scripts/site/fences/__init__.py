@@ -9,6 +9,8 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     record    every table that a snippet left when it was recorded, where that was, and the command
     suite     what became of the tests of kernels/, or of random cases, when they last ran on a GPU, and where
     value     one number in running text, of a record, the hardware registry or a cost function
+
+and a mark: ``[words]{fact=name}``, what a chapter concludes from its records.
 """
 
 from __future__ import annotations
@@ -16,19 +18,26 @@ from __future__ import annotations
 import json
 import shlex
 from functools import wraps
-from html import escape
 from importlib import import_module
 
+from markupsafe import Markup
 from mkdocs.config.defaults import MkDocsConfig
 
-from scripts import records
+from scripts import facts, records
+from scripts.records import suite as suites
 from scripts.site.fences import figures, outputs, symbols, values
-from scripts.site.fences.claims import Claims
+from scripts.site.fences.marks import Marks
 from scripts.site.fences.page import FenceError, Page
 from scripts.site.live import PieceError, Pieces
 
 VALUE = "#!value "
-NAMED = (symbols.SymbolError, figures.FigureError, records.RecordError, PieceError)  # their messages say all
+NAMED = (
+    symbols.SymbolError,
+    figures.FigureError,
+    records.RecordError,
+    facts.FactError,
+    PieceError,
+)  # their messages say all
 
 
 def fence(*known: str):
@@ -43,7 +52,7 @@ def fence(*known: str):
                 if unknown := options.keys() - set(known):
                     there = ", ".join(known) or "none"
                     raise self.page.fail(kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {there}")
-                return formatter(self, body, options, md)
+                return str(formatter(self, body, options, md))
             except FenceError:
                 raise
             except Exception as error:
@@ -64,16 +73,21 @@ def any_option(language, inputs, options, attrs, md) -> bool:
 class Fences:
     """The formatters of one build, and the page on which they stand.
 
+    newest: reads today's records   earlier: reads the frozen ones, for pages that aren't converted yet
     library: the modules that a value asks besides records, ``{"hardware": …, "cost": …}``
-    repository: the address that a reader clones, empty if it is not known
+    repository: the address that a reader clones, empty if it isn't known
     """
 
-    def __init__(self, reader: records.Reader, library: dict[str, str], repository: str = ""):
-        self.reader = reader
+    def __init__(self, newest: records.Reader, earlier: records.Reader, library: dict[str, str], repository: str = ""):
+        self.newest, self.earlier, self.reader = newest, earlier, newest
         self.library = {name: import_module(module) for name, module in library.items()}
         self.repository = repository
-        self.pieces = Pieces(reader.root / "docs" / "live")
+        self.pieces = Pieces(newest.root / "docs" / "live")
         self.page = Page()
+
+    def turn_to(self, page: Page) -> None:
+        """Says which page comes next: it decides which records are read."""
+        self.page, self.reader = page, self.earlier if page.unconverted else self.newest
 
     def register(self, config: MkDocsConfig) -> None:
         """Tell the Markdown extensions of a build who formats what."""
@@ -85,36 +99,36 @@ class Fences:
         config.mdx_configs.setdefault("pymdownx.inlinehilite", {})["custom_inline"] = [
             {"name": "value", "class": "value", "format": self.value}
         ]
-        config.markdown_extensions.append(Claims())
+        config.markdown_extensions.append(Marks(self.fact))
 
     @fence("hl_lines")
     def source(self, mark: str, options: dict, md) -> str:
         symbol = symbols.quote(mark, self.reader.root)
         self.page.quoted.append(mark)
-        code = highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title})
+        code = Markup(highlighted(symbol.text, md, {**options, "linenums": str(symbol.first), "title": symbol.title}))
         if symbol.documented:
             address = self.page.url_to(symbols.address(symbol.name, self.reader.root))
-            title = f'<a href="{address}">{symbol.title}</a>'
-            code = code.replace(symbol.title, title, 1)
-        return f'<div class="hb-source" data-quote="{escape(mark)}">{code}</div>'
+            code = code.replace(symbol.title, Markup('<a href="{}">{}</a>').format(address, symbol.title), 1)
+        return Markup('<div class="hb-source" data-quote="{}">{}</div>').format(mark, code)
 
     @fence()
     def run(self, mark: str, options: dict, md) -> str:
         name, _, tag = mark.partition(":")
         path = self.reader.path(name).relative_to(self.reader.root).as_posix()
-        cells = {cell.id: cell.source for cell in self.reader.snippet(name).cells if cell.cell_type == "code"}
+        cells = self.reader.snippet(name).code
         if tag not in cells:
             raise self.page.fail("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
-        code = highlighted(cells[tag], md, {"title": f"{path} · {tag}"})
         record, ran = self.recorded(name)
+        code = Markup(highlighted(cells[tag], md, {"title": f"{path} · {tag}"}))
+        if record and not record.frozen and record.sources.get(tag) != cells[tag]:
+            code += outputs.changed_html()
         printed = outputs.cell_html(record, name, tag)
-        return f'<div class="hb-run"><div data-quote="{mark}">{code}</div>{printed}{ran}</div>'
+        return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(mark, code, printed, ran)
 
     def about(self, name: str) -> str:
-        """What the page of a snippet says of it: what to download, where it ran, how to run it."""
-        record, fault = self.look(name)
-        ran = outputs.ran_html(record, fault, name, outputs.to_run(name))
-        how = outputs.from_nothing_html(name, self.repository, self.reader.cells(name).in_ranks)
+        """Returns what the page of a snippet says of it: what to download, where it ran, how to run it."""
+        ran = outputs.ran_html(self.look(name), name)
+        how = outputs.from_nothing_html(name, self.repository, self.reader.snippet(name).in_ranks)
         return outputs.downloads_html(name) + ran + how
 
     @fence("caption", "note")
@@ -126,13 +140,16 @@ class Fences:
         found = figures.load(name, self.reader.root)
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
-        noted = f'<p class="hb-note">{escape(note)}</p>' if note else ""
+        noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
         if drawing:
-            body = outputs.plot_html(drawing, found.alternative) + noted + "".join(ran for _, ran in drawn_from)
+            ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
+            body = outputs.plot_html(drawing, found.alternative) + noted + ran
         else:
-            lacking = "".join(ran for record, ran in drawn_from if not record)
+            lacking = outputs.EMPTY.join(ran for record, ran in drawn_from if not record)
             body = lacking + outputs.alternative_html(found.alternative) + noted
-        return f'<figure class="hb-figure" id="figure-{name}"><figcaption>{escape(caption)}</figcaption>{body}</figure>'
+        return Markup('<figure class="hb-figure" id="figure-{}"><figcaption>{}</figcaption>{}</figure>').format(
+            name, caption, body
+        )
 
     @fence("caption")
     def live(self, body: str, options: dict, md) -> str:
@@ -153,12 +170,15 @@ class Fences:
                 ran[snippet] = self.recorded(snippet)[1]
             if text:
                 state[setting] = text
-        still = self.pieces.still(name, state)
-        return (
-            f'<figure class="hb-figure hb-live" id="live-{name}" data-search-exclude>'
-            f"<figcaption>{escape(caption)}</figcaption>"
-            f'<live-piece name="{name}" state="{escape(json.dumps(state))}">{still}</live-piece>'
-            f"{''.join(ran.values())}</figure>"
+        return Markup(
+            '<figure class="hb-figure hb-live" id="live-{0}" data-search-exclude><figcaption>{1}</figcaption>'
+            '<live-piece name="{0}" state="{2}">{3}</live-piece>{4}</figure>'
+        ).format(
+            name,
+            caption,
+            json.dumps(state),
+            Markup(self.pieces.still(name, state)),
+            outputs.EMPTY.join(ran.values()),
         )
 
     def column(self, piece: str, text: str) -> tuple[str, str]:
@@ -167,7 +187,7 @@ class Fences:
             question = values.parse(text)
             if not question.snippet:
                 raise values.ValueFault("a column of a record is wanted")
-            record, _ = self.look(question.snippet)
+            record = self.look(question.snippet)
             numbers = values.column_of_record(question, record) if record else []
             return question.snippet, " ".join(map(question.printed, numbers))
         except values.ValueFault as error:
@@ -177,65 +197,76 @@ class Fences:
     def record(self, name: str, options: dict, md) -> str:
         record, ran = self.recorded(name)
         if not record:
-            return f'<div class="hb-record">{ran}</div>'  # so that the field above the tables finds it, too
-        command = f"<p>The command: <code>.venv/bin/python -m scripts.record {name}</code></p>"
-        tables = "".join(map(outputs.folded_table_html, record.tables()))
-        return f'<div class="hb-record">{ran}{command}{tables or "<p>It prints text alone.</p>"}</div>'
+            return Markup('<div class="hb-record">{}</div>').format(ran)  # so the field above the tables finds it too
+        tables = outputs.EMPTY.join(map(outputs.folded_table_html, record.tables()))
+        return Markup(
+            '<div class="hb-record">{}<p>The command: <code>.venv/bin/python -m scripts.record {}</code></p>{}</div>'
+        ).format(ran, name, tables or Markup("<p>It prints text alone.</p>"))
 
     @fence()
     def suite(self, name: str, options: dict, md) -> str:
-        if name == records.RANDOM_CASES:
-            cases, fault = self.allowed(*self.reader.look_at_random_cases())
-            ran = outputs.ran_html(cases, fault, records.RandomCases.name, outputs.TO_RUN_RANDOM_CASES)
-            return f'<div class="hb-suite">{outputs.random_cases_html(cases)}{ran}</div>' if cases else ran
-        if name != records.TESTS:
-            there = f"{records.TESTS}, {records.RANDOM_CASES}"
-            raise self.page.fail("suite", name, f"there is no suite {name}; there are: {there}")
-        suite, fault = self.allowed(*self.reader.look_at_tests())
-        if not suite:
-            return outputs.ran_html(suite, fault, records.Outcome.name, outputs.TO_RUN_THE_SUITE)
-        root = self.reader.root
-        before = outputs.waiting_html(fault, root) if isinstance(fault, records.Waiting) else ""
-        mark = outputs.stale_html(fault) if isinstance(fault, records.Stale) else ""
-        table = outputs.suite_html(suite, root)
-        return f'<div class="hb-suite">{before}{table}{mark}{outputs.suite_ran_html(suite)}</div>'
+        root, modules = self.reader.root, self.newest.modules
+        if name == "tests/kernels":
+            outcomes, waiting = suites.outcomes(root, modules)
+            before = outputs.waiting_html(waiting, root) if waiting else ""
+            table = outputs.suite_html(outcomes, root) + outputs.suite_ran_html(outcomes) if outcomes else ""
+            return Markup('<div class="hb-suite">{}{}</div>').format(before, table)
+        if name == "tests/kernels/random_cases":
+            cases, current = suites.random_cases(root, modules)
+            if not cases:
+                return outputs.notice_html(f"Random cases have never run on a GPU. {outputs.TO_RUN_RANDOM_CASES}")
+            mark = "" if current else outputs.notice_html("An earlier run: what draws the cases has changed since.")
+            ran = outputs.provenance_html(cases["ran"], "The suite of random cases")
+            return Markup('<div class="hb-suite">{}{}{}</div>').format(mark, outputs.random_cases_html(cases), ran)
+        raise self.page.fail(
+            "suite", name, f"there is no suite {name}; there are: tests/kernels, tests/kernels/random_cases"
+        )
 
     def value(self, text: str, language: str, class_name: str, md) -> str:
-        """One number; ``values`` has the grammar."""
+        """Returns one number; ``values`` has the grammar."""
         self.page.met["value", text] += 1
         try:
             question = values.parse(text)
             if question.snippet:
-                return self.value_of_record(text, question)
+                return str(self.value_of_record(text, question))
             number, why = values.of_library(question, self.library)
-            return outputs.value_html(text, question.printed(number), why)
+            return str(outputs.value_html(text, question.printed(number), why))
         except (values.ValueFault, records.RecordError) as error:
             raise self.page.fail("value", text, f"#!value {text}: {error}") from error
 
     def value_of_record(self, text: str, question: values.Question) -> str:
         self.page.valued.setdefault(question.snippet, text)
-        record, fault = self.look(question.snippet)
+        record = self.look(question.snippet)
         if not record:
-            short = "[awaits its run]" if isinstance(fault, records.Missing) else "[stale]"
-            return f'<span class="hb-value" title="{escape(str(fault))}">{short}</span>'
+            return outputs.value_html(text, "[has never run]", question.snippet)
         number = question.printed(values.of_record(question, record))
-        where = f"{record.name}, {records.machine(record.provenance)}, {record.provenance['date']}"
-        return outputs.value_html(text, number, where, fault)
+        return outputs.value_html(text, number, outputs.rests_on(record), bool(record.behind))
+
+    def fact(self, name: str, words: str) -> str:
+        """Holds the words of a fact to what it returns today; returns what it rests on."""
+        try:
+            fact = facts.find(name, self.page.chapter)
+            with self.newest.noting():
+                today = fact()
+                record = self.newest.read(fact.address.partition(".")[0])
+        except (facts.FactError, records.RecordError) as error:
+            raise self.page.fail_at_mark("fact", name, error) from error
+        if words != today:
+            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: python -m scripts.facts --write"
+            raise self.page.fail_at_mark("fact", name, why)
+        return outputs.rests_on(record)
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:
-        """The record of a snippet, if there is one that can be shown, and what the page says of its run."""
-        record, fault = self.look(name)
+        """Returns the record of a snippet, None if it has never run, and what the page says of its run."""
         self.page.shown.add(name)
-        return record, outputs.ran_html(record, fault, name, outputs.to_run(name), self.page.url_of(name))
+        record = self.look(name)
+        return record, outputs.ran_html(record, name, self.page.url_of(name))
 
-    def look(self, name: str) -> tuple[records.Record | None, records.RecordError | None]:
-        """The record of a snippet and what is wrong with it; a stale one only in a preview."""
-        return self.allowed(*self.reader.look(name))
-
-    def allowed(self, record, fault):
-        if isinstance(fault, records.Stale) and not self.reader.stale_too:
-            raise fault
-        return record, fault
+    def look(self, name: str) -> records.Record | None:
+        try:
+            return self.reader.read(name)
+        except records.Missing:
+            return None
 
 
 def highlighted(code: str, md, options: dict[str, str]) -> str:

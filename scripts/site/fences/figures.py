@@ -26,12 +26,12 @@ class Figure:
     def draw(self, reader: records.Reader) -> tuple[str | None, list[str]]:
         """Plotly's JSON, without a template, and the snippets whose records it was drawn from.
 
-        None in place of the JSON if one of these records cannot be had.
+        None in place of the JSON if one of these snippets has never run.
         """
         with reader.noting() as snippets:
             try:
                 drawing = self.figure().update_layout(template=None).to_json()
-            except (records.Missing, records.Stale):
+            except records.Missing:
                 drawing = None
         return drawing, sorted(snippets)
 

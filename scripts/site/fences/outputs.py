@@ -1,4 +1,7 @@
-"""A recorded output as HTML, and the line that says where and when it ran."""
+"""Records as HTML: outputs, tables, what became of tests, and the line that says where and when it ran.
+
+Whatever a record says goes through ``Markup.format`` or ``Markup.join``, which escape it: here, once, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,32 @@ import ast
 import json
 import re
 from datetime import date
-from html import escape
 from pathlib import Path
 
-from scripts.records import TABLE, Missing, Outcome, RandomCases, Record, RecordError, Waiting, machine
-from scripts.records.printed import plain
+from markupsafe import Markup
+
+from scripts.records import TABLE, Record, RecordError, machine
+from scripts.records.record import plain
 from scripts.site.fences import symbols
 from scripts.site.meta.repository import to_clone
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-LONG = 35  # characters: the name of a kernel or a sentence, which may break, a name after an underscore
-TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so, too."
-AS_MANY = ", and starts one process a GPU, or two on the CPU where there are not two GPUs"
+LONG = 35  # characters: the name of a kernel or a sentence, which may break after an underscore
+TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so too."
+TO_RUN_RANDOM_CASES = "To run it: .venv/bin/python -m tests.kernels.random_cases; make record does so too."
+AS_MANY = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
 IN_TWO = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
-TO_RUN_RANDOM_CASES = "To run it: .venv/bin/python -m tests.kernels.random_cases; make record does so, too."
+EMPTY = Markup()
 
 
-def cell_html(record: Record | None, name: str, tag: str) -> str:
-    """What a cell left when it was recorded; nothing if it awaits its run or, in a preview, is new."""
+def cell_html(record: Record | None, name: str, tag: str) -> Markup:
+    """Returns what a cell left when it was recorded; nothing if it has never run."""
     recorded = record.outputs.get(tag, []) if record else []
-    return "".join(output_html(output, f"{name}:{tag}") for output in recorded)
+    return EMPTY.join(output_html(output, f"{name}:{tag}") for output in recorded)
 
 
-def output_html(output: dict, mark: str) -> str:
-    """One output of a notebook.  ``mark`` names the cell it came from: ``three_matmuls:shapes``."""
+def output_html(output: dict, mark: str) -> Markup:
+    """Returns one output of a notebook. ``mark`` names the cell it came from: ``three_matmuls:shapes``."""
     if output["output_type"] == "stream":
         return text_html(output["text"], mark)
     data = output["data"]
@@ -37,229 +42,259 @@ def output_html(output: dict, mark: str) -> str:
         return table_html(data[TABLE], mark)
     if data.keys() != {"text/plain"}:
         kinds = ", ".join(sorted(data.keys()))
-        raise RecordError(f"{mark} leaves {kinds}: text and tables are shown; a drawing is a figure of its own")
+        raise RecordError(
+            f"{mark} leaves {kinds}, and a page shows text and tables: make a drawing a figure of its own"
+        )
     return text_html(data["text/plain"], mark)
 
 
-def text_html(text: str, mark: str) -> str:
+def text_html(text: str, mark: str) -> Markup:
     # No tabindex here: the page's script adds one to what really scrolls sideways.
-    return f'<pre class="hb-output" data-record="{mark}"><samp>{escape(plain(text).rstrip())}</samp></pre>'
+    return Markup('<pre class="hb-output" data-record="{}"><samp>{}</samp></pre>').format(mark, plain(text).rstrip())
 
 
-def table_html(table: dict, mark: str | None = None) -> str:
-    def head(column: dict) -> str:
-        unit = f' <span class="hb-unit">{escape(column["unit"])}</span>' if column["unit"] else ""
-        return f'<th scope="col">{escape(column["name"].replace("_", " "))}{unit}</th>'
-
-    def cell(value: object) -> str:
-        if isinstance(value, float):
-            return f'<td class="hb-number">{number(value)}</td>'
-        if isinstance(value, int) and not isinstance(value, bool):
-            return f'<td class="hb-number">{as_printed(str(value))}</td>'
-        text = "" if value is None else escape(str(value))
-        return f'<td class="hb-long">{text.replace("_", "_<wbr>")}</td>' if len(text) > LONG else f"<td>{text}</td>"
-
+def table_html(table: dict, mark: str | None = None) -> Markup:
     names = [column["name"] for column in table["columns"]]
-    rows = "".join(f"<tr>{''.join(cell(row[name]) for name in names)}</tr>" for row in table["rows"])
-    caption = escape(table["name"].replace("_", " "))
-    marked = f' data-record="{mark}"' if mark else ""
-    return (
-        f'<div class="hb-table" data-search-exclude{marked}><table class="hb-grid"><caption>{caption}</caption>'
-        f"<thead><tr>{''.join(map(head, table['columns']))}</tr></thead><tbody>{rows}</tbody></table></div>"
+    heads = EMPTY.join(head_html(spaced(column["name"]), column["unit"]) for column in table["columns"])
+    rows = EMPTY.join(
+        Markup("<tr>{}</tr>").format(EMPTY.join(cell(row[name]) for name in names)) for row in table["rows"]
     )
+    return Markup(
+        '<div class="hb-table" data-search-exclude{}><table class="hb-grid"><caption>{}</caption>'
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
+    ).format(Markup(' data-record="{}"').format(mark) if mark else "", spaced(table["name"]), heads, rows)
 
 
-def folded_table_html(table: dict) -> str:
-    """A table behind a line that names it, how long it is and what it holds."""
-    columns = ", ".join(column["name"].replace("_", " ") for column in table["columns"])
-    title = f"{table['name'].replace('_', ' ')}: {len(table['rows'])} rows"
-    return (
-        f'<details class="hb-folded"><summary>{escape(title)} <span class="hb-unit">{escape(columns)}</span></summary>'
-        f"{table_html(table)}</details>"
-    )
+def head_html(name: str, unit: str = "") -> Markup:
+    shown = Markup(' <span class="hb-unit">{}</span>').format(unit) if unit else ""
+    return Markup('<th scope="col">{}{}</th>').format(name, shown)
 
 
-def suite_html(suite: Outcome, root: Path) -> str:
-    """What became of each test file, with what it tests, in a table; below it why tests were skipped."""
+def cell(value: object) -> Markup:
+    """Returns a cell of a table: numbers to the right, long words breakable after each underscore."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Markup('<td class="hb-number">{}</td>').format(number(value))
+    text = "" if value is None else str(value)
+    if len(text) <= LONG:
+        return Markup("<td>{}</td>").format(text)
+    return Markup('<td class="hb-long">{}</td>').format(Markup("_<wbr>").join(text.split("_")))
+
+
+def spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def folded_table_html(table: dict) -> Markup:
+    """Returns a table behind a line that names it, how long it is and what it holds."""
+    columns = ", ".join(spaced(column["name"]) for column in table["columns"])
+    return Markup(
+        '<details class="hb-folded"><summary>{}: {} rows <span class="hb-unit">{}</span></summary>{}</details>'
+    ).format(spaced(table["name"]), len(table["rows"]), columns, table_html(table))
+
+
+def suite_html(outcomes: dict[str, dict], root: Path) -> Markup:
+    """Returns what became of each test file, with what it tests, and below it why tests were skipped."""
     rows, reasons, totals = [], [], [0, 0, 0.0]
-    for path, file in suite.all_files.items():
-        name = short(path)
+    for path, file in outcomes.items():
         skipped = [*file["skipped"].items()]
         counts = [sum(file["passed"].values()), sum(sum(tests.values()) for _, tests in skipped), file["seconds"]]
         totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        purpose = symbols.purpose(path, root) if (root / path).is_file() else "No longer there."  # in a preview
-        all_skipped = f"All skipped: {escape(skipped[0][0])}.<br>" if len(skipped) == 1 and not counts[0] else ""
-        rows.append(suite_row(f"{escape(purpose)}<br>{all_skipped}<code>{name}</code>", counts))
-        reasons += [f"<li><code>{name}</code>, {names(tests)}: {escape(reason)}</li>" for reason, tests in skipped]
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("What is tested", "Passed", "Skipped", "Seconds"))
-    table = (
-        f'<table data-suite="tests/kernels"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        f"<tfoot>{suite_row('Together', totals)}</tfoot></table>"
+        all_skipped = (
+            Markup("All skipped: {}.<br>").format(skipped[0][0]) if len(skipped) == 1 and not counts[0] else ""
+        )
+        first = Markup("{}<br>{}<code>{}</code>").format(symbols.purpose(path, root), all_skipped, short(path))
+        rows.append(suite_row(first, counts))
+        reasons += [
+            Markup("<li><code>{}</code>, {}: {}</li>").format(short(path), names(tests), reason)
+            for reason, tests in skipped
+        ]
+    table = grid(
+        "tests/kernels", ["What is tested", "Passed", "Skipped", "Seconds"], rows, suite_row("Together", totals)
     )
-    return table + (f"<p>Skipped, and why:</p><ul>{''.join(reasons)}</ul>" if reasons else "")
+    return table + (Markup("<p>Skipped, and why:</p><ul>{}</ul>").format(EMPTY.join(reasons)) if reasons else "")
+
+
+def grid(suite: str, heads: list[str], rows: list[Markup], last: Markup) -> Markup:
+    return Markup('<table data-suite="{}"><thead><tr>{}</tr></thead><tbody>{}</tbody><tfoot>{}</tfoot></table>').format(
+        suite, EMPTY.join(map(head_html, heads)), EMPTY.join(rows), last
+    )
+
+
+def suite_row(first: str, counts: list[float]) -> Markup:
+    cells = [
+        Markup("<td>{}</td>").format(count if isinstance(count, int) else format(count, ".1f")) for count in counts
+    ]
+    return Markup("<tr><td>{}</td>{}</tr>").format(first, EMPTY.join(cells))
 
 
 def short(path: str) -> str:
     return path.removeprefix("tests/kernels/")  # two folders may each have a test_wrong.py
 
 
-def suite_ran_html(suite: Outcome) -> str:
-    """Where and when the tests ran: the run with most of the files, then each other with its own."""
-    most, *others = sorted(suite.runs, key=lambda run: -len(run.files))
-    return provenance_html(most) + "".join(
-        provenance_html(run, name=f"Of it {', '.join(map(short, sorted(run.files)))}") for run in others
-    )
-
-
-def waiting_html(fault: Waiting, root: Path) -> str:
-    """How many tests are in no row of the table, whatever number of inputs they have, and of which files."""
-    count = sum(map(tests_in, ((root / file).read_text(encoding="utf-8") for file in fault.files)))
-    tests = "1 test function" if count == 1 else f"{count} test functions"
-    files = f"{len(fault.files)} files" if len(fault.files) > 1 else "1 file"
-    names = ", ".join(map(short, fault.files))
-    verb = "awaits its" if count == 1 else "await their"
-    return notice_html(f"{tests} of {files} {verb} run on a GPU: {names}. {TO_RUN_THE_SUITE}")
-
-
-def tests_in(source: str) -> int:
-    """How many tests a file defines, each once, however many inputs it has."""
-    functions = (each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.FunctionDef))
-    return sum(each.name.startswith("test_") for each in functions)
-
-
-def suite_row(first: str, counts: list[float]) -> str:
-    cells = "".join(f"<td>{count if isinstance(count, int) else format(count, '.1f')}</td>" for count in counts)
-    return f"<tr><td>{first}</td>{cells}</tr>"
-
-
-def random_cases_html(cases: RandomCases) -> str:
-    """How many cases of each form there were, and how near the worst came to its budget; below it what failed."""
-    counts = [(form["cases"], form["worst"]) for form in cases.forms.values()]
-    together = sum(count for count, _ in counts), max((worst for _, worst in counts), default=0.0)
-    rows = "".join(case_row(name, *each) for name, each in zip(cases.forms, counts, strict=True))
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("Form", "Cases", "Largest share of the budget"))
-    table = (
-        f'<table data-suite="tests/kernels/random_cases"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
-        f"<tfoot>{case_row('Together', *together)}</tfoot></table>"
-    )
-    seeds = ", ".join(map(str, cases.seeds))
-    told = f"<p>{cases.failed} of them failed. Drawn for {cases.seconds:.0f} seconds, from the seeds {seeds}.</p>"
-    failures = "".join(
-        f"<li>{escape(each['form'])}, seed {each['seed']}, case {each['case']}: {escape(each['why'])}</li>"
-        for each in cases.failures
-    )
-    return table + told + (f"<p>The first that failed:</p><ul>{failures}</ul>" if failures else "")
-
-
-def case_row(name: str, count: int, worst: float) -> str:
-    return f"<tr><td>{escape(name)}</td><td>{count}</td><td>{worst:.2f}</td></tr>"
-
-
 def names(tests: dict[str, int]) -> str:
     return ", ".join(test if times == 1 else f"{test} ({times} times)" for test, times in tests.items())
 
 
+def suite_ran_html(outcomes: dict[str, dict]) -> Markup:
+    """Returns where and when the tests ran: the run with most of the files, then each other with its own."""
+    runs: dict[str, list[str]] = {}
+    for path, file in outcomes.items():
+        runs.setdefault(json.dumps(file["ran"], sort_keys=True), []).append(short(path))
+    most, *others = sorted(runs.items(), key=lambda run: -len(run[1]))
+    lines = [provenance_html(json.loads(most[0]), "The GPU suite")]
+    return EMPTY.join(lines + [provenance_html(json.loads(ran), f"Of it {', '.join(files)}") for ran, files in others])
+
+
+def waiting_html(files: list[str], root: Path) -> Markup:
+    """Returns how many tests are in no row of the table, whatever number of inputs they have, and of which files."""
+    trees = (ast.parse((root / file).read_text(encoding="utf-8")) for file in files)
+    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    count = sum(each.name.startswith("test_") for each in functions)
+    tests = "1 test function waits" if count == 1 else f"{count} test functions wait"
+    return notice_html(f"{tests} for a run on a GPU: {', '.join(map(short, files))}. {TO_RUN_THE_SUITE}")
+
+
+def random_cases_html(cases: dict) -> Markup:
+    """Returns the cases of each form and how near the worst came to its budget; below it what failed."""
+    forms = cases["forms"]
+    rows = [case_row(name, form["cases"], form["worst"]) for name, form in forms.items()]
+    total = sum(form["cases"] for form in forms.values())
+    last = case_row("Together", total, max((form["worst"] for form in forms.values()), default=0.0))
+    table = grid("tests/kernels/random_cases", ["Form", "Cases", "Largest share of the budget"], rows, last)
+    told = Markup("<p>{} of them failed. Drawn for {} seconds, from the seeds {}.</p>").format(
+        cases["failed"], round(cases["seconds"]), ", ".join(map(str, cases["seeds"]))
+    )
+    failures = EMPTY.join(
+        Markup("<li>{}, seed {}, case {}: {}</li>").format(each["form"], each["seed"], each["case"], each["why"])
+        for each in cases["failures"]
+    )
+    return table + told + (Markup("<p>The first that failed:</p><ul>{}</ul>").format(failures) if failures else "")
+
+
+def case_row(name: str, count: int, worst: float) -> Markup:
+    return Markup("<tr><td>{}</td><td>{}</td><td>{:.2f}</td></tr>").format(name, count, worst)
+
+
 def number(value: float) -> str:
-    """Four significant digits, and a power of ten only where the digits would be lost among zeros."""
+    """Returns an integer whole, and of others four significant digits, with a power of ten only among many zeros."""
+    if isinstance(value, int):
+        return as_printed(str(value))
     if value == 0 or 1e-3 <= abs(value) < 1e4:
         return as_printed(f"{value:.4g}")
     return as_printed(f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.3e}")
 
 
 def as_printed(text: str) -> str:
-    """``-5e-09`` as print has it, with a minus sign: ``−5·10⁻⁹``."""  # noqa: RUF002
+    """Returns ``-5e-09`` as print has it, with a minus sign: ``−5·10⁻⁹``."""  # noqa: RUF002
     text = re.sub(r"e([+-]\d+)$", lambda match: f"·10{str(int(match[1])).translate(SUPERSCRIPT)}", text)
     return re.sub("^-", "\N{MINUS SIGN}", text)
 
 
-def plot_html(figure: str, alternative: str) -> str:
-    """The place where the page's script draws a Plotly figure, given as JSON."""
-    height = json.loads(figure).get("layout", {}).get("height", 400)
-    embedded = figure.replace("<", "\\u003c")  # or a string in it could end the script
-    return (
-        f'<div class="hb-plot" style="--hb-height:{height}px">'
-        f'<script type="application/json">{embedded}</script>'
-        f"{alternative_html(alternative)}</div>"
+def plot_html(figure: str, alternative: str) -> Markup:
+    """Returns the place where the page's script draws a Plotly figure, given as JSON."""
+    height = int(json.loads(figure).get("layout", {}).get("height", 400))
+    embedded = Markup(figure.replace("<", "\\u003c"))  # or a string in it could end the script
+    return Markup(
+        '<div class="hb-plot" style="--hb-height:{}px"><script type="application/json">{}</script>{}</div>'
+    ).format(height, embedded, alternative_html(alternative))
+
+
+def alternative_html(text: str) -> Markup:
+    return Markup('<p class="hb-alternative">{}</p>').format(text)
+
+
+def ran_html(record: Record | None, name: str, url: str | None = None) -> Markup:
+    """Returns where and when a snippet ran, marked if that's an earlier run; or that it has never run, and how to.
+
+    url: where the snippet's page is, if that isn't the page itself
+    """
+    if not record:
+        return notice_html(f"{name} has never run on a GPU. {to_run(name)}")
+    return behind_html(record) + provenance_html(record.provenance, name, url, frozen=record.frozen)
+
+
+def behind_html(record: Record) -> Markup:
+    """Returns the mark of an earlier run: its commit and why there is no newer one; nothing if it's current."""
+    if not record.behind:
+        return EMPTY
+    return Markup('<p class="hb-stale">an earlier run, of commit {}: {}</p>').format(
+        record.provenance["commit"], record.behind
     )
 
 
-def alternative_html(text: str) -> str:
-    return f'<p class="hb-alternative">{escape(text)}</p>'
+def changed_html(ran: bool = True) -> Markup:
+    """Returns the mark of code that has changed since the run that the page shows, or that none has executed."""
+    why = "this code has changed since the run shown here" if ran else "no run has executed this code yet"
+    return Markup('<p class="hb-stale">{}</p>').format(why)
 
 
-def ran_html(
-    record: Record | Outcome | RandomCases | None,
-    fault: RecordError | None,
-    name: str,
-    how: str,
-    url: str | None = None,
-) -> str:
-    """Where and when a record was made, marked if its source has changed since; or that there is none, and ``how`` to
-    make it.
+def rests_on(record: Record) -> str:
+    """Returns what a number rests on, for the reader who hovers over it."""
+    ran = record.provenance
+    return f"{record.name}, {machine(ran)}, {ran['date']}, commit {ran['commit']}"
 
-    url: where the snippet's page is, if that is not the page itself
+
+def provenance_html(ran: dict, name: str, url: str | None = None, frozen: bool = False) -> Markup:
+    """Returns one line, the machine and the day, which opens to its software.
+
+    url: where the snippet's page is, if that isn't the page itself   frozen: it's one of the records kept aside
     """
-    if record:
-        return (stale_html(fault) if fault else "") + provenance_html(record, url)
-    return notice_html(f"{name} awaits its run on a GPU. {how}" if isinstance(fault, Missing) else str(fault))
+    day = date.fromisoformat(ran["date"])
+    named = Markup('<a href="{}">{}</a>').format(url, name) if url else name
+    return Markup(
+        '<div class="hb-provenance">{} <details><summary>{} on {}, {}</summary>'
+        "<p>torch {} · triton {} · CUDA {} · driver {} · Python {} · commit {}</p></details></div>"
+    ).format(
+        named,
+        "an earlier run" if frozen else "ran",
+        machine(ran),
+        f"{day.day} {day:%B %Y}",
+        *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
+    )
+
+
+def value_html(question: str, number: str, where: str, behind: bool = False) -> Markup:
+    """Returns a number in running text; ``where`` says on hover what it rests on."""
+    mark = Markup(' <span class="hb-stale">an earlier run</span>') if behind else ""
+    return Markup('<span class="hb-value" data-value="{}" title="{}">{}{}</span>').format(
+        question, where, as_printed(number), mark
+    )
+
+
+def notice_html(text: str) -> Markup:
+    return Markup('<p class="hb-notice">{}</p>').format(text)
 
 
 def to_run(snippet: str) -> str:
     return f"To run it yourself: make run SNIPPET={snippet}; to record it: make record."
 
 
-def downloads_html(snippet: str) -> str:
-    links = (f'<a href="../{snippet}.{kind}" download>{snippet}.{kind}</a>' for kind in ("py", "ipynb", "zip"))
-    return f'<p class="hb-downloads">{" ".join(links)}</p>'
+def downloads_html(snippet: str) -> Markup:
+    link = Markup('<a href="../{0}" download>{0}</a>')
+    links = (link.format(f"{snippet}.{kind}") for kind in ("py", "ipynb", "zip"))
+    return Markup('<p class="hb-downloads">{}</p>').format(Markup(" ").join(links))
 
 
-def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> str:
-    """How to run a snippet on a machine that has nothing of the handbook yet.
+def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> Markup:
+    """Returns how to run a snippet on a machine that has nothing of the handbook yet.
 
-    in_ranks: it runs in one process a GPU
+    in_ranks: it runs in one process for each GPU
     """
-    clone = escape(f"{to_clone(repository)} && ") if repository else ""
-    return (
-        '<p class="hb-how">Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer'
-        f"{'' if repository else ', at the root of a clone of the repository'}: "
-        f"<code>{clone}make run SNIPPET={snippet}</code>. That sets up torch and triton, once"
-        f"{AS_MANY if in_ranks else ''}. Or unpack "
-        f"<code>{snippet}.zip</code>, which holds the kernels that the snippet imports: with torch, triton and numpy "
-        f"installed, <code>{by_hand(snippet, in_ranks)}</code> runs it{IN_TWO if in_ranks else ''}.</p>"
+    return Markup(
+        '<p class="hb-how">Run it, with a GPU or without, on a machine with git, make and Python 3.11 or newer{}: '
+        "<code>{}make run SNIPPET={}</code>. That sets up torch and triton, once{}. Or unpack <code>{}.zip</code>: it "
+        "holds the kernels that the snippet imports: with torch, triton and numpy, <code>{}</code> runs it{}.</p>"
+    ).format(
+        "" if repository else ", at the root of a clone of the repository",
+        f"{to_clone(repository)} && " if repository else "",
+        snippet,
+        AS_MANY if in_ranks else "",
+        snippet,
+        by_hand(snippet, in_ranks),
+        IN_TWO if in_ranks else "",
     )
 
 
 def by_hand(snippet: str, in_ranks: bool) -> str:
-    """The command that runs what its archive holds."""
+    """Returns the command that runs what its archive holds."""
     return f"{'torchrun --nproc-per-node 2' if in_ranks else 'python'} {snippet}/{snippet}.py"
-
-
-def provenance_html(record: Record | Outcome | RandomCases, url: str | None = None, name: str | None = None) -> str:
-    """One line, the machine and the day, which opens to its software.
-
-    url: where the snippet's page is, if that is not the page itself   name: of what ran, if it is not the record's
-    """
-    ran = {key: escape(str(text)) for key, text in record.provenance.items()}
-    where, day = escape(machine(record.provenance)), date.fromisoformat(ran["date"])
-    name = escape(name) if name else f'<a href="{url}">{record.name}</a>' if url else record.name
-    return (
-        f'<div class="hb-provenance">{name} <details><summary>ran on {where}, {day.day} {day:%B %Y}</summary>'
-        f"<p>torch {ran['torch']} · triton {ran['triton']} · CUDA {ran['cuda']} · driver {ran['driver']} · "
-        f"Python {ran['python']}</p></details></div>"
-    )
-
-
-def stale_html(fault: RecordError) -> str:
-    """The mark of an output that a preview shows although its source has changed."""
-    return f'<p class="hb-stale" title="{escape(str(fault))}">recorded from older source</p>'
-
-
-def value_html(question: str, number: str, where: str, fault: RecordError | None = None) -> str:
-    """A number in running text; ``where`` says on hover what it rests on."""
-    marked = f' <span class="hb-stale" title="{escape(str(fault))}">older source</span>' if fault else ""
-    text = f"{escape(as_printed(number))}{marked}"
-    return f'<span class="hb-value" data-value="{escape(question)}" title="{escape(where)}">{text}</span>'
-
-
-def notice_html(text: str) -> str:
-    return f'<p class="hb-notice">{escape(text)}</p>'

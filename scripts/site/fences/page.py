@@ -6,12 +6,18 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from markupsafe import escape
 from mkdocs.exceptions import PluginError
 from mkdocs.utils import get_relative_url
 from pymdownx.inlinehilite import InlineHiliteException
 from pymdownx.superfences import SuperFencesException
 
-from scripts.records import Missing, Reader, RecordError
+from scripts.facts import chapter_of
+from scripts.facts.equations import equations
+from scripts.facts.paragraphs import paragraphs
+from scripts.facts.quantities import unconverted, unvouched
+from scripts.records import Missing, Reader, Record, RecordError
+from scripts.site.fences import outputs
 from scripts.site.fences.symbols import of_lab
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
@@ -22,7 +28,7 @@ SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
 FORGED = re.compile(
     r"<(?:pre|code|samp|kbd|listing|xmp|textarea|script|style|iframe|object|embed|svg)\b"
-    r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|claim|suite)\b",
+    r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|claim|fact|suite)\b",
     re.IGNORECASE,
 )
 
@@ -35,7 +41,7 @@ class FenceError(SuperFencesException, InlineHiliteException, PluginError):
 class Page:
     """One page of the site while MkDocs renders it.
 
-    text: its Markdown, which begins on line ``first_line`` of its file
+    text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
     """
@@ -43,10 +49,19 @@ class Page:
     url: str = ""
     text: str = ""
     first_line: int = 1
+    source: str = ""
     quoted: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
     met: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often a fence of that kind and body has come
+
+    @property
+    def unconverted(self) -> bool:
+        return unconverted(self.text)
+
+    @property
+    def chapter(self) -> str:
+        return chapter_of(self.source)
 
     def url_to(self, address: str) -> str:
         return get_relative_url(address, self.url)
@@ -83,45 +98,81 @@ class Page:
             why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
             raise self.fail_at(forged, why)
 
-    def check(self, html: str, reader: Reader) -> None:
-        """Every number has its record shown on the page, every quoted symbol of the library was executed by a record
-        that is shown or linked, and every claim is marked as one.
+    def fail_at_mark(self, kind: str, name: str, why: object) -> FenceError:
+        return self.fail_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
+
+    def compute(self) -> None:
+        """Evaluates the equations of a page and looks for typed measurements, unless the page isn't converted yet.
 
         Raises:
-            FenceError: for the first that is not.  A snippet that awaits its run vouches for anything.
+            FenceError: for the first equation that doesn't hold, or number that nothing vouches for.
+        """
+        if self.unconverted:
+            return
+        for paragraph in paragraphs(self.text):
+            where = f"line {self.first_line + paragraph.line - 1}: "
+            found = [*equations(paragraph.text)]
+            for equation in found:
+                if equation.wrong:
+                    raise FenceError(f"{where}{equation.wrong}")
+            for number in unvouched(paragraph, found):
+                why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
+                raise FenceError(f"{where}{number} is typed: {why}")
+
+    def check(self, html: str, reader: Reader) -> str:
+        """Returns the page with marks at code that changed since its run.
+
+        Every number has its record shown on the page, every quoted symbol of the library was executed by a record that
+        is shown or linked, and every claim and fact is marked as one.
+
+        Raises:
+            FenceError: for the first that isn't.
         """
         for name, value in self.valued.items():
             if name not in self.shown:
                 why = f"a number of {name} is quoted, and no run or figure here says where it ran"
                 self.met["value", value] = 1
                 raise self.fail("value", value, why)
-        if left := re.search(r"\{claim=\w*", CODE.sub("", html)):
+        if left := re.search(r"\{(claim|fact)=\w*", CODE.sub("", html)):
             place = re.search(rf"{left[0]}(?!\w)", self.text)
-            raise self.fail_at(place, "a claim is marked `[words]{claim=name}`, in one paragraph")
+            raise self.fail_at(place, f"a {left[1]} is marked `[words]{{{left[1]}=name}}`, in one paragraph")
         if TURNED.search(html):
-            place = re.search(r"""\{claim=\w+\}["']""", self.text)
-            raise self.fail_at(place, "a closing quotation mark behind a claim is set as an opening one: put it inside")
-        if any(not of_lab(mark.partition(" ")[0]) for mark in self.quoted):
-            self.check_quoted(reader, set(LINKED.findall(without(COMMENT, html))))
+            place = re.search(r"""\{(?:claim|fact)=[\w.]+\}["']""", self.text)
+            raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
+        quoted = [mark for mark in self.quoted if not of_lab(mark.partition(" ")[0])]
+        return self.check_quoted(html, quoted, reader) if quoted else html
 
-    def check_quoted(self, reader: Reader, linked: set[str]) -> None:
-        executed: set[str] = set()
-        for snippet in sorted(self.shown | linked):
+    def check_quoted(self, html: str, quoted: list[str], reader: Reader) -> str:
+        records = self.records(html, reader)
+        for mark in quoted:
+            name = mark.partition(" ")[0]  # a part was executed if its symbol was
+            module = name.partition(":")[0]
+            ran = [record for record in records if record and any(is_of(each, name) for each in record.executed)]
+            if not ran and not any(record is None or module in record.changed for record in records):
+                why = f"{name} is quoted, and no record that this page shows or links has executed it"
+                raise self.fail("source", mark, why)
+            if all(module in record.changed for record in ran):
+                quotation = f'data-quote="{escape(mark)}">'
+                html = html.replace(quotation, quotation + outputs.changed_html(bool(ran)))
+        return html
+
+    def records(self, html: str, reader: Reader) -> list[Record | None]:
+        """Returns the records that the page shows or links; None for a snippet that has never run."""
+        found = []
+        for snippet in sorted(self.shown | set(LINKED.findall(without(COMMENT, html)))):
             try:
-                record, fault = reader.look(snippet)
+                found.append(reader.read(snippet))
+            except Missing:
+                found.append(None)
             except RecordError as error:
                 place = re.search(rf"snippets/{snippet}\.ipynb", without(COMMENT, self.text))
                 raise self.fail_at(place, error) from error
-            if isinstance(fault, Missing):
-                return
-            executed |= record.executed if record else set()
-        for mark in self.quoted:
-            name = mark.partition(" ")[0]  # a part was executed if its symbol was
-            if not of_lab(name) and not any(
-                ran == name or ran.startswith((f"{name}.", f"{name}:")) for ran in executed
-            ):
-                why = f"{name} is quoted, and no record that this page shows or links has executed it"
-                raise self.fail("source", mark, why)
+        return found
+
+
+def is_of(executed: str, name: str) -> bool:
+    """Returns whether what was executed is the symbol, or lies in it."""
+    return executed == name or executed.startswith((f"{name}.", f"{name}:"))
 
 
 def without(part: re.Pattern, text: str) -> str:

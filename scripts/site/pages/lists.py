@@ -150,7 +150,7 @@ class Lists:
         return f"- [{self.title(snippet)}](snippets/{snippet}.ipynb): `{snippet}`"
 
     def title(self, snippet: str) -> str:
-        return self.reader.snippet(snippet).cells[0].source.splitlines()[0].removeprefix("# ")
+        return self.reader.snippet(snippet).notebook().cells[0].source.splitlines()[0].removeprefix("# ")
 
     def section(self, name: str) -> str:
         title = self.title(name)

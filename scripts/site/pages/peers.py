@@ -55,28 +55,26 @@ PEERS = {  # a phone is as wide as the table of these if the long names may be b
 
 
 def html(reader: Reader, library: dict[str, ModuleType]) -> str:
-    """The figure; where a run is awaited, what the page says of that in its place.
+    """Returns the figure.
 
     library: the modules that count and that know the chip, *cost* and *hardware*
     """
-    found = {panel.snippet: reader.look(panel.snippet) for panel in PANELS}
-    shown = [panel for panel in PANELS if found[panel.snippet][0]]
+    found = {panel.snippet: reader.read(panel.snippet) for panel in PANELS}
     tables = "".join(
-        bars(panel, rows(reader, panel, HEAD_DIM), limit(panel, library, found[panel.snippet][0])) for panel in shown
+        bars(panel, rows(found[panel.snippet], panel, HEAD_DIM), limit(panel, library, found[panel.snippet]))
+        for panel in PANELS
     )
-    summary = overall([(panel, [row for d in HEAD_DIMS for row in rows(reader, panel, d)]) for panel in shown])
-    ran = "".join(
-        outputs.ran_html(record, fault, name, outputs.to_run(name), f"../snippets/{name}/")
-        for name, (record, fault) in found.items()
+    summary = overall(
+        [(panel, [row for d in HEAD_DIMS for row in rows(found[panel.snippet], panel, d)]) for panel in PANELS]
     )
+    ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in found.items())
     caption = "What part of the limit each kernel reaches, in 16 bits; in colour, those of chapters 8 and 9"
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
     return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
 
 
-def rows(reader: Reader, panel: Panel, head_dim: int) -> list[dict]:
-    """All rows of a panel's run, of its direction and one head dimension."""
-    record, _ = reader.look(panel.snippet)
+def rows(record: Record, panel: Panel, head_dim: int) -> list[dict]:
+    """Returns all rows of a panel's run, of its direction and one head dimension."""
     tables = {table["name"]: table["rows"] for table in record.tables()}
     found = tables.get(f"{panel.direction}_{head_dim}") or tables[panel.direction]
     return [row for row in found if row["head_dim"] == head_dim]

@@ -29,6 +29,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from scripts import records
+from scripts.facts.quantities import unconverted
 from scripts.site import cache
 from scripts.site.markup.together import together
 from scripts.site.pages import demos
@@ -91,8 +92,9 @@ def starts(steps: list[Step], version: int = 0) -> list[int | None]:
 class Sheets:
     """The sheets of one build and their pictures."""
 
-    def __init__(self, reader: records.Reader):
-        self.reader, self.root, self.kept = reader, reader.root, cache.Cache("worksheets")
+    def __init__(self, reader: records.Reader, earlier: records.Reader):
+        self.reader, self.earlier, self.root = reader, earlier, reader.root
+        self.kept = cache.Cache("worksheets")
 
     @cached_property
     def boards(self) -> dict:
@@ -100,11 +102,11 @@ class Sheets:
 
     def _drawn(self, script: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
-        with self.reader.noting():
+        page = self.root / "docs" / "whiteboard" / f"{script.replace('_', '-')}.md"
+        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).noting():
             try:
                 return board(script)
-            except (records.Missing, records.Stale) as fault:
-                page = self.root / "docs" / "whiteboard" / f"{script.replace('_', '-')}.md"
+            except records.Missing as fault:
                 empty = import_module("scripts.boards.board").Board()
                 for _ in steps(page.read_text(encoding="utf-8")):
                     empty.step(str(fault))

@@ -65,8 +65,7 @@ class Snippets:
 
     def file(self, name: str) -> File:
         path = NOTEBOOKS / f"{name}.ipynb"
-        record, _ = self.reader.look(name)  # None too if a preview finds one that cannot be read
-        nbformat.write(self.reader.compose(name) if record else self.reader.snippet(name), path)
+        nbformat.write(self.reader.compose(name), path)
         return File(f"snippets/{name}.ipynb", str(BUILD), self.config.site_dir, self.config.use_directory_urls)
 
     def finish(self, html: str, name: str) -> str:

@@ -1,0 +1,94 @@
+"""Facts: what a chapter concludes from its records, in words that stay true when the runs are repeated.
+
+A fact is a function in scripts/chapters/NAME/facts.py. It declares the table it reads and the two forms that it
+compares, and returns the words that a page prints: ``[about half the time of]{fact=name}``, or ``{fact=chapter.name}``
+on a page of another chapter. The build compares; ``python -m scripts.facts --write`` puts today's words onto the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, util
+from pathlib import Path
+
+from scripts import records
+from scripts.facts.words import NoWords
+
+MARK = re.compile(r"\[((?:[^\[\]`\n]|\n(?!\n))+)\]\{fact=([a-z]\w*(?:\.[a-z]\w*)?)\}")
+LONGEST = 12  # words
+
+
+class FactError(Exception):
+    """There is no such fact, or it has nothing to say; the message names it."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """
+    address: the table it reads, ``snippet.table``
+    by: the column that names the forms; empty if the forms are columns themselves
+    forms: the two that it compares   measured: the column of the number that it compares
+    """
+
+    name: str
+    address: str
+    by: str
+    forms: tuple[str, str]
+    measured: str
+    function: Callable[[list[dict]], str]
+
+    def __call__(self, rows: list[dict] | None = None) -> str:
+        """Returns the words, from today's record or from other rows of that table.
+
+        Raises:
+            FactError: if there are no useful words, or more than twelve.
+        """
+        try:
+            said = self.function(records.table(*self.address.split(".")) if rows is None else rows)
+        except NoWords as error:
+            raise FactError(f"fact {self.name}: {error}") from error
+        if not said or len(said.split()) > LONGEST:
+            raise FactError(f"fact {self.name} says {said!r}: one to {LONGEST} words are wanted")
+        return said
+
+
+def compares(address: str, by: str, forms: tuple[str, str], measured: str = "") -> Callable:
+    """Declares what a fact compares: see ``Fact``."""
+    return lambda function: Fact(function.__name__, address, by, forms, measured, function)
+
+
+def of_chapter(chapter: str) -> dict[str, Fact]:
+    """Returns the facts of scripts/chapters/CHAPTER/facts.py by name, none if there is no such file."""
+    module = f"scripts.chapters.{chapter.replace('-', '_')}.facts"
+    if not util.find_spec(module.rpartition(".")[0]) or not util.find_spec(module):
+        return {}
+    return {name: each for name, each in vars(import_module(module)).items() if isinstance(each, Fact)}
+
+
+def find(mark: str, chapter: str) -> Fact:
+    """Returns the fact that a page of a chapter means by ``name`` or ``chapter.name``.
+
+    Raises:
+        FactError: if there is none.
+    """
+    other, _, name = mark.rpartition(".")
+    facts = of_chapter(other or chapter)
+    if name not in facts:
+        there = ", ".join(facts) or "none"
+        raise FactError(f"there is no fact {mark} in scripts/chapters/{other or chapter}/facts.py; there are: {there}")
+    return facts[name]
+
+
+def chapter_of(page: str) -> str:
+    """Returns the chapter of a page: ``balloon`` of ``notes/balloon.md``."""
+    return Path(page).stem
+
+
+def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:
+    """Yields each mark of a page that isn't inside code, with its words on one line and its name."""
+    code = [match.span() for match in re.finditer(r"`[^`\n]*`|^```.*?^```", markdown, re.DOTALL | re.MULTILINE)]
+    for match in MARK.finditer(markdown):
+        if not any(begin < match.end(1) + 1 < end for begin, end in code):
+            yield match, " ".join(match[1].split()), match[2]

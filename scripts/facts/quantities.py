@@ -1,0 +1,43 @@
+# ruff: noqa: RUF001  (signs as pages print them)
+"""The numbers with a measured unit that a page types, and for which nothing vouches.
+
+A value, a fact, the result of an equation, or a link to the references in the same sentence vouches for a number. A
+number without such a unit is free, and so are pages that still have claims or marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from scripts.facts.equations import Equation
+from scripts.facts.paragraphs import Paragraph
+
+UNCONVERTED = re.compile(r"\{claim=|<!-- (?:= |given|argued|said in words|for )")
+UNIT = r"(?:[nmµu]?s|(?:milli|micro|nano)?seconds?|[kMGT]?B/s|[GTP]?FLOP/s|[MG]Hz|W|watts?)(?!\w)"
+SECONDS = r"(?<![\d.,])\d[\d.,]*"
+MEASURED = re.compile(
+    rf"{SECONDS}[- \N{{NO-BREAK SPACE}}]?{UNIT}"
+    rf"|{SECONDS} times (?:as (?:fast|slow|long)|faster|slower|the (?:speed|time))"
+    rf"|{SECONDS} ?[×x](?= (?:as\b|faster|slower|the\b|[A-Z]?[a-z]{{2,}}))"
+)
+REFERENCES = re.compile(r"\]\([^)]*(?:references\.md|#references)|\]\(https?://")
+
+
+def unconverted(markdown: str) -> bool:
+    """Returns whether a page still has claims or marks: it then reads the records in snippets/earlier."""
+    return bool(UNCONVERTED.search(re.sub(r"`[^`\n]*`", "", markdown)))
+
+
+def unvouched(paragraph: Paragraph, found: list[Equation]) -> Iterator[str]:
+    """Yields the numbers of a paragraph with a measured unit for which nothing vouches.
+
+    found: the equations of the paragraph
+    """
+    computed = [(equation.start, equation.end) for equation in found if not equation.wrong]
+    for match in MEASURED.finditer(paragraph.text):
+        inside = any(begin <= match.start() and match.end() <= end + 1 for begin, end in computed)
+        before = re.split(r"[.!?] ", paragraph.text[: match.start()])[-1]
+        after = re.split(r"[.!?](?: |$)", paragraph.text[match.start() :])[0]
+        if not inside and not REFERENCES.search(before + after):
+            yield match[0]

@@ -1,0 +1,109 @@
+"""Turns numbers into the most precise words that stay true when the run is repeated.
+
+Each number has a class, and `margins.toml` says how far numbers of that class move between two runs. The functions
+below return words that hold over that whole range. If no useful words do, they raise `NoWords`, and the sentence has to
+go. Nothing in here knows a chapter, a kernel or a table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from math import ceil, exp, floor, log
+from pathlib import Path
+from typing import NamedTuple
+
+MARGINS = tomllib.loads(Path(__file__).with_name("margins.toml").read_text(encoding="utf-8"))
+ABOUT = 0.05  # "about half" is at most this far from half
+PARTS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
+PARTS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
+MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 10: "ten times", 100: "a hundred times"}
+
+
+class NoWords(ValueError):
+    """Says why nothing useful can be said."""
+
+
+class Range(NamedTuple):
+    """Where a number can turn up when its run is repeated."""
+
+    low: float
+    high: float
+
+    def over(self, other: Range) -> Range:
+        return Range(self.low / other.high, self.high / other.low)
+
+
+def measured(value: float, kind: str) -> Range:
+    """Returns how far a number can move, by the margin of its class."""
+    factor = 1 + MARGINS[kind]["margin"]
+    return Range(value / factor, value * factor)
+
+
+def time(ratio: Range) -> str:
+    """Returns words to put before a name: "about half the time of", "91 to 96 % of the time of", "less time than"."""
+    return _compared(ratio, "the time of", "{} time than")
+
+
+def size(ratio: Range, of: str) -> str:
+    """Returns the same for another quantity: "about half the error of", "less error than"."""
+    return _compared(ratio, f"the {of} of", f"{{}} {of} than")
+
+
+def _compared(ratio: Range, of: str, than: str) -> str:
+    low, high = ratio
+    if low <= 1 <= high:
+        raise NoWords(f"{low:.3f} to {high:.3f} times as much: too close to call")
+    for mark, name in (PARTS | MULTIPLES).items():
+        if mark / (1 + ABOUT) <= low and high <= mark * (1 + ABOUT):
+            return f"about {name} {of}"
+    if high > 2 * low:
+        return than.format("less" if high < 1 else "more")
+    if high < 2:
+        return f"{_span(floor(100 * low), ceil(100 * high))} % of {of}"
+    return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times {of}"
+
+
+def standing(ratios: Sequence[Range], settings: str) -> str:
+    """Returns in how many settings a form is sure to win or lose: "ahead in 4 of 8 row lengths, behind in 1".
+
+    ratios: times, the form's over the other's
+    """
+    counts = {"ahead": sum(r.high < 1 for r in ratios), "behind": sum(r.low > 1 for r in ratios)}
+    said = [(word, count) for word, count in counts.items() if count]
+    if not said:
+        raise NoWords(f"level in all {len(ratios)} {settings}")
+    (word, count), *rest = said
+    many = "all" if count == len(ratios) else f"{count} of"
+    return f"{word} in {many} {len(ratios)} {settings}" + "".join(f", {word} in {count}" for word, count in rest)
+
+
+def speed(ratios: Sequence[float], kind: str) -> str:
+    """Returns how many times as fast a form is over many settings, by the geometric mean: "1.11 to 1.16 times".
+
+    ratios: the other form's times over this one's
+    """
+    low, high = measured(exp(sum(map(log, ratios)) / len(ratios)), kind)
+    if low <= 1 <= high:
+        raise NoWords(f"{low:.3f} to {high:.3f} times as fast: too close to call")
+    return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"
+
+
+def spread(ratios: Sequence[Range]) -> str:
+    """Returns how small and how large ratios get: "0.8 to 1.4 times"."""
+    low, high = min(r.low for r in ratios), max(r.high for r in ratios)
+    return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times"
+
+
+def agreement(pairs: Sequence[tuple[float, float]], one: str, other: str, unit: str) -> str:
+    """Returns how well two counts agree: "expected and measured agree to the byte", or by how many per cent not."""
+    apart = max(abs(a - b) / b for a, b in pairs)
+    if apart == 0:
+        return f"{one} and {other} agree to the {unit}"
+    if apart < ABOUT:
+        return f"{one} and {other} agree to {ceil(1000 * apart) / 10:g} %"
+    raise NoWords(f"{one} and {other} differ by up to {100 * apart:.1f} %")
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

@@ -1,0 +1,147 @@
+"""What a run depends on: its own text, and every module of kernels/ and tests/ that it reaches by imports.
+
+One rule, for snippets and for tests. We cut out what no run depends on (comments, docstrings, blank lines, what `raise`
+is given) and hash the rest, module by module. The hash is of text, so it's the same on every Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import re
+import tokenize
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from scripts.records.root import RecordError, text_of
+
+ROOMS = ("kernels", "tests")
+NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+remembered = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever found
+
+
+@remembered
+def significant(source: str) -> str:
+    """Returns the text without comments, docstrings, blank lines and the arguments of what is raised.
+
+    Raises:
+        SyntaxError: if it isn't Python.
+    """
+    lines = source.splitlines(keepends=True)
+    kept, at = [], (1, 0)
+    for begin, end in sorted(_cuts(source, lines)):
+        if begin >= at:  # else it's a comment inside a piece that's already cut out
+            kept.append(_between(lines, at, begin))
+            at = end
+    kept.append(_between(lines, at, (len(lines) + 1, 0)))
+    return "\n".join(line.rstrip() for line in "".join(kept).splitlines() if line.strip())
+
+
+def _between(lines: list[str], begin: tuple[int, int], end: tuple[int, int]) -> str:
+    (first, left), (last, right) = begin, end
+    whole = "".join(lines[first - 1 : last])
+    return whole[left : len(whole) - (len(lines[last - 1]) - right if last <= len(lines) else 0)]
+
+
+def _cuts(source: str, lines: list[str]) -> set[tuple[tuple[int, int], tuple[int, int]]]:
+    """Returns where each piece begins and ends that no run depends on: lines from 1, columns from 0."""
+
+    def place(line: int, offset: int) -> tuple[int, int]:  # ast counts bytes
+        return line, len(lines[line - 1].encode()[:offset].decode())
+
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        piece = None
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            piece, begin = node.exc, place(node.exc.func.end_lineno, node.exc.func.end_col_offset)
+        elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            piece, begin = node.body[0], place(node.body[0].lineno, node.body[0].col_offset)
+        if piece:
+            found.add((begin, place(piece.end_lineno, piece.end_col_offset)))
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return found | {(token.start, token.end) for token in tokens if token.type == tokenize.COMMENT}
+
+
+def hashed(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+class Modules:
+    """The modules of kernels/ and tests/ below a root: their files, what they import, their hashes."""
+
+    def __init__(self, root: Path):
+        self.files: dict[str, Path] = {}
+        for room in ROOMS:
+            for path in sorted((root / room).rglob("*.py")):
+                parts = path.relative_to(root).with_suffix("").parts
+                if not path.name.startswith("."):
+                    self.files[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
+        self._imports: dict[str, set[str]] = {}
+        self._hashes: dict[str, str] = {}
+
+    def reached(self, source: str) -> set[str]:
+        """Returns the modules that a text imports, and those that they import, and so on."""
+        waiting, found = [*self._named(source)], set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._imported(name)
+        return found
+
+    def digest(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns the hash of each of these modules."""
+        return {name: self._hash(name) for name in sorted(names)}
+
+    def _hash(self, name: str) -> str:
+        if name not in self._hashes:
+            self._hashes[name] = hashed(self._significant(name))
+        return self._hashes[name]
+
+    def _significant(self, name: str) -> str:
+        try:
+            return significant(text_of(self.files[name]))
+        except (SyntaxError, ValueError, tokenize.TokenError) as error:
+            raise RecordError(f"{name} isn't Python: {error}") from error
+
+    def _imported(self, name: str) -> set[str]:
+        if name not in self._imports:
+            self._imports[name] = self._named(text_of(self.files[name]))
+        return self._imports[name]
+
+    def _named(self, source: str) -> set[str]:
+        """Returns the modules that a text names in its imports and strings, and the packages around them."""
+        return {module for name in imported(source) for module in self._modules_of(name)}
+
+    def _modules_of(self, name: str) -> set[str]:
+        """Returns the module that a dotted name lies in, and the packages around it.
+
+        A name that only a package knows (`from kernels import attention`) may come from any of its modules.
+        """
+        parts = name.split(".")
+        while parts and ".".join(parts) not in self.files:
+            parts.pop()
+        module = ".".join(parts)
+        found = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
+        if module == "kernels" and name != module:
+            found |= {each for each in self.files if each.startswith("kernels.")}
+        return found
+
+
+@remembered
+def imported(source: str) -> frozenset[str]:
+    """Returns the dotted names of kernels/ and tests/ that a text imports, or names in a string."""
+    found, silent = set(), set()  # docstrings and messages name modules that they don't run
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            silent |= {id(each) for each in ast.walk(node)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            found |= {*NAMED.findall(node.value)}
+        elif isinstance(node, ast.Import):
+            found |= {f"{each.name}.*" if each.name in ROOMS else each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
+    return frozenset(name for name in found if name.partition(".")[0] in ROOMS)

@@ -1,0 +1,182 @@
+"""A record: what running a snippet left behind, as a notebook beside it, snippets/CHAPTER/NAME.record.ipynb."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from kernels.bench.hardware import chip_of
+from scripts.records.digest import remembered
+from scripts.records.root import RecordError
+from scripts.records.snippets import is_code
+
+METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
+TABLE = "application/vnd.attention-handbook.table+json"
+STATED = {"gpu", "driver", "cuda", "torch", "triton", "python", "date", "commit", "interpreter"}
+STATED |= {"digest", "executed", "checksum"}
+LARGEST = 200_000  # characters of an output: a page is to be read
+STEERING = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, moves, erasures
+    r"|\x1b[\]PX^_][^\x1b\x07]*(?:\x07|\x1b\\)"  # titles, links and other strings
+    r"|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # a NUL, a bell, a carriage return; not a tab or the end of a line
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What running a snippet left behind.
+
+    provenance: where and when it ran, from which commit, what it depends on and which functions were executed
+    outputs: tag of a code cell -> its outputs
+    sources: tag of a code cell -> its text as it ran
+    behind: why this is an earlier run, from snippets/behind.toml; empty if it's of today's source
+    changed: what has changed since: ``snippet``, and modules of kernels/
+    frozen: it's one of snippets/earlier
+    """
+
+    name: str
+    provenance: dict
+    outputs: dict[str, list[NotebookNode]]
+    sources: dict[str, str]
+    behind: str = ""
+    changed: tuple[str, ...] = ()
+    frozen: bool = False
+
+    @property
+    def chip(self) -> str:
+        """The GPU it ran on, as ``kernels.bench.hardware`` calls it: ``H200`` of ``NVIDIA H200``."""
+        return chip_of(self.provenance["gpu"])
+
+    @property
+    def executed(self) -> set[str]:
+        """Functions and kernels that ran, ``module:qualname``."""
+        return {*self.provenance["executed"]}
+
+    def tables(self) -> list[dict]:
+        """What each ``Table.show()`` left, in order: ``{"name", "columns": [{"name", "unit"}], "rows": [...]}``."""
+        outputs = [output for cell in self.outputs.values() for output in cell]
+        return [output["data"][TABLE] for output in outputs if TABLE in output.get("data", {})]
+
+    def table(self, name: str) -> list[dict]:
+        """Returns the rows of the one table of that name, ``[{column: value}]``."""
+        tables = self.tables()
+        found = [table["rows"] for table in tables if table["name"] == name]
+        if len(found) != 1:
+            there = ", ".join(table["name"] for table in tables) or "none"
+            raise RecordError(f"{self.name} holds {len(found)} tables named {name}, and needs one; it holds: {there}")
+        return found[0]
+
+
+def again(name: str) -> str:
+    return f"run it on a GPU with: python -m scripts.record {name}"
+
+
+@remembered
+def parsed(name: str, text: str, frozen: bool = False) -> Record:
+    """Returns the record that a file's text holds.
+
+    Raises:
+        RecordError: if it can't be read, was changed after it was made, or wasn't made on a GPU that we know.
+    """
+    the = f"the record of {name}"
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        provenance = dict(notebook.metadata[METADATA])
+        cells = [cell for cell in notebook.cells if is_code(cell)]
+        outputs = {cell.id: cell.outputs for cell in cells}
+    except Exception as error:  # whatever a broken file makes the parser raise
+        raise RecordError(f"{the} can't be read ({type(error).__name__}); {again(name)}") from error
+    if absent := STATED - provenance.keys():
+        raise RecordError(f"{the} doesn't state its {', '.join(sorted(absent))}; {again(name)}")
+    refuse_unless_whole(provenance["checksum"], checksum(provenance, outputs), provenance, the, again(name))
+    if not provenance["executed"]:
+        raise RecordError(f"{the} executed nothing of kernels/; {again(name)}")
+    for tag, each in outputs.items():
+        if fault := too_large(each):
+            raise RecordError(f"cell {tag} of {the} {fault}; {again(name)}")
+    return Record(name, provenance, outputs, {cell.id: cell.source for cell in cells}, frozen=frozen)
+
+
+def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, the: str, how: str) -> None:
+    """Refuses what was edited, wasn't made on a GPU, or was made on one that the registry doesn't know."""
+    if sum_then != sum_now:
+        raise RecordError(f"{the} was changed after it was made: its checksum fails; {how}")
+    if not ran["gpu"] or ran["interpreter"]:
+        where = "in Triton's interpreter" if ran["interpreter"] else "without a GPU"
+        raise RecordError(f"{the} was made {where}; {how}")
+    try:
+        chip_of(ran["gpu"])
+    except ValueError as error:
+        raise RecordError(f"{the} can't be used: {error}. Add the GPU there, or {how}") from error
+
+
+def checksum(provenance: dict, contents: object) -> str:
+    """Returns a hash of what a record holds, but for the checksum itself. It guards against accidents, not malice."""
+    stated = {key: value for key, value in provenance.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps([stated, contents], sort_keys=True).encode()).hexdigest()
+
+
+def machine(provenance: dict) -> str:
+    """Returns the GPU that a record was made on; of several, how many, what links them, and their NCCL."""
+    if "gpus" not in provenance:
+        return provenance["gpu"]
+    link = f", {provenance['link']}" if provenance["link"] else ""
+    several = f"{provenance['gpus']} \N{MULTIPLICATION SIGN} {provenance['gpu']}"
+    return f"{several}{link}, NCCL {provenance['nccl']}"
+
+
+def write(path: Path, notebook: NotebookNode) -> None:
+    """Stores an executed notebook as the record of a snippet, whole or not at all.
+
+    notebook: the snippet's cells with their outputs; its ``metadata[METADATA]`` states the provenance
+    """
+    notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)  # as it will be read
+    outputs = {cell.id: cell.outputs for cell in notebook.cells if is_code(cell)}
+    provenance = notebook.metadata[METADATA]
+    provenance["checksum"] = checksum(provenance, outputs)
+    store(path, nbformat.writes(notebook))
+
+
+def store(path: Path, text: str) -> None:
+    """Writes a file beside its place, syncs it and renames it there."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new name has to reach the disk too
+    finally:
+        os.close(folder)
+
+
+def plain(value: object) -> object:
+    """Returns the same text, list or mapping without terminal sequences and control characters."""
+    if isinstance(value, str):
+        return STEERING.sub("", value)
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return type(value)({key: plain(each) for key, each in value.items()})
+    return value
+
+
+def too_large(outputs: list) -> str | None:
+    """Returns what to say of the first output of a cell that's too large, if one is."""
+    for size in (len(json.dumps(output)) for output in outputs):
+        if size > LARGEST:
+            return f"left an output of {size / 1000:.0f} KB, and a page takes {LARGEST / 1000:.0f} at most: show less"
+    return None

@@ -1,0 +1,101 @@
+"""Snippets: scripts in percent cells, snippets/CHAPTER/NAME.py, and the notebooks that they are."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from scripts.records.digest import hashed, imported, remembered, significant
+from scripts.records.root import RecordError
+
+RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process for each GPU
+PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
+PYTHON = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "file_extension": ".py"},
+}
+
+
+class Snippet:
+    """The cells of a snippet.
+
+    digest: of its code cells with their tags, in their order; prose and comments don't count
+    in_ranks: whether it runs in one process for each GPU
+
+    Raises:
+        RecordError: if a code cell doesn't have exactly one tag of its own, or isn't plain Python.
+    """
+
+    def __init__(self, name: str, source: str):
+        self.name, self.source = name, source
+        self._notebook = _notebook(name, source)
+        self.code = {cell.id: cell.source for cell in self._notebook.cells if is_code(cell)}
+        self.digest = hashed(*(text for tag, code in self.code.items() for text in (tag, _plain(name, tag, code))))
+        self.in_ranks = any(each.startswith(RANKS) for each in imported(source))
+
+    def notebook(self) -> NotebookNode:
+        """Returns a copy without outputs; the id of a code cell is its tag."""
+        return copy.deepcopy(self._notebook)
+
+
+@remembered
+def snippet(name: str, source: str) -> Snippet:
+    return Snippet(name, source)
+
+
+def paths(root: Path) -> dict[str, Path]:
+    """Returns snippet -> its file. A name occurs once over all chapters, because the site has snippets/NAME/."""
+    found: dict[str, Path] = {}
+    files = (path for path in (root / "snippets").glob("*/*.py") if not path.name.startswith("."))
+    for path in sorted(files, key=lambda path: path.stem):
+        if path.stem in found:
+            places = " and ".join(each.relative_to(root).as_posix() for each in (found[path.stem], path))
+            raise RecordError(f"two snippets are called {path.stem}: {places}")
+        found[path.stem] = path
+    return found
+
+
+def is_code(cell: NotebookNode) -> bool:
+    return cell.cell_type == "code"
+
+
+def _notebook(name: str, source: str) -> NotebookNode:
+    cells = []
+    for cell in jupytext.reads(source, fmt=PERCENT).cells:
+        if is_code(cell):
+            tag = _tag(name, cell)
+            cells.append(nbformat.v4.new_code_cell(cell.source, id=tag, metadata={"tags": [tag]}))
+        elif cell.cell_type == "markdown":
+            prose = 1 + sum(other.cell_type == "markdown" for other in cells)
+            cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"prose-{prose}"))
+        else:
+            raise RecordError(f"snippet {name}: a cell is {cell.cell_type}, and must be code or markdown")
+    ids = [cell.id for cell in cells]
+    if twice := sorted({tag for tag in ids if ids.count(tag) > 1}):
+        raise RecordError(f"snippet {name}: more than one cell is tagged {', '.join(twice)}; each needs its own tag")
+    return nbformat.v4.new_notebook(cells=cells, metadata=PYTHON)
+
+
+def _tag(name: str, cell: NotebookNode) -> str:
+    tags = cell.metadata.get("tags", [])
+    if len(tags) != 1 or not re.fullmatch(r"[\w-]{1,64}", tags[0], re.ASCII):
+        first = cell.source.partition("\n")[0]
+        raise RecordError(f"snippet {name}: the cell {first!r} has tags {tags}, and needs one, a plain word")
+    return tags[0]
+
+
+def _plain(name: str, tag: str, code: str) -> str:
+    try:
+        text = significant(code)
+        nodes = ast.walk(ast.parse(code))
+    except SyntaxError as error:  # a magic is one
+        raise RecordError(f"snippet {name}: cell {tag} isn't plain Python: {error}") from error
+    if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in nodes):
+        raise RecordError(f"snippet {name}: cell {tag} calls a magic, and must be plain Python")
+    return text

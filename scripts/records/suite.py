@@ -1,0 +1,87 @@
+"""What became of the kernels' tests, and of random cases of the kernels, when they last ran on a GPU.
+
+A test file depends on itself, on each conftest.py above it, and on what these reach by imports. After a change the
+files that reach it wait for their next run, and the others keep their outcome.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from scripts.records.digest import Modules, hashed
+from scripts.records.record import checksum, refuse_unless_whole, store
+from scripts.records.root import RecordError
+
+TESTS = "tests/kernels/gpu.record.json"
+RANDOM_CASES = "tests/kernels/random.record.json"
+DRAWN = "tests.kernels.random_cases."
+
+
+def test_files(root: Path) -> list[str]:
+    return sorted(path.relative_to(root).as_posix() for path in (root / "tests/kernels").rglob("test_*.py"))
+
+
+def digest_of_file(modules: Modules, file: str) -> str:
+    *folders, _ = parts = file.removesuffix(".py").split("/")
+    above = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
+    return whole(modules, {".".join(parts), *above} & modules.files.keys())
+
+
+def digest_of_random_cases(modules: Modules) -> str:
+    last = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(DRAWN)}
+    return whole(modules, {name for name, end in last.items() if end != "__main__" and not end.startswith("test_")})
+
+
+def whole(modules: Modules, names: set[str]) -> str:
+    """Returns one hash of these modules and of all that they reach."""
+    reached = modules.reached("\n".join(f"import {name}" for name in sorted(names)))
+    return hashed(*(text for each in modules.digest(names | reached).items() for text in each))
+
+
+def outcomes(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:
+    """Returns the outcome of each test file that's of today's source, and the files that wait for their run.
+
+    An outcome: ``{"passed": {test: times}, "skipped": {reason: {test: times}}, "seconds", "digest", "ran": {...}}``
+    """
+    kept = load(root, TESTS).get("files", {})
+    there = test_files(root)
+    now = {file: digest_of_file(modules, file) for file in there}
+    today = {file: kept[file] for file in there if file in kept and kept[file]["digest"] == now[file]}
+    return today, [file for file in there if file not in today]
+
+
+def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
+    """Returns what a run of random cases left, None without one, and whether it's of today's source.
+
+    It has ``forms``: {form: {"cases", "worst"}}, ``seeds``, ``seconds``, ``failed``, ``failures``, ``digest``, ``ran``.
+    """
+    kept = load(root, RANDOM_CASES) or None
+    return kept, bool(kept) and kept["digest"] == digest_of_random_cases(modules)
+
+
+def load(root: Path, place: str) -> dict:
+    """Returns a kept file, empty if there is none.
+
+    Raises:
+        RecordError: if it can't be read, was edited, or wasn't made on a GPU that we know.
+    """
+    again = "run the tests on a GPU again"
+    try:
+        kept = json.loads((root / place).read_text(encoding="utf-8"))
+        then = kept.pop("checksum")
+        runs = [each["ran"] for each in kept["files"].values()] if "files" in kept else [kept["ran"]]
+        for ran in runs:
+            refuse_unless_whole(then, checksum({}, kept), ran, place, again)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordError(f"{place} can't be read ({type(error).__name__}); {again}") from error
+    return kept
+
+
+def keep(root: Path, place: str, kept: dict) -> None:
+    """Stores what a run left, whole or not at all."""
+    kept = json.loads(json.dumps(kept))  # as it will be read
+    whole = kept | {"checksum": checksum({}, kept)}
+    store(root / place, json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False))
