@@ -6,7 +6,7 @@ from __future__ import annotations
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
 from scripts import records
 from scripts.boards.board import Board
-from scripts.boards.worked.balloon import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
+from scripts.chapters.balloon.worked import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
 
 SIDE, THIN = 112, 14  # pixels: N is 8 · d, as in the chapter's drawing
 LIVES = {"Q·Kᵀ": (1, "raw"), "· scale": (2, "scores"), "softmax": (2, "shares"), "· V": (2, "output")}

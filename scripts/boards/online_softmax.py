@@ -6,61 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from kernels.bench.hardware import H100
 from scripts.boards.board import Board
+from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State, blocks, merge, read
 
-SCORES = (1, 0, 2, 1, 0, 2)
-VALUES = ((10, 0),) * 3 + ((0, 10),) * 3
-BLOCK = 2
-ROWS, WORDS, DIM = 64, 8192, 128  # of the strip: the queries at once, the keys, the numbers of a value
 COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
 WORK, NEXT = 170, 26  # the first line below it, and from one to the next
-
-
-@dataclass(frozen=True)
-class State:
-    """What is kept of the scores so far; ``factor`` is what the last block did to what was there."""
-
-    maximum: float = -math.inf
-    total: float = 0.0
-    blend: tuple[float, float] = (0.0, 0.0)
-    factor: float = 0.0
-
-    @property
-    def output(self) -> list[float]:
-        return [part / self.total for part in self.blend]
-
-
-def of(scores: Sequence[float], values: Sequence[Sequence[float]]) -> State:
-    """The state of these scores alone."""
-    top = max(scores)
-    terms = [math.exp(score - top) for score in scores]
-    return State(top, sum(terms), tuple(sum(t * v[i] for t, v in zip(terms, values, strict=True)) for i in (0, 1)))
-
-
-def merged(one: State, other: State, rescaled: bool = True) -> State:
-    """Both as one; not rescaled, as the bug of the sheet has it."""
-    top = max(one.maximum, other.maximum)
-    a, b = (math.exp(part.maximum - top) if rescaled else 1.0 for part in (one, other))
-    blend = tuple(a * x + b * y for x, y in zip(one.blend, other.blend, strict=True))
-    return State(top, a * one.total + b * other.total, blend, a)
-
-
-def blocks(
-    scores: Sequence[float] = SCORES, values: Sequence[Sequence[float]] = VALUES, size: int = BLOCK
-) -> list[State]:
-    return [of(scores[i : i + size], values[i : i + size]) for i in range(0, len(scores), size)]
-
-
-def states(parts: list[State]) -> list[State]:
-    """The state after each block."""
-    found = parts[:1]
-    for part in parts[1:]:
-        found.append(merged(found[-1], part))
-    return found
 
 
 def pair(numbers: Sequence[float]) -> str:
@@ -75,7 +28,7 @@ def pair(numbers: Sequence[float]) -> str:
 def board() -> Board:
     board = Board()
     parts = blocks()
-    after = states(parts)
+    after = read(parts)
     overflow(board)
     safe(board)
     totals(board, parts, after)
@@ -138,7 +91,8 @@ def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
 
 def totals(board: Board, parts: list[State], after: list[State]) -> None:
     said = "; ".join(
-        f"after block {i}: maximum {state.maximum:g}, sum {state.total:.3f}" for i, state in enumerate(after, 1)
+        f"after block {i}: maximum {state.running_max:g}, sum {state.running_sum:.3f}"
+        for i, state in enumerate(after, 1)
     )
     board.step(
         f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
@@ -152,22 +106,24 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         with board.answer() if i + 1 == len(after) else nullcontext():
             board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
             kept = f"{state.factor:.3g}" if i else "-"
-            row(board, i, [i + 1, f"{state.maximum:g}", kept, f"{part.total:.3f}", f"{state.total:.3f}"])
+            row(
+                board, i, [i + 1, f"{state.running_max:g}", kept, f"{part.running_sum:.3f}", f"{state.running_sum:.3f}"]
+            )
             with board.group("work"):
                 words(board, WORK + NEXT * i, sums(i, parts, after))
-    terms = [f"{math.exp(score - after[-1].maximum):.3g}" for score in sorted(set(SCORES), reverse=True)]
+    terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer(), board.group("work"):
-        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].total:.3f}")
+        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
 
 
 def sums(i: int, parts: list[State], after: list[State]) -> str:
     """The line of this block, worked out: the old ones by the factor, then the new ones."""
     here = SCORES[BLOCK * i : BLOCK * (i + 1)]
-    fresh = " + ".join(f"{math.exp(score - after[i].maximum):.3g}" for score in here)
+    fresh = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in here)
     if not i:
-        return f"{fresh} = {after[0].total:.3f}"
-    old, new = after[i - 1].total, parts[i].total * math.exp(parts[i].maximum - after[i].maximum)
-    kept, total = after[i].factor * old, after[i].total
+        return f"{fresh} = {after[0].running_sum:.3f}"
+    old, new = after[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - after[i].running_max)
+    kept, total = after[i].factor * old, after[i].running_sum
     if after[i].factor == 1:
         return f"{fresh} = {new:.3f},   {old:.3f} + {new:.3f} = {total:.3f}"
     return f"{after[i].factor:.3f} · {old:.3f} = {kept:.3f},   {kept:.3f} + {new:.3f} = {total:.3f}"
@@ -197,7 +153,7 @@ def proof(board: Board) -> None:
 
 
 def blends(board: Board, parts: list[State], after: list[State]) -> None:
-    said = "; ".join(f"{pair(state.blend)}, so far {pair(state.output)}" for state in after)
+    said = "; ".join(f"{pair(state.accumulator)}, so far {pair(state.output)}" for state in after)
     board.step(
         f"Under each score its value: {pair(VALUES[0])} under the first three, {pair(VALUES[-1])} under the others. "
         f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
@@ -208,43 +164,50 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     row(board, -1, ["accumulator", "so far"], skip=5)
     for i, state in enumerate(after[:-1]):
-        row(board, i, [pair(state.blend), pair(state.output)], skip=5)
+        row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
     first, second, last = after
     with board.answer():
-        row(board, 2, [pair(last.blend), pair(last.output)], skip=5)
-    shrunk = [second.factor * part for part in first.blend]
+        row(board, 2, [pair(last.accumulator), pair(last.output)], skip=5)
+    shrunk = [second.factor * part for part in first.accumulator]
     with board.group("work"):
-        words(board, WORK, f"{second.factor:.3f} · {pair(first.blend)} = {pair(shrunk)}")
-        words(board, WORK + NEXT, f"{pair(shrunk)} + {pair(parts[1].blend)} = {pair(second.blend)}")
-        x, y = second.blend
-        words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.total:.3f}")
+        words(board, WORK, f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}")
+        words(board, WORK + NEXT, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
+        x, y = second.accumulator
+        words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
         with board.answer():
-            words(board, WORK + 3 * NEXT, f"{pair(second.blend)} + {pair(parts[2].blend)} = {pair(last.blend)}")
+            words(
+                board,
+                WORK + 3 * NEXT,
+                f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
+            )
 
 
 def bug(board: Board, parts: list[State]) -> None:
-    wrong = parts[0]
-    for part in parts[1:]:
-        wrong = merged(wrong, part, rescaled=False)
+    wrong = read(parts, forget=True)[-1]
     board.step(
-        f"Below the table, without rescaling: the new ones add up to {wrong.total:.3f}, the accumulators to "
-        f"{pair(wrong.blend)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
+        f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
+        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
     )
     board.rub("work")
     with board.group("bug"):
-        totals = " + ".join(f"{part.total:.3f}" for part in parts)
-        words(board, WORK, f"not rescaled:  {totals} = {wrong.total:.3f}")
-        words(board, WORK + NEXT, " + ".join(pair(part.blend) for part in parts) + f" = {pair(wrong.blend)}", 0.8)
-        words(board, WORK + 2 * NEXT, f"{pair(wrong.blend)} ÷ {wrong.total:.3f}")
+        totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
+        words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
+        words(
+            board,
+            WORK + NEXT,
+            " + ".join(pair(part.accumulator) for part in parts) + f" = {pair(wrong.accumulator)}",
+            0.8,
+        )
+        words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
         with board.answer():
             words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
             board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
 
 
 def readers(board: Board, parts: list[State]) -> None:
-    rest = merged(parts[1], parts[2])
-    whole = merged(parts[0], rest)
-    say = [f"({part.maximum:g}, {part.total:.3f})" for part in (parts[0], rest, whole)]
+    rest = merge(parts[1], parts[2])
+    whole = merge(parts[0], rest)
+    say = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
     board.step(
         f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "
         f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
@@ -257,7 +220,11 @@ def readers(board: Board, parts: list[State]) -> None:
         board.arrow(150, 211, 206, 199)
         with board.answer():
             board.words(268, 195, say[2], 0.95)
-            words(board, 248, f"{whole.factor:.3f} · {parts[0].total:.3f} + {rest.total:.3f} = {whole.total:.3f}")
+            words(
+                board,
+                248,
+                f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
+            )
         board.words(400, 178, "nothing read:", 0.75)
         board.words(400, 202, "(-∞, 0)", 0.95)
 
@@ -273,8 +240,8 @@ def left(board: Board, last: State) -> None:
     kept = ROWS * (DIM + 2) * 4
     board.step(
         "The values are struck out, too. In the last line of the table three things are ringed, and they are all that "
-        f"is left: maximum {last.maximum:g}, sum {last.total:.3f} and the accumulator. Below, the strip of {ROWS} rows "
-        f"is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
+        f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
+        f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
     board.rub("readers", "ticks", "work", "bug")
     board.strike(LEFT + 14, 48, LEFT + 416, 48)

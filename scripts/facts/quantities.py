@@ -15,11 +15,11 @@ from scripts.facts.paragraphs import Paragraph
 
 UNCONVERTED = re.compile(r"\{claim=|<!-- (?:= |given|argued|said in words|for )")
 UNIT = r"(?:[nmµu]?s|(?:milli|micro|nano)?seconds?|[kMGT]?B/s|[GTP]?FLOP/s|[MG]Hz|W|watts?)(?!\w)"
-SECONDS = r"(?<![\d.,])\d[\d.,]*"
+COUNT = r"(?<![\d.,√])\d[\d.,]*"
 MEASURED = re.compile(
-    rf"{SECONDS}[- \N{{NO-BREAK SPACE}}]?{UNIT}"
-    rf"|{SECONDS} times (?:as (?:fast|slow|long)|faster|slower|the (?:speed|time))"
-    rf"|{SECONDS} ?[×x](?= (?:as\b|faster|slower|the\b|[A-Z]?[a-z]{{2,}}))"
+    rf"{COUNT}[- \N{{NO-BREAK SPACE}}]?{UNIT}"
+    rf"|{COUNT} times (?:as (?:fast|slow|long)|faster|slower|the (?:speed|time))"
+    rf"|{COUNT} ?[×x](?= (?:as\b|faster|slower|the\b|[a-z]{{0,2}}[A-Z][A-Za-z]))"
 )
 REFERENCES = re.compile(r"\]\([^)]*(?:references\.md|#references)|\]\(https?://")
 

@@ -9,7 +9,7 @@ import torch
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gib, mib, qkvo_bytes
 from kernels.reference import attention
 from scripts.boards.demos import table
-from scripts.boards.worked.balloon import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
+from scripts.chapters.balloon.worked import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
 
 SHEET = "balloon"
 CARDS = (8, 16, 24, 80)  # GB

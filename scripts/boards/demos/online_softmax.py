@@ -8,7 +8,8 @@ import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 from scripts.boards.demos import DEVICE, table
-from scripts.boards.online_softmax import BLOCK, SCORES, VALUES, pair
+from scripts.boards.online_softmax import pair
+from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES
 
 SHEET = "online-softmax"
 

@@ -6,8 +6,9 @@ import math
 import random
 from collections.abc import Sequence
 
-from scripts.boards.online_softmax import State, blocks, pair, states
+from scripts.boards.online_softmax import pair
 from scripts.boards.worksheets import Blank, Worksheet
+from scripts.chapters.online_softmax.worked import State, blocks, read
 
 VALUES = ((10, 0), (0, 10))
 POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the sheet gives, in its digits
@@ -16,8 +17,8 @@ POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the s
 def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
-    after = states(blocks(scores, values))
-    moved = after[0].maximum < after[-1].maximum
+    after = read(blocks(scores, values))
+    moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
     if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values, after)):
         return None
@@ -34,17 +35,17 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         rows=[
             [
                 f"{scores[at]}, {scores[at + 1]}",
-                Blank(f"{state.maximum:g}"),
-                Blank(f"{POWERS[state.maximum - before.maximum]:.3g}") if at else "-",
-                Blank(f"{state.total:.3f}"),
-                Blank(pair(state.blend)),
+                Blank(f"{state.running_max:g}"),
+                Blank(f"{POWERS[state.running_max - before.running_max]:.3g}") if at else "-",
+                Blank(f"{state.running_sum:.3f}"),
+                Blank(pair(state.accumulator)),
             ]
             for at, before, state in steps
         ],
         questions=[
             ("What is the output?", pair(after[-1].output)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
-            ("What is the sum, if nobody rescales?", f"{sum(part.total for part in blocks(scores, values)):.3f}"),
+            ("What is the sum, if nobody rescales?", f"{sum(part.running_sum for part in blocks(scores, values)):.3f}"),
         ],
     )
 
@@ -59,6 +60,6 @@ def even(scores: Sequence[int], values: Sequence[Sequence[int]], exactly: list[S
         pairs = list(zip(terms, values[at : at + 2], strict=True))
         blend = [round(part * POWERS[new - top], 2) + sum(t * v[i] for t, v in pairs) for i, part in enumerate(blend)]
         top = new
-        if f"{total:.3f}" != f"{wanted.total:.3f}" or pair(blend) != pair(wanted.blend):
+        if f"{total:.3f}" != f"{wanted.running_sum:.3f}" or pair(blend) != pair(wanted.accumulator):
             return False
     return pair([part / round(total, 3) for part in blend]) == pair(exactly[-1].output)

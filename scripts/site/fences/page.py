@@ -122,15 +122,16 @@ class Page:
     def check(self, html: str, reader: Reader) -> str:
         """Returns the page with marks at code that changed since its run.
 
-        Every number has its record shown on the page, every quoted symbol of the library was executed by a record that
+        Every number has its record shown or linked on the page, every quoted symbol of the library was executed by a record that
         is shown or linked, and every claim and fact is marked as one.
 
         Raises:
             FenceError: for the first that isn't.
         """
+        asked = self.shown | set(LINKED.findall(without(COMMENT, html)))
         for name, value in self.valued.items():
-            if name not in self.shown:
-                why = f"a number of {name} is quoted, and no run or figure here says where it ran"
+            if name not in asked:
+                why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
                 self.met["value", value] = 1
                 raise self.fail("value", value, why)
         if left := re.search(r"\{(claim|fact)=\w*", CODE.sub("", html)):
@@ -140,10 +141,9 @@ class Page:
             place = re.search(r"""\{(?:claim|fact)=[\w.]+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
         quoted = [mark for mark in self.quoted if not of_lab(mark.partition(" ")[0])]
-        return self.check_quoted(html, quoted, reader) if quoted else html
+        return self.check_quoted(html, quoted, self.records(asked, reader)) if quoted else html
 
-    def check_quoted(self, html: str, quoted: list[str], reader: Reader) -> str:
-        records = self.records(html, reader)
+    def check_quoted(self, html: str, quoted: list[str], records: list[Record | None]) -> str:
         for mark in quoted:
             name = mark.partition(" ")[0]  # a part was executed if its symbol was
             module = name.partition(":")[0]
@@ -156,10 +156,10 @@ class Page:
                 html = html.replace(quotation, quotation + outputs.changed_html(bool(ran)))
         return html
 
-    def records(self, html: str, reader: Reader) -> list[Record | None]:
-        """Returns the records that the page shows or links; None for a snippet that has never run."""
+    def records(self, snippets: set[str], reader: Reader) -> list[Record | None]:
+        """Returns the records of these snippets; None for one that has never run."""
         found = []
-        for snippet in sorted(self.shown | set(LINKED.findall(without(COMMENT, html)))):
+        for snippet in sorted(snippets):
             try:
                 found.append(reader.read(snippet))
             except Missing:

@@ -1,0 +1,47 @@
+"""What the chapter on online softmax concludes from its records."""
+
+from __future__ import annotations
+
+from scripts.facts import compares, words
+
+AT_128 = "prefill_speed.forward_128"  # heads of 128
+WORDS = 512  # of the ladder's sentences
+
+
+def _time(rows: list[dict], form: str) -> words.Range:
+    """Returns how long a form takes in the ladder's setting, without a mask. Each form was timed by itself."""
+    (row,) = [row for row in rows if row["form"] == form and row["n"] == WORDS and not row["causal"]]
+    return words.measured(row["median"], "other_kernel_time")
+
+
+@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="largest")
+def a_tree_beside_a_chain(rows: list[dict]) -> str:
+    """Says how far off the sum of a tree of merges gets, beside that of a chain."""
+    largest = {row["way"]: words.measured(row["largest"], "exact") for row in rows}
+    return words.size(largest["a_tree"].over(largest["first_to_last"]), "error")
+
+
+@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), measured="largest")
+def eight_readers_beside_one(rows: list[dict]) -> str:
+    """Says how far off the sum of eight readers gets, beside that of one."""
+    largest = {row["way"]: words.measured(row["largest"], "exact") for row in rows}
+    return words.size(largest["eight_readers"].over(largest["first_to_last"]), "error")
+
+
+@compares("online_softmax.errors", by="", forms=("kernel", "torch"))
+def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
+    """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
+    both = [[words.measured(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1]
+    return words.spread([kernel.over(torch) for kernel, torch in both])
+
+
+@compares(AT_128, by="form", forms=("three_kernel_attention", "attention"), measured="median")
+def three_kernels_beside_three_lines(rows: list[dict]) -> str:
+    """Says how long the three kernels take, beside the three lines."""
+    return words.time(_time(rows, "three_kernel_attention").over(_time(rows, "attention")))
+
+
+@compares(AT_128, by="form", forms=("three_kernel_attention", "sdpa_cudnn"), measured="median")
+def three_kernels_beside_cudnn(rows: list[dict]) -> str:
+    """Says how long the three kernels take, beside cuDNN's fused kernel."""
+    return words.time(_time(rows, "three_kernel_attention").over(_time(rows, "sdpa_cudnn")))

@@ -1,0 +1,12 @@
+"""What the chapter on three matmuls concludes from its records."""
+
+from __future__ import annotations
+
+from scripts.facts import compares, words
+
+
+@compares("flash_first.times", by="form", forms=("flash_attention", "attention"), measured="median")
+def kernel_beside_three_lines(rows: list[dict]) -> str:
+    """Says how long the fused kernel takes, beside the three lines. Each was timed by itself."""
+    median = {row["form"]: row["median"] for row in rows}
+    return words.time(words.measured(median["flash_attention"] / median["attention"], "quotient_of_other_times"))
