@@ -88,7 +88,7 @@ def chapter_of(page: str) -> str:
 
 def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:
     """Yields each mark of a page that isn't inside code, with its words on one line and its name."""
-    code = [match.span() for match in re.finditer(r"`[^`\n]*`|^```.*?^```", markdown, re.DOTALL | re.MULTILINE)]
+    code = [match.span() for match in re.finditer(r"^ *```.*?^ *```$|`[^`\n]*`", markdown, re.DOTALL | re.MULTILINE)]
     for match in MARK.finditer(markdown):
         if not any(begin < match.end(1) + 1 < end for begin, end in code):
             yield match, " ".join(match[1].split()), match[2]

@@ -196,3 +196,9 @@ def nvfp4_is_so_much_faster_than_16_bits(least, most):
     """In every setting our decode kernel in NVFP4 is 1.9 to 2.3 times as fast as cuDNN in 16 bits. In words: fast."""
     found = [row["ratio"] for row in rows("decode_speed", "decode", cache="nvfp4", form="ours")]
     assert (rounded(min(found), least), rounded(max(found), most)) == (least, most)
+
+
+def swapping_changes_no_bit():
+    """Of 262,144 sums none changes when two states are swapped. In words: last."""
+    swapped = row("softmax_order", "triples", compared="swapped")
+    assert (swapped["differ"], swapped["largest"]) == (0, 0)

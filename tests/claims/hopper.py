@@ -906,21 +906,6 @@ def no_address_is_kept(head_dim, kept, more):
     assert now == [0, 0] and sorted(then) == [kept, more]
 
 
-def fa4_backward_beside_ours(ahead, settings, head_dim):
-    """As a graph FlashAttention-4's mean backward is below ours, each interval apart; with heads of 128 it is ahead in
-    5 of the 6 settings.
-
-    In words: behind, ahead.
-    """
-    ours, theirs = (
-        row("beside_cudnn", "overall", work="backward", way="graph", form=form)
-        for form in ("hopper_attention", "flash_attention_4")
-    )
-    assert theirs["high"] < ours["low"]
-    at = [ratio for (d, *_), ratio in _beside_fa4("backward").items() if d == head_dim]
-    assert len(at) == settings and sum(ratio < 1 for ratio in at) == ahead
-
-
 def fa4_at_64(head_dim, short, least, most, by_least, by_most):
     """As graphs backward, with heads of 64, FlashAttention-4 is ahead in both settings of N = 1024, by 3 and 9 %, and
     behind in the others, by 5 to 13 %.

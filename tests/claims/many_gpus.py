@@ -19,28 +19,28 @@ def _part_of_alone(how, tokens, cost="cost"):
 
 
 def messages_hide_little():
-    """With 8192 tokens kernel and messages take longer than the kernel, by 8 to 9 tenths of the messages alone.
+    """With 8192 tokens kernel and messages take longer than the kernel, by 3/4 of the messages alone or more.
 
-    In words: tenths.
+    In words: least, quarters.
     """
-    assert {round(10 * part) for part in _part_of_alone("messages", 8192)} == {8, 9}
+    assert min(_part_of_alone("messages", 8192)) >= 3 / 4
 
 
 def long_messages_hide_little():
-    """With 65,536 tokens they take longer by 9 tenths of what messages of either kind take alone, or by more.
+    """With 65,536 tokens they take longer by more than messages of either kind take alone.
 
-    In words: tenths, more.
+    In words: more, all.
     """
-    assert int(10 * min(_part_of_alone("messages", 65536))) == 9
+    assert min(_part_of_alone("messages", 65536)) > 1
 
 
-def copies_add_less_than_a_fifth():
-    """With 8192 tokens copies of peer memory add something, and less than 1/5 of what they take alone, by the interval.
+def copies_add_less_than_a_quarter():
+    """With 8192 tokens copies of peer memory add something, and less than 1/4 of what they take alone, by the interval.
 
-    In words: less, fifth.
+    In words: less, quarter.
     """
     (low,), (high,) = (_part_of_alone("peer memory", 8192, end) for end in ("low", "high"))
-    assert 0 < low < high < 1 / 5
+    assert 0 < low < high < 1 / 4
 
 
 def copies_add_nothing():
@@ -71,12 +71,12 @@ def long_intervals_overlap():
     assert _overlap(copied, free) and copied["high"] < held["low"]
 
 
-def few_rounds_are_long(free, held):
+def some_rounds_are_long(free, blocks, held):
     """With 65,536 tokens the intervals of messages, free and held to 4 thread blocks, end at so many percent.
 
     In words: -.
     """
-    assert [round(row["high"]) for row in _beside_copies(65536)[1:]] == [free, held]
+    assert blocks == 4 and [row["high"] for row in _beside_copies(65536)[1:]] == [float(free), float(held)]
 
 
 def short_copies_lie_below():
@@ -136,7 +136,7 @@ def attention_begins_earlier(earlier):
     In words: no, before.
     """
     sent, copied = (_timeline(how, "attention")[0][0]["begin"] for how in ("messages", "peer memory"))
-    assert round(copied - sent) == earlier
+    assert round(copied - sent, 1) == float(earlier)
     assert _timeline("messages", "barrier") == [[]] and len(_timeline("peer memory", "barrier")[0]) == 2
 
 
@@ -155,7 +155,7 @@ def messages_begin_as_attention_ends(before):
     In words: only, before.
     """
     (attention, _), (sent,) = _timeline("messages", "attention", "send and receive")
-    assert attention["begin"] < sent["begin"] and round(attention["end"] - sent["begin"]) == before
+    assert attention["begin"] < sent["begin"] and round(attention["end"] - sent["begin"], 1) == float(before)
 
 
 def attention_waits_for_messages(behind):
@@ -171,7 +171,7 @@ def around_attention(share, before, barriers, behind):
     """By peer memory so many barriers and an offer take so many µs before the first attention begins, and one merge so
     many behind the end of the last; together so many tenths of what a graph is above its ideal.
 
-    In words: tenths, before, first, behind, last.
+    In words: tenths, few, before, first, behind, last.
     """
     attention, met, offers, (merge,) = _timeline("peer memory", "attention", "barrier", "offer", "merge")
     assert len(met) == barriers and len(offers) == 1
@@ -233,32 +233,6 @@ def model_of_long_parts(percent):
     assert round(_modelled(65536, "ring, peer memory"), 1) == float(percent)
 
 
-def a_gradient_without_a_mask(percent):
-    """With 16,384 tokens and heads of 128 Hopper's gradient computes so much fewer FLOP/s in full than causal.
-
-    In words: fewer.
-    """
-    full, causal = (
-        rows("hopper_backward", "backward", head_dim=128, n=16384, causal=causal, form="hopper")[0]["speed"]
-        for causal in (False, True)
-    )
-    assert round(100 * (1 - full / causal)) == percent
-
-
-def a_gradient_alone(causal_long, causal_short, tokens, full_short):
-    """With heads of 128 and 16,384 tokens in all, in TFLOP/s; as much as with one causal text in no other setting.
-
-    In words: fastest.
-    """
-    speeds = {
-        (row["n"], row["causal"]): row["speed"]
-        for row in rows("hopper_backward", "backward", head_dim=128, form="hopper")
-    }
-    assert len(speeds) == 6 and max(speeds, key=speeds.get) == (16384, True)
-    stated = (causal_long, causal_short, full_short)
-    assert tuple(round(speeds[which]) for which in ((16384, True), (tokens, True), (tokens, False))) == stated
-
-
 def launches_show_with_many_heads():
     """With 8192 tokens, 64 heads, forward, on 2 GPUs the interval of the ring ends before that of its graph begins.
 
@@ -291,7 +265,7 @@ def long_parts_reach(heads, gpus, percent, tokens):
     ring = {"form": "ring, peer memory", "heads": int(heads), "gpus": int(gpus)}
     found = [row for name in TABLES for row in rows("parallel_speed", name, **ring)]
     long, short = ([row["percent"] for row in found if (row["tokens"] >= tokens) is which] for which in (True, False))
-    assert len(long) == 6 and int(min(long)) == percent and max(short) < percent
+    assert len(long) == 6 and min(long) >= percent > max(short)
     assert min(row["tokens"] for row in found if row["tokens"] >= tokens) == tokens
 
 
@@ -308,31 +282,34 @@ def the_model_promises(percent, tokens):
 
 
 def the_ring_is_ahead():
-    """On 2 GPUs, from 16,384 tokens on, all-gather and all-to-all end below where a ring by peer memory begins.
+    """From 16,384 tokens on, all-gather and all-to-all reach less than a ring by peer memory, by the medians; by the
+    intervals too, but for an all-to-all with backward and 65,536 tokens.
 
-    By the intervals of each setting, so that no two overlap.  In words: behind, no.
+    In words: behind, only.
     """
-    assert all(other["high"] < ring["low"] for ring, other in _beside_the_ring())
+    assert all(other["percent"] < ring["percent"] for _, ring, other in _beside_the_ring())
+    met = [(table, other["form"], ring["tokens"]) for table, ring, other in _beside_the_ring() if _overlap(ring, other)]
+    assert met == [("both", "all-to-all", 65536)]
 
 
 def _beside_the_ring():
-    """(ring by peer memory, all-gather or all-to-all) of each setting of 2 GPUs from 16,384 tokens on."""
+    """(table, ring by peer memory, all-gather or all-to-all) of each setting of 2 GPUs from 16,384 tokens on."""
     for table in ("forward", "both"):
         for ring in rows("parallel_speed", table, form="ring, peer memory"):
             setting = {name: ring[name] for name in ("gpus", "tokens", "heads", "kv_heads")}
             for form in ("all-gather", "all-to-all") if ring["tokens"] >= 16384 else ():
                 (other,) = rows("parallel_speed", table, form=form, **setting)
-                yield ring, other
+                yield table, ring, other
 
 
 def as_a_graph_it_reaches():
-    """With 8192 tokens a GPU and 16 or 64 heads, replayed as a graph, forward, a ring by peer memory reaches 9 tenths
-    of the ideal or more.
+    """With 8192 tokens a GPU, replayed as a graph, forward, a ring by peer memory reaches with 64 heads what it reaches
+    with 16, to 2 % of the ideal.
 
-    In words: tenths, more.
+    In words: -.
     """
-    found = _forms("forward", "ring, peer memory, as a graph")
-    assert {heads for _, _, heads, _ in found} == {16, 64} and all(percent >= 90 for percent in found.values())
+    found = {heads: percent for (_, _, heads, _), percent in _forms("forward", "ring, peer memory, as a graph").items()}
+    assert found.keys() == {16, 64} and abs(found[64] - found[16]) <= 2
 
 
 def it_waits_for_launches(percent):
@@ -348,35 +325,14 @@ def it_waits_for_launches(percent):
     assert round(100 * (1 - replayed / launched)) == percent
 
 
-def _beside_before(table, ideal, ring):
-    """With 32,768 tokens and 16 heads, by how many percent these times, in ms, have changed."""
-    (row,) = rows("parallel_speed", table, form="ring, peer memory", tokens=32768, heads=16)
-    return round(100 * (row["ideal"] / ideal - 1), 1), round(100 * (row["median"] / ring - 1), 1)
+def the_longest_lack_little(percent):
+    """With 262,144 tokens each a ring of 2 GPUs by peer memory lacks so much of the ideal or less, in both passes.
 
-
-def with_backward_less_than_before(ideal, ring):
-    """With backward the ideal takes so much less than the 54.23 ms of the run before, the ring than its 56.07 ms.
-
-    In words: less.
+    In words: most.
     """
-    assert _beside_before("both", 54.23, 56.07) == (-float(ideal), -float(ring))
-
-
-def forward_beside_before(ideal, ring):
-    """Forward the ideal takes so much more than the 13.38 ms of the run before, the ring so much less than its 14.30.
-
-    In words: more, less.
-    """
-    assert _beside_before("forward", 13.38, 14.30) == (float(ideal), -float(ring))
-
-
-def two_are_above_the_ideal():
-    """Forward, with 262,144 tokens each, the interval of a ring of 2 GPUs by peer memory begins above 100 %.
-
-    In words: more.
-    """
-    (row,) = rows("parallel_speed", "longest", form="ring, peer memory", tokens=262144)
-    assert row["gpus"] == 2 and row["low"] > 100
+    ring = {"form": "ring, peer memory", "tokens": 262144}
+    found = [row for table in ("longest", "longest_both") for row in rows("parallel_speed", table, **ring)]
+    assert len(found) == 2 and all(row["gpus"] == 2 and 100 - row["percent"] <= percent for row in found)
 
 
 def messages_are_level():
@@ -439,22 +395,9 @@ def speeds_of_one_gpu(ahead, back):
     assert round(attention_flops(131072, 128, 16) / 2 / (2 * forward["ideal"] / 1e3) / 1e12) == ahead
 
 
-def one_gpu_loses_within_two(percent):
-    """One GPU of the run on 2 computes so much fewer FLOP/s, forward, with 4 times 131,072 tokens.
-
-    In words: -.
-    """
-    ring = {"form": "ring, peer memory", "heads": 16}
-    (short,), (long,) = (
-        rows("parallel_speed", table, **ring, tokens=tokens)
-        for table, tokens in (("forward", 65536), ("longest", 262144))
-    )
-    assert round(100 - 100 * 4**2 * short["ideal"] / long["ideal"]) == percent
-
-
 def _foretold():
     """The function of the snippet that predicts, with the numbers that it is given; nothing else of it is run."""
-    tree = ast.parse(records.path("more_gpus").read_text(encoding="utf-8"))
+    tree = ast.parse((records.ROOT / "snippets/many_gpus/more_gpus.py").read_text(encoding="utf-8"))
     wanted = [
         node
         for node in tree.body
@@ -484,7 +427,7 @@ def a_million_should_take_two_minutes():
 
 
 def copies_came_at(low, high):
-    """Copies of peer memory come at 326 to 367 GB/s: alone, at each length, and in the timeline."""
+    """Copies of peer memory come at so many GB/s: alone, at each length, and in the timeline."""
     alone = rows("overlap", "overlap", how="peer memory")
     (short,) = (row["data"] for row in alone if row["tokens"] == 8192)
     ((fetch,),) = _timeline("peer memory", "fetch")

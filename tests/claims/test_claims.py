@@ -24,6 +24,7 @@ from tests.docs.pages import COUNTS
 from tests.docs.turning import turning
 
 DOCS = ROOT / "docs"
+EARLIER = records.Reader(earlier=True)
 PARTS = {None: (0, 1), " and a half": (Decimal("0.5"), 1), " and a quarter": (Decimal("0.25"), 1), " tenths": (0, 10)}
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`\n]+`")
@@ -31,7 +32,7 @@ DIGITS = r"(?<![\w.])(?<![A-Za-z]-)(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
 NUMBER = re.compile(rf"({DIGITS}|\b(?:{'|'.join(COUNTS)})\b)({'|'.join(filter(None, PARTS))})?", re.IGNORECASE)
 
 
-NO_CHECKS = {"banks", "compiled", "retype", "rows", "test_banks", "test_claims", "test_retype"}
+NO_CHECKS = {"banks", "compiled", "rows", "test_banks", "test_claims"}
 NO_CLAIM = re.compile(r"[Cc]hapter \d+|[\d.]+ \w+(?=<!-- =)")  # numbers that others compute
 
 
@@ -120,10 +121,8 @@ CHECKS = checks()
 @pytest.mark.parametrize("name, page, words", CLAIMS, ids=[f"{page}: {name}" for name, page, _ in CLAIMS])
 def test_a_claim_holds(name, page, words):
     assert name in CHECKS, f"{page} claims {name}: {words!r}, and no check has that name"
-    try:
+    with EARLIER.noting():  # as the page does
         holds(name, words)
-    except records.Missing as error:
-        pytest.skip(str(error))
 
 
 def test_each_check_is_claimed_and_says_what_it_asserts():

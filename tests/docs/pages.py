@@ -12,12 +12,13 @@ from scripts.site.fences import Fences
 
 DOCS = ROOT / "docs"
 DRAWINGS = DOCS / "assets" / "drawings"
-FENCES = Fences(Reader(stale_too=True), {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
+EARLIER = Reader(earlier=True)  # as the pages have it that still have claims and marks
+FENCES = Fences(EARLIER, EARLIER, {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"})
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 BOX = re.compile(r'^( *)(?:!!!|\?\?\?\+?) ([\w-]+)(?: "(.*)")?')
 SAYS = re.compile(r"""(?:caption|note|title|alt|label) *= *("[^"]*"|'[^']*')""")  # an option that a reader sees
-CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose run is awaited
+CODE = "\N{WHITE SQUARE}"  # stands for code in a sentence, and for a value whose snippet has never run
 CLAIM = "\N{INVISIBLE SEPARATOR}"  # on both sides of the words of a claim
 VALUE = "\N{INVISIBLE PLUS}"  # on both sides of a number that is quoted
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")

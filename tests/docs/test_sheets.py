@@ -1,17 +1,13 @@
-"""A sheet's minutes add up, also those of its shorter versions; each step has its picture and its speech; its long
-numbers are computed there or stand in its chapter."""
+"""A sheet's minutes add up, also those of its shorter versions, and each step has its picture and its speech."""
 
 import re
 from collections import Counter
-from functools import cache
 
 import pytest
 
 from scripts.records import ROOT
 from scripts.site.pages import sheets
-from tests.docs.arithmetic import tokens
-from tests.docs.pages import CLAIM, DOCS, VALUE, blocks, plain
-from tests.docs.quantities import results
+from tests.docs.pages import DOCS, plain
 from tests.docs.tables import tables
 
 SHEETS = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md"))
@@ -22,7 +18,6 @@ SPEECH = range(120, 201)  # words
 PARTS = ("**Ask.** ", "**They answer.** ", "**Why it works.** ")
 POLL = re.compile(r"^<!-- poll after step (\d+) -->\n(.+?)(?=^<!--|^</div>|\Z)", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!--.*?-->", re.DOTALL)
-CHAPTER = re.compile(r"\((?:\.\./)?(chapters/[\w-]+\.md)")
 
 
 def announced(sheet):
@@ -108,32 +103,3 @@ def test_the_square_goes_up_in_the_minute_that_the_talk_says():
         if "The square goes up" in step.draw
     ]
     assert int(said) == begins
-
-
-def strangers(sheet, found):
-    """The long numbers of a sheet that neither it computes nor its chapter has: three digits or more, or a point."""
-    return [number for number in typed(found) if {number, f"0{number}"}.isdisjoint(in_chapters(sheet))]
-
-
-@cache
-def in_chapters(sheet):
-    """Every token of the chapters of a sheet."""
-    chapters = CHAPTER.findall((DOCS / sheet).read_text(encoding="utf-8"))
-    return {token.text for chapter in chapters for block in blocks(chapter) for token in tokens(block.text)}
-
-
-def typed(found):
-    """The long numbers of these blocks that nothing computes in them."""
-    sure = set(results(found))
-    for block in found:
-        for token in tokens(block.text):
-            before = block.text[: token.start]
-            quoted = before.count(CLAIM) % 2 or before.count(VALUE) % 2
-            long = "." in token.text or len(token.text) > 2
-            if token.kind == "number" and long and not quoted and (block.line, token.start) not in sure:
-                yield token.text
-
-
-@pytest.mark.parametrize("sheet", STEPS)
-def test_a_long_number_stands_in_the_chapter(sheet):
-    assert strangers(sheet, blocks(sheet)) == []

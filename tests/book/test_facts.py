@@ -1,0 +1,161 @@
+"""A fact can't be empty: it says something else, or nothing, when its forms swap or one of them changes."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts import facts, records
+from scripts.facts import words
+
+CHAPTERS = sorted(path.parent.name for path in (records.ROOT / "scripts/chapters").glob("*/facts.py"))
+FACTS = {f"{chapter}.{name}": fact for chapter in CHAPTERS for name, fact in facts.of_chapter(chapter).items()}
+PAGES = {path: path.read_text(encoding="utf-8") for path in (records.ROOT / "docs").rglob("*.md")}
+VERDICT = re.compile(r"ahead|behind|less .* than|more .* than")
+COMPARES = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|half|third|quarter|twice|all|none|about|faster|slower|"
+    r"less|more|fewer|ahead|behind|level|higher|lower|as fast|as long|times|agree)\b"
+)
+
+
+def said(fact, rows):
+    try:
+        return fact(rows)
+    except facts.FactError:
+        return None
+
+
+def changed(fact, rows, change):
+    """The rows with one form's number changed: a row of that form, or its column."""
+    form, factor = change
+    column = fact.measured if fact.by else form
+    return [
+        row | {column: row[column] * factor}
+        if row[column] is not None and (not fact.by or row[fact.by] == form)
+        else dict(row)
+        for row in rows
+    ]
+
+
+def swapped(fact, rows):
+    one, other = fact.forms
+    names = {one: other, other: one}
+    if not fact.by:
+        return [{names.get(column, column): value for column, value in row.items()} for row in rows]
+    return [row | {fact.by: names.get(row[fact.by], row[fact.by])} for row in rows]
+
+
+@pytest.fixture(params=FACTS)
+def fact(request):
+    return FACTS[request.param]
+
+
+@pytest.fixture
+def rows(fact):
+    return records.table(*fact.address.split("."))
+
+
+def test_swapping_the_forms_changes_what_it_says(fact, rows):
+    assert said(fact, swapped(fact, rows)) != fact(rows)
+
+
+def test_another_number_of_either_form_changes_what_it_says(fact, rows):
+    """A number by a half; a verdict, when the winner is scaled past the loser."""
+    now = fact(rows)
+    by = (1.5, 100, 0.01) if VERDICT.search(now) else (1.5,)
+    for form in fact.forms:
+        assert any(said(fact, changed(fact, rows, (form, factor))) != now for factor in by), form
+
+
+def test_it_declares_forms_that_its_table_has(fact, rows):
+    there = {row[fact.by] for row in rows} if fact.by else rows[0].keys()
+    assert {*fact.forms} <= there and (not fact.by or fact.measured in rows[0])
+
+
+def test_its_own_words_hold_no_number_and_no_comparison(fact):
+    tree = ast.parse(inspect.getsource(fact.function))
+    (function,) = tree.body
+    strings = [
+        node.value
+        for part in function.body[1:]  # without the docstring
+        for node in ast.walk(part)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    names = {*fact.forms, *words.MARGINS, *(key for row in records.table(*fact.address.split(".")) for key in row)}
+    assert [text for text in strings if COMPARES.search(text) and text not in names] == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
+    there = facts.of_chapter(chapter)
+    used = {
+        name if "." in name else f"{facts.chapter_of(str(path)).replace('-', '_')}.{name}"
+        for path, text in PAGES.items()
+        for _, _, name in facts.marks(text)
+    }
+    assert len(there) <= 25 and {f"{chapter}.{name}" for name in there} <= used
+
+
+def test_emptied_facts_are_rejected(fact, rows):
+    """What was wrong with claims: their computation could be taken out and nothing noticed."""
+    said_today = fact(rows)
+    empty = facts.Fact(fact.name, fact.address, fact.by, fact.forms, fact.measured, lambda rows: said_today)
+    with pytest.raises(AssertionError):
+        test_another_number_of_either_form_changes_what_it_says(empty, rows)
+
+
+def ranged(low, high):
+    return words.Range(low, high)
+
+
+@pytest.mark.parametrize(
+    "ratio, wanted",
+    [
+        (ranged(0.49, 0.52), "about half the time of"),
+        (ranged(0.91, 0.953), "91 to 96 % of the time of"),
+        (ranged(0.2, 0.9), "less time than"),
+        (ranged(1.2, 2.9), "more time than"),
+        (ranged(2.31, 2.88), "2.3 to 2.9 times the time of"),
+        (ranged(0.97, 1.03), None),
+    ],
+)
+def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, wanted):
+    if wanted:
+        assert words.time(ratio) == wanted
+    else:
+        with pytest.raises(words.NoWords):
+            words.time(ratio)
+
+
+def test_standing_counts_what_is_sure():
+    ratios = [words.measured(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
+    assert words.standing(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"
+    with pytest.raises(words.NoWords):
+        words.standing(ratios[2:4], "settings")
+
+
+def test_a_fact_says_at_most_twelve_words():
+    talkative = facts.Fact("talkative", "a.b", "", ("a", "b"), "", lambda rows: "word " * 13)
+    with pytest.raises(facts.FactError, match="talkative says"):
+        talkative([])
+
+
+def test_marks_inside_code_are_none():
+    text = "A [half]{fact=one}, `[x]{fact=two}`.\n\n```\n[y]{fact=three}\n```\n\n[two\nlines]{fact=other.four}"
+    assert [(said, name) for _, said, name in facts.marks(text)] == [("half", "one"), ("two lines", "other.four")]
+
+
+def test_the_command_writes_todays_words(monkeypatch, tmp_path):
+    from scripts.facts import __main__ as command
+
+    name, fact = next(iter(FACTS.items()))
+    chapter, _, name = name.partition(".")
+    page = Path(tmp_path, f"{chapter.replace('_', '-')}.md")
+    page.write_text(f"One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
+    monkeypatch.setattr(command, "DOCS", tmp_path)
+    assert command.main(["--write"]) == 1  # because of the fact that isn't there
+    assert page.read_text().startswith(f"One [{fact()}]{{fact={name}}} and")
+    page.write_text(f"[{fact()}]{{fact={name}}}")
+    assert command.main([]) == 0

@@ -1,0 +1,34 @@
+"""Compares the chapter's sizes with tensors, its drawing with its scale, and PyTorch's rule with what was measured."""
+
+import re
+
+import torch
+
+from kernels.bench.cost import fused_peak_bytes
+from kernels.bench.hardware import H200
+from scripts import records
+from scripts.chapters.balloon import worked
+from tests.docs.pages import DRAWINGS, drawn
+
+
+def test_the_sizes_are_those_of_tensors():
+    q = torch.empty(worked.SENTENCES, worked.HEADS, worked.WORDS, worked.HEAD_DIM, device="meta")
+    assert q.element_size() == worked.BYTES
+    assert q.nbytes == 2**30 and (q @ q.transpose(-2, -1)).nbytes == 2**36
+
+
+def test_the_flash_backend_keeps_what_the_rule_says_and_one_kib():
+    sms = int(H200["sms"].value)
+    assert [worked.parts(words, sms) for words in worked.SPLIT_LENGTHS] == [8, 8, 4, 2, 1]
+    peaks = {row["n"]: row["peak"] for row in records.table("prefill_memory", "forward") if row["form"] == "sdpa_flash"}
+    for words in worked.SPLIT_LENGTHS:
+        kept = fused_peak_bytes(words, 128, 2) + worked.kept_by_parts(words, sms)
+        assert round(peaks[words] * 2**20) == kept + 1024
+
+
+def test_the_drawing_is_to_scale():
+    text = (DRAWINGS / "balloon.svg").read_text(encoding="utf-8")
+    sides = [(int(w), int(h)) for w, h in re.findall(r'<rect [^>]*?width="(\d+)" height="(\d+)"', text)]
+    sliver, square, shares, output = sides
+    assert sliver == output and square == shares and square[0] == square[1] == sliver[1] == 8 * sliver[0]
+    assert "N = 8d" in drawn(DRAWINGS / "balloon.svg")

@@ -1,0 +1,58 @@
+"""Compares every number of the chapter's example with the library, and what the drawings and the sheet say with it."""
+
+import pytest
+import torch
+
+from kernels.softmax import OnlineSoftmax, exp_below
+from scripts.chapters.online_softmax import worked
+from tests.docs.tables import drawn, numbers, table
+
+SCORES = torch.tensor(worked.SCORES, dtype=torch.float64)
+VALUES = torch.tensor(worked.VALUES, dtype=torch.float64)
+STEPS = (worked.FIRST, worked.SECOND, worked.THIRD)
+POWERS = {0: "1", -1: "e⁻¹", -2: "e⁻²"}
+
+
+def test_each_step_agrees_with_the_library():
+    state = OnlineSoftmax.empty()
+    for count, step in enumerate(STEPS, start=1):
+        seen = count * worked.BLOCK
+        before, state = state, state.update(SCORES[seen - worked.BLOCK : seen])
+        factor = exp_below(before.running_max, state.running_max)
+        library = [float(each) for each in (*state, state.lse)]
+        assert [step.running_max, step.running_sum, step.lse] == pytest.approx(library, rel=1e-6)
+        assert step.factor == pytest.approx(float(factor) if count > 1 else 0.0)
+        assert step.output == pytest.approx((SCORES[:seen].softmax(-1) @ VALUES[:seen]).tolist())
+
+
+def test_three_blocks_end_where_one_does_unless_we_forget_to_rescale():
+    assert worked.THIRD.running_sum == pytest.approx(worked.AT_ONCE.running_sum)
+    assert worked.THIRD.output == pytest.approx(worked.AT_ONCE.output)
+    assert worked.FORGOTTEN.output != pytest.approx(worked.AT_ONCE.output, abs=0.1)
+
+
+def test_the_drawing_of_the_stream_has_the_terms_of_each_state():
+    wanted = [str(score) for score in worked.SCORES]
+    for step, factor in zip(STEPS, ("× e⁻¹", "× 1", ""), strict=True):  # noqa: RUF001
+        seen = worked.BLOCK * (STEPS.index(step) + 1)
+        wanted += [POWERS[score - step.running_max] for score in worked.SCORES[:seen]]
+        wanted += [str(step.running_max), f"{step.running_sum:.3f}", *factor.split()]
+    shown = drawn("online-stream").removeprefix("scores max sum block 1 block 2 block 3 ").split()
+    assert shown[: len(wanted)] == wanted
+
+
+def test_the_drawing_of_the_merge_has_the_states_of_both_readers():
+    first, rest = worked.FIRST, worked.of(worked.SCORES[2:], worked.VALUES[2:])
+    words, whole = drawn("online-merge"), worked.merge(first, rest)
+    for state in (first, rest, whole):
+        assert f"max {state.running_max}, sum {state.running_sum:.3f}" in words
+    assert f"leaves {whole.factor * first.running_sum:.3f}" in words
+
+
+def test_the_table_of_the_sheet():
+    rows = table("whiteboard/online-softmax.md", "Accumulator")
+    for count, (row, step) in enumerate(zip(rows, STEPS, strict=True)):
+        assert numbers(row["Factor"]) == ([round(step.factor, 3)] if count else [])
+        assert numbers(row["Max"]) == [step.running_max] and numbers(row["Sum"])[-1] == round(step.running_sum, 3)
+        assert numbers(row["Accumulator"]) == [round(part, 2) for part in step.accumulator]
+        assert numbers(row["So far"]) == [round(part, 2) for part in step.output]
