@@ -81,9 +81,9 @@ def test_measured_points_are_the_rows_and_the_line_is_the_model(monkeypatch):
 
 
 def test_while_more_gpus_await_their_run_the_others_are_drawn_and_the_page_is_told_what_is_lacking(monkeypatch):
-    look = records.Reader.look
-    missing = (None, records.Missing("snippet more_gpus has not been run yet"))
-    monkeypatch.setattr(records.Reader, "look", lambda self, name: missing if name == "more_gpus" else look(self, name))
+    state = records.Reader.state
+    never = (None, records.Missing("snippet more_gpus has never run"))
+    monkeypatch.setattr(records.Reader, "state", lambda self, name: never if name == "more_gpus" else state(self, name))
     with records.Reader(records.ROOT).noting() as asked:
         labels, _ = controls(percent_of_ideal.figure())["Setting"]
     assert asked == {"more_gpus", "parallel_speed"}
