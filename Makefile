@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -24,9 +24,12 @@ help:  ## what can be called
 site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
 	$(SETUP) site
 	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
-		echo "Not recorded, see above. The pages say which snippets await their run; a stale record stops the build."; fi
+		echo "Not recorded, see above. A stale record that snippets/behind.toml doesn't list stops the build."; fi
 	@$(MKDOCS) build --strict
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
+
+check: lint  ## lint, then what a changed page can break: records, facts, equations, values, links; a strict build, in under 20 s
+	$(call step,pages,$(MKDOCS) build --strict --quiet --site-dir build/check)
 
 test: lint  ## lint, then test everything that this machine can run
 	@$(PYTEST)

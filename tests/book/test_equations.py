@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  (signs as pages print them)
-"""What an equation on a page is, that a wrong one is found, and which typed numbers need something to vouch for them."""
+"""What an equation on a page is, that a wrong one is found, and which typed numbers something must vouch for."""
 
 import pytest
 

@@ -122,8 +122,8 @@ class Page:
     def check(self, html: str, reader: Reader) -> str:
         """Returns the page with marks at code that changed since its run.
 
-        Every number has its record shown or linked on the page, every quoted symbol of the library was executed by a record that
-        is shown or linked, and every claim and fact is marked as one.
+        Every number has its record shown or linked on the page, every quoted symbol of the library was executed by a
+        record that is shown or linked, and every claim and fact is marked as one.
 
         Raises:
             FenceError: for the first that isn't.

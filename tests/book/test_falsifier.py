@@ -1,0 +1,92 @@
+"""Changes what converted pages say and sees the build stop: words of facts, measured numbers, results of equations."""
+
+import random
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from scripts import facts, records
+from scripts.facts.equations import equations
+from scripts.facts.paragraphs import paragraphs
+from scripts.facts.quantities import unconverted
+from scripts.site.fences import Fences
+from scripts.site.fences.page import FenceError, Page
+
+DOCS = records.ROOT / "docs"
+TEXTS = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+PAGES = {page: text for page, text in TEXTS.items() if not unconverted(text)}
+READER = records.Reader()
+FENCES = Fences(READER, READER, {})
+VALUE = re.compile(r"`#!value\s[^`]+`(?: ?[A-Za-z%/]+)?")
+UNITS = ("ms", "µs", "TB/s", "TFLOP/s", "GHz", "times as fast")
+TURNS = {"ahead": "behind", "half": "a third", "two thirds": "half", "agree": "differ", "byte": "bit", "all": "most"}
+
+
+def stops(page: str, text: str) -> bool:
+    """Whether the build stops at a page, by what it does to a page before and while it renders it."""
+    typed = Page(text=text, source=page)
+    FENCES.turn_to(typed)
+    try:
+        typed.compute()
+        for _, words, name in facts.marks(text):
+            FENCES.fact(name, words)
+    except FenceError:
+        return True
+    return False
+
+
+def other_words(text: str, draw: random.Random) -> Iterator[str]:
+    for mark, _, _ in facts.marks(text):
+        begin, words, end = text[: mark.start(1)], mark[1], text[mark.end(1) :]
+        for number in re.finditer(r"\d+", words):
+            yield f"{begin}{words[: number.start()]}{int(number[0]) + draw.choice((-1, 1))}{words[number.end() :]}{end}"
+        for word, other in TURNS.items():
+            if re.search(rf"\b{word}\b", words):
+                yield begin + re.sub(rf"\b{word}\b", other, words) + end
+
+
+def typed_measurements(text: str, draw: random.Random) -> Iterator[str]:
+    for value in VALUE.finditer(text):
+        before = text[: value.start()]
+        if before.rpartition("\n")[2].lstrip().startswith("live") or "key=" in before[-40:]:
+            continue  # the state of a piece
+        number = f"{draw.uniform(0.2, 90):.{draw.randrange(3)}f} {draw.choice(UNITS)}"
+        yield before + number + text[value.end() :]
+
+
+def other_results(text: str, draw: random.Random) -> Iterator[str]:
+    lines = text.splitlines(keepends=True)
+    for paragraph in paragraphs(text):
+        start = sum(map(len, lines[: paragraph.line - 1]))
+        for equation in equations(paragraph.text):
+            for begin, end in equation.results:
+                digits = re.match(r"[\d.,]*\d", paragraph.text[begin:end])[0]
+                place = re.compile(rf"[=≈]\s*[*$]*({re.escape(digits)})").search(text, start)
+                if place:
+                    last = str((int(digits[-1]) + draw.randrange(1, 10)) % 10)
+                    yield text[: place.end(1) - 1] + last + text[place.end(1) :]
+
+
+@pytest.mark.parametrize(
+    "attack, wanted, least",
+    [(other_words, 30, 30), (typed_measurements, 30, 30), (other_results, 40, 36)],
+    ids=["words of facts", "typed measurements", "results of equations"],
+)
+def test_a_changed_page_stops_the_build(attack, wanted, least):
+    draw = random.Random(7)
+    attacks = [(page, changed) for page, text in PAGES.items() for changed in attack(text, draw)]
+    chosen = draw.sample(attacks, wanted)
+    passed = [(page, changed) for page, changed in chosen if not stops(page, changed)]
+    told = [difference(page, changed) for page, changed in passed]
+    assert wanted - len(passed) >= least, "\n".join(told)
+
+
+def difference(page: str, changed: str) -> str:
+    old, new = TEXTS[page], changed
+    at = next(i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+    return f"{page}: {old[at - 40 : at + 20]!r} became {new[at - 40 : at + 20]!r}"
+
+
+def test_pages_as_they_are_do_not_stop_it():
+    assert [page for page, text in PAGES.items() if stops(page, text)] == []
