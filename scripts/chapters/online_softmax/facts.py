@@ -8,10 +8,10 @@ AT_128 = "prefill_speed.forward_128"  # heads of 128
 WORDS = 512  # of the ladder's sentences
 
 
-def _time(rows: list[dict], form: str) -> words.Range:
-    """Returns how long a form takes in the ladder's setting, without a mask. Each form was timed by itself."""
-    (row,) = [row for row in rows if row["form"] == form and row["n"] == WORDS and not row["causal"]]
-    return words.measured(row["median"], "other_kernel_time")
+def _time(rows: list[dict], form: str, other: str) -> str:
+    """Says how long a form takes beside another, in the ladder's setting. Each was timed by itself."""
+    median = {row["form"]: row["median"] for row in rows if row["n"] == WORDS and not row["causal"]}
+    return words.time(words.measured(median[form] / median[other], "quotient_of_other_times"))
 
 
 @compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="largest")
@@ -38,10 +38,10 @@ def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
 @compares(AT_128, by="form", forms=("three_kernel_attention", "attention"), measured="median")
 def three_kernels_beside_three_lines(rows: list[dict]) -> str:
     """Says how long the three kernels take, beside the three lines."""
-    return words.time(_time(rows, "three_kernel_attention").over(_time(rows, "attention")))
+    return _time(rows, "three_kernel_attention", "attention")
 
 
 @compares(AT_128, by="form", forms=("three_kernel_attention", "sdpa_cudnn"), measured="median")
 def three_kernels_beside_cudnn(rows: list[dict]) -> str:
     """Says how long the three kernels take, beside cuDNN's fused kernel."""
-    return words.time(_time(rows, "three_kernel_attention").over(_time(rows, "sdpa_cudnn")))
+    return _time(rows, "three_kernel_attention", "sdpa_cudnn")
