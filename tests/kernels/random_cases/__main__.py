@@ -1,14 +1,14 @@
-"""Random cases of the kernels, counted: ``python -m tests.kernels.random_cases [--minutes 9] [--processes 12]``.
+"""Runs random cases of the kernels and counts them: ``python -m tests.kernels.random_cases [--minutes 9]``.
 
-First every kernel is compiled that a case may need, shared out over the processes, which is not counted; then each
-process draws cases from a seed of its own, which is printed, until the minutes are over.  What was counted is kept in
-tests/kernels/random.record.json, failures included, unless that record is up to date; ``--all`` runs all the same.
-A failure does not stop the run: it is printed with its seed and its settings, and the exit status is 1.
+First we compile every kernel that a case may need, shared out over the processes, and don't count that. Then each
+process draws cases from a seed of its own, which it prints, until the minutes are over. What was counted is kept in
+tests/kernels/random.record.json, failures included. A current record is left alone, unless you ask for ``--all``.
+A failure doesn't stop the run: we print it with its seed and its settings, and the exit status is 1.
 
-``--minutes 0`` compiles, and records nothing.  ``--seed S --case I`` runs one case again, on a GPU of the same kind:
-what a seed draws depends on the forms that can run, so that a CPU draws another case.  ``--seed`` alone gives the first
-of the processes' seeds.  A record is made on a GPU alone; without one, cases run in Triton's interpreter.
-Needs torch, triton, numpy, ml_dtypes, pytest and jupytext; no network.
+``--minutes 0`` compiles, and records nothing. ``--seed S --case I`` runs one case again, on a GPU of the same kind:
+what a seed draws depends on the forms that can run, so a CPU draws another case. ``--seed`` alone gives the first
+of the processes' seeds. A record is only made on a GPU; without one, cases run in Triton's interpreter.
+Needs torch, triton, numpy, ml_dtypes, pytest and jupytext; no network. COMMIT names the commit if Git can't.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from time import perf_counter
 
 import torch
 
-from scripts import records
-from scripts.records import ROOT, RandomCases, RecordError, kernel_tests
-from scripts.records.executed import in_interpreter, provenance
+from scripts.records import ROOT, RecordError, suite
+from scripts.records.digest import Modules
+from scripts.records.record import refuse_unfit
+from scripts.records.watched import provenance
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.kernels.random_cases", description=__doc__.partition("\n")[0]
-    )
+    title = __doc__.partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.kernels.random_cases", description=title)
     parser.add_argument("--minutes", type=float, default=1.0, help="how long cases are counted; 0 compiles alone")
-    parser.add_argument("--processes", type=int, default=4, help="so many share the GPU, each with a seed of its own")
+    parser.add_argument("--processes", type=int, default=4, help="how many share the GPU, each with a seed of its own")
     parser.add_argument("--seed", type=int, help="of the first process; the others have those that follow")
     parser.add_argument("--case", type=int, help="the number of one case of that seed, to run it again")
-    parser.add_argument("--all", action="store_true", help="also if the record is up to date")
+    parser.add_argument("--all", action="store_true", help="also if the record is current")
     options = parser.parse_args(arguments)
     if options.case is not None and options.seed is None:
-        parser.error("--case wants the --seed that it was drawn from")
+        parser.error("--case needs the --seed that it was drawn from")
     os.environ.pop("TRITON_INTERPRET", None)
     if not torch.cuda.is_available():
         os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported, here and in the processes
@@ -50,8 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.case is not None:
             return again(options.seed, options.case)
-        if not options.all and not records.look_at_random_cases()[1]:
-            print("the record of random cases is up to date")
+        if not options.all and suite.random_cases(ROOT, Modules(ROOT))[1]:
+            print("the record of random cases is current")
             return 0
         seed = secrets.randbelow(10**9) if options.seed is None else options.seed
         return count(options.minutes, [seed + process for process in range(options.processes)], ran)
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def again(seed: int, case: int) -> int:
-    """One case, with its settings and what became of it; 1 if it fails."""
+    """Runs one case, prints its settings and what became of it; returns 1 if it fails."""
     from tests.kernels.random_cases.run import alone, every_form
 
     form, settings, worst, failures = alone(every_form(), seed, case)
@@ -74,10 +74,19 @@ def again(seed: int, case: int) -> int:
 
 
 def count(minutes: float, seeds: list[int], ran: dict) -> int:
-    """Compile, count, say what came of it, keep it; 1 if a case failed."""
+    """Compiles, counts, prints what came of it and keeps it; returns 1 if a case failed.
+
+    ran: where it runs, as ``watched.provenance``
+
+    Raises:
+        Unfit: on a GPU of which no record can be made.
+        RecordError: if the source was edited meanwhile. The old record stays as it was.
+    """
     from tests.kernels.random_cases.run import Tally, warm_up, work
 
-    before = kernel_tests.digest(ROOT, RandomCases)
+    if ran["gpu"]:
+        refuse_unfit("random cases", ran)
+    before = suite.digest_of_random_cases(Modules(ROOT))
     whole, started = Tally(), perf_counter()
     with ProcessPoolExecutor(len(seeds), mp_context=multiprocessing.get_context("spawn")) as pool:
         if ran["gpu"]:
@@ -95,14 +104,14 @@ def count(minutes: float, seeds: list[int], ran: dict) -> int:
     failures = [failure._asdict() for failure in whole.failures]
     for failure in failures:
         print(told(failure))
-    if kernel_tests.digest(ROOT, RandomCases) != before:
-        raise RecordError("a module of the kernels or of their judge was edited while the cases ran; run them again")
-    if in_interpreter():
+    if suite.digest_of_random_cases(Modules(ROOT)) != before:
+        raise RecordError("a module that random cases reach was edited while they ran; run them again")
+    if not ran["gpu"]:
         print("no GPU: nothing is recorded")
-    else:
-        forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
-        stated = {**ran, "interpreter": False, "digest": before}
-        kernel_tests.write(ROOT, RandomCases(stated, forms, seeds, 60 * minutes, whole.failed, failures))
+        return int(bool(whole.failed))
+    forms = {form: {"cases": whole.cases[form], "worst": round(whole.worst[form], 3)} for form in whole.cases}
+    counted = {"forms": forms, "seeds": seeds, "seconds": 60 * minutes, "failed": whole.failed, "failures": failures}
+    suite.keep(ROOT, suite.RANDOM_CASES, counted | {"digest": before, "ran": ran})
     return int(bool(whole.failed))
 
 
