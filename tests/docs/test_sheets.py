@@ -15,6 +15,7 @@ STEPS = {sheet: found for sheet in SHEETS if (found := sheets.steps((DOCS / shee
 OTHERS = ["whiteboard/all.md", "whiteboard/index.md"]
 TALK = "whiteboard/talk.md"
 SPEECH = range(120, 201)  # words
+BREATH = 30  # words
 PARTS = ("**Ask.** ", "**They answer.** ", "**Why it works.** ")
 POLL = re.compile(r"^<!-- poll after step (\d+) -->\n(.+?)(?=^<!--|^</div>|\Z)", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -51,9 +52,24 @@ def test_there_is_a_picture_a_step(sheet):
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_a_speech_has_its_length_and_says_what_to_ask_and_why_it_works(sheet):
+    """On sheets that aren't written anew yet."""
+    if any(said(step) for step in STEPS[sheet]):
+        pytest.skip("this sheet has lines to say")
     lengths = {step.draw.split("**")[1]: len(MARK.sub("", plain(step.speech)).split()) for step in STEPS[sheet]}
     assert {title: words for title, words in lengths.items() if words not in SPEECH} == {}
     assert [step.draw for step in STEPS[sheet] if any(f"\n{part}" not in f"\n{step.speech}" for part in PARTS)] == []
+
+
+def said(step):
+    return re.findall(r"^\*\*say\*\* (.+)$", step.speech, re.MULTILINE)
+
+
+@pytest.mark.parametrize("sheet", STEPS)
+def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
+    for step in STEPS[sheet]:
+        lines = said(step)
+        assert [line for line in lines if len(line.split()) > BREATH] == []
+        assert not lines or any("why" in line.lower() for line in lines) or "?" in " ".join(lines), step.draw
 
 
 @pytest.mark.parametrize("sheet", STEPS)

@@ -5,9 +5,13 @@ In ``docs/whiteboard/NAME.md`` a step is
     <!-- step 9 min, 30: 7, 20: 6 -->
     **Its title.** What is drawn.
 
-    > What is said.
+    > The sentence of the step.
 
-    The speech, as many paragraphs as it takes.
+    *[What you do.]*
+
+    **say** What you say, in one breath.
+
+    *if asked* "What they ask?" What you answer.
 
 with the minutes that it has in the whole lesson and in those of 30 and of 20 minutes; one that is not named leaves the
 step out.  ``<!-- key -->`` begins the second page, and on it ``<!-- poll after step 3 -->`` a question with its list of
@@ -42,7 +46,8 @@ SHEET = re.compile(
     r"(?s)(?P<before>.*?)(?P<steps>^<!-- step .*?)(?P<key>^<!-- key -->.*?)(?P<after>^</div>.*)", re.MULTILINE
 )
 ANSWER = re.compile(r"^- (.+?): (.*)$", re.MULTILINE)
-ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)", re.MULTILINE)
+ASK = re.compile(r"^\*\*Ask\.\*\* (.*(?:\n.+)*)|^\*\*say\*\* (.*\?)\n\n\*\[Wait", re.MULTILINE)
+LINES = {"say": re.compile(r"^\*\*say\*\* "), "do": re.compile(r"^\*(?=\[)"), "asked": re.compile(r"^\*if asked\* ")}
 FOLDER, WORKSHEETS = "assets/boards", "assets/worksheets"
 
 
@@ -175,9 +180,7 @@ class Sheets:
         ask = f' data-ask="{picture}-ask.svg"' if drawn.asks(number + 1) else ""
         minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
         anchor = f' id="step-{number + 1}"' if alone else ""
-        speech = (
-            f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{step.speech}\n\n</details>\n\n'
-        ) * alone
+        speech = spoken(step.speech) * alone
         return (
             f'<div class="hb-step"{anchor}{minutes} markdown>\n\n'
             f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{shows}"{ask} '
@@ -186,6 +189,20 @@ class Sheets:
             f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
             f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
         )
+
+
+def spoken(speech: str) -> str:
+    """Returns what is said, done and answered in a step, each line with its class; a speech in paragraphs is folded."""
+    parts = speech.split("\n\n")
+    kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
+    if not any(kinds):
+        return f'<details class="hb-speech" markdown>\n<summary>The speech</summary>\n\n{speech}\n\n</details>\n\n'
+    lines = [
+        LINES[kind].sub("*" if kind == "do" else "", part) if kind else part
+        for part, kind in zip(parts, kinds, strict=True)
+    ]
+    marked = [f"{line}\n{{ .hb-{kind} }}" if kind else line for line, kind in zip(lines, kinds, strict=True)]
+    return f'<div class="hb-speech hb-dialogue" markdown>\n\n{(chr(10) * 2).join(marked)}\n\n</div>\n\n'
 
 
 def times(step: Step, begun: dict[int, int | None]) -> str:
@@ -208,7 +225,7 @@ def clock(minute: int) -> str:
 def asked(found: list[Step]) -> str:
     """What to ask the room, with the time: for paper, which has no speeches."""
     lines = [
-        f"- {clock(at)} {question[1]}"
+        f"- {clock(at)} {question[1] or question[2]}"
         for at, step in zip(starts(found), found, strict=True)
         if (question := ASK.search(step.speech))
     ]
