@@ -6,6 +6,7 @@ from scripts.facts import compares, words
 
 AT_128 = "prefill_speed.forward_128"  # heads of 128
 WORDS = 512  # of the ladder's sentences
+LONG = 8192  # scores of a row
 
 
 def _time(rows: list[dict], form: str, other: str) -> str:
@@ -45,3 +46,26 @@ def three_kernels_beside_three_lines(rows: list[dict]) -> str:
 def three_kernels_beside_cudnn(rows: list[dict]) -> str:
     """Says how long the three kernels take, beside cuDNN's fused kernel."""
     return _time(rows, "three_kernel_attention", "sdpa_cudnn")
+
+
+def _beside_pytorch(rows: list[dict]) -> dict[int, words.Range]:
+    """Returns by row length how our kernel's time divides by PyTorch's. Both took turns in one run."""
+    ratio = {(row["form"], row["scores"]): row["ratio"] for row in rows}
+    lengths = sorted({row["scores"] for row in rows})
+    ours, other = "softmax_kernel", "torch.softmax"
+    return {n: words.measured(ratio[ours, n] / ratio[other, n], "ratio_of_one_setting") for n in lengths}
+
+
+SPEED = {"address": "softmax_speed.speed", "by": "form", "forms": ("softmax_kernel", "torch.softmax")}
+
+
+@compares(**SPEED, measured="ratio")
+def standing_over_row_lengths(rows: list[dict]) -> str:
+    """Says at how many row lengths our kernel is sure to be ahead of PyTorch's softmax."""
+    return words.standing([*_beside_pytorch(rows).values()], "row lengths")
+
+
+@compares(**SPEED, measured="ratio")
+def time_at_8192(rows: list[dict]) -> str:
+    """Says how long our kernel takes on rows of 8192 scores, beside PyTorch's."""
+    return words.time(_beside_pytorch(rows)[LONG])

