@@ -36,7 +36,7 @@ log = logging.getLogger("mkdocs.handbook")
 class Build(BasePlugin):
     """Its settings stand under ``extra`` in mkdocs.yml.
 
-    preview: show a stale record with a mark; a build that is published stops at it
+    preview: show what is stale or has never run, marked as such; a build that is published stops at it
     copies: offer the PDFs and the archive that `make copies` puts beside the site
     repository: the address that pages tell a reader to clone
     library: the modules that a value asks besides records
@@ -87,12 +87,13 @@ class Build(BasePlugin):
         except records.RecordError as error:  # a file that is no snippet or no module
             raise PluginError(str(error)) from error
         if self.settings["preview"]:
-            faults = {name: fault for name, fault in faults.items() if not isinstance(fault, records.Stale)}
+            shown = records.Missing, records.Stale
+            faults = {name: fault for name, fault in faults.items() if not isinstance(fault, shown)}
         if faults:
             raise PluginError(
                 f"{len(faults)} records aren't what they should be, and nothing was built:"
                 f"{''.join(f'{chr(10)}  {fault}' for fault in faults.values())}\n"
-                "`make record` runs snippets on a GPU; `make site PREVIEW=1` shows stale records with a mark."
+                "`make record` runs snippets on a GPU; `make site PREVIEW=1` shows what is stale or has never run."
             )
 
     @event_priority(100)  # before mkdocs-jupyter looks for notebooks

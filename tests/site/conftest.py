@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import nbformat
 import pytest
 from filelock import FileLock
 from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_playwright
 
 from scripts import records
 from scripts.records import ROOT
+from scripts.records.reader import record_of
+from scripts.records.record import write
 from scripts.speed import browser as chosen
 from scripts.speed.static_server import serve
 
@@ -48,27 +51,52 @@ def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess
     return subprocess.run(**command(*arguments, root=root, **environment), capture_output=True)
 
 
-def awaits(name: str) -> bool:
-    """Whether a snippet awaits its run: then its pages say so, and nothing of it can be shown or drawn."""
-    try:
-        records.read(name)
-    except records.Missing:
-        return True
-    except records.Stale:
-        return False  # the build stops, and says why
-    return False
+NEWEST = records.Reader(preview=True)
+EARLIER = records.Reader(preview=True, earlier=True)  # for pages that aren't converted yet
+
+
+def never_ran(name: str) -> bool:
+    """Whether a snippet has never run: then its pages say so, and nothing of it can be shown or drawn."""
+    return isinstance(NEWEST.state(name)[1], records.Missing)
 
 
 class Copy:
-    """What the site is built from, in a folder of its own."""
+    """What the site is built from, in a folder of its own, where every record is of today's source: a test says there
+    what is behind.
+    """
 
     def __init__(self, root: Path):
-        self.root = root
+        self.root, self.behind = root, {}
         for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
         for name in ("mkdocs.yml", "LICENSE"):
             shutil.copy(ROOT / name, root)
         (root / "node_modules").symlink_to(ROOT / "node_modules")
+        reader = records.Reader(root)
+        for name in reader.names():
+            self.make_current(name, reader)
+        never_ran = [name for name in reader.names() if not reader.state(name)[0]]
+        self.list_as_behind(dict.fromkeys(never_ran, "No GPU yet."))
+
+    def make_current(self, name: str, reader: records.Reader) -> None:
+        """Rewrites a stale record as if its run had been of today's source."""
+        if not isinstance(reader.state(name)[1], records.Stale):
+            return
+        path, code = record_of(reader.path(name)), reader.snippet(name).code
+        notebook = nbformat.read(path, as_version=4)
+        notebook.metadata[records.METADATA]["digest"] = reader.digest(name)
+        for cell in notebook.cells:
+            cell.source = code.get(cell.id, cell.source)
+        write(path, notebook)
+
+    def list_as_behind(self, reasons: dict[str, str]) -> None:
+        """Makes these, and those without a record, the ones that are listed."""
+        self.behind |= reasons
+        lines = (f'{name} = "{reason}"\n' for name, reason in self.behind.items())
+        (self.root / "snippets/behind.toml").write_text("".join(lines))
+
+    def path(self, snippet: str) -> Path:
+        return self.root / NEWEST.path(snippet).relative_to(ROOT)
 
     def edit(self, path: str, change: Callable[[str], str]) -> str:
         """Changes a file all at once, so that who watches never reads half of it; returns what it was."""

@@ -1,6 +1,5 @@
 """What a snippet's page offers runs when it is unpacked as it comes."""
 
-import ast
 import subprocess
 import sys
 from zipfile import ZipFile
@@ -32,20 +31,6 @@ def test_an_archive_runs_when_unpacked(tmp_path, name):
         [sys.executable, "-c", hidden], cwd=tmp_path, env=clean, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 0 and run.stdout, run.stderr
-
-
-@pytest.mark.parametrize("name", READER.names())
-def test_an_archive_holds_what_its_files_import_and_no_other_kernel(name):
-    files = archive.imported(READER.path(name), ROOT)
-    asked = {path for file in [READER.path(name), *files] for path in imports(file)}
-    assert asked == {path for path in files if path.name != "__init__.py"}
-    assert {path.parent / "__init__.py" for path in files} <= files
-
-
-def imports(file):
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module.startswith("kernels."):
-            yield ROOT / f"{node.module.replace('.', '/')}.py"
 
 
 def test_the_same_contents_make_the_same_archive(tmp_path):

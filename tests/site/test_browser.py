@@ -9,9 +9,8 @@ import pypdf
 import pytest
 from playwright.sync_api import TimeoutError
 
-from scripts import records
 from scripts.records import ROOT
-from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, awaits, scroll_through
+from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
 from tests.site.keyboard import the_keyboard_reaches_every_control
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -35,11 +34,9 @@ INK_OF = """(place) => {
 }"""
 
 
-def all_or_skip(page, selector: str) -> list:
-    """What there is on the page; skips where a record that awaits its run may be the reason that there is nothing."""
+def every(page, selector: str) -> list:
+    """What there is on the page, at least one."""
     found = page.query_selector_all(selector)
-    if not found and (missing := [name for name in records.names() if awaits(name)]):
-        pytest.skip(f"awaits its run: {', '.join(missing)}")
     assert found, f"the page has no {selector}"
     return found
 
@@ -161,7 +158,7 @@ def darken(page) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_figures_follow_the_scheme(visit, scheme):
     page = visit(CHAPTER, scheme)
-    all_or_skip(page, ".hb-plot")
+    every(page, ".hb-plot")
     scroll_through(page)
     before = page.evaluate(INK_OF, "body")
     page.wait_for_function(f"{INKS} === {before!r}", timeout=5000)
@@ -175,7 +172,7 @@ def test_figures_follow_the_scheme(visit, scheme):
 def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
     held = []
     page = visit(CHAPTER, routes={LIBRARY: lambda route: held.append(route)})  # a built-in cannot be a handler
-    figure = all_or_skip(page, ".hb-plot")[0]
+    figure = every(page, ".hb-plot")[0]
     with page.expect_request(LIBRARY):
         figure.scroll_into_view_if_needed()
     page.evaluate(TOGGLE)
@@ -188,7 +185,7 @@ def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
 def test_native_controls_change_the_figure(visit):
     page = visit("chapters/number-formats/")
     scroll_through(page)
-    for select in all_or_skip(page, ".hb-controls select"):
+    for select in every(page, ".hb-controls select"):
         drawing = select.evaluate_handle("(select) => select.closest('.hb-plot')")
         assert select.evaluate("(select) => select.labels[0].textContent.trim().length > 0")
         before = drawing.evaluate("(plot) => plot.querySelector('.main-svg').innerHTML")
@@ -280,7 +277,7 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     """Also from the dark scheme. A browser prints while the page's script stands still: what is not done by then is
     not printed."""
     page = visit(CHAPTER, "dark")
-    all_or_skip(page, ".hb-plot")
+    every(page, ".hb-plot")
     dark, light = page.evaluate(INK_OF, "body"), page.evaluate(INK_OF, "html")
     assert dark != light
     page.evaluate(f"""() => {{
@@ -304,7 +301,7 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
 
 def test_the_menus_print_puts_what_is_drawn_on_paper_in_ink_that_shows(visit):
     page = visit(CHAPTER, "dark")
-    all_or_skip(page, ".hb-plot")
+    every(page, ".hb-plot")
     scroll_through(page)
     dark, light = page.evaluate(INK_OF, "body"), page.evaluate(INK_OF, "html")
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.sheet = {SHEET}; }})")  # after the page's own
@@ -330,7 +327,7 @@ def rgb(colour: str) -> tuple[float, ...]:
 
 def test_without_the_library_the_alternative_is_read_and_printed(visit):
     page = visit(CHAPTER, routes={LIBRARY: lambda route: route.abort()})
-    figure = all_or_skip(page, ".hb-plot")[0]
+    figure = every(page, ".hb-plot")[0]
     with page.expect_event("requestfailed"):
         figure.scroll_into_view_if_needed()
 

@@ -1,4 +1,4 @@
-"""A build that is published refuses all stale records at once, a preview lists them; each build begins anew."""
+"""A build names at once all that stops it, and begins anew."""
 
 import gc
 import logging
@@ -8,57 +8,52 @@ import pytest
 from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 
-from scripts import records
-from scripts.records import ROOT, Missing, Stale
+from scripts.records import ROOT, Missing, Reader, RecordError, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
 from scripts.site.pages import order
 
-FAULTS = {
-    "scaling": Stale("scaling: a changed"),
-    "balloon": Missing("balloon"),
-    "tests/kernels": Stale("tests: b changed"),
-}
+STALE, MISSING, BROKEN = Stale("scaling: a changed"), Missing("balloon: never"), RecordError("decode: edited")
 
 
 @pytest.fixture
-def config(monkeypatch):
-    monkeypatch.setattr(records.Reader, "faults", lambda self: FAULTS)
+def config():
+    logging.getLogger("mkdocs").setLevel(logging.INFO)
     return load_config(str(ROOT / "mkdocs.yml"))
 
 
-def test_a_build_that_is_published_stops_and_names_all_stale_records(config):
-    config.extra["preview"] = False
-    with pytest.raises(PluginError) as caught:
+@pytest.mark.parametrize(
+    "preview, faults, named",
+    [
+        (False, [STALE, MISSING, BROKEN], [STALE, MISSING, BROKEN]),
+        (True, [STALE, MISSING, BROKEN], [BROKEN]),
+        (True, [STALE, MISSING], []),
+        (False, [], []),
+    ],
+)
+def test_a_build_stops_and_names_what_is_wrong_but_a_preview_only_at_what_it_cannot_show(
+    config, monkeypatch, preview, faults, named
+):
+    monkeypatch.setattr(Reader, "faults", lambda self: dict(enumerate(faults)))
+    config.extra["preview"] = preview
+    if not named:
+        build = Build(config)
+        assert build.reader.preview == build.earlier.preview == preview and build.earlier.earlier
+        return
+    with pytest.raises(PluginError, match=f"{len(named)} records aren't what they should be") as caught:
         Build(config)
-    said = str(caught.value)
-    assert "2 records are stale" in said and "scaling: a changed" in said and "tests: b changed" in said
-    assert "balloon" not in said and "make site PREVIEW=1" in said
-
-
-def test_a_preview_lists_all_that_is_stale_or_missing_at_its_end(config, caplog):
-    config.extra["preview"] = True
-    caplog.set_level(logging.INFO, "mkdocs")
-    build = Build(config)
-    assert build.reader.stale_too and "scaling: a changed" not in caplog.text
-    build.say_faults()
-    assert "2 that are stale" in caplog.text and "scaling: a changed" in caplog.text
-    assert (
-        "tests: b changed" in caplog.text and "1 that await their run on a GPU (make record):\n  balloon" in caplog.text
-    )
+    assert [fault for fault in (STALE, MISSING, BROKEN) if str(fault) in str(caught.value)] == named
 
 
 def test_the_navigation_holds_every_chapter_and_every_snippet(config):
     config.extra["preview"] = True
-    Build(config)
-    named = str(config.nav)
-    assert all(f"snippets/{name}.ipynb" in named for name in records.names())
+    names = Build(config).reader.names()
+    assert names and all(f"snippets/{name}.ipynb" in str(config.nav) for name in names)
     for folder in ("chapters", "whiteboard"):
-        assert all(f"{folder}/{path.name}" in named for path in (ROOT / "docs" / folder).glob("*.md"))
+        assert all(f"{folder}/{path.name}" in str(config.nav) for path in (ROOT / "docs" / folder).glob("*.md"))
 
 
-def test_the_readme_names_every_chapter_of_a_part():
-    config = load_config(str(ROOT / "mkdocs.yml"))
+def test_the_readme_names_every_chapter_of_a_part(config):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     chapters = order.chapters(config.extra["chapters"], ROOT / "docs")
     assert chapters

@@ -5,11 +5,9 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
-from kernels.bench import cost, hardware
+from kernels.bench import hardware
 from scripts import records
-from scripts.records import Missing, Reader
 from scripts.site.pages import peers
-from tests.claims.rows import chip_of
 from tests.site.test_browser import axe
 
 PAGE = "measurements/"
@@ -32,7 +30,7 @@ def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure)
 def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
     """At these lengths the arithmetic is the limit."""
     for panel, table in zip(peers.PANELS, figure.select("table.hb-bars"), strict=True):
-        peak = chip_of(panel.snippet, "bf16 peak") / 1e12
+        peak = vars(hardware)[records.read(panel.snippet).chip]["bf16 peak"].value / 1e12
         one_table = panel.snippet == "beside_cudnn"
         rows = records.table(panel.snippet, panel.direction if one_table else f"{panel.direction}_128")
         rows = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["head_dim"] == 128]
@@ -82,17 +80,6 @@ def test_a_run_in_rounds_divides_its_ratios_and_not_its_medians():
         [*rows, row | {"form": "sdpa_cudnn", "speed": 2, "ratio": 1}], "a", "sdpa_cudnn"
     ).mean == pytest.approx(5)
     assert peers.ratios(rows, "a", "b").mean == pytest.approx(5 / 3)
-
-
-def test_a_run_that_is_awaited_is_said_to_be(monkeypatch):
-    look = Reader.look
-
-    def without(self, name):
-        return (None, Missing(name)) if name == "beside_cudnn" else look(self, name)
-
-    monkeypatch.setattr(Reader, "look", without)
-    made = peers.html(Reader(stale_too=True), {"cost": cost, "hardware": hardware})
-    assert made.count("hb-bars") == 2 and "beside_cudnn awaits its run" in made
 
 
 def shown(page, selector: str) -> int:

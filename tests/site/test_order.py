@@ -99,31 +99,29 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     assert re.findall("^#+ .*", every, re.MULTILINE) == ["# All", "## Sheet", "### Part", "## The talk"]
 
 
+def filled(text, **options):
+    """A page with the lists of today's folders."""
+    reader = Reader(ROOT)
+    pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader, reader)
+    return Lists([], [], reader, pieces, {}, sheets, **options).filled(text)
+
+
 def test_the_measurements_have_a_section_for_every_snippet():
-    reader = Reader()
-    pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader)
-    sections = Lists([], [], reader, pieces, {}, sheets).filled("<!-- every record -->")
-    assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == reader.names()
+    sections = filled("<!-- every record -->")
+    assert re.findall(r"^``` record\n(\w+)$", sections, re.MULTILINE) == Reader(ROOT).names()
     assert "## Why the scores are divided by the square root of d\n\n``` record\nscaling\n" in sections
 
 
 def test_how_to_clone_is_said_if_the_address_is_known():
-    reader = Reader()
-    given = [], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader)
     text = "a copy<!-- the repository to clone -->."
-    assert Lists(*given).filled(text) == "a copy."
-    cloned = Lists(*given, repository="https://x.org/a.git").filled(text)
+    assert filled(text) == "a copy."
+    cloned = filled(text, repository="https://x.org/a.git")
     assert cloned == "a copy, `git clone https://x.org/a.git handbook && cd handbook`."
 
 
 def test_every_public_name_of_the_library_leads_to_where_it_is():
-    reader = Reader()
-    names = Lists([], [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader)).filled(
-        "<!-- every public name -->"
-    )
-    assert re.findall(
-        r"^- `(\w+)`: \[`kernels\.([\w.]+)\.\1`\]\(\.\./api\.md#kernels\.\2\.\1\)$", names, re.MULTILINE
-    ) == [*kernels.MODULE_OF.items()]
+    line = r"^- `(\w+)`: \[`kernels\.([\w.]+)\.\1`\]\(\.\./api\.md#kernels\.\2\.\1\)$"
+    assert re.findall(line, filled("<!-- every public name -->"), re.MULTILINE) == [*kernels.MODULE_OF.items()]
 
 
 def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
@@ -135,7 +133,8 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
         )
     nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
-    lists = Lists(chapters, [], Reader(docs.parent), Pieces(ROOT / "docs" / "live"), {}, Sheets(Reader(docs.parent)))
+    reader = Reader(docs.parent)
+    lists = Lists(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
     rows = lists.filled("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (

@@ -13,16 +13,15 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
-from scripts import records
+from scripts.facts.quantities import unconverted
 from scripts.figures import plot
-from scripts.records import ROOT
+from scripts.records import ROOT, Reader, machine, suite
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
-from tests.site.conftest import Copy, awaits
+from tests.site.conftest import EARLIER, NEWEST, Copy, never_ran
 
 BASE = "http://127.0.0.1/handbook/"
-CHAPTER = "chapters/three-matmuls/"
-NOTE = "notes/three-matmuls/"
+CHAPTER, NOTE = "chapters/online-softmax/", "notes/online-softmax/"
 LIBRARY = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.py")))
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
 
@@ -48,11 +47,16 @@ def written(page: str) -> str:
     return "".join(file.read_text() for file in files if file.is_file())
 
 
+def reader(page: str) -> Reader:
+    """The reader of a page's records: a page that isn't converted yet has the frozen ones."""
+    return EARLIER if unconverted(written(page)) else NEWEST
+
+
 def runs(page: str) -> list[str]:
     """The cells that a page shows, ``snippet:tag`` each, in its order."""
     if page.startswith("snippets/"):
         name = page.split("/")[1]
-        return [f"{name}:{cell.id}" for cell in records.snippet(name).cells if cell.cell_type == "code"]
+        return [f"{name}:{tag}" for tag in NEWEST.snippet(name).code]
     return re.findall(r"^\s*``` run\n\s*(\S+)", written(page), re.MULTILINE)
 
 
@@ -63,28 +67,31 @@ def drawn_from(figure: str) -> set[str]:
     return {*re.findall(r'records\.table\("(\w+)"', source), *(["append_speed"] if reached else [])}
 
 
-DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these await their run
+DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
 
 
-def says_where_and_when(line, name: str, ran: dict | None = None) -> bool:
-    ran = ran or records.read(name).provenance
+def says_where_and_when(line, name: str, ran: dict, frozen: bool = False) -> bool:
     day = date.fromisoformat(ran["date"])
-    facts = [
-        f"{name} ran on {records.machine(ran)}",
-        f"{day.day} {day:%B %Y}",
-        f"torch {ran['torch']}",
-        f"triton {ran['triton']}",
-    ]
-    facts += [f"CUDA {ran['cuda']}", f"driver {ran['driver']}", f"Python {ran['python']}"]
+    facts = [f"{name} {'an earlier run' if frozen else 'ran'} on {machine(ran)}, {day.day} {day:%B %Y}"]
+    facts += [f"torch {ran['torch']}", f"triton {ran['triton']}", f"CUDA {ran['cuda']}", f"driver {ran['driver']}"]
+    facts += [f"Python {ran['python']}", f"commit {ran['commit']}"]
     return all(fact in line.get_text() for fact in facts)
 
 
 def says_how_to_run(notice, name: str) -> bool:
-    return f"{name} awaits its run" in notice.get_text() and f"make run SNIPPET={name};" in notice.get_text()
+    return f"{name} has never run" in notice.get_text() and f"make run SNIPPET={name};" in notice.get_text()
+
+
+def says(line, page: str, name: str) -> bool:
+    """Whether a line on a page says where a snippet ran, or how to run what has never run."""
+    if never_ran(name):
+        return says_how_to_run(line, name)
+    record = reader(page).read(name)
+    return says_where_and_when(line, name, record.provenance, record.frozen)
 
 
 def test_there_is_a_page_for_everything(pages):
-    assert {f"snippets/{name}/" for name in records.names()} | {"", "chapters/three-matmuls/"} <= set(pages)
+    assert {f"snippets/{name}/" for name in NEWEST.names()} | {"", CHAPTER} <= set(pages)
 
 
 def test_every_pre_is_a_quotation(articles):
@@ -93,9 +100,8 @@ def test_every_pre_is_a_quotation(articles):
             where = f"{page}: {block.get_text()[:60]!r}"
             if mark := block.get("data-record"):
                 name, _, tag = mark.partition(":")
-                printed = [
-                    output.get("text") or output.data["text/plain"] for output in records.read(name).outputs[tag]
-                ]
+                outputs = reader(page).read(name).outputs[tag]
+                printed = [output.get("text") or output.data["text/plain"] for output in outputs]
                 assert block.get_text() in [text.rstrip() for text in printed], where
                 continue
             if block.find_parent(class_="doc-contents"):  # a drawing within a docstring
@@ -110,7 +116,7 @@ def todays(mark: str) -> str:
     if mark.startswith("kernels.") or symbols.of_lab(mark.partition(" ")[0]):
         return symbols.quote(mark, ROOT).text
     name, _, tag = mark.partition(":")
-    return next(cell.source for cell in records.snippet(name).cells if cell.id == tag)
+    return NEWEST.snippet(name).code[tag]
 
 
 def test_every_output_of_a_record_stands_where_its_cell_is_shown(articles):
@@ -118,7 +124,7 @@ def test_every_output_of_a_record_stands_where_its_cell_is_shown(articles):
         wanted = Counter()
         for mark in runs(page):
             name, _, tag = mark.partition(":")
-            wanted[mark] += 0 if awaits(name) else len(records.read(name).outputs[tag])
+            wanted[mark] += 0 if never_ran(name) else len(reader(page).read(name).outputs.get(tag, []))
         found = Counter(block["data-record"] for block in article.find_all(attrs={"data-record": True}))
         assert found == +wanted, page
 
@@ -137,8 +143,7 @@ def test_every_output_says_where_and_when_it_ran(articles):
         for box, mark in boxes:
             name = mark.partition(":")[0]
             lines = box.find_all(class_=["hb-provenance", "hb-notice"])
-            says = says_how_to_run if awaits(name) else says_where_and_when
-            assert len(lines) == 1 and says(lines[0], name), f"{page}: {mark}"
+            assert len(lines) == 1 and says(lines[0], page, name), f"{page}: {mark}"
 
 
 def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
@@ -152,66 +157,48 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
         assert len(values) == len(quotations), page
         found += len(values)
         for value, quotation in zip(values, quotations, strict=True):
-            if value.get_text() != "[awaits its run]":
+            mark = value.find(class_="hb-stale")
+            said = value.get_text().removesuffix(f" {mark.get_text()}") if mark else value.get_text()
+            if said != "[has never run]":
                 assert " ".join(value["data-value"].split()) == quotation, page
                 assert re.fullmatch(
                     r"−?[\d,]+(\.\d+)?(·10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?",  # noqa: RUF001
-                    value.get_text(),
+                    said,
                 ), f"{page}: {quotation}"
     assert found
 
 
-def suite_rows(suite: records.Outcome) -> list[tuple[str, ...]]:
-    """File, passed, skipped and seconds, as the table of the suite should have them; at last the sums."""
+def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
+    outcomes, waiting = suite.outcomes(ROOT, NEWEST.modules)
+    box = articles["tested/"].find(class_="hb-suite")
+    rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
     counts = [
         (sum(file["passed"].values()), sum(sum(tests.values()) for tests in file["skipped"].values()), file["seconds"])
-        for file in suite.all_files.values()
+        for file in outcomes.values()
     ]
-    names = [*(path.removeprefix("tests/kernels/") for path in suite.all_files), "Together"]
     counts.append(tuple(map(sum, zip(*counts, strict=True))))
-    return [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
-
-
-def check_suite(article, suite: records.Outcome) -> None:
-    table = article.find("table", attrs={"data-suite": records.TESTS})
-    rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
-    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == suite_rows(suite)
-    for path, (first, *_) in zip(suite.all_files, rows, strict=False):
+    names = [*(path.removeprefix("tests/kernels/") for path in outcomes), "Together"]
+    wanted = [(name, str(a), str(b), f"{c:.1f}") for name, (a, b, c) in zip(names, counts, strict=True)]
+    assert [(first[-1], *(cell[0] for cell in cells)) for first, *cells in rows] == wanted
+    for path, (first, *_) in zip(outcomes, rows, strict=False):
         assert first[0] and (ROOT / path).read_text().startswith(f'"""{first[0]}')
-    reasons = [reason for file in suite.all_files.values() for reason in file["skipped"]]
-    assert [item.get_text().partition(": ")[2] for item in table.find_parent(class_="hb-suite").select("li")] == reasons
-    lines = table.find_parent(class_="hb-suite").find_all(class_="hb-provenance")
-    assert len(lines) == len(suite.runs)
-    most = max(suite.runs, key=lambda run: len(run.files))
-    assert says_where_and_when(lines[0], "The GPU suite", most.provenance)
-
-
-def test_the_outcome_of_the_suite_is_the_records_and_what_awaits_its_run_is_named(articles):
-    article = articles["tested/"]
-    suite, fault = records.look_at_tests()
-    if suite:
-        check_suite(article, suite)
-    if fault:
-        notice = article.find(class_="hb-notice").get_text()
-        assert ("await" if suite else "The GPU suite awaits its run") in notice
-        assert "-m scripts.record_tests" in notice
-    if isinstance(fault, records.Waiting):
-        assert all(file.removeprefix("tests/kernels/") in notice for file in fault.files)
+    reasons = [reason for file in outcomes.values() for reason in file["skipped"]]
+    assert [item.get_text().partition(": ")[2] for item in box.select("li")] == reasons
+    runs = Counter(tuple(sorted(file["ran"].items())) for file in outcomes.values())
+    lines = box.find_all(class_="hb-provenance")
+    assert len(lines) == len(runs) and says_where_and_when(lines[0], "The GPU suite", dict(runs.most_common(1)[0][0]))
+    notices = " ".join(notice.get_text() for notice in box.find_all(class_="hb-notice"))
+    assert bool(notices) == bool(waiting) and all(file.removeprefix("tests/kernels/") in notices for file in waiting)
 
 
 def test_the_random_cases_are_the_records(articles):
-    article = articles["tested/"]
-    cases, fault = records.look_at_random_cases()
-    if isinstance(fault, records.Missing):
-        notice = article.find_all(class_="hb-notice")[-1].get_text()
-        assert "The suite of random cases awaits its run" in notice and "-m tests.kernels.random_cases" in notice
-        return
-    table = article.find("table", attrs={"data-suite": records.RANDOM_CASES})
-    *rows, together = [[cell.get_text() for cell in row.find_all("td")] for row in table.find_all("tr")][1:]
-    assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases.forms.items()]
-    assert together[1] == str(sum(form["cases"] for form in cases.forms.values()))
-    line = table.find_parent(class_="hb-suite").find(class_="hb-provenance")
-    assert says_where_and_when(line, records.RandomCases.name, cases.provenance)
+    cases, current = suite.random_cases(ROOT, NEWEST.modules)
+    box = articles["tested/"].find_all(class_="hb-suite")[1]
+    *rows, together = [[cell.get_text() for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
+    assert rows == [[name, str(form["cases"]), f"{form['worst']:.2f}"] for name, form in cases["forms"].items()]
+    assert together[1] == str(sum(form["cases"] for form in cases["forms"].values()))
+    assert says_where_and_when(box.find(class_="hb-provenance"), "The suite of random cases", cases["ran"])
+    assert bool(box.find(class_="hb-notice")) != current
 
 
 def test_every_link_and_anchor_leads_somewhere(site, pages):
@@ -248,7 +235,8 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
             assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
         if page.startswith("snippets/"):
             name = page.split("/")[1]
-            alike = {other for other in records.names() if records.path(other).parent == records.path(name).parent}
+            folder = NEWEST.path(name).parent
+            alike = {other for other in NEWEST.names() if NEWEST.path(other).parent == folder}
             assert {f"snippets/{other}/" for other in alike} <= set(beside)
 
 
@@ -267,7 +255,7 @@ def test_every_snippet_is_listed_under_its_chapter(articles):
     listed = {}
     for heading in articles["run/"].find_all("h2"):
         listed[heading.get_text()] = [item.code.get_text() for item in heading.find_next("ul").find_all("li")]
-    assert sorted(name for names in listed.values() for name in names) == records.names()
+    assert sorted(name for names in listed.values() for name in names) == NEWEST.names()
     assert "online_softmax" in next(names for title, names in listed.items() if title.startswith("7 · "))
 
 
@@ -299,23 +287,19 @@ def test_headings_and_ids(articles):
 
 
 def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_drawn_from(articles):
-    figures = [figure for article in articles.values() for figure in article.select(".hb-figure:not(.hb-live)")]
+    figures = [(page, box) for page, article in articles.items() for box in article.select(".hb-figure:not(.hb-live)")]
     assert figures
-    for figure in figures:
+    for page, figure in figures:
         assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
-        snippets = sorted(drawn_from(figure["id"].removeprefix("figure-")))
-        missing = [name for name in snippets if awaits(name)]
-        spared = DRAWN_WITHOUT.get(figure["id"].removeprefix("figure-"), set())
+        name = figure["id"].removeprefix("figure-")
+        snippets = sorted(drawn_from(name))
+        missing, spared = list(filter(never_ran, snippets)), DRAWN_WITHOUT.get(name, set())
         drawn = set(missing) <= spared
-        missing = missing if drawn else [name for name in missing if name not in spared]  # the page says what stops it
-        assert bool(figure.find(class_="hb-plot")) == drawn, figure["id"]
-        ran = [name for name in snippets if drawn and name not in missing]
-        for mark, says, wanted in (
-            ("hb-notice", says_how_to_run, missing),
-            ("hb-provenance", says_where_and_when, ran),
-        ):
-            lines = figure.find_all(class_=mark)
-            assert len(lines) == len(wanted) and all(map(says, lines, wanted)), figure["id"]
+        assert bool(figure.find(class_="hb-plot")) == drawn, name
+        # Without a plot the page says what stops it.
+        wanted = snippets if drawn else [each for each in missing if each not in spared]
+        lines = figure.find_all(class_=["hb-notice", "hb-provenance"])
+        assert len(lines) == len(wanted) and all(map(says, lines, [page] * len(lines), wanted)), name
 
 
 def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(articles):
@@ -326,8 +310,8 @@ def test_a_figure_with_a_note_has_a_headline_of_two_lines_on_a_phone_at_most(art
 
 
 def test_snippet_pages_are_lean_and_offer_script_and_notebook(site, articles):
-    for name in records.names():
-        assert (site / "snippets" / f"{name}.py").read_text() == records.path(name).read_text()
+    for name in NEWEST.names():
+        assert (site / "snippets" / f"{name}.py").read_text() == NEWEST.path(name).read_text()
         article = articles[f"snippets/{name}/"]
         assert not article.find_all(["style", "script"])
         links = {link["href"] for link in article.find_all("a", download=True)}
@@ -347,21 +331,27 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
+NEVER, BEHIND = "overflow", "softmax_order"  # what is made to have never run, and to be behind
+
+
 @pytest.fixture(scope="module")
-def preview(tmp_path_factory):
-    """The site with a record that is missing, one that is stale, and the address of a repository."""
-    copy = Copy(tmp_path_factory.mktemp("preview") / "copy")
-    (copy.root / "snippets/three_matmuls/scaling.record.ipynb").unlink(missing_ok=True)  # it may be missing as it is
-    (copy.root / "tests/kernels/gpu.record.json").unlink(missing_ok=True)
-    copy.edit("kernels/reference.py", lambda text: text.replace("return shares @ v", "return shares @ v * 1"))
-    copy.built = copy.build(PREVIEW="1", REPO_URL="https://github.com/a/b.git")
+def behind(tmp_path_factory):
+    """The site as it's published, with a snippet that has never run, one that is behind, no outcome of any test, and
+    the address of a repository.
+    """
+    copy = Copy(tmp_path_factory.mktemp("behind") / "copy")
+    copy.path(NEVER).with_suffix(".record.ipynb").unlink()
+    (copy.root / suite.TESTS).unlink()
+    copy.edit(f"snippets/online_softmax/{BEHIND}.py", lambda text: text.replace("(2, 4, 8, 16", "(2, 4, 16"))
+    copy.list_as_behind({NEVER: "It has had no GPU.", BEHIND: "Eight blocks were too many."})
+    copy.built = copy.build(REPO_URL="https://github.com/a/b.git")
     assert copy.built.returncode == 0, copy.built.stderr
     return copy
 
 
 @pytest.mark.timeout(600)
-def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(preview):
-    built = preview.root / "site"
+def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(behind):
+    built = behind.root / "site"
     for file in (built / "404.html", *built.rglob("index.html")):
         text = file.read_text()
         html = BeautifulSoup(text, "html.parser", parse_only=SoupStrainer("a"))
@@ -386,40 +376,43 @@ def test_without_the_address_no_page_has_such_a_link(site, pages):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(awaits("three_matmuls"), reason="awaits its run: three_matmuls")
-def test_a_preview_shows_what_is_missing_and_what_is_stale_and_says_so_at_its_end(preview):
-    copy, built = preview, preview.built
-    end = built.stderr.rpartition("written in")[2]  # what is said once all pages are made
-    assert "snippet scaling has not been run" in end and "make record" in end and "three_matmuls is stale" in end
-    tested = BeautifulSoup((copy.root / "site/tested/index.html").read_text(), "html.parser")
-    assert "The GPU suite awaits its run" in tested.find(class_="hb-notice").get_text()
-    chapter = BeautifulSoup((copy.root / "site" / CHAPTER / "index.html").read_text(), "html.parser")
-    note = BeautifulSoup((copy.root / "site" / NOTE / "index.html").read_text(), "html.parser")
-    cell = note.find(attrs={"data-quote": "scaling:measure"}).find_parent(class_="hb-run")
-    figure = chapter.find(id="figure-scaling")
-    own = BeautifulSoup((copy.root / "site/snippets/scaling/index.html").read_text(), "html.parser")
-    for place in (cell, figure, own.article):
+def test_what_has_never_run_and_what_is_behind_is_shown_as_that(behind):
+    def article(page):
+        return BeautifulSoup((behind.root / "site" / page / "index.html").read_text(), "html.parser").article
+
+    end = behind.built.stderr.rpartition("written in")[2]  # what is said once all pages are made
+    assert f"{NEVER}, {BEHIND}" in end and "snippets/behind.toml" in end
+    waiting, _ = article("tested/").find_all(class_="hb-suite")
+    assert "for a run on a GPU" in waiting.find(class_="hb-notice").get_text() and not waiting.find("table")
+    chapter, note = article(CHAPTER), article(NOTE)
+    figure = chapter.find(id=f"figure-{NEVER}")
+    cell = note.find(attrs={"data-quote": f"{NEVER}:where"}).find_parent(class_="hb-run")
+    for place in (cell, figure, article(f"snippets/{NEVER}/")):
         (notice,) = place.find_all(class_="hb-notice")
-        assert says_how_to_run(notice, "scaling"), place
-        assert not place.find_all(attrs={"data-record": True}) and not place.find(class_="hb-plot")
-    script = figures.paths(ROOT)["scaling"].read_text()
+        assert says_how_to_run(notice, NEVER), place
+        assert not place.select("[data-record], .hb-plot")
     alternative = figure.find(class_="hb-alternative").get_text()
-    assert len(alternative) > 80 and alternative[:40] in script
-    named = {notice.get_text().split()[0] for notice in chapter.find_all(class_="hb-notice")}
-    assert named <= {"scaling"} | {name for name in records.names() if awaits(name)}
-    for block in chapter.find_all(attrs={"data-record": re.compile("^three_matmuls:")}):
-        assert block.find_parent(class_="hb-run").find(class_="hb-stale")
+    assert len(alternative) > 80 and alternative[:40] in figures.paths(ROOT)[NEVER].read_text()
+    assert {value.get_text() for value in note.select(f"[data-value^='{NEVER}.']")} == {"[has never run]"}
+    commit = NEWEST.read(BEHIND).provenance["commit"]
+    earlier = f"an earlier run, of commit {commit}: Eight blocks were too many."
+    changed = "this code has changed since the run shown here"
+    for tag, marks in (("moves", [changed, earlier]), ("ways", [earlier])):
+        box = note.find(attrs={"data-quote": f"{BEHIND}:{tag}"}).find_parent(class_="hb-run")
+        assert [mark.get_text() for mark in box.select("p.hb-stale")] == marks and box.select("[data-record]")
+    assert earlier in article(f"snippets/{BEHIND}/").get_text() and earlier in article("measurements/").get_text()
+    values = note.select(f"[data-value^='{BEHIND}.']")
+    assert values and all(value.get_text().endswith(" an earlier run") for value in values)
 
 
 def test_every_table_of_every_record_stands_under_measurements(articles):
     sections = articles["measurements/"].find_all("h2")
     found = [heading.find_next(class_=["hb-record", "hb-notice"]) for heading in sections]
-    for name, section in zip(records.names(), found, strict=True):
-        if awaits(name):
-            assert says_how_to_run(section, name)
+    for name, section in zip(NEWEST.names(), found, strict=True):
+        assert says(section.find(class_=["hb-provenance", "hb-notice"]), "measurements/", name)
+        if never_ran(name):
             continue
-        tables = records.read(name).tables()
-        assert says_where_and_when(section.find(class_="hb-provenance"), name)
+        tables = NEWEST.read(name).tables()
         assert f"python -m scripts.record {name}" in section.get_text()
         captions = [caption.get_text() for caption in section.find_all("caption")]
         assert captions == [table["name"].replace("_", " ") for table in tables], name
@@ -487,14 +480,10 @@ def test_terms_are_explained_where_they_are_used(articles):
     assert not [tag for article in articles.values() for tag in article.select(":is(h1, h2, h3, h4, h5, h6) abbr")]
 
 
-@pytest.mark.parametrize("name", records.names())
-def test_every_snippet_is_used_by_a_page(name):
-    assert re.search(rf"^``` run\n\s*{name}:|snippets/{name}\.ipynb", DOCS, re.MULTILINE)
-
-
-@pytest.mark.parametrize("name", figures.paths(ROOT))
-def test_every_figure_is_used_by_a_page(name):
-    assert re.search(rf"^\s*``` figure [^\n]*\n\s*{name}\n", DOCS, re.MULTILINE)
+def test_every_snippet_and_every_figure_is_used_by_a_page():
+    used = {*re.findall(r"^ *``` run\n\s*(\w+):", DOCS, re.MULTILINE), *re.findall(r"snippets/(\w+)\.ipynb", DOCS)}
+    drawn = re.findall(r"^ *``` figure [^\n]*\n\s*(\w+)\n", DOCS, re.MULTILINE)
+    assert {*NEWEST.names()} - used == set() == figures.paths(ROOT).keys() - {*drawn}
 
 
 def test_no_code_is_typed_on_a_page():

@@ -1,4 +1,4 @@
-"""`make serve` on a copy of the site: what changes is shown at the next reload, and what is stale is marked."""
+"""`make serve` on a copy of the site: what changes is shown at the next reload, and what is stale then is marked."""
 
 import os
 import re
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.site.conftest import Copy, awaits, command
+from tests.site.conftest import Copy, command
 
-CHAPTER, NOTE = "chapters/three-matmuls/", "notes/three-matmuls/"
+CHAPTER, NOTE = "chapters/online-softmax/", "notes/online-softmax/"
 READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
 
 
@@ -89,46 +89,41 @@ def outputs(article, name: str) -> list[str]:
     return [str(block) for block in article.find_all(attrs={"data-record": re.compile(f"^{name}:")})]
 
 
-def stale(article, name: str) -> list[str]:
-    """Why the outputs of a snippet are marked as those of older source."""
-    faults = [mark["title"] for mark in article.select("p.hb-stale")]
-    return [fault for fault in faults if f"the record of {name} is stale" in fault]
+def marks(article, quoted: str) -> list[str]:
+    """What the marks in the box of a quotation say."""
+    box = article.find(attrs={"data-quote": quoted})
+    return [mark.get_text() for mark in (box.find_parent(class_="hb-run") or box).select("p.hb-stale")]
 
 
 def plot(article, name: str) -> str:
-    found = article.find(id=f"figure-{name}").find(class_="hb-plot")
-    return found.script.string if found else ""
+    return article.find(id=f"figure-{name}").find(class_="hb-plot").script.string
 
 
-def needs(*names: str):
-    missing = [name for name in names if awaits(name)]
-    return pytest.mark.skipif(bool(missing), reason=f"awaits its run: {', '.join(missing)}")
+CHANGED = "this code has changed since the run shown here"
 
 
-@needs("three_matmuls", "scaling")
 def test_what_is_changed_is_shown_at_the_next_reload_until_it_is_restored(server):
     """A kernel, a figure and a cell at once, and all of it restored at once, since each change is a build."""
-    before = server.shows(lambda article: not stale(article, "three_matmuls"))
-    assert outputs(before, "three_matmuls") and outputs(before, "scaling") and not stale(before, "scaling")
-    kernel = server.changed(
-        "kernels/reference.py", lambda text: text.replace("return shares @ v", "return shares @ v * 1")
-    )
+    quoted, cell = "kernels.softmax:OnlineSoftmax.update", "softmax_order:moves"
+    before = server.shows(lambda article: not article.select(".hb-stale"))
+    assert outputs(before, "softmax_order") and outputs(before, "overflow")
+    kernel = server.changed("kernels/softmax.py", lambda text: text.replace("block: Tensor", "block: object"))
     figure = server.changed(
-        "scripts/figures/three_matmuls/scaling.py", lambda text: text.replace('query", row', 'question", row')
+        "scripts/figures/online_softmax/rescale_factor.py",
+        lambda text: text.replace('"title": "block"', '"title": "b"'),
     )
-    cell = server.changed(
-        "snippets/three_matmuls/scaling.py", lambda text: text.replace("manual_seed(0)", "manual_seed(1)", 1)
+    script = server.changed(
+        "snippets/online_softmax/softmax_order.py", lambda text: text.replace("(2, 4, 8, 16", "(2, 4, 16")
     )
-    with kernel, figure, cell:
-        marked = server.shows(lambda article: stale(article, "three_matmuls") and stale(article, "scaling"))
-        assert all("kernels.reference:attention changed" in fault for fault in stale(marked, "three_matmuls"))
-        assert not any("kernels.reference" in fault for fault in stale(marked, "scaling"))
-        for name in ("three_matmuls", "scaling"):
+    with kernel, figure, script:
+        marked = server.shows(lambda article: marks(article, cell))
+        (changed, earlier) = marks(marked, cell)
+        assert changed == CHANGED and earlier.startswith("an earlier run, of commit ")
+        assert marks(marked, "softmax_order:ways") == [earlier] == marks(marked, "overflow:where")
+        assert marks(marked, quoted) == [CHANGED]
+        assert '"text":"b"' in plot(marked, "rescale_factor")
+        assert "(2, 4, 16" in marked.find(attrs={"data-quote": cell}).get_text()
+        for name in ("softmax_order", "overflow"):
             assert outputs(marked, name) == outputs(before, name)
-        assert "return shares @ v * 1" in marked.get_text()
-        assert "manual_seed(1)" in marked.find(attrs={"data-quote": "scaling:measure"}).get_text()
-        chapter = server.shows(lambda article: 'of a question"' in plot(article, "scaling"), CHAPTER)
-        assert chapter.find(id="figure-scaling").find(class_="hb-stale")
-    after = server.shows(lambda article: not stale(article, "scaling") and not stale(article, "three_matmuls"))
+    after = server.shows(lambda article: not article.select(".hb-stale"))
     assert str(after) == str(before)
-    server.shows(lambda article: 'of a query"' in plot(article, "scaling"), CHAPTER)

@@ -22,13 +22,14 @@ class Site:
     def __init__(self, root):
         logging.getLogger("mkdocs").setLevel(logging.INFO)
         self.config = load_config(str(ROOT / "mkdocs.yml"))
-        self.fences = Fences(Reader(stale_too=True), {})
+        reader = Reader(preview=True)
+        self.fences = Fences(reader, reader, {})
         self.fences.register(self.config)
         self.kept = root / "cache" / "notebooks"
         self.converted = 0
 
     def build(self) -> Page:
-        made = snippets.Snippets(self.config, [NAME], self.fences.reader, self.fences)
+        made = snippets.Snippets(self.config, [NAME], self.fences.newest, self.fences)
         plugin = self.config.plugins["mkdocs-jupyter"]
         plugin.on_pre_build(self.config)
         files = plugin.on_files(Files(made.files()), self.config)

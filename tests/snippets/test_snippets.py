@@ -1,4 +1,4 @@
-"""Every snippet keeps the rules that records and pages rely on, runs on a CPU, and has a record that is up to date."""
+"""Every snippet keeps the rules that records and pages rely on, runs on a CPU, and has a record, or is listed."""
 
 import ast
 import os
@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts import records
+from scripts.records import ROOT, Reader
 
-ROOT = Path(__file__).parents[2]
-SNIPPETS = records.names()
-MODULES = sorted(path.relative_to(ROOT) for path in (ROOT / "kernels").rglob("*.py"))
+READER = Reader()
+ALLOWED = {"kernels", "numpy", "torch", "triton"}
 READERS = {"open", "read_text", "read_bytes", "fromfile", "from_file", "loadtxt", "genfromtxt", "memmap"}
 LINES = 60
 MORE = {"kernels/bench/table.py": {"IPython"}, "kernels/bench/passes.py": {"flash_attn"}}  # Table.show(), and a peer
@@ -67,44 +66,45 @@ def breaches_of_prose(text):
     return [f"prose holds {what}: {text!r}" for what, mark in FANCY.items() if re.search(mark, plain, re.MULTILINE)]
 
 
-def cells(name, kind):
-    return [cell.source for cell in records.snippet(name).cells if cell.cell_type == kind]
-
-
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_a_snippet_is_percent_cells_each_with_a_tag_of_its_own(name):
-    assert records.path(name).read_text(encoding="utf-8").startswith("# %%")
-    assert cells(name, "code") and cells(name, "markdown")[0].startswith("# ")  # its page needs a title
-
-
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_a_snippet_imports_modules_of_kernels_by_name_and_reads_no_file(name):
-    tree = ast.parse("\n".join(cells(name, "code")))
-    assert [*breaches_of_imports(tree, {"kernels", "plotly", "torch"}), *breaches_of_files(tree)] == []
-
-
-@pytest.mark.parametrize("path", MODULES, ids=str)
-def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file(path):
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    allowed = {"kernels", "torch", "triton"} | MORE.get(path.as_posix(), set())
-    files = [] if path.stem == "__init__" else breaches_of_files(tree)  # no digest holds an __init__, which is lazy
-    assert [*breaches_of_imports(tree, allowed), *files] == []
-
-
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_a_snippets_prose_is_plain(name):
-    assert [breach for text in cells(name, "markdown") for breach in breaches_of_prose(text)] == []
-
-
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_a_snippet_is_short(name):
-    """Without its imports, which say where each thing is taught."""
+def breaches_of_length(cells):
+    """Code without its imports, which say where each thing is taught."""
     lines = []
-    for text in cells(name, "code"):
+    for text in cells:
         imports = [each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)]
         without = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
         lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in without]
-    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) < LINES
+    count = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
+    if count >= LINES:
+        yield f"{count} lines of code, and a snippet has less than {LINES}"
+
+
+def breaches_of_data(name, tree):
+    """A file beside the snippet that it names, and that its digest doesn't count."""
+    beside, counted = {path.name for path in READER.path(name).parent.iterdir()}, READER.digest(name)
+    strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    for text in strings:
+        if isinstance(text, str) and text in beside - {f"{name}.py"} and not any(text in each for each in counted):
+            yield f"{text} is read, and the digest of {name} doesn't count it"
+
+
+@pytest.mark.parametrize("name", READER.names())
+def test_a_snippet_keeps_the_rules_that_records_and_pages_rely_on(name):
+    snippet = READER.snippet(name)
+    prose = [cell.source for cell in snippet.notebook().cells if cell.cell_type == "markdown"]
+    tree = ast.parse("\n".join(snippet.code.values()))
+    assert snippet.source.startswith("# %%") and snippet.code and prose[0].startswith("# ")  # its page needs a title
+    found = [*breaches_of_imports(tree, ALLOWED), *breaches_of_files(tree), *breaches_of_data(name, tree)]
+    found += [breach for text in prose for breach in breaches_of_prose(text)]
+    assert [*found, *breaches_of_length(snippet.code.values())] == []
+
+
+def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file():
+    found = {}
+    for path in sorted((ROOT / "kernels").rglob("*.py")):
+        tree, place = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).as_posix()
+        files = [] if path.stem == "__init__" else breaches_of_files(tree)  # no digest holds an __init__, which is lazy
+        found[place] = [*breaches_of_imports(tree, {"kernels", "torch", "triton"} | MORE.get(place, set())), *files]
+    assert found and {place: breaches for place, breaches in found.items() if breaches} == {}
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +128,9 @@ def run_on_a_cpu(tmp_path_factory):
     process.communicate()
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
+@pytest.mark.parametrize("name", READER.names())
 def test_a_snippet_runs_by_hand_on_a_cpu(run_on_a_cpu, name):
-    status, printed, complaints = run_on_a_cpu(records.path(name))
+    status, printed, complaints = run_on_a_cpu(READER.path(name))
     assert status == 0, complaints
     assert complaints == ""
     assert printed.strip()
@@ -164,19 +164,13 @@ def test_a_script_is_run_as_by_hand_and_leaves_nothing_to_the_next(run_on_a_cpu,
     assert run_on_a_cpu(path) == (status, printed.format(path=path), complaints)
 
 
-@pytest.mark.parametrize("name", SNIPPETS)
-def test_the_record_of_a_snippet_is_up_to_date(name):
-    try:
-        record = records.read(name)
-    except records.Missing as missing:
-        pytest.skip(str(missing))
-    tables = [table["name"] for table in record.tables()]
-    assert len(set(tables)) == len(tables)
-
-
-def test_every_record_has_its_snippet():
-    recorded = {path.with_suffix("").with_suffix(".py") for path in (ROOT / "snippets").rglob("*.record.ipynb")}
-    assert recorded <= {records.path(name) for name in SNIPPETS}
+def test_every_record_is_current_or_listed_has_its_snippet_and_names_each_table_once():
+    assert READER.faults() == {}
+    recorded = [path.name.removesuffix(".record.ipynb") for path in (ROOT / "snippets").glob("*/*.record.ipynb")]
+    assert recorded and {*recorded} <= {*READER.names()}
+    for name in recorded:
+        tables = [table["name"] for table in READER.read(name).tables()]
+        assert len({*tables}) == len(tables), name
 
 
 @pytest.mark.parametrize(
@@ -190,7 +184,7 @@ def test_every_record_has_its_snippet():
         "from kernels.flash import *",
         "import importlib",
         "from importlib import resources",
-        "import numpy",
+        "import plotly",
         "from scripts.records import read",
         "def late():\n    import scripts",
         "open('data.json')",
@@ -200,7 +194,7 @@ def test_every_record_has_its_snippet():
 )
 def test_the_rules_reject(line):
     tree = ast.parse(line)
-    assert [*breaches_of_imports(tree, {"kernels", "plotly", "torch"}), *breaches_of_files(tree)]
+    assert [*breaches_of_imports(tree, ALLOWED), *breaches_of_files(tree)]
 
 
 @pytest.mark.parametrize(

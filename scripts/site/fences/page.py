@@ -140,7 +140,7 @@ class Page:
         if TURNED.search(html):
             place = re.search(r"""\{(?:claim|fact)=[\w.]+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
-        quoted = [mark for mark in self.quoted if not of_lab(mark.partition(" ")[0])]
+        quoted = [mark for mark in dict.fromkeys(self.quoted) if not of_lab(mark.partition(" ")[0])]
         return self.check_quoted(html, quoted, self.records(asked, reader)) if quoted else html
 
     def check_quoted(self, html: str, quoted: list[str], records: list[Record | None]) -> str:
@@ -153,7 +153,7 @@ class Page:
                 raise self.fail("source", mark, why)
             if all(module in record.changed for record in ran):
                 quotation = f'data-quote="{escape(mark)}">'
-                html = html.replace(quotation, quotation + outputs.changed_html(bool(ran)))
+                html = html.replace(quotation, f"{quotation}{outputs.changed_html(bool(ran))}")
         return html
 
     def records(self, snippets: set[str], reader: Reader) -> list[Record | None]:

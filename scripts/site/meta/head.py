@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 
+from markupsafe import escape
 from mkdocs.structure.pages import Page
 
 from scripts.site.meta import search
@@ -22,7 +23,7 @@ def describe(page: Page, card: Card) -> None:
     found = HEADING.search(page.content)
     heading = plain(found[1]) if found else page.title
     page.meta["heading"] = f"Snippet: {heading}" if page.url.startswith("snippets/") else heading
-    page.meta.setdefault("description", description(page.content))
+    page.meta["description"] = escape(page.meta.get("description") or description(page.content))  # Material doesn't
     page.meta["card"] = {"address": card.address, "shows": card.shows}
 
 

@@ -1,4 +1,4 @@
-"""A small house: a library of one module, a snippet of one cell, figures, and a record that a test can replace."""
+"""``house``: a kernel module, two snippets, figures and a record that a test can replace, rendered as the site is."""
 
 from types import SimpleNamespace
 
@@ -10,6 +10,7 @@ from mkdocs.config import load_config
 
 from scripts import records
 from scripts.records import ROOT
+from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, Page
 
@@ -18,100 +19,122 @@ TABLE = {
     "columns": [{"name": "n", "unit": ""}, {"name": "time", "unit": "ms"}, {"name": "note", "unit": ""}],
     "rows": [{"n": 1, "time": 0.25, "note": None}, {"n": 2, "time": 0.5, "note": "a < b"}],
 }
-RAN = {
-    "gpu": "NVIDIA H100",
-    "driver": "1",
-    "cuda": "13.0",
-    "torch": "2",
-    "triton": "3",
-    "python": "3.12",
-    "date": "2026-11-01",
-}
-SUITE = {
-    "tests/kernels/test_late.py": {
-        "passed": {},
-        "skipped": {"needs <another> GPU": {"test_a": 1, "test_b": 2}},
-        "seconds": 0.0,
-    },
-    "tests/kernels/test_state.py": {"passed": {"test_less": 4, "test_more": 1}, "skipped": {}, "seconds": 12.34},
-}
+RAN = {"gpu": "NVIDIA H100", "driver": "1", "cuda": "13.0", "torch": "2", "triton": "3", "python": "3.12"}
+RAN |= {"date": "2026-11-01", "commit": "0123abcd", "interpreter": False}
+LIBRARY = {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"}
+NEVER = records.Missing("it has never run")
+CELL = 'print("a < b")'
 FIGURE = "from scripts import records\n\nALT = 'Two bars.'\n\n\ndef figure():\n    {body}\n"
 BARS = """import plotly.graph_objects as go
     return go.Figure(go.Bar(y=[row["time"] for row in records.table("first", "times")]))"""
-LIBRARY = {"hardware": "kernels.bench.hardware", "cost": "kernels.bench.cost"}
-
-
-def record_of(*outputs, executed=("kernels.state:State.merge",)):
-    return records.Record("first", RAN, {"show": list(outputs)}, frozenset(executed))
+FILES = {
+    "kernels/state.py": "import functools\n\n\nLIMIT = 3\n\n\n"
+    "class State:\n    @functools.cache\n    def merge(self):\n        return 1 < 2\n",
+    "snippets/chapter/first.py": f'# %% tags=["show"]\n{CELL}\n',
+    "snippets/chapter/second.py": f'# %% tags=["show"]\n{CELL}\n',
+    "scripts/figures/chapter/bars.py": FIGURE.format(body=BARS),
+    "scripts/figures/chapter/raising.py": FIGURE.format(body="return {}['nothing']"),
+    "scripts/figures/chapter/mute.py": "def figure():\n    return None\n",
+    "tests/kernels/test_late.py": '"""Later."""\n\n\ndef test_a(): ...\n\n\ndef test_b(): ...\n',
+    "tests/kernels/test_state.py": '"""1 < 2 <always>.\n\nMore.\n"""\n',
+}
 
 
 def shown(table):
     return nbformat.v4.new_output("display_data", data={"text/plain": "…", records.TABLE: table})
 
 
-FAILURE = {"form": "softmax", "seed": 8, "case": 35, "settings": {}, "used": 1.5, "why": "<beyond> the budget"}
-CASES = records.RandomCases(
-    RAN, {"a & b": {"cases": 32, "worst": 0.514}, "softmax": {"cases": 16, "worst": 1.5}}, [7, 8], 540.0, 1, [FAILURE]
-)
+PRINTED = nbformat.v4.new_output("stream", name="stdout", text="a < b\n")
+MERGED = ("kernels.state:State.merge",)
+
+
+def record_of(*outputs, executed=MERGED, **more):
+    """The record of ``first``, whose only cell left these outputs."""
+    ran = RAN | {"executed": [*executed]} | more.pop("ran", {})
+    return records.Record("first", ran, {"show": [*outputs]}, more.pop("sources", {"show": CELL}), **more)
 
 
 class Shelf(records.Reader):
-    """A reader of which a test says what stands on it."""
+    """A reader of which a test says what it reads: a record, or what it raises."""
 
-    def __init__(self, root, record, suite):
+    def __init__(self, root, **kept):
         super().__init__(root)
-        self.record, self.suite, self.cases, self.fault = record, suite, CASES, None
+        self.kept = kept
 
-    def look(self, name):
+    def read(self, name):
         self.path(name)
-        return self.record, self.fault
-
-    def look_at_tests(self):
-        return self.suite, self.fault
-
-    def look_at_random_cases(self):
-        return self.cases, self.fault
+        self._asked.add(name)
+        if isinstance(self.kept[name], Exception):
+            raise self.kept[name]
+        return self.kept[name]
 
 
 class House:
-    """Renders Markdown as a page of the site."""
+    """Renders Markdown as a page of the site.
+
+    record: of the snippet *first*; the other snippet, *second*, has never run
+    """
 
     def __init__(self, root, config):
-        printed = nbformat.v4.new_output("stream", name="stdout", text="a < b\n")
-        self.root = root
-        self.shelf = Shelf(root, record_of(printed, shown(TABLE)), records.Outcome(RAN, SUITE))
-        self.fences = Fences(self.shelf, LIBRARY)
-        self.fences.page = Page(url="chapters/one/")
+        self.root, self.first_line = root, 1
+        self.shelf = Shelf(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
+        self.fences = Fences(self.shelf, Shelf(root, first=record_of(frozen=True), second=NEVER), LIBRARY)
         self.config = SimpleNamespace(
             markdown_extensions=list(config.markdown_extensions), mdx_configs=dict(config.mdx_configs)
         )
         self.fences.register(self.config)
 
     @property
+    def record(self):
+        return self.shelf.kept["first"]
+
+    @record.setter
+    def record(self, record):
+        self.shelf.kept["first"] = record
+
+    @property
     def page(self):
         return self.fences.page
 
-    def render(self, text):
-        self.page.text = text
+    def write(self, path, text):
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def keep_suite(self, *runs):
+        """Each run: where it was, and what became of its files."""
+        files = {
+            path: outcome | {"ran": RAN | where, "digest": digest_of_file(self.shelf.modules, path)}
+            for where, outcomes in runs
+            for path, outcome in outcomes.items()
+        }
+        keep(self.root, TESTS, {"files": files})
+
+    def keep_cases(self, **kept):
+        keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
+
+    def html(self, text):
+        self.fences.turn_to(Page("chapters/one/", text, self.first_line, "chapters/one.md"))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )
-        return BeautifulSoup(converter.convert(text), "html.parser")
+        return converter.convert(text)
+
+    def render(self, text):
+        return BeautifulSoup(self.html(text), "html.parser")
 
     def fence(self, kind, body, options=""):
         return self.render(f"``` {kind} {options}\n{body}\n```\n")
 
-    def refused(self, text):
-        with pytest.raises(FenceError) as caught:
-            self.render(text)
-        return str(caught.value)
-
     def checked(self, text):
-        """Render a page and hold it to what was executed, as the build does."""
-        self.page.check(str(self.render(text)), self.shelf)
+        """Renders a page and holds it to what was executed, as the build does."""
+        html = self.html(text)
+        return BeautifulSoup(self.page.check(html, self.fences.reader), "html.parser")
 
-    def preview(self):
-        self.shelf.stale_too = True
+    def refused(self, text):
+        """Returns why a page stops the build."""
+        with pytest.raises(FenceError) as caught:
+            self.checked(text)
+        return str(caught.value)
 
 
 @pytest.fixture(scope="session")
@@ -121,20 +144,7 @@ def config():
 
 @pytest.fixture
 def house(tmp_path, config):
-    figures = {
-        "bars": BARS,
-        "raising": "return {}['nothing']",
-        "no_table": "return records.table('first', 'nothing')",
-    }
-    files = {
-        "kernels/state.py": "import functools\n\n\nLIMIT = 3\n\n\n"
-        "class State:\n    @functools.cache\n    def merge(self):\n        return 1 < 2\n",
-        "snippets/chapter/first.py": '# %% tags=["show"]\nprint("a < b")\n',
-        "scripts/figures/chapter/mute.py": "def figure():\n    return None\n",
-        "tests/kernels/test_state.py": '"""1 < 2 <always>.\n\nMore.\n"""\n',
-        "tests/kernels/test_late.py": '"""Later."""\n',
-    } | {f"scripts/figures/chapter/{name}.py": FIGURE.format(body=body) for name, body in figures.items()}
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    return House(tmp_path, config)
+    house = House(tmp_path, config)
+    for path, text in FILES.items():
+        house.write(path, text)
+    return house

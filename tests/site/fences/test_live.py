@@ -1,11 +1,12 @@
 """A piece starts in the state that its fence asks for, rows of a record among it, or the build says why it cannot."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from scripts.records import ROOT, Missing, Stale
-from tests.site.fences.conftest import record_of, shown
+from scripts.records import ROOT, Stale
+from tests.site.fences.conftest import NEVER, record_of, shown
 
 KEY, VALUE = [20.5, -0.25, 0.10009765625], [1.25, -3.0, 0.5]
 ROWS = {
@@ -21,7 +22,7 @@ ASKED = 'block key="#!value first.rows.key .9g" value="#!value first.rows.value 
 def house(house):
     (house.root / "docs").mkdir()
     (house.root / "docs" / "live").symlink_to(ROOT / "docs" / "live")
-    house.shelf.record = record_of(shown(ROWS))
+    house.record = record_of(shown(ROWS))
     return house
 
 
@@ -42,22 +43,19 @@ def test_selectors_choose_rows_and_a_format_prints_each(house):
     assert started(house, 'block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
 
 
-def test_what_awaits_its_run_is_left_out_and_the_page_says_so(house):
-    house.shelf.record, house.shelf.fault = None, Missing("not yet")
+def test_what_has_never_run_is_left_out_and_the_page_says_so(house):
+    house.record = NEVER
     figure, state = started(house)
-    assert state == {"louder": "2"}
-    assert not figure.select("option")
-    assert [notice.text.partition(".")[0] for notice in figure.select(".hb-notice")] == [
-        "first awaits its run on a GPU"
-    ]
+    assert state == {"louder": "2"} and not figure.select("option")
+    assert [notice.text.partition(".")[0] for notice in figure.select(".hb-notice")] == ["first has never run on a GPU"]
 
 
-def test_a_stale_row_stops_the_build_and_is_marked_in_a_preview(house):
-    house.shelf.fault = Stale("kernels.state changed")
-    assert "kernels.state changed" in house.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
-    house.preview()
+def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(house):
+    house.record = replace(house.record, behind="a new kernel")
     figure, state = started(house)
     assert state["value"] == "1.25 -3 0.5" and figure.select_one(".hb-stale")
+    house.record = Stale("kernels.state changed")
+    assert "kernels.state changed" in house.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
 
 
 @pytest.mark.parametrize(

@@ -1,120 +1,185 @@
-"""A page quotes only what was executed, shows where each number was measured, and marks each claim as one."""
-
-import re
+"""A page quotes only what was executed, shows where its numbers were measured, and marks what it concludes."""
 
 import pytest
 
-from scripts.records import Missing, Stale
-from scripts.site.fences.page import FenceError
-from tests.site.fences.conftest import record_of
+from scripts import facts, records
+from scripts.site.fences.page import FenceError, Page
+from tests.site.fences.conftest import MERGED, NEVER, record_of
 
-LINK = "[run](../snippets/first.ipynb)"
+LINK, OTHER = "[run](../snippets/first.ipynb)", "[other](../snippets/second.ipynb)"
+RUN = "``` run\nfirst:show\n```"
 QUOTED = "is quoted, and no record that this page shows or links has executed it"
+CHANGED = ["this code has changed since the run shown here"]
+NOT_YET = ["no run has executed this code yet"]
+VALUE = "`#!value first.times.time n=1 .2f`"
+STATE = "kernels.state:State"
+PART = f'{STATE} from="def" to="return"'
 
 
 def source(name):
     return f"``` source\n{name}\n```\n"
 
 
-PART = 'kernels.state:State from="def" to="return"'
+def marks(page):
+    return [mark.get_text() for mark in page.select(".hb-source .hb-stale")]
 
 
-@pytest.mark.parametrize("quoted", ["kernels.state:State.merge", "kernels.state:State", "kernels.state", PART])
-def test_a_page_quotes_what_a_record_that_it_links_has_executed(house, quoted):
-    house.checked(f"{LINK}\n\n{source(quoted)}")
+# Quotations
+
+
+@pytest.mark.parametrize("shown", [LINK, RUN])
+@pytest.mark.parametrize("quoted", [f"{STATE}.merge", STATE, "kernels.state", PART])
+def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(house, shown, quoted):
+    assert marks(house.checked(f"{shown}\n\n{source(quoted)}")) == []
 
 
 @pytest.mark.parametrize(
     "quoted, text",
-    [("kernels.state:LIMIT", LINK), ("kernels.state:State.merge", "no link"), ("kernels.state:State.merge", "first")],
+    [
+        ("kernels.state:LIMIT", LINK),
+        (STATE, "no link"),
+        (STATE, "first"),
+        (STATE, "<!-- ../snippets/first.ipynb -->"),
+        (STATE, f"<!-- {LINK} -->"),
+    ],
 )
 def test_a_page_quotes_nothing_else(house, quoted, text):
-    with pytest.raises(FenceError, match=re.escape(f"line 4: {quoted} {QUOTED}")):
-        house.checked(f"{text} {quoted}\n\n\n{source(quoted)}")
+    assert house.refused(f"{text} {quoted}\n\n\n{source(quoted)}") == f"line 4: {quoted} {QUOTED}"
 
 
 def test_a_name_that_only_begins_alike_was_not_executed(house):
-    house.shelf.record = record_of(executed=["kernels.state:State.merged"])
-    with pytest.raises(FenceError, match=QUOTED):
-        house.checked(f"{LINK}\n\n{source('kernels.state:State.merge')}")
+    house.record = record_of(executed=[f"{STATE}.merged"])
+    assert QUOTED in house.refused(f"{LINK}\n\n{source(f'{STATE}.merge')}")
 
 
-def test_a_run_on_the_page_vouches_too(house):
-    house.checked(f"``` run\nfirst:show\n```\n\n{source('kernels.state:State')}")
+@pytest.mark.parametrize(
+    "first, second, quoted, said",
+    [
+        ({"changed": ("kernels.state",)}, NEVER, STATE, CHANGED),
+        ({"changed": ("kernels.state",)}, NEVER, PART, CHANGED),
+        ({"changed": ("kernels.state",)}, {}, STATE, []),  # the second is of today's code
+        ({"changed": ("kernels.state",)}, {"changed": ("kernels.state",)}, STATE, CHANGED),
+        ({"changed": ("kernels.other",)}, {"changed": ("kernels.state",)}, STATE, []),
+        ({"changed": ("kernels.state",)}, {}, "kernels.state:LIMIT", NOT_YET),  # it may be new
+        ({}, NEVER, "kernels.state:LIMIT", NOT_YET),
+        (NEVER, NEVER, STATE, NOT_YET),
+        ({"changed": ("kernels.other",)}, {}, "kernels.state:LIMIT", None),
+    ],
+)
+def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(house, first, second, quoted, said):
+    kept = [each if each is NEVER else record_of(executed=MERGED, **each) for each in (first, second)]
+    house.shelf.kept = dict(zip(("first", "second"), kept, strict=True))
+    text = f"{LINK}, {OTHER}\n\n{source(quoted)}\n{source(quoted)}"
+    if said is None:
+        assert QUOTED in house.refused(text)
+    else:
+        assert marks(house.checked(text)) == said * 2
 
 
-def test_a_snippet_that_awaits_its_run_vouches_for_anything(house):
-    house.shelf.record, house.shelf.fault = None, Missing("not yet")
-    house.checked(f"{LINK}\n\n{source('kernels.state:LIMIT')}")
+@pytest.mark.parametrize(
+    "link, words", [("nothing", "line 1: there is no snippet nothing"), ("second", "line 1: it can't be read")]
+)
+def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(house, link, words):
+    house.shelf.kept["second"] = records.RecordError("it can't be read")
+    assert house.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
 
 
-def test_a_stale_record_does_not_switch_the_check_off(house):
-    house.preview()
-    house.shelf.fault = Stale("changed")
-    house.checked(f"{LINK}\n\n{source('kernels.state:State')}")
-    for record in (house.shelf.record, None):
-        house.shelf.record = record
-        with pytest.raises(FenceError, match=QUOTED):
-            house.checked(f"{LINK}\n\n{source('kernels.state:LIMIT')}")
+# Numbers
 
 
-def test_another_error_does_not_switch_the_check_off(house):
-    with pytest.raises(FenceError, match=r"^line 1: there is no snippet nothing"):
-        house.checked(f"[run](../snippets/nothing.ipynb)\n\n{source('kernels.state:State')}")
+def test_a_number_has_its_record_shown_or_linked_on_the_page(house):
+    said = house.refused(f"first.times.time\n\nIt took {VALUE} ms.\n")
+    assert said.startswith("line 3: a number of first is quoted, and this page neither shows nor links")
+    for shown in (RUN, LINK, '``` figure {caption="c"}\nbars\n```'):
+        assert house.checked(f"It took {VALUE} ms.\n\n{shown}\n").find(class_="hb-value")
+    assert house.checked('`#!value hardware.H100."hbm bandwidth" T .2f`').find(class_="hb-value")
 
 
-@pytest.mark.parametrize("shown", ["``` run\nfirst:show\n```", '``` figure {caption="c"}\nbars\n```'])
-def test_a_number_has_its_record_shown_on_the_page(house, shown):
-    value = "`#!value first.times.time n=1 .2f`"
-    with pytest.raises(FenceError, match="line 3: a number of first is quoted, and no run or figure here says"):
-        house.checked(f"first.times.time\n\nIt took {value} ms.\n")
-    house.checked(f"It took {value} ms.\n\n{shown}\n")
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("Two by two.\n\n2 · 2 = 5\n", "line 12: 2 · 2 is 4, not 5"),
+        ("It takes\n3.2 ms.\n", "line 10: 3.2 ms is typed: a measured number is a value, a fact,"),
+        ("2 · 2 = 5, in 3.2 ms<!-- given -->\n", None),
+        ("2 · 2 = 4, and `2 · 2 = 5`\n", None),
+    ],
+)
+def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_page(text, words):
+    page = Page(text=text, first_line=10)
+    if not words:
+        return page.compute()
+    with pytest.raises(FenceError) as caught:
+        page.compute()
+    assert str(caught.value).startswith(words)
 
 
-def test_a_constant_of_the_hardware_needs_no_record(house):
-    house.checked('`#!value hardware.H100."hbm bandwidth" T .2f`')
+# Facts and claims
+
+
+@pytest.fixture
+def fact(house, monkeypatch):
+    """A chapter with a fact that counts the rows of a table."""
+    fact = facts.Fact("rows", "first.times", "", ("n", "time"), "", lambda rows: f"all {len(rows)} rows")
+    chapters = {"one": {"rows": fact}}
+    monkeypatch.setattr(facts, "of_chapter", lambda chapter: chapters.get(chapter, {}))
+    return fact
+
+
+@pytest.mark.parametrize("mark", ["[all 2 rows]{fact=rows}", "[all\n2 rows]{fact=one.rows}"])
+def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(house, fact, mark):
+    words = house.checked(f"In {mark}.").find(class_="hb-fact")
+    assert " ".join(words.get_text().split()) == "all 2 rows"
+    assert words["title"] == "first, NVIDIA H100, 2026-11-01, commit 0123abcd"
+
+
+@pytest.mark.parametrize(
+    "mark, words",
+    [
+        ("[all 3 rows]{fact=rows}", "{fact=rows} says 'all 3 rows', and the records give 'all 2 rows': "),
+        ("[all 2 rows]{fact=nothing}", "there is no fact nothing in scripts/chapters/one/facts.py; there are: rows"),
+        ("[all 2 rows]{fact=two.rows}", "there is no fact two.rows in scripts/chapters/two/facts.py"),
+    ],
+)
+def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(house, fact, mark, words):
+    assert house.refused(f"# One\n\nIn\n{mark}.\n").startswith(f"line 4: {words}")
+
+
+@pytest.mark.parametrize(
+    "fault, words",
+    [(NEVER, "it has never run"), (records.Stale("a changed"), "a changed"), ({}, "0 tables named times")],
+)
+def test_a_fact_without_its_record_stops_the_build(house, fact, fault, words):
+    house.record = fault or record_of()
+    assert words in house.refused("In [all 2 rows]{fact=rows}.")
 
 
 def test_words_that_claim_something_are_marked_and_go_on_in_markdown(house):
+    house.fences.earlier = house.shelf
     page = house.render(
         "**[in `#!value first.times.n n=2 d` *settings* of [all](b.md)]{claim=every_one}**, "
-        "$a[1]$ `[z]{claim=a}` \\[x\\]"
+        "$a[1]$ `[z]{claim=a}` \\[x\\], [two\nthree [1, 2]]{claim=ab} and [four]{claim=cd}"
     )
     claim = page.strong.find(class_="hb-claim")
-    assert claim["data-claim"] == "every_one" and claim.get_text() == "in 2 settings of all"
-    assert claim.em.get_text() == "settings" and claim.a["href"] == "b.md"
-    assert claim.find(class_="hb-value") and len(page.find_all(class_="hb-claim")) == 1
-    assert page.find("code").get_text() == "[z]{claim=a}" and page.get_text().endswith("[x]")
+    assert claim["data-claim"] == "every_one" and claim.em.get_text() == "settings" and claim.a["href"] == "b.md"
+    said = ["in 2 settings of all", "two\nthree [1, 2]", "four"]
+    assert [each.get_text() for each in page.find_all(class_="hb-claim")] == said
+    assert page.find("code").get_text() == "[z]{claim=a}" and "[x]" in page.get_text()
 
 
-def test_a_claim_goes_over_a_line_and_may_hold_brackets(house):
-    claims = house.render("one [two\nthree [1, 2]]{claim=ab} and [four]{claim=cd}").find_all(class_="hb-claim")
-    assert [claim.get_text() for claim in claims] == ["two\nthree [1, 2]", "four"]
-
-
-def test_how_to_mark_a_claim_may_be_told(house):
-    house.checked("Write `[words]{claim=name}`.")
-
-
-@pytest.mark.parametrize("text", ["[words]{claim=not a name}", "words]{claim=ab}", "[words\n\nmore]{claim=ab}"])
-def test_a_claim_that_is_marked_wrongly_stops_the_build(house, text):
-    with pytest.raises(FenceError, match=r"line \d: a claim is marked `\[words\]\{claim=name\}`"):
-        house.checked(f"# One\n\n{text}\n")
+@pytest.mark.parametrize("text", ["[words]{claim=not a name}", "words]{fact=ab}", "[words\n\nmore]{claim=ab}"])
+def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(house, text):
+    house.checked("Write `[words]{claim=name}`, `[words]{fact=name}`.")
+    kind = "fact" if "fact" in text else "claim"
+    assert f": a {kind} is marked `[words]{{{kind}=name}}`" in house.refused(f"# One\n\n{text}\n")
 
 
 def test_a_quotation_mark_behind_a_claim_stops_the_build(house):
     house.checked('He said "one, [two."]{claim=ab}')
-    with pytest.raises(FenceError, match="line 2: a closing quotation mark behind a claim"):
-        house.checked('First.\nHe said "one, [two.]{claim=ab}"')
+    said = house.refused('First.\nHe said "one, [two.]{claim=ab}"')
+    assert said.startswith("line 2: a closing quotation mark behind a mark")
 
 
-@pytest.mark.parametrize("hidden", ["<!-- ../snippets/first.ipynb -->", "<!-- [run](../snippets/first.ipynb) -->"])
-def test_a_comment_vouches_for_nothing(house, hidden):
-    with pytest.raises(FenceError, match=QUOTED):
-        house.checked(f"{hidden}\n\n{source('kernels.state:State')}")
-    house.shelf.record, house.shelf.fault = None, Missing("not yet")
-    with pytest.raises(FenceError, match=QUOTED):
-        house.checked(f"{hidden}\n\n{source('kernels.state:LIMIT')}")
+# HTML, and lines
 
 
 @pytest.mark.parametrize(
@@ -128,22 +193,21 @@ def test_a_comment_vouches_for_nothing(house, hidden):
         "Words.\n{ .hb-run }",
         '<p data-quote="three_matmuls:shapes">x</p>',
         "Words.\n{ data-record=x }",
+        '<span data-fact="x">twice</span>',
         "<samp>3.2 ms</samp>",
         "<script>1</script>",
         "`a ` <pre>x</pre> ` b`",
         "`a\n<pre>x</pre>\n`",
     ],
 )
-def test_html_that_could_be_taken_for_a_quotation_is_refused(house, forged):
-    house.page.text = f"One.\n\n{forged}\n"
+def test_html_that_could_be_taken_for_a_quotation_is_refused(forged):
     with pytest.raises(FenceError, match=r"^line [34]: .* is typed on the page"):
-        house.page.refuse_forged()
+        Page(text=f"One.\n\n{forged}\n").refuse_forged()
 
 
 @pytest.mark.parametrize("text", ["`<pre>` and ``a `<code>` b``", '<div class="hb-sheet" markdown>', "a < b, <br>"])
-def test_other_html_is_none_of_that(house, text):
-    house.page.text = text
-    house.page.refuse_forged()
+def test_other_html_is_none_of_that(text):
+    Page(text=text).refuse_forged()
 
 
 @pytest.mark.parametrize(
@@ -154,12 +218,8 @@ def test_other_html_is_none_of_that(house, text):
         ('``` figure {caption="Two."}\nbars\n```\n\n``` figure\nbars\n```\n', 5),
         ("first.times.time n=3\n\n``` `#!value first.times.time n=3 .1f` ```\n\n`#!value first.times.time n=3 .1f`", 5),
         ("<!-- `#!value first.times.time n=3 .1f` -->\n\n`#!value first.times.time n=3 .1f`", 3),
+        ("[words]{claim=first}\n\nwords {claim=second}\n", 3),
     ],
 )
 def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(house, text, line):
     assert house.refused(text).startswith(f"line {line}: ")
-
-
-def test_a_claim_that_is_not_marked_as_one_is_named_by_its_line(house):
-    with pytest.raises(FenceError, match=r"^line 3: "):
-        house.checked("[words]{claim=first}\n\nwords {claim=second}\n")
