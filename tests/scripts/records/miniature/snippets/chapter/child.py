@@ -1,4 +1,0 @@
-# %% tags=["apart"]
-from kernels.child import apart
-
-print(apart(7))
