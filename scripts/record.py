@@ -2,14 +2,12 @@
 
 Runs what is stale or missing, or the named snippets, or all of them, each in a Jupyter kernel of its own, and prints
 how long each took. A snippet that raises or writes to stderr leaves its old record alone; the others still run, and the
-exit status is 1. Needs torch, triton, nbclient, jupytext, ipykernel and plotly; no network. Without Git, COMMIT names
-the commit.
+exit status is 1. Needs torch, triton, nbclient, jupytext and ipykernel; no network. If Git can't, COMMIT names the
+commit.
 
 ``--check`` runs nothing and says what would stop a build: records that are neither current nor listed in
 snippets/behind.toml, and listed ones that are current. It needs jupytext alone.
 """
-
-from __future__ import annotations
 
 import argparse
 import sys
@@ -17,9 +15,7 @@ from time import perf_counter
 
 from scripts.records import Reader, RecordError
 from scripts.records.reader import BEHIND
-from scripts.records.run import Unfit, run
-
-UP_TO_DATE = f"every record is current or listed in {BEHIND}"
+from scripts.records.root import Unfit
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,12 +27,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         reader = Reader()
+        for name in options.names:
+            reader.path(name)  # is there one?
         if options.check:
-            faults = reader.faults()
-            wrong = [str(faults[name]) for name in options.names or faults if name in faults]
-            print("\n".join(wrong) or UP_TO_DATE)
-            return int(bool(wrong))
-        chosen = choose(reader, options.names, options.all)
+            return check(reader, options.names)
+        chosen = options.names or [name for name in reader.names() if options.all or reader.state(name)[1]]
         if not chosen:
             print("every snippet's record is current")
         recorded = [name for number, name in enumerate(chosen, start=1) if record(name, f"{number}/{len(chosen)}")]
@@ -51,12 +46,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def record(name: str, number: str) -> bool:
-    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong.
+def check(reader: Reader, names: list[str]) -> int:
+    """Prints what would stop a build, of these snippets or of all; returns 1 if something would."""
+    faults = reader.faults()
+    wrong = [str(fault) for name, fault in faults.items() if not names or name in names]
+    print("\n".join(wrong) or f"every record is current or listed in {BEHIND}")
+    return int(bool(wrong))
 
-    Raises:
-        Unfit: if none can be, on this machine.
-    """
+
+def record(name: str, number: str) -> bool:
+    """Returns whether a snippet could be recorded; prints its seconds, or what's wrong. Raises ``Unfit`` as ``run``."""
+    from scripts.records.run import run  # which needs nbclient: --check does without
+
     print(f"{number:>5}  {name:<18}", end="", flush=True)
     started = perf_counter()
     try:
@@ -69,13 +70,6 @@ def record(name: str, number: str) -> bool:
         return False
     print(f"{perf_counter() - started:8.1f} s", flush=True)
     return True
-
-
-def choose(reader: Reader, named: list[str], everything: bool) -> list[str]:
-    """Returns the snippets to run. Raises RecordError for a name that is no snippet."""
-    for name in named:
-        reader.path(name)
-    return named or [name for name in reader.names() if everything or reader.state(name)[1]]
 
 
 if __name__ == "__main__":

@@ -1,29 +1,24 @@
 """Runs the kernels' tests on this machine's GPU and keeps the outcome: ``python -m scripts.record_tests [--all]``.
 
-Runs the files of tests/kernels that wait for their run, or those of them that are named, or all. The record is replaced
-whole, after the last test. A file with a failed test, or one that Ctrl-C cut short, goes on waiting; others are kept.
+Runs the files of tests/kernels that wait for their run, or the named ones among them, or all. The record is replaced
+whole, after the last test. A file with a failed test, or one that Ctrl-C cut short, goes on waiting; the others don't.
 Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
-share the GPU (``--processes 8``).
+share the GPU (``--processes 8``). COMMIT names the commit if Git can't.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
 import re
 import signal
 import sys
-import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable
 
 import pytest
 
 from scripts.records import ROOT, RecordError, suite
 from scripts.records.digest import Modules
-from scripts.records.processes import refuse_without_gpu
-from scripts.records.run import absolute_paths, refuse_interpreter
+from scripts.records.record import absolute_path, refuse_unfit
 from scripts.records.watched import in_interpreter, provenance
 
 THEY = "the kernels' tests"
@@ -57,38 +52,30 @@ def interrupt_once(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def record(chosen: list[str], kept: dict[str, dict], processes: int = 1) -> int:
+def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     """Runs these test files and keeps the outcome of those that pass; returns pytest's exit status.
 
-    Raises:
-        RecordError: without a GPU, in Triton's interpreter, if the reason of a skip shows an absolute path, or if the
-            tests were edited while they ran. The old record stays as it was.
+    Raises RecordError, and leaves the old record as it was, if no record can be made on this machine or of this run.
     """
-    refuse_interpreter(THEY)
-    ran = provenance() | {"interpreter": False}
-    refuse_without_gpu(THEY, ran)
-    modules = Modules(ROOT)
-    before = {file: suite.digest_of_file(modules, file) for file in chosen}
+    ran = provenance()
+    refuse_unfit(THEY, ran)
+    before = digests(chosen)
     print(f"{THEY} on {ran['gpu']}, {len(chosen)} files", flush=True)
     os.environ.pop("PYTEST_ADDOPTS", None)
     shared = []
     if processes > 1:
         shared = [f"--numprocesses={processes}", "--dist=loadgroup"]
         os.environ["OMP_NUM_THREADS"] = "1"  # not one for every core, which get in each other's way
-    with tempfile.TemporaryDirectory() as folder:
-        told, followed = Path(folder, "outcome.xml"), Followed()
-        paths = [str(ROOT / file) for file in chosen]
-        status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", f"--junitxml={told}", *paths], plugins=[followed])
-        found = outcome_of(ElementTree.parse(told).getroot()) if told.exists() else {}
+    outcomes, paths = Outcomes(), [str(ROOT / file) for file in chosen]
+    status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", *paths], plugins=[outcomes])
     if in_interpreter():
         raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
-    whole = {file: outcome for file, outcome in found.items() if file not in followed.not_whole()}
-    if path := next(absolute_paths([[*outcome["skipped"]] for outcome in whole.values()]), None):
-        raise RecordError(f"the reason of a skip shows the absolute path {path}, which is true of one machine only")
-    modules = Modules(ROOT)
-    if before != {file: suite.digest_of_file(modules, file) for file in chosen}:
+    passed = outcomes.of_files_that_passed()
+    if path := absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
+        raise RecordError(f"the reason of a skip shows the absolute path {path}, true of one machine only")
+    if digests(chosen) != before:
         raise RecordError(f"a module of {THEY} was edited while they ran; run them again")
-    new = {file: outcome | {"digest": before[file], "ran": ran} for file, outcome in whole.items()}
+    new = {file: outcome | {"digest": before[file], "ran": ran} for file, outcome in passed.items()}
     suite.keep(ROOT, suite.TESTS, {"files": kept | new})
     if waiting := sorted({*chosen} - new.keys()):
         print(f"\nstill waiting for a run that passes: {', '.join(waiting)}", file=sys.stderr)
@@ -96,13 +83,25 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int = 1) -> int:
     return 0
 
 
-class Followed:
-    """A plugin of pytest's that notices which test files came to their end without a failure."""
+def digests(files: Iterable[str]) -> dict[str, str]:
+    modules = Modules(ROOT)
+    return {file: suite.digest_of_file(modules, file) for file in files}
+
+
+class Outcomes:
+    """A plugin of pytest's that gathers, by file, what became of each test, without its parameters."""
 
     def __init__(self):
+        self.files: dict[str, dict] = {}
         self.collected: set[str] = set()
         self.ended: set[str] = set()
         self.failed: set[str] = set()
+
+    def of_files_that_passed(self) -> dict[str, dict]:
+        """Returns the outcome of each file whose tests all ran to their end without a failure."""
+        wrong = {test.partition("::")[0] for test in self.failed | (self.collected - self.ended)}
+        passed = {file: outcome for file, outcome in self.files.items() if file not in wrong}
+        return {file: outcome | {"seconds": round(outcome["seconds"], 1)} for file, outcome in passed.items()}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.collected |= {item.nodeid for item in session.items}
@@ -112,54 +111,28 @@ class Followed:
         self.collected |= {*ids}
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        self.failed |= {report.nodeid} if report.failed else set()
+        if not report.passed:  # a file that skips itself, or one that can't be imported
+            self.pytest_runtest_logreport(report)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.failed |= {report.nodeid} if report.failed else set()
-        self.ended |= {report.nodeid} if report.when == "teardown" else set()
-
-    def not_whole(self) -> set[str]:
-        """Returns the files of which a test failed, or didn't run to its end."""
-        return {test.partition("::")[0] for test in self.failed | (self.collected - self.ended)}
-
-
-def outcome_of(junit: ElementTree.Element) -> dict[str, dict]:
-    """Returns pytest's JUnit XML by file, without the parameters of a test."""
-    passed: dict[str, Counter[str]] = {}
-    skipped: dict[str, dict[str, Counter[str]]] = {}
-    seconds: Counter[str] = Counter()
-    for case in junit.iterfind(".//testcase[@name]"):  # one that was interrupted has none
-        file, test = file_and_test(case)
-        seconds[file] += float(case.get("time"))
-        skip = case.find("skipped")
-        if skip is None:
-            passed.setdefault(file, Counter())[test] += 1
-        else:
-            skipped.setdefault(file, {}).setdefault(reason_of(skip), Counter())[test] += 1
-    return {
-        file: {
-            "passed": dict(passed.get(file, {})),
-            "skipped": {reason: dict(tests) for reason, tests in skipped.get(file, {}).items()},
-            "seconds": round(seconds[file], 1),
-        }
-        for file in sorted(passed.keys() | skipped.keys())
-    }
+    def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        file, _, test = report.nodeid.partition("::")
+        test = re.split(r"[\[@]", test)[0] or "the whole file"  # xdist puts the group behind an @
+        outcome = self.files.setdefault(file, {"passed": Counter(), "skipped": {}, "seconds": 0.0})
+        outcome["seconds"] += getattr(report, "duration", 0.0)
+        if report.failed:
+            self.failed.add(report.nodeid)
+        elif report.skipped:
+            outcome["skipped"].setdefault(reason_of(report), Counter())[test] += 1
+        elif report.when == "call":
+            outcome["passed"][test] += 1
+        if report.when == "teardown":
+            self.ended.add(report.nodeid)
 
 
-def file_and_test(case: ElementTree.Element) -> tuple[str, str]:
-    """Returns ``tests/kernels/test_a.py`` and ``test_any``; a file that skips itself is a case without a class."""
-    module, test = case.get("classname"), re.split(r"[\[@]", case.get("name"))[0]  # xdist puts the group behind an @
-    if not module:
-        module, test = test, "the whole file"
-    return f"{module.replace('.', '/')}.py", test
-
-
-def reason_of(skip: ElementTree.Element) -> str:
-    if skip.get("type") == "pytest.xfail":
-        return f"expected to fail: {skip.get('message')}"
-    if skip.get("message") == "collection skipped":  # the reason is in the text, in a tuple with file and line
-        return re.search(r"""Skipped: (.*)['"]\)$""", skip.text)[1]
-    return skip.get("message")
+def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return f"expected to fail: {report.wasxfail.removeprefix('reason: ')}"
+    return report.longrepr[2].removeprefix("Skipped: ")
 
 
 if __name__ == "__main__":

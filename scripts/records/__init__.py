@@ -28,4 +28,5 @@ def read(name: str) -> Record:
 
 
 def table(snippet: str, table: str) -> list[dict]:
-    return in_charge().table(snippet, table)
+    """Returns the rows of one table of a record, ``[{column: value}]``."""
+    return in_charge().read(snippet).table(table)

@@ -4,15 +4,14 @@ One rule, for snippets and for tests. We cut out what no run depends on (comment
 is given) and hash the rest, module by module. The hash is of text, so it's the same on every Python.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io
 import re
 import tokenize
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from scripts.records.root import RecordError, text_of
@@ -25,44 +24,37 @@ remembered = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ev
 
 @remembered
 def significant(source: str) -> str:
-    """Returns the text without comments, docstrings, blank lines and the arguments of what is raised.
-
-    Raises:
-        SyntaxError: if it isn't Python.
-    """
-    lines = source.splitlines(keepends=True)
-    kept, at = [], (1, 0)
-    for begin, end in sorted(_cuts(source, lines)):
+    """Returns a Python text without comments, docstrings, blank lines and the arguments of what is raised."""
+    kept, at = [], 0
+    for begin, end in sorted(_cuts(source)):
         if begin >= at:  # else it's a comment inside a piece that's already cut out
-            kept.append(_between(lines, at, begin))
+            kept.append(source[at:begin])
             at = end
-    kept.append(_between(lines, at, (len(lines) + 1, 0)))
+    kept.append(source[at:])
     return "\n".join(line.rstrip() for line in "".join(kept).splitlines() if line.strip())
 
 
-def _between(lines: list[str], begin: tuple[int, int], end: tuple[int, int]) -> str:
-    (first, left), (last, right) = begin, end
-    whole = "".join(lines[first - 1 : last])
-    return whole[left : len(whole) - (len(lines[last - 1]) - right if last <= len(lines) else 0)]
+def _cuts(source: str) -> Iterator[tuple[int, int]]:
+    """Yields where each piece begins and ends that no run depends on, in characters."""
+    lines = source.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
 
+    def place(line: int, offset: int) -> int:  # ast counts bytes
+        return starts[line - 1] + len(lines[line - 1].encode()[:offset].decode())
 
-def _cuts(source: str, lines: list[str]) -> set[tuple[tuple[int, int], tuple[int, int]]]:
-    """Returns where each piece begins and ends that no run depends on: lines from 1, columns from 0."""
+    def end(node: ast.AST) -> int:
+        return place(node.end_lineno, node.end_col_offset)
 
-    def place(line: int, offset: int) -> tuple[int, int]:  # ast counts bytes
-        return line, len(lines[line - 1].encode()[:offset].decode())
-
-    found = set()
     for node in ast.walk(ast.parse(source)):
-        piece = None
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            piece, begin = node.exc, place(node.exc.func.end_lineno, node.exc.func.end_col_offset)
+            yield end(node.exc.func), end(node.exc)
         elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            piece, begin = node.body[0], place(node.body[0].lineno, node.body[0].col_offset)
-        if piece:
-            found.add((begin, place(piece.end_lineno, piece.end_col_offset)))
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return found | {(token.start, token.end) for token in tokens if token.type == tokenize.COMMENT}
+            text = node.body[0]
+            yield place(text.lineno, text.col_offset), end(text)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            begin = starts[token.start[0] - 1] + token.start[1]
+            yield begin, begin + len(token.string)
 
 
 def hashed(*texts: str) -> str:
@@ -79,8 +71,7 @@ class Modules:
                 parts = path.relative_to(root).with_suffix("").parts
                 if not path.name.startswith("."):
                     self.files[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
-        self._imports: dict[str, set[str]] = {}
-        self._hashes: dict[str, str] = {}
+        self._known: dict[str, tuple[str, set[str]]] = {}
 
     def reached(self, source: str) -> set[str]:
         """Returns the modules that a text imports, and those that they import, and so on."""
@@ -89,28 +80,22 @@ class Modules:
             name = waiting.pop()
             if name not in found:
                 found.add(name)
-                waiting += self._imported(name)
+                waiting += self._read(name)[1]
         return found
 
     def digest(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
-        return {name: self._hash(name) for name in sorted(names)}
+        return {name: self._read(name)[0] for name in sorted(names)}
 
-    def _hash(self, name: str) -> str:
-        if name not in self._hashes:
-            self._hashes[name] = hashed(self._significant(name))
-        return self._hashes[name]
-
-    def _significant(self, name: str) -> str:
-        try:
-            return significant(text_of(self.files[name]))
-        except (SyntaxError, ValueError, tokenize.TokenError) as error:
-            raise RecordError(f"{name} isn't Python: {error}") from error
-
-    def _imported(self, name: str) -> set[str]:
-        if name not in self._imports:
-            self._imports[name] = self._named(text_of(self.files[name]))
-        return self._imports[name]
+    def _read(self, name: str) -> tuple[str, set[str]]:
+        """Returns the hash of a module, and the modules that it names."""
+        if name not in self._known:
+            text = text_of(self.files[name])
+            try:
+                self._known[name] = hashed(significant(text)), self._named(text)
+            except (SyntaxError, ValueError) as error:  # a NUL is a ValueError on 3.11
+                raise RecordError(f"{name} isn't Python: {error}") from error
+        return self._known[name]
 
     def _named(self, source: str) -> set[str]:
         """Returns the modules that a text names in its imports and strings, and the packages around them."""

@@ -1,159 +1,68 @@
-"""The Jupyter kernels in which a snippet runs: one, or one a GPU, and then each runs every cell at the same time.
+"""The Jupyter kernels that run a snippet: one, or one for each GPU, and then all run each cell at the same time.
 
-Of several, what rank 0 leaves is kept, and the others are to leave nothing.  Once one of them fails, the others are
-ended: they may be waiting for it.
+With several, we keep what rank 0 shows, and the others must show nothing. When one fails we end the others: they may be
+waiting for it.
 """
 
-from __future__ import annotations
-
 import asyncio
-import copy
 import json
 import os
 import socket
-import sys
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpecManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
 
-from scripts.records.record import plain
+from scripts.records.record import plain, refuse_unfit
 from scripts.records.root import ROOT, RecordError
 
-HIDDEN = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
-NOTICED = 1.5  # seconds: a kernel that died is noticed within one, and those that waited for it may have failed before
-
-
-class Unfit(RecordError):
-    """No record can be made here."""
+WATCHED = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
+NOTICED = 1.5  # seconds: we notice a dead kernel within one, and those that waited for it may have failed before
 
 
 class Died(RecordError):
     """A kernel is no longer there."""
 
 
-class Process:
-    """A Jupyter kernel of its own, which runs the cells of a snippet.
+async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
+    """Runs a snippet's code cells and gives them their outputs; returns where they ran, and what was executed.
 
-    who: what a message calls it: the snippet, and its rank if there are several
+    Raises ``Unfit`` if no record can be made on this machine, and RecordError if a cell raises or writes to stderr.
     """
-
-    def __init__(self, name: str, cells: list[NotebookNode], folder: Path, rank: int, group: dict[str, str]):
-        from nbclient import NotebookClient
-
-        ranks = int(group.get("WORLD_SIZE", 1))
-        self.who = f"rank {rank} of {name}" if ranks > 1 else name
-        self.is_first = rank == 0
-        self.log = folder / "log"
-        self.environment = environment(folder) | group
-        start = nbformat.v4.new_code_cell(f"{HIDDEN}.start({ranks})")
-        report = nbformat.v4.new_code_cell(f"{HIDDEN}.report()")
-        self.cells = [start, *copy.deepcopy(cells), report]
-        self.manager = kernel_manager(folder)
-        self.client = NotebookClient(
-            nbformat.v4.new_notebook(cells=self.cells),
-            km=self.manager,
-            timeout=None,
-            iopub_timeout=60,
-            raise_on_iopub_timeout=True,  # or an output that is late would be lost in silence
-            record_timing=False,
-            force_raise_errors=True,  # whatever a tag says
-            skip_cells_with_tag="",
-        )
-
-    async def start(self) -> dict:
-        """Where it runs, see ``scripts.records.watched``."""
-        with self._failing(), self.log.open("w") as log:
-            await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
-            await self.client.async_start_new_kernel_client()
-            await self.client.async_execute_cell(self.cells[0], 0, store_history=False)
-        provenance = printed(self.cells[0])
-        refuse_without_gpu(self.who, provenance)
-        self._refuse_stderr("as torch was imported", stream(self.cells[0], "stderr"))
-        return provenance
-
-    async def execute(self, number: int) -> list[NotebookNode]:
-        """The outputs of a cell, counted from 1."""
-        cell = self.cells[number]
-        with self._failing():
-            await self.client.async_execute_cell(cell, number)
-        self._refuse_stderr(f"in cell {cell.id}", stream(cell, "stderr"))
-        if cell.outputs and not self.is_first:
-            shown = str(cell.outputs[0].get("text") or cell.outputs[0].data.get("text/plain"))
-            raise RecordError(f"{self.who} showed something in cell {cell.id}, and only rank 0 may\n{plain(shown)}")
-        return plain(in_order(cell.outputs))
-
-    async def report(self) -> dict:
-        """What ran, see ``scripts.records.watched``."""
-        with self._failing():
-            await self.client.async_execute_cell(self.cells[-1], len(self.cells) - 1, store_history=False)
-        told = printed(self.cells[-1])
-        self._refuse_stderr("from outside Python", told.pop("stderr"))
-        return told
-
-    async def end(self, now: bool) -> None:
-        """now: it is not asked to end, it is ended"""
-        if self.manager.has_kernel:
-            await self.manager.shutdown_kernel(now=now)
-        if self.client.kc:
-            self.client.kc.stop_channels()
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Turns what the snippet raises, and a kernel that dies or does not start, into a message that names it."""
-        from nbclient.exceptions import CellExecutionError, DeadKernelError
-
-        try:
-            yield
-        except (CellExecutionError, RuntimeError) as error:
-            what = plain(f"{error}\n{self.log.read_text(errors='replace')}").strip()
-            kind = Died if isinstance(error, DeadKernelError) else RecordError
-            raise kind(f"{self.who} failed; the record is as it was\n{what}") from error
-
-    def _refuse_stderr(self, where: str, text: str) -> None:
-        if text:
-            raise RecordError(f"{self.who} wrote to stderr {where}; the record is as it was\n{plain(text)}")
-
-
-def refuse_without_gpu(name: str, provenance: dict) -> None:
-    if not provenance["gpu"]:
-        seen = f"torch {provenance['torch']}" if provenance["torch"] else f"no torch in {sys.executable}"
-        raise Unfit(f"no GPU ({seen}): {name} was not run, nothing was written")
-
-
-@asynccontextmanager
-async def prepared(name: str, cells: list[NotebookNode], ranks: int) -> AsyncIterator[list[Process]]:
-    """The processes of a snippet, to be started; then asked to end, or ended if there are several and one failed."""
     with tempfile.TemporaryDirectory() as place:
-        processes = []
-        for rank, group in enumerate(groups(ranks)):
-            folder = Path(place, str(rank))
-            folder.mkdir()
-            processes.append(Process(name, cells, folder, rank, group))
-        kill = ranks > 1
+        processes = [Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(groups(ranks))]
+        failed = True
         try:
-            yield processes
-            kill = False
+            ran, *_ = await together(each.start() for each in processes)
+            for number, cell in enumerate(cells, start=1):
+                cell.outputs, *_ = await together(each.run(number) for each in processes)
+                cell.execution_count = number
+            reports = await together(each.report() for each in processes)
+            failed = False
         finally:
-            await asyncio.gather(*(each.end(kill) for each in processes))
+            await asyncio.gather(*(each.end(now=failed and ranks > 1) for each in processes))
+    executed = {place for each in reports for place in each["executed"]}
+    return ran | {"executed": sorted(executed), "interpreter": any(each["interpreter"] for each in reports)}
 
 
 async def together(coroutines: Iterable[Coroutine]) -> list:
-    """What each process answers.
+    """Returns what each process answers.
 
-    Raises:
-        RecordError: as the first that fails; if others failed for want of one that died, as that one.
+    Raises the error of the first that fails; but if one died, of that one: others may have failed because they lost it.
     """
     tasks = [asyncio.create_task(each) for each in coroutines]
     try:
-        _, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        failed = [task.exception() for task in tasks if task.done() and task.exception()]
-        if waiting and not any(isinstance(error, Died) for error in failed):
+        done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        if waiting:
             await asyncio.wait(waiting, timeout=NOTICED)
-            failed += [each for task in waiting if task.done() and (each := task.exception())]
+        failed = [error for task in [*done, *waiting] if task.done() and (error := task.exception())]
         if failed:
             raise min(failed, key=lambda error: not isinstance(error, Died))
         return [task.result() for task in tasks]
@@ -164,47 +73,102 @@ async def together(coroutines: Iterable[Coroutine]) -> list:
 
 
 def groups(ranks: int) -> list[dict[str, str]]:
-    """What torchrun tells each process of the others; nothing to one that is alone."""
+    """Returns what torchrun tells each process about the others; nothing to one that's alone."""
     if ranks == 1:
         return [{}]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     shared |= dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(ranks))
     return [shared | dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank)) for rank in range(ranks)]
 
 
-def kernel_manager(folder: Path):
-    """Starts the interpreter that runs the command: its own torch, whatever kernels are installed."""
-    from jupyter_client import AsyncKernelManager
-    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+class Process:
+    """A Jupyter kernel of its own, which runs the cells of a snippet.
 
-    class ThisPython(KernelSpecManager):
-        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-            return KernelSpec(argv=argv, display_name="Python 3", language="python")
+    group: what the kernel is told about the others; empty if it's alone
+    """
 
-    return AsyncKernelManager(
-        kernel_spec_manager=ThisPython(),
-        connection_file=f"{folder}/kernel.json",
-        transport="ipc",  # files in that folder: no network
-        ip=f"{folder}/kernel",
-    )
+    def __init__(self, name: str, cells: list[NotebookNode], folder: Path, group: dict[str, str]):
+        self.rank = int(group.get("RANK", 0))
+        self.name = f"rank {self.rank} of {name}" if group else name
+        folder.mkdir()
+        self.log, self.stderr = folder / "log", folder / "stderr"  # until it has started; what C code writes after that
+        self.stderr.touch()
+        first, last = (new_code_cell(f"{WATCHED}.{step}({str(folder)!r})") for step in ("start", "report"))
+        self.cells = [first, *(new_code_cell(cell.source, id=cell.id) for cell in cells), last]
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        own = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up
+        self.environment = os.environ | own | group
+        manager = AsyncKernelManager(
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # this Python, whatever kernels are installed
+            connection_file=f"{folder}/kernel.json",
+            transport="ipc",  # files in that folder: no network
+            ip=f"{folder}/kernel",
+        )
+        self.client = NotebookClient(
+            new_notebook(cells=self.cells),
+            km=manager,
+            timeout=None,
+            iopub_timeout=60,
+            raise_on_iopub_timeout=True,  # or an output that's late would be lost in silence
+            record_timing=False,
+        )
 
+    async def start(self) -> dict:
+        """Returns where it runs, as ``watched.provenance``."""
+        with self._failing(), self.log.open("w") as log:
+            await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
+            await self.client.async_start_new_kernel_client()
+        ran = await self._run_ours(0, "as torch was imported")
+        refuse_unfit(self.name, ran)
+        return ran
 
-def environment(folder: Path) -> dict[str, str]:
-    """That of this process, with our rooms importable and nothing of the user's own IPython set-up."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return os.environ | {
-        "PYTHONPATH": path,
-        "IPYTHONDIR": str(folder),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # silences a warning about frozen modules
-    }
+    async def run(self, number: int) -> list[NotebookNode]:
+        """Returns the outputs of a cell, counted from 1."""
+        where = f"in cell {self.cells[number].id}"
+        outputs = await self._run(number, where)
+        if outputs and self.rank:
+            shown = outputs[0].get("text") or outputs[0].data.get("text/plain")
+            raise RecordError(f"{self.name} showed something {where}, and only rank 0 may\n{shown}")
+        return outputs
+
+    async def report(self) -> dict:
+        """Returns what was executed, as ``watched.report`` prints it."""
+        return await self._run_ours(-1, "after the last cell")
+
+    async def end(self, now: bool) -> None:
+        """Ends the kernel; unless it's to be now, it may clear up first."""
+        if self.client.km.has_kernel:
+            await self.client.km.shutdown_kernel(now=now)
+        if self.client.kc:
+            self.client.kc.stop_channels()
+
+    async def _run_ours(self, number: int, where: str) -> dict:
+        outputs = await self._run(number, where, store_history=False)  # the snippet's first cell is In [1]
+        return json.loads("".join(each.text for each in outputs if each.get("name") == "stdout"))
+
+    async def _run(self, number: int, where: str, **options) -> list[NotebookNode]:
+        with self._failing():
+            cell = await self.client.async_execute_cell(self.cells[number], number, **options)
+        by_python = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
+        if said := by_python + self.stderr.read_text(errors="replace"):
+            raise RecordError(f"{self.name} wrote to stderr {where}; the record is as it was\n{plain(said)}")
+        return plain(in_order(cell.outputs))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Turns what the snippet raises, and a kernel that dies or doesn't start, into a message that names it."""
+        try:
+            yield
+        except (CellControlSignal, RuntimeError) as error:
+            said = "\n".join([str(error), *(path.read_text(errors="replace") for path in (self.log, self.stderr))])
+            kind = Died if isinstance(error, DeadKernelError) else RecordError
+            raise kind(f"{self.name} failed; the record is as it was\n{plain(said).strip()}") from error
 
 
 def in_order(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """As they came, but what was printed between two other outputs in one piece: a kernel sends it in any number."""
+    """Returns them as they came, with consecutive text joined: Jupyter cuts it anywhere, differently each time."""
     joined: list[NotebookNode] = []
     for output in outputs:
         if output.output_type == "stream" and joined and joined[-1].get("name") == output.name:
@@ -212,13 +176,3 @@ def in_order(outputs: list[NotebookNode]) -> list[NotebookNode]:
         else:
             joined.append(output)
     return joined
-
-
-def stream(cell: NotebookNode, stream: str) -> str:
-    """All that a cell wrote to stdout or to stderr."""
-    return "".join(output.text for output in cell.outputs if output.get("name") == stream)
-
-
-def printed(cell: NotebookNode) -> dict:
-    """The JSON that a cell of ours printed."""
-    return json.loads(stream(cell, "stdout"))

@@ -13,18 +13,17 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from scripts.records import record as files
-from scripts.records.digest import Modules
+from scripts.records.digest import Modules, hashed
 from scripts.records.record import Record, again
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
 
 BEHIND = "snippets/behind.toml"
-SNIPPET = "snippet"  # in a digest, the text of the snippet itself
 _in_charge: ContextVar[Reader] = ContextVar("reader")
 
 
 class Reader:
-    """Snippets and records below a root. Each file is read once: a build makes a reader of its own.
+    """Snippets and records below a root. Each record is read once: a build makes a reader of its own.
 
     preview: a stale record that isn't listed is shown as if it were
     earlier: read the frozen copies in snippets/earlier, for pages that aren't converted yet
@@ -32,7 +31,7 @@ class Reader:
 
     def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):
         self.root, self.preview, self.earlier = root, preview, earlier
-        self._read: dict[str, Record | RecordError] = {}
+        self._read: dict[str, Record] = {}
         self._asked: set[str] = set()
 
     def names(self) -> list[str]:
@@ -40,11 +39,7 @@ class Reader:
         return list(self._paths)
 
     def path(self, name: str) -> Path:
-        """Returns the file of a snippet, snippets/CHAPTER/NAME.py.
-
-        Raises:
-            RecordError: if there is no such snippet.
-        """
+        """Returns the file of a snippet, snippets/CHAPTER/NAME.py; raises RecordError if there's none."""
         if name not in self._paths:
             raise RecordError(f"there is no snippet {name}; there are: {', '.join(self._paths)}")
         return self._paths[name]
@@ -72,9 +67,15 @@ class Reader:
             raise RecordError(f"{BEHIND}: {error}") from error
 
     def digest(self, name: str) -> dict[str, str]:
-        """Returns what a run of the snippet depends on today: ``snippet`` and modules, each with its hash."""
+        """Returns what a run of the snippet depends on today, ``snippet``, data files and modules, with its hash."""
         today = self.snippet(name)
-        return {SNIPPET: today.digest} | self.modules.digest(self.modules.reached(today.source))
+        data = {path.name: hashed(path.read_bytes().hex()) for path in self.data(name)}
+        return {"snippet": today.digest} | data | self.modules.digest(self.modules.reached(today.source))
+
+    def data(self, name: str) -> list[Path]:
+        """Returns the files beside the snippet that it reads: its text names them."""
+        others = (path for path in self.path(name).parent.iterdir() if path.suffix not in (".py", ".ipynb"))
+        return sorted(path for path in others if path.is_file() and path.name in self.snippet(name).source)
 
     def state(self, name: str) -> tuple[Record | None, RecordError | None]:
         """Returns the newest record, and what's wrong with it whether it's listed or not."""
@@ -89,7 +90,9 @@ class Reader:
         changed = tuple(sorted(part for part in then.keys() | today.keys() if then.get(part) != today.get(part)))
         if not changed:
             return record, None
-        return replace(record, changed=changed), Stale(f"the record of {name} is stale: {listed(changed)} changed")
+        more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""
+        fault = Stale(f"the record of {name} is stale: {', '.join(changed[:6])}{more} changed")
+        return replace(record, changed=changed), fault
 
     def faults(self) -> dict[str, RecordError]:
         """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
@@ -115,14 +118,8 @@ class Reader:
         """
         self._asked.add(name)
         if name not in self._read:
-            try:
-                self._read[name] = self._frozen(name) or self._newest(name)
-            except RecordError as fault:
-                self._read[name] = fault
-        found = self._read[name]
-        if isinstance(found, RecordError):
-            raise found
-        return found
+            self._read[name] = self._frozen(name) or self._newest(name)
+        return self._read[name]
 
     def _frozen(self, name: str) -> Record | None:
         path = record_of(self.path(name))
@@ -138,10 +135,6 @@ class Reader:
         if record and (name in self.behind or self.preview):
             return replace(record, behind=self.behind.get(name, "not recorded since its source changed"))
         raise fault
-
-    def table(self, snippet: str, table: str) -> list[dict]:
-        """Returns the rows of one table of a record, ``[{column: value}]``. Raises as ``read``."""
-        return self.read(snippet).table(table)
 
     def compose(self, name: str) -> NotebookNode:
         """Returns today's cells of a snippet with the recorded outputs and provenance; without, if it has never run."""
@@ -179,9 +172,3 @@ def in_charge() -> Reader:
 
 def record_of(snippet: Path) -> Path:
     return snippet.with_suffix(".record.ipynb")
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """Returns the first few names, and how many more there are."""
-    shown, more = names[:6], len(names) - 6
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

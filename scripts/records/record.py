@@ -1,7 +1,5 @@
 """A record: what running a snippet left behind, as a notebook beside it, snippets/CHAPTER/NAME.record.ipynb."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -14,14 +12,12 @@ from nbformat import NotebookNode
 
 from kernels.bench.hardware import chip_of
 from scripts.records.digest import remembered
-from scripts.records.root import RecordError
+from scripts.records.root import ROOT, RecordError, Unfit
 from scripts.records.snippets import is_code
 
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"
-STATED = {"gpu", "driver", "cuda", "torch", "triton", "python", "date", "commit", "interpreter"}
-STATED |= {"digest", "executed", "checksum"}
-LARGEST = 200_000  # characters of an output: a page is to be read
+ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
 STEERING = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, moves, erasures
     r"|\x1b[\]PX^_][^\x1b\x07]*(?:\x07|\x1b\\)"  # titles, links and other strings
@@ -81,41 +77,48 @@ def again(name: str) -> str:
 
 @remembered
 def parsed(name: str, text: str, frozen: bool = False) -> Record:
-    """Returns the record that a file's text holds.
-
-    Raises:
-        RecordError: if it can't be read, was changed after it was made, or wasn't made on a GPU that we know.
-    """
+    """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or is ``unfit``."""
     the = f"the record of {name}"
     try:
         notebook = nbformat.reads(text, as_version=4)
-        provenance = dict(notebook.metadata[METADATA])
+        ran = dict(notebook.metadata[METADATA])
         cells = [cell for cell in notebook.cells if is_code(cell)]
         outputs = {cell.id: cell.outputs for cell in cells}
     except Exception as error:  # whatever a broken file makes the parser raise
         raise RecordError(f"{the} can't be read ({type(error).__name__}); {again(name)}") from error
-    if absent := STATED - provenance.keys():
-        raise RecordError(f"{the} doesn't state its {', '.join(sorted(absent))}; {again(name)}")
-    refuse_unless_whole(provenance["checksum"], checksum(provenance, outputs), provenance, the, again(name))
-    if not provenance["executed"]:
+    refuse_unless_whole(ran.get("checksum"), checksum(ran, outputs), ran, the, again(name))
+    if not ran.get("executed"):
         raise RecordError(f"{the} executed nothing of kernels/; {again(name)}")
-    for tag, each in outputs.items():
-        if fault := too_large(each):
-            raise RecordError(f"cell {tag} of {the} {fault}; {again(name)}")
-    return Record(name, provenance, outputs, {cell.id: cell.source for cell in cells}, frozen=frozen)
+    return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, frozen=frozen)
 
 
 def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, the: str, how: str) -> None:
-    """Refuses what was edited, wasn't made on a GPU, or was made on one that the registry doesn't know."""
+    """Raises RecordError, in which ``the`` is what's refused and ``how`` what to do: it was edited, or is ``unfit``."""
     if sum_then != sum_now:
         raise RecordError(f"{the} was changed after it was made: its checksum fails; {how}")
-    if not ran["gpu"] or ran["interpreter"]:
-        where = "in Triton's interpreter" if ran["interpreter"] else "without a GPU"
-        raise RecordError(f"{the} was made {where}; {how}")
+    if fault := unfit(ran):
+        raise RecordError(f"{the} was made {fault}; {how}")
+
+
+def unfit(ran: dict) -> str | None:
+    """Returns why what ran there is no record, None if it is: from a commit, on a GPU that the registry knows."""
+    if ran.get("interpreter"):
+        return "in Triton's interpreter, because TRITON_INTERPRET is set"
+    if not ran.get("gpu"):
+        return "without a GPU: " + (f"torch {ran['torch']} sees none" if ran.get("torch") else "torch isn't installed")
+    if not ran.get("commit"):
+        return "without Git, which would tell the commit: set COMMIT to it"
     try:
         chip_of(ran["gpu"])
     except ValueError as error:
-        raise RecordError(f"{the} can't be used: {error}. Add the GPU there, or {how}") from error
+        return f"on a GPU that isn't in the registry: {error}"
+    return None
+
+
+def refuse_unfit(what: str, ran: dict) -> None:
+    """Raises Unfit if what runs there makes no record."""
+    if fault := unfit(ran):
+        raise Unfit(f"{what} would run {fault}. Nothing was recorded")
 
 
 def checksum(provenance: dict, contents: object) -> str:
@@ -129,24 +132,19 @@ def machine(provenance: dict) -> str:
     if "gpus" not in provenance:
         return provenance["gpu"]
     link = f", {provenance['link']}" if provenance["link"] else ""
-    several = f"{provenance['gpus']} \N{MULTIPLICATION SIGN} {provenance['gpu']}"
-    return f"{several}{link}, NCCL {provenance['nccl']}"
+    return f"{provenance['gpus']} \N{MULTIPLICATION SIGN} {provenance['gpu']}{link}, NCCL {provenance['nccl']}"
 
 
 def write(path: Path, notebook: NotebookNode) -> None:
-    """Stores an executed notebook as the record of a snippet, whole or not at all.
-
-    notebook: the snippet's cells with their outputs; its ``metadata[METADATA]`` states the provenance
-    """
+    """Stores an executed notebook, whose ``metadata[METADATA]`` states the provenance, as the record of a snippet."""
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)  # as it will be read
     outputs = {cell.id: cell.outputs for cell in notebook.cells if is_code(cell)}
-    provenance = notebook.metadata[METADATA]
-    provenance["checksum"] = checksum(provenance, outputs)
+    notebook.metadata[METADATA]["checksum"] = checksum(notebook.metadata[METADATA], outputs)
     store(path, nbformat.writes(notebook))
 
 
 def store(path: Path, text: str) -> None:
-    """Writes a file beside its place, syncs it and renames it there."""
+    """Writes a file whole or not at all: beside its place, synced, and renamed."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with partial.open("w", encoding="utf-8") as file:
@@ -156,11 +154,6 @@ def store(path: Path, text: str) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the new name has to reach the disk too
-    finally:
-        os.close(folder)
 
 
 def plain(value: object) -> object:
@@ -174,9 +167,10 @@ def plain(value: object) -> object:
     return value
 
 
-def too_large(outputs: list) -> str | None:
-    """Returns what to say of the first output of a cell that's too large, if one is."""
-    for size in (len(json.dumps(output)) for output in outputs):
-        if size > LARGEST:
-            return f"left an output of {size / 1000:.0f} KB, and a page takes {LARGEST / 1000:.0f} at most: show less"
-    return None
+def absolute_path(value: object) -> str | None:
+    """Returns the first absolute path in the text of outputs, if there is one."""
+    if isinstance(value, str):
+        found = ABSOLUTE_PATH.search(value)
+        return found[0] if found else str(ROOT) if str(ROOT) in value else None
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return next(filter(None, map(absolute_path, inside)), None)

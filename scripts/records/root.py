@@ -17,12 +17,12 @@ class Stale(RecordError):
     """The source changed since the record was made."""
 
 
-def text_of(path: Path) -> str:
-    """Returns the text of a file.
+class Unfit(RecordError):
+    """No record can be made on this machine."""
 
-    Raises:
-        RecordError: with the file's name, if it isn't UTF-8.
-    """
+
+def text_of(path: Path) -> str:
+    """Returns the text of a file; raises RecordError with its name if it isn't UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -1,8 +1,5 @@
 """Snippets: scripts in percent cells, snippets/CHAPTER/NAME.py, and the notebooks that they are."""
 
-from __future__ import annotations
-
-import ast
 import copy
 import re
 from pathlib import Path
@@ -23,13 +20,10 @@ PYTHON = {
 
 
 class Snippet:
-    """The cells of a snippet.
+    """The cells of a snippet; raises RecordError if a code cell doesn't have one tag of its own, or isn't plain Python.
 
     digest: of its code cells with their tags, in their order; prose and comments don't count
     in_ranks: whether it runs in one process for each GPU
-
-    Raises:
-        RecordError: if a code cell doesn't have exactly one tag of its own, or isn't plain Python.
     """
 
     def __init__(self, name: str, source: str):
@@ -53,7 +47,7 @@ def paths(root: Path) -> dict[str, Path]:
     """Returns snippet -> its file. A name occurs once over all chapters, because the site has snippets/NAME/."""
     found: dict[str, Path] = {}
     files = (path for path in (root / "snippets").glob("*/*.py") if not path.name.startswith("."))
-    for path in sorted(files, key=lambda path: path.stem):
+    for path in sorted(files, key=lambda path: (path.stem, path)):
         if path.stem in found:
             places = " and ".join(each.relative_to(root).as_posix() for each in (found[path.stem], path))
             raise RecordError(f"two snippets are called {path.stem}: {places}")
@@ -71,11 +65,9 @@ def _notebook(name: str, source: str) -> NotebookNode:
         if is_code(cell):
             tag = _tag(name, cell)
             cells.append(nbformat.v4.new_code_cell(cell.source, id=tag, metadata={"tags": [tag]}))
-        elif cell.cell_type == "markdown":
+        else:
             prose = 1 + sum(other.cell_type == "markdown" for other in cells)
             cells.append(nbformat.v4.new_markdown_cell(cell.source, id=f"prose-{prose}"))
-        else:
-            raise RecordError(f"snippet {name}: a cell is {cell.cell_type}, and must be code or markdown")
     ids = [cell.id for cell in cells]
     if twice := sorted({tag for tag in ids if ids.count(tag) > 1}):
         raise RecordError(f"snippet {name}: more than one cell is tagged {', '.join(twice)}; each needs its own tag")
@@ -92,10 +84,6 @@ def _tag(name: str, cell: NotebookNode) -> str:
 
 def _plain(name: str, tag: str, code: str) -> str:
     try:
-        text = significant(code)
-        nodes = ast.walk(ast.parse(code))
+        return significant(code)
     except SyntaxError as error:  # a magic is one
         raise RecordError(f"snippet {name}: cell {tag} isn't plain Python: {error}") from error
-    if any(isinstance(node, ast.Name) and node.id == "get_ipython" for node in nodes):
-        raise RecordError(f"snippet {name}: cell {tag} calls a magic, and must be plain Python")
-    return text

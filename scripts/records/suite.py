@@ -4,8 +4,6 @@ A test file depends on itself, on each conftest.py above it, and on what these r
 files that reach it wait for their next run, and the others keep their outcome.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -61,11 +59,7 @@ def random_cases(root: Path, modules: Modules) -> tuple[dict | None, bool]:
 
 
 def load(root: Path, place: str) -> dict:
-    """Returns a kept file, empty if there is none.
-
-    Raises:
-        RecordError: if it can't be read, was edited, or wasn't made on a GPU that we know.
-    """
+    """Returns a kept file, {} if there's none; raises RecordError if it can't be read, was edited, or is ``unfit``."""
     again = "run the tests on a GPU again"
     try:
         kept = json.loads((root / place).read_text(encoding="utf-8"))
