@@ -1,123 +1,74 @@
-"""``house``: a handbook in miniature in a folder of its own, with today's scripts."""
+"""``house``: a handbook in miniature in a folder of its own, with today's scripts; torch, triton and GPUs are stubs."""
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE, CompletedProcess, Popen
 
 import nbformat
 import pytest
 
-from scripts.records import METADATA, RandomCases, Reader, kernel_tests
-from scripts.records.cells import is_code
-from scripts.records.reader import record_of
-from scripts.records.recorded import write
-from scripts.records.source.digest import digest
+from scripts.records import METADATA, ROOT, Reader
+from scripts.records.record import write
+from scripts.records.snippets import is_code
 
 collect_ignore = ["miniature"]  # its tests are for the house
-
-EXECUTED = {
-    "chain": [
-        *(f"kernels.base:Counter.{name}" for name in ("__init__", "at", "double", "up")),
-        "kernels.base:double",
-        "kernels.middle:quadruple",
-    ],
-    "child": ["kernels.child:apart"],
-    "kernel": [f"kernels.launch:{name}" for name in ("given", "kernel", "launch", "warmed_up")],
-    "table": ["kernels.other:show"],
-}
-HERE = Path(__file__).parent
-SCRIPTS = HERE.parents[2] / "scripts"
+TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/record_tests.py", "kernels/bench/hardware.py"]
+WHERE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
+WHERE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
 
 
 class House:
-    """A root with kernels/, snippets/, scripts/ and tests/; torch, triton and the GPU are stand-ins."""
-
     def __init__(self, root: Path):
         self.root = root
-        shutil.copytree(HERE / "miniature", root, ignore=shutil.ignore_patterns("__pycache__"))
-        (root / "scripts").mkdir()
-        for name in ("__init__.py", "record.py", "record_tests.py"):
-            shutil.copy(SCRIPTS / name, root / "scripts")
-        shutil.copytree(SCRIPTS / "records", root / "scripts/records", ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(Path(__file__).parent / "miniature", root, ignore=ignored)
+        shutil.copytree(ROOT / "scripts/records", root / "scripts/records", ignore=ignored)
+        for path in TODAYS:
+            shutil.copy(ROOT / path, root / path)
 
     def reader(self, **options) -> Reader:
-        """Of the house as it is now."""
         return Reader(self.root, **options)
 
-    def read(self, name: str):
-        return self.reader().read(name)
-
-    def faults(self) -> dict[str, str]:
-        """What is wrong with each record, but of those that are missing."""
-        found = {name: str(fault) for name, fault in self.reader().faults().items()}
-        return {name: fault for name, fault in found.items() if "not been run" not in fault}
-
-    def pretend(self, name: str, **provenance) -> None:
-        """Write the record that a run would have left; each cell printed its tag."""
-        reader = self.reader()
-        notebook = reader.snippet(name)
-        for cell in filter(is_code, notebook.cells):
-            cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.id}\n")]
-        executed = EXECUTED.get(name, [])
-        stated = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
-        stated |= {"gpu": "A GPU", "executed": executed, "interpreter": False}
-        stated["digest"] = digest(reader.library, reader.cells(name), executed)
-        notebook.metadata[METADATA] = stated | provenance
-        write(record_of(reader.path(name)), notebook)
-
-    def pretend_random_cases(self, **provenance) -> None:
-        """Write the record that a run of random cases would have left, one of which failed."""
-        stated = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
-        stated |= {"gpu": "A GPU", "interpreter": False, "digest": kernel_tests.digest(self.root, RandomCases)}
-        forms = {"forward": {"cases": 32, "worst": 0.5}, "softmax": {"cases": 16, "worst": 1.5}}
-        failure = {"form": "softmax", "seed": 7, "case": 35, "settings": {"rows": 3}, "used": 1.5, "why": "too far off"}
-        cases = RandomCases(stated | provenance, forms, [7, 8], 540.0, 1, [failure])
-        kernel_tests.write(self.root, cases)
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
 
     def edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
-        assert old in text, f"{path} does not contain {old!r}"
-        (self.root / path).write_text(text.replace(old, new))
+        assert old in text, f"{path} doesn't contain {old!r}"
+        self.write(path, text.replace(old, new))
 
-    def snippet(self, name: str, text: str) -> None:
-        (self.root / "snippets/chapter" / f"{name}.py").write_text(text)
+    def snippet(self, name: str, code: str, tag: str = "only") -> None:
+        self.write(f"snippets/chapter/{name}.py", f'# %% tags=["{tag}"]\n{code}\n')
 
     def path(self, name: str) -> Path:
-        return self.root / "snippets/chapter" / f"{name}.record.ipynb"
+        return self.root / f"snippets/chapter/{name}.record.ipynb"
 
-    def beside_snippets(self) -> list[str]:
-        """The names of the files beside the snippets, hidden ones too."""
-        return sorted(path.name for path in (self.root / "snippets/chapter").iterdir() if path.suffix != ".py")
+    def pretend(self, name: str, **ran) -> bytes:
+        """Writes the record that a run would have left, and returns it; each cell printed its tag."""
+        notebook = self.reader().snippet(name).notebook()
+        for cell in filter(is_code, notebook.cells):
+            cell.outputs = [nbformat.v4.new_output("stream", text=f"{cell.id}\n")]
+        stated = {"executed": ["kernels.base:double"], "digest": self.reader().digest(name)}
+        notebook.metadata[METADATA] = WHERE | stated | ran
+        write(self.path(name), notebook)
+        return self.path(name).read_bytes()
 
-    @property
-    def outcome_path(self) -> Path:
-        return self.root / "tests/kernels/gpu.record.json"
-
-    def environment(self, **more: str) -> dict[str, str]:
+    def start(self, *command: str, **environment: str) -> Popen:
+        """Starts a command in the house, by default of this Python: ``-m scripts.record``."""
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
-        stubs, tools = self.root / "stubs", self.root / "bin"
-        return inherited | {"PYTHONPATH": str(stubs), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"} | more
+        own = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}
+        own["PYTHONPATH"] = f"{self.root / 'stubs'}{os.pathsep}{self.root}"
+        command = [sys.executable, *command] if command[0].startswith("-") else command
+        return Popen(command, cwd=self.root, env=inherited | own | environment, stdout=PIPE, stderr=PIPE, text=True)
 
-    def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """``python -m scripts.record``, the real one."""
-        return self.module("scripts.record", *arguments, **environment)
-
-    def record_tests(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """``python -m scripts.record_tests``, the real one."""
-        return self.module("scripts.record_tests", *arguments, **environment)
-
-    def module(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, "-m", name, *arguments],
-            cwd=self.root,
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+    def run(self, *command: str, **environment: str) -> CompletedProcess:
+        process = self.start(*command, **environment)
+        out, err = process.communicate(timeout=120)
+        return CompletedProcess(command, process.returncode, out, err)
 
 
 @pytest.fixture
@@ -125,23 +76,9 @@ def house(tmp_path):
     return House(tmp_path / "house")
 
 
-def python(version: str) -> str:
-    """The interpreter of that version on this machine; skips where there is none."""
-    if sys.version_info[:2] == tuple(map(int, version.split("."))):
-        return sys.executable
-    try:  # asking for it by name is not enough: pyenv leaves a command for versions that are not switched on
-        ask = subprocess.run(
-            [f"python{version}", "-c", "import sys; print(sys.executable)"],
-            env=os.environ | {"PYENV_VERSION": version},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip(f"there is no python{version} here")
-    return ask.stdout.strip()
-
-
 @pytest.fixture(params=["3.11", "3.12", "3.13"])
-def any_python(request):
-    return python(request.param)
+def any_python(request, house) -> str:
+    """An interpreter of that version; skips where there's none, or only pyenv's stand-in for one."""
+    name, ask = f"python{request.param}", "import sys; print(sys.executable)"
+    run = house.run(name, "-c", ask, PYENV_VERSION=request.param) if shutil.which(name) else None
+    return run.stdout.strip() if run and not run.returncode else pytest.skip(f"there's no {name} here")

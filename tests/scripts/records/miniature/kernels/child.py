@@ -1,27 +1,17 @@
-"""Runs a function in a Python of its own, as a counter of bytes does."""
-
 import subprocess
 import sys
 
+from kernels.launch import launch
+
 
 def apart(x):
-    run = subprocess.run([sys.executable, "-m", "kernels.child", str(x)], check=True, capture_output=True, text=True)
-    return int(run.stdout)
+    command = [sys.executable, "-m", "kernels.child", str(x)]  # as a counter of bytes does
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def inside(x):
-    from kernels.launch import launch
-
-    return launch(x)
-
-
-def not_called(x):
-    return x
-
-
-def command(x):
-    print(inside(int(x)))
+    print(launch(x))
 
 
 if __name__ == "__main__":
-    command(*sys.argv[1:])
+    inside(sys.argv[1])

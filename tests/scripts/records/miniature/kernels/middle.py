@@ -1,6 +1,3 @@
-"""Imports a module inside a function."""
-
-
 def quadruple(x):
     from kernels.base import double
 

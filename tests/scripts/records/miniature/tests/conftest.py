@@ -1,5 +1,3 @@
-"""As the real one, what the suite shares."""
-
 import pytest
 
 

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # A chain of imports
-#
-# chain imports middle, and middle imports base.
 
 # %% tags=["functions"]
+from pathlib import Path
+
 from kernels.base import Counter
 from kernels.middle import quadruple
 
 print(quadruple(3))
 
 # %% tags=["methods"]
-Counter.at(1).up().double()
+Counter().up(int(Path("snippets/chapter/count.txt").read_text()))

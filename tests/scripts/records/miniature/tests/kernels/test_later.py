@@ -1,5 +1,3 @@
-"""What only a later GPU can do."""
-
 import pytest
 
 pytest.skip("needs a later GPU", allow_module_level=True)

@@ -3,10 +3,6 @@ class JITFunction:
         self.fn = fn
 
     def __getitem__(self, grid):
-        return lambda *args: self.run(*args, grid=grid, warmup=False)
+        return lambda *args: self.run(*args, grid=grid)
 
-    def warmup(self, *args, grid):
-        return self.run(*args, grid=grid, warmup=True)
-
-    def run(self, *args, grid, warmup):
-        return None
+    def run(self, *args, grid): ...

@@ -1,0 +1,200 @@
+"""The command itself, in real Jupyter kernels: what a run leaves, and what it refuses and then leaves alone."""
+
+import json
+import signal
+import sys
+import time
+
+import pytest
+
+from scripts.records import RecordError
+from tests.scripts.records.conftest import WHERE, House
+
+SNIPPETS = ["chain", "launch", "ranks"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A house whose snippets have run again, with three GPUs, though Jupyter knows another ``python3``."""
+    house = House(tmp_path_factory.mktemp("recorded") / "house")
+    spec = {"argv": ["false"], "display_name": "Not this one", "language": "python"}
+    house.write("jupyter/kernels/python3/kernel.json", json.dumps(spec))
+    house.write("snippets/behind.toml", 'chain = "It needs a day."')
+    for name in SNIPPETS:
+        house.pretend(name)
+    house.ran = house.run("-m", "scripts.record", "--all", GPUS="3", JUPYTER_PATH=str(house.root / "jupyter"))
+    return house
+
+
+@pytest.fixture
+def read(recorded):
+    return recorded.reader().read
+
+
+def test_every_snippet_is_recorded_a_line_each(recorded):
+    assert (recorded.ran.returncode, recorded.ran.stderr) == (0, "")
+    *lines, last = recorded.ran.stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [[f"{n}/3", name] for n, name in enumerate(SNIPPETS, start=1)]
+    assert all(float(line.split()[2]) > 0 for line in lines) and last == "take out of snippets/behind.toml: chain"
+    assert recorded.run("-m", "scripts.record").stdout == "every snippet's record is current\n"
+
+
+def test_outputs_are_beside_their_cells_in_order_and_text_between_two_is_one(read):
+    functions, methods = read("chain").outputs.values()
+    assert functions[0].text == "12\n"
+    assert (methods[0].data["text/plain"], methods[0].execution_count) == ("4", 2)
+    before, _, after = read("launch").outputs["rows"]
+    names = ["In", "Out", "apart", "display", "exit", "get_ipython", "open", "os", "quit"]  # and nothing of ours
+    assert (before.text, after.text) == (f"house {names}\n", "one\ntwo\n")
+    assert read("launch").table("squares") == [{"n": 7}]
+    with pytest.raises(RecordError, match="launch holds 0 tables named cubes, and needs one; it holds: squares"):
+        read("launch").table("cubes")
+
+
+def test_provenance_is_of_the_kernel_that_ran(read):
+    ran = read("chain").provenance
+    assert ran.keys() == WHERE.keys() | {"executed", "digest", "checksum"} and not ran["interpreter"]
+    assert (ran["gpu"], ran["commit"], ran["python"]) == ("NVIDIA H200", "0123abcd", sys.version.split()[0])
+    assert [ran[name] for name in ("torch", "cuda", "triton", "driver")] == ["0.1", "0.2", "0.3", "0.4"]
+
+
+def test_several_gpus_run_each_cell_at_once_and_rank_0_is_kept(read):
+    record = read("ranks")
+    assert [output.text for output in record.outputs["work"]] == ["2\n"]
+    assert [record.provenance[name] for name in ("gpus", "link", "nccl")] == [2, "NV18", "2.28.9"]
+
+
+FUNCTIONS, LAUNCHED = {"base:double", "base:Counter.up"}, {"launch:launch", "launch:kernel", "launch:given"}
+APART, RANKS = {"child:apart", "child:inside"}, {"bench.parallel.ranks:meet", "bench.parallel.ranks:other"}
+EXECUTED = {"chain": FUNCTIONS | {"middle:quadruple"}, "launch": APART | LAUNCHED, "ranks": RANKS}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_what_was_executed_is_noted(read, name):
+    assert read(name).executed == {f"kernels.{each}" for each in EXECUTED[name]}
+
+
+WATCH = """
+import _thread, sys
+sys.path.append("scripts/records")
+import watched
+watched.start("apart")
+from kernels.base import Counter
+from kernels.launch import launch
+def elsewhere(): launch(1), over.release()
+over = _thread.allocate_lock()
+over.acquire()
+_thread.start_new_thread(elsewhere, ())
+over.acquire()
+Counter().up(2)
+watched.report("apart")
+"""
+
+
+def test_every_python_sees_what_runs(house, any_python):
+    """Also in a thread that Python didn't start itself, as autograd's. 3.12 watches by another means than 3.11."""
+    house.write("apart/stderr", "")
+    run = house.run(any_python, "-c", WATCH)
+    assert run.returncode == 0, (house.root / "apart/stderr").read_text()
+    executed = json.loads(run.stdout.splitlines()[-1])["executed"]
+    assert {*executed} == {f"kernels.{each}" for each in FUNCTIONS | LAUNCHED}
+
+
+def test_a_commit_has_a_plus_once_code_has_changed(house):
+    path = str(house.root / "scripts/records")
+
+    def commit():
+        return house.run("-c", "import watched; print(watched.commit())", COMMIT="", PYTHONPATH=path).stdout.strip()
+
+    assert commit() == "None"
+    git = "git init && git add . && git -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -m all"
+    assert house.run("sh", "-c", git).returncode == 0
+    house.pretend("chain")
+    clean = commit()
+    house.edit("kernels/base.py", "times * x", "x * times")
+    assert len(clean) == 8 and commit() == f"{clean}+"
+
+
+CHECK = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
+CHECK += "from scripts.record import main; sys.exit(main(['--check', *sys.argv[1:]]))"
+
+
+def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(house):
+    for name in SNIPPETS:
+        house.pretend(name)
+    run = house.run("-c", CHECK)
+    assert (run.returncode, run.stdout) == (0, "every record is current or listed in snippets/behind.toml\n")
+    house.edit("kernels/base.py", "times * x", "x * times")
+    run = house.run("-c", CHECK)
+    assert run.stdout.startswith("the record of chain is stale") and run.returncode == 1
+    assert house.run("-c", CHECK, "chain").stdout == run.stdout and house.run("-c", CHECK, "ranks").returncode == 0
+    assert "there is no snippet chian; there are: chain, launch, ranks" in house.run("-c", CHECK, "chian").stderr
+
+
+def refuses(house, first: str, cells: dict[str, tuple], **environment) -> None:
+    """All in one run: each is named with what's said about it and keeps its old record, and the next is recorded."""
+    before = {}
+    for tag, (cell, *_) in cells.items():
+        house.snippet(tag, "")
+        before[tag] = house.pretend(tag)
+        house.snippet(tag, first + cell, tag)
+    run = house.run("-m", "scripts.record", *cells, "chain", **environment)
+    nothing, *told = run.stderr.split("not recorded: ")
+    assert run.returncode == 1 and not nothing.strip() and house.reader().read("chain")
+    for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
+        assert all(words in each for words in (tag, *said)) and house.path(tag).read_bytes() == before[tag], each
+
+
+CELLS = {  # by the tag of the cell: the cell, and what's said about it
+    "raises-exception": ("1 / 0", "failed; the record is as it was", "ZeroDivisionError"),
+    "dies": ("os.system('echo last words >&2')\nos._exit(1)", "failed", "Kernel died", "last words"),
+    "warns": ("import warnings\n\nwarnings.warn('careful')", "wrote to stderr in cell warns", "careful"),
+    "writes": ("os.system('echo from C >&2')", "wrote to stderr in cell writes", "from C"),
+    "switches": ("os.environ['TRITON_INTERPRET'] = '1'", "switched Triton's interpreter on"),
+    "idles": ("1 + 1", "idles executed nothing of kernels/"),
+    "path": ("print('see /home/someone', double(1))", "cell path of path shows the absolute path /home/someone"),
+    "large": ("print('word ' * double(25_000))", "cell large of large shows 250 KB, a page takes 200 at most"),
+    "edits": ("open('kernels/base.py', 'a').write('x = 1')\ndouble(1)", "edited while it ran"),
+}
+WAITS = "import time\n\nif not rank:\n    time.sleep(60)\n"
+IN_RANKS = {
+    "raises": (f"{WAITS}else:\n    1 / 0", "rank 1 of raises failed", "ZeroDivisionError"),
+    "prints": (f"{WAITS}else:\n    print('oh')", "rank 1 of prints showed something in cell prints", "oh"),
+    "dies": ("import os\n\nif rank:\n    os._exit(1)\n1 / 0  # because it lost the other", "rank 1 of dies failed"),
+}
+
+
+def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(house):
+    refuses(house, "import os\n\nfrom kernels.base import double\n\n", CELLS)
+
+
+def test_a_rank_that_fails_is_named_and_the_others_are_ended(house):
+    started = time.monotonic()
+    refuses(house, "from kernels.bench.parallel.ranks import meet\n\nrank, ranks = meet()\n", IN_RANKS, GPUS="2")
+    assert time.monotonic() - started < 50
+
+
+NO_GPU = "stopped: launch would run without a GPU: torch 0.1 sees none. Nothing was recorded"
+ONE_GPU = "ranks runs in one process for each GPU, and there is one GPU here: it needs at least two"
+
+
+@pytest.mark.parametrize("stale, gpus, said", [("launch", "0", NO_GPU), ("ranks", "1", ONE_GPU)])
+def test_what_is_stale_runs_and_there_are_too_few_gpus(house, stale, gpus, said):
+    for name in {*SNIPPETS} - {stale}:
+        house.pretend(name)
+    run = house.run("-m", "scripts.record", GPUS=gpus)
+    assert run.stdout.split()[:2] == ["1/1", stale] and run.returncode == 1
+    assert said in run.stderr and not house.path(stale).exists()
+
+
+def test_interrupted_the_old_record_is_left(house):
+    house.snippet("long", "")
+    before = house.pretend("long")
+    house.snippet("long", "import time\n\nopen('running', 'w').close()\ntime.sleep(60)")
+    process = house.start("-m", "scripts.record", "long")
+    while not (house.root / "running").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate(timeout=30)[1]
+    assert process.returncode == 130 and err.endswith("the record of the snippet that was running is as it was\n")
+    assert house.path("long").read_bytes() == before
