@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed lock clean
+.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -91,6 +91,12 @@ speed:  ## measure how fast the site is built and read
 	$(SETUP) speed
 	$(RUN) scripts.speed
 
+fonts:  ## cut the fonts to the characters of the pages, into docs/assets/fonts
+	@$(PYTHON) -m venv build/fonts
+	@build/fonts/bin/python -m pip install -q --require-hashes --requirement scripts/fonts/requirements.txt
+	@PATH="$$PATH:$(CURDIR)/.venv/bin" npm ci --prefix scripts/fonts --ignore-scripts --no-audit --no-fund --loglevel=error
+	@build/fonts/bin/python -m scripts.fonts
+
 lock:  ## choose the newest versions that pyproject.toml admits: requirements/*.txt, package-lock.json
 	$(SETUP) lock
 	@mkdir -p build
@@ -100,6 +106,8 @@ lock:  ## choose the newest versions that pyproject.toml admits: requirements/*.
 	$(NPM_LOCK)
 	$(NPM_LOCK) --prefix scripts/speed/lighthouse
 	$(NPM_LOCK) --prefix scripts/typescript
+	$(NPM_LOCK) --prefix scripts/fonts
+	$(COMPILE) --generate-hashes --emit-build-options scripts/fonts/requirements.in --output-file scripts/fonts/requirements.txt
 
 clean:  ## remove what was built and what was set up
-	rm -rf build site .venv node_modules scripts/typescript/node_modules scripts/speed/lighthouse/node_modules
+	rm -rf build site .venv node_modules scripts/fonts/node_modules scripts/typescript/node_modules scripts/speed/lighthouse/node_modules
