@@ -5,7 +5,7 @@
 
   const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
   const NEAR = "300px"; // how far below the view a figure starts to load
-  const TOKENS = ["paper", "line", "ink", "soft", "query", "key", "value", "accent"];
+  const TOKENS = ["paper", "shade", "line", "ink", "soft", "query", "key", "value", "rose", "rose-fill", "violet", "accent"];
   let onPaper = false;
 
   let library;
@@ -27,10 +27,17 @@
   let turn = Promise.resolve();
   const idle = () => new Promise((done) => window.requestIdleCallback?.(done, { timeout: 1000 }) ?? setTimeout(done)); // not in Safari
 
-  // The body's colours follow the scheme; the root element always holds the light ones, which paper wants.
+  // Each is a pair, light and dark, of which the scheme picks one where it is used; paper wants the light ones.
   function colours() {
-    const style = getComputedStyle(onPaper ? document.documentElement : document.body);
-    return Object.fromEntries(TOKENS.map((name) => [name, style.getPropertyValue(`--hb-${name}`).trim()]));
+    const probe = document.createElement("i");
+    probe.style.colorScheme = onPaper ? "light" : "";
+    document.body.append(probe);
+    const found = TOKENS.map((name) => {
+      probe.style.color = `var(--hb-${name})`;
+      return [name, getComputedStyle(probe).color];
+    });
+    probe.remove();
+    return Object.fromEntries(found);
   }
 
   function coloured(figure, colour) {
@@ -49,7 +56,7 @@
       layout[name] = { ...lines, ...layout[name] };
     }
     layout.colorway ??= [colour.query, colour.key, colour.value, colour.accent, colour.soft, colour.ink];
-    layout.font = { size: 13, family: getComputedStyle(document.body).fontFamily, ...layout.font, color: colour.ink };
+    layout.font = { size: 14, family: getComputedStyle(document.body).fontFamily, ...layout.font, color: colour.ink };
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
     layout.margin = { l: 48, r: 16, t: 16, b: 48, ...layout.margin };
     layout.legend = { itemclick: false, itemdoubleclick: false, ...layout.legend }; // a mouse alone could reach them

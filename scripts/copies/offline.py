@@ -17,6 +17,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same arch
 LEFT_OUT = {"sitemap.xml", "sitemap.xml.gz", "objects.inv", "downloads"}
 LINK = re.compile(r'(?<=href=")(?![a-z]+:|//)([^"#?]*)(?=[#?"])')
 MAP = re.compile(r'<script type="importmap">.*?"([^"]*)vendor/lit-html\.js".*?</script>', re.DOTALL)
+PRELOAD = re.compile(r'<link rel="preload"[^>]*>')  # a browser gives no font from a disk to whoever asks so early
 SHIM = '<script src="{0}live/offline.js"></script><script defer src="{0}live/bundle.js"></script>'
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
@@ -53,7 +54,8 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
 
 def page(html: str) -> str:
     """A page whose links name files, and whose scripts are plain ones."""
-    return MAP.sub(lambda found: SHIM.format(found[1]), LINK.sub(lambda link: file(link[1]), html))
+    html = PRELOAD.sub("", LINK.sub(lambda link: file(link[1]), html))
+    return MAP.sub(lambda found: SHIM.format(found[1]), html)
 
 
 def file(address: str) -> str:

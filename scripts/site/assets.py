@@ -1,10 +1,14 @@
-"""What the site serves of other people's work: Plotly, KaTeX, lit-html, copied from node_modules, never committed."""
+"""What the site serves of other people's work: Plotly, KaTeX, lit-html, copied from node_modules, never committed; and
+Material's stylesheet with ours in one file.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+import material
 from mkdocs.exceptions import PluginError
 
 from scripts.records import ROOT
@@ -13,6 +17,8 @@ MODULES = ROOT / "node_modules"
 PLOTLY = MODULES / "plotly.js-cartesian-dist-min" / "plotly-cartesian.min.js"
 KATEX = MODULES / "katex" / "dist"
 LIT = MODULES / "lit-html" / "lit-html.js"
+MATERIAL = Path(material.__file__).parent / "templates" / "assets" / "stylesheets"
+NOT_NEEDED = re.compile(r"/\*.*?\*/|^\s+|\n", re.DOTALL | re.MULTILINE)  # of a stylesheet: comments and its layout
 
 
 def copy(site_dir: str) -> None:
@@ -31,3 +37,18 @@ def copy(site_dir: str) -> None:
     shutil.copy(LIT, vendor)
     for font in (KATEX / "fonts").glob("*.woff2"):
         shutil.copy(font, vendor / "fonts")
+
+
+def style(site_dir: str, names: list[str]) -> None:
+    """Puts these stylesheets behind Material's own into ``stylesheets/site.css``, and removes their copies.
+
+    A page waits for every stylesheet, so it has one. Material's is a layer, over which each rule of ours wins, whatever
+    its selector; Material's palettes are left out, since colours.css has every colour.
+    """
+    (main,) = MATERIAL.glob("main.*.min.css")
+    text = re.sub(r'^@charset "[^"]*";|/\*#.*?\*/', "", main.read_text(encoding="utf-8"), flags=re.DOTALL)
+    parts = [Path(site_dir, name) for name in names]
+    ours = "".join(NOT_NEEDED.sub("", part.read_text(encoding="utf-8")) for part in parts)
+    for part in parts:
+        part.unlink()
+    Path(site_dir, "stylesheets", "site.css").write_text(f"@layer material{{{text}}}\n{ours}", encoding="utf-8")

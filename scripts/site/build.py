@@ -41,7 +41,7 @@ class Build(BasePlugin):
     repository: the address that pages tell a reader to clone
     library: the modules that a value asks besides records
     chapters: their one order
-    callouts: the icon of each kind
+    callouts: their kinds
     """
 
     def __init__(self, config):
@@ -142,12 +142,16 @@ class Build(BasePlugin):
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
-        html = drawings.icons(glossary.quiet_headings(html), page.file.src_uri, self.settings["callouts"])
+        html = glossary.quiet_headings(html)
+        drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/"):
             html = together(html)
         return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):
+        # The page links one stylesheet; what plugins add to these is for looks that we do not have.
+        self.styles = [name for name in config.extra_css if (self.docs / name).is_file()]
+        config.extra_css.clear()
         self.say(f"{len(files.documentation_pages())} pages read")
 
     @event_priority(100)  # before the search keeps what it finds
@@ -160,6 +164,7 @@ class Build(BasePlugin):
 
     def on_post_build(self, config):
         assets.copy(config.site_dir)
+        assets.style(config.site_dir, self.styles)
         self.pages.tidy()
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()

@@ -24,9 +24,10 @@ SHEET = f"""{{
     drawings: document.querySelectorAll('.main-svg').length,
     scaled: document.querySelectorAll('.main-svg[viewBox]').length,
 }}"""
-INK_OF = """(place) => {
+INK_OF = """(scheme) => {
     const probe = document.createElement("i");
-    probe.style.color = getComputedStyle(document.querySelector(place)).getPropertyValue("--hb-ink");
+    probe.style.colorScheme = scheme;
+    probe.style.color = "var(--hb-ink)";
     document.body.append(probe);
     const colour = getComputedStyle(probe).color;
     probe.remove();
@@ -151,7 +152,7 @@ def darken(page) -> None:
     page.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important }</style>')")
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(f"{SCHEME} === {NAMES['dark']!r}", timeout=5000)
-    ink = page.evaluate(INK_OF, "body")
+    ink = page.evaluate(INK_OF, "")
     page.wait_for_function(f"['', {ink!r}].includes({INKS})", timeout=10_000)
 
 
@@ -160,11 +161,11 @@ def test_figures_follow_the_scheme(visit, scheme):
     page = visit(CHAPTER, scheme)
     every(page, ".hb-plot")
     scroll_through(page)
-    before = page.evaluate(INK_OF, "body")
+    before = page.evaluate(INK_OF, "")
     page.wait_for_function(f"{INKS} === {before!r}", timeout=5000)
     page.evaluate(TOGGLE)
     page.wait_for_function(f"{SCHEME} !== {NAMES[scheme]!r}", timeout=5000)
-    after = page.evaluate(INK_OF, "body")
+    after = page.evaluate(INK_OF, "")
     assert after != before
     page.wait_for_function(f"{INKS} === {after!r}", timeout=5000)
 
@@ -179,7 +180,7 @@ def test_a_scheme_chosen_while_the_library_loads_is_the_figures(visit):
     page.wait_for_function(f"{SCHEME} === 'slate'")
     held[0].continue_()
     scroll_through(page)
-    page.wait_for_function(f"{INKS} === {page.evaluate(INK_OF, 'body')!r}", timeout=5000)
+    page.wait_for_function(f"{INKS} === {page.evaluate(INK_OF, '')!r}", timeout=5000)
 
 
 def test_native_controls_change_the_figure(visit):
@@ -278,7 +279,7 @@ def test_control_p_puts_every_figure_on_paper_in_ink_that_shows(visit):
     not printed."""
     page = visit(CHAPTER, "dark")
     every(page, ".hb-plot")
-    dark, light = page.evaluate(INK_OF, "body"), page.evaluate(INK_OF, "html")
+    dark, light = page.evaluate(INK_OF, ""), page.evaluate(INK_OF, "light")
     assert dark != light
     page.evaluate(f"""() => {{
         window.print = () => {{
@@ -303,7 +304,7 @@ def test_the_menus_print_puts_what_is_drawn_on_paper_in_ink_that_shows(visit):
     page = visit(CHAPTER, "dark")
     every(page, ".hb-plot")
     scroll_through(page)
-    dark, light = page.evaluate(INK_OF, "body"), page.evaluate(INK_OF, "html")
+    dark, light = page.evaluate(INK_OF, ""), page.evaluate(INK_OF, "light")
     page.evaluate(f"addEventListener('beforeprint', () => {{ window.sheet = {SHEET}; }})")  # after the page's own
     used = colours(page.pdf(format="A4"))
     sheet = page.evaluate("sheet")

@@ -8,6 +8,7 @@ import hashlib
 import re
 import struct
 import zlib
+from base64 import b64encode
 from html import escape
 
 import pytest
@@ -28,25 +29,27 @@ SIZE = {"width": 1200, "height": 630}
 PROMISE = "From three lines of PyTorch to kernels that keep a GPU busy."
 FACE = """
 body { margin: 0; display: grid; grid-template-columns: 620px 580px; height: 630px;
-  font-family: Liberation Sans, Arial, sans-serif; background: var(--hb-header); color: #fff; }
-h1 { font: 700 72px/1.12 Liberation Serif, Georgia, serif; margin: 30px 0 36px; }
-p { font-size: 30px; line-height: 1.4; margin: 0; opacity: 0.85; }
+  background: var(--hb-paper); color: var(--hb-ink); font-family: "Handbook Sans", sans-serif; }
+h1 { font: 600 72px/1.12 "Handbook Serif", serif; letter-spacing: -0.01em; margin: 30px 0 36px; }
+p { font: italic 32px/1.3 "Handbook Serif", serif; color: var(--hb-soft); margin: 0; }
 .words { padding: 70px 40px 0 70px; }
-.words svg { width: 84px; fill: #ffc857; }
-.drawing { background: var(--hb-paper); color: var(--hb-ink); display: grid; place-items: center; }
+.words svg { width: 72px; color: var(--hb-rose); }
+.drawing { border-left: 2px solid var(--hb-line); display: grid; place-items: center; }
 .drawing svg { width: 510px; max-width: none !important; height: auto; }
 """
 # The drawings of chapters are more than twice as wide as high: they lie below the words, not beside them.
 WIDE = """
 body { grid-template: auto minmax(0, 1fr) / 1200px; }
-h1 { font-size: 64px; margin: 14px 0 12px; white-space: nowrap; }
-p { font-size: 32px; line-height: 1.3; text-wrap: balance; }
-.words { padding: 34px 60px 30px; }
-.words svg { width: 44px; vertical-align: middle; margin-right: 16px; }
-.name { font-size: 26px; opacity: 0.85; vertical-align: middle; }
-.drawing { padding: 14px; }
+h1 { font-size: 64px; margin: 10px 0 8px; white-space: nowrap; }
+p { text-wrap: balance; }
+.words { padding: 36px 60px 28px; }
+.words svg { width: 30px; vertical-align: middle; margin-right: 14px; }
+.name { font: 600 26px "Handbook Serif", serif; vertical-align: middle; }
+.drawing { border: 0; border-top: 2px solid var(--hb-line); padding: 14px; }
 .drawing svg { width: 100%; height: 100%; }
 """
+FONTS = {"sans": ("Sans", "400 600", "normal"), "serif": ("Serif", "400 600", "normal")}
+FONTS |= {"serif-italic": ("Serif", "400", "italic")}
 CUT = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => {
   const [inner, outer] = [part, part.parentElement].map((each) => each.getBoundingClientRect());
   return part.scrollWidth > part.clientWidth || inner.bottom > outer.bottom || inner.right > outer.right;
@@ -56,6 +59,7 @@ CUT = """[...document.querySelectorAll("h1, p, .drawing svg")].filter((part) => 
 def document(card: Card) -> str:
     """A card as a page, of its drawing and the colours of today; a chapter's has its number, title and question."""
     colours = "".join(f"--hb-{name}: {colour};" for name, colour in scheme("light").items())
+    colours += "--hb-accent: var(--hb-rose);"
     logo, drawing = (path.read_text(encoding="utf-8") for path in (LOGO, card.drawing))
     face, name, title, words = FACE, "", CONFIG.site_name, PROMISE
     if card.chapter:
@@ -77,6 +81,13 @@ def question(chapter: str) -> str:
     return head.plain(asked[1])
 
 
+def fonts() -> str:
+    """The site's, within the document: a page without an address may not read them from the disk."""
+    face = "@font-face {{ font-family: 'Handbook {}'; font-weight: {}; font-style: {}; src: url(data:{};base64,{}); }}"
+    files = ((DOCS / "assets" / "fonts" / f"{name}.woff2", look) for name, look in FONTS.items())
+    return "".join(face.format(*look, "font/woff2", b64encode(file.read_bytes()).decode()) for file, look in files)
+
+
 def source(card: Card) -> bytes:
     return hashlib.sha256(document(card).encode()).hexdigest().encode()
 
@@ -92,6 +103,8 @@ def test_a_card_is_of_todays_drawing(chromium, card):
     if not file.exists():
         page = chromium.running.new_page(viewport=SIZE)
         page.set_content(document(card))
+        page.add_style_tag(content=fonts())
+        page.evaluate("document.fonts.ready")
         cut, shot = page.evaluate(CUT), page.screenshot()
         page.close()
         assert not cut, "it is too long for its card"

@@ -28,27 +28,12 @@ def test_a_drawing_without_file_or_alternative_stops_the_build(image):
         drawings.inline(image, "page.md")
 
 
-ICONS = {"trip": "material/alert-outline", "question": "material/help-circle-outline"}
-
-
-@pytest.mark.parametrize(
-    "title",
-    ['<div class="admonition trip">\n<p class="admonition-title">A', '<details class="question" open><summary>A'],
-)
-def test_a_callout_has_the_icon_of_its_kind_in_its_title(title):
-    html = drawings.icons(title, "p", ICONS)
-    assert html.startswith(title[:-1] + '<svg class="hb-icon" aria-hidden="true"') and html.endswith("</svg>A")
-    assert html != drawings.icons(title, "p", dict(zip(ICONS, reversed(ICONS.values()), strict=True)))
-
-
-def test_what_is_folded_and_no_callout_has_no_icon():
-    folded = '<details class="hb-folded"><summary>A</summary></details>'
-    assert drawings.icons(folded, "p", ICONS) == folded
-
-
-def test_a_callout_of_an_unknown_kind_stops_the_build():
-    with pytest.raises(PluginError, match=r"page\.md: a callout of the kind note: mkdocs.yml has icons for trip"):
-        drawings.icons('<div class="admonition note">\n<p class="admonition-title">A', "page.md", ICONS)
+@pytest.mark.parametrize("html", ['<div class="admonition note">', '<details class="note" open><summary>A'])
+def test_a_callout_of_an_unknown_kind_stops_the_build(html):
+    drawings.callouts(html, "page.md", ["trip", "note"])
+    drawings.callouts('<details class="hb-folded"><summary>A</summary></details>', "page.md", [])
+    with pytest.raises(PluginError, match=r"page\.md: a callout of the kind note: mkdocs\.yml has trip, click"):
+        drawings.callouts(html, "page.md", ["trip", "click"])
 
 
 def test_a_table_is_wrapped_so_that_it_scrolls():

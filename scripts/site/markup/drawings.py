@@ -1,27 +1,18 @@
-"""Drawings and icons set into the page itself.
-
-A drawing, ``![what it shows](cards.svg){ .drawing }``, so that it follows the page's colours. A callout's icon, because
-Material draws it as the mask of a box, and for each such image the browser makes a document of its own.
-"""
+"""Drawings, ``![what it shows](cards.svg){ .drawing }``, set into the page itself, so that they follow its colours."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 from html.parser import HTMLParser
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-import material
 from mkdocs.exceptions import PluginError
 
 from scripts.records import ROOT
 
 IMAGE = re.compile(r"<img\b[^>]*/?>")
-TITLE = re.compile(
-    r'<div class="admonition (?P<kind>[\w-]+)">\s*<p class="admonition-title">'
-    r'|<details class="(?!hb-)(?P<folded>[\w-]+)"[^>]*>\s*<summary>'
-)
-ICONS = Path(material.__file__).parent / "templates" / ".icons"
+CALLOUT = re.compile(r'<div class="admonition (?P<kind>[\w-]+)">|<details class="(?!hb-)(?P<folded>[\w-]+)"')
 
 
 def inline(html: str, page: str) -> str:
@@ -45,21 +36,16 @@ def inline(html: str, page: str) -> str:
     return IMAGE.sub(drawing, html)
 
 
-def icons(html: str, page: str, names: dict[str, str]) -> str:
-    """``html`` with the icon of its kind before the title of each callout.
+def callouts(html: str, page: str, kinds: list[str]) -> None:
+    """Looks at what kinds of callouts a page has.
 
     Raises:
-        PluginError: for a kind that has no icon, naming the page.
+        PluginError: for one that the stylesheet doesn't know, naming the page.
     """
-
-    def titled(match: re.Match) -> str:
-        kind = match["kind"] or match["folded"]
-        if kind not in names:
-            raise PluginError(f"{page}: a callout of the kind {kind}: mkdocs.yml has icons for {', '.join(names)}")
-        svg = (ICONS / f"{names[kind]}.svg").read_text(encoding="utf-8")
-        return match[0] + svg.replace("<svg", '<svg class="hb-icon" aria-hidden="true"', 1)
-
-    return TITLE.sub(titled, html)
+    for found in CALLOUT.finditer(html):
+        kind = found["kind"] or found["folded"]
+        if kind not in kinds:
+            raise PluginError(f"{page}: a callout of the kind {kind}: mkdocs.yml has {', '.join(kinds)}")
 
 
 def attributes(tag: str) -> dict[str, str]:
