@@ -60,8 +60,8 @@ def overflow(board: Board) -> None:
     with board.answer():
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
         words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
-    words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
-    words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
+        words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
+        words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
 
 
 def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
@@ -96,7 +96,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     )
     board.step(
         f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
-        "out, and all six at once. The blocks are struck out one after another."
+        "out, and all six at once; at the side, e to the minus 1 and minus 2. The blocks are struck out one after another."
     )
     board.rub()
     for block in range(len(after)):
@@ -111,6 +111,9 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
             )
             with board.group("work"):
                 words(board, WORK + NEXT * i, sums(i, parts, after))
+    with board.group("powers"):
+        for power in (1, 2):
+            board.words(390, FIRST + LINE * (power - 1), f"e^{{-{power}}} = {math.exp(-power):.3f}", 0.85)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer(), board.group("work"):
         words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
@@ -136,15 +139,15 @@ def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
 def proof(board: Board) -> None:
     board.step(
         "The working is gone. In its place m is the maximum, l the sum, a dash says after the block. Then the proof in "
-        "three lines: the old sum times e to the old minus the new maximum, plus the new block's sum, is the new sum; "
-        "it began with a maximum of minus infinity and a sum of 0."
+        "three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old sum "
+        "times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity and a sum of 0."
     )
     board.rub("work")
     lines = (
         "m = max,  ℓ = sum,  ′ = after the block",
         "so far:  ℓ = Σ e^{S - m}",
-        "1.  e^{m - m′} · ℓ  =  old ones, measured by m′",
-        "2.  + Σ e^{S - m′} of the block  =  ℓ′",
+        "1.  e^{m - m′} · e^{S - m}  =  e^{S - m′}  in each term",
+        "2.  e^{m - m′} · ℓ  +  Σ e^{S - m′} of the block  =  ℓ′",
         "3.  it began with  (-∞, 0)",
     )
     with board.group("proof"):
@@ -159,7 +162,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
         "worked out, and the check: each accumulator adds up to ten times its sum."
     )
-    board.rub("proof")
+    board.rub("proof", "powers")
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     row(board, -1, ["accumulator", "so far"], skip=5)
@@ -173,8 +176,8 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         words(board, WORK, f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}")
         words(board, WORK + NEXT, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
         x, y = second.accumulator
-        words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
         with board.answer():
+            words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
             words(
                 board,
                 WORK + 3 * NEXT,

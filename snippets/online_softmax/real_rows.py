@@ -35,15 +35,18 @@ for moved in range(1, 1 + int(max(count.max() for count in counts.values()))):
 moves.show()
 
 # %% [markdown]
-# How many rows have their maximum in the first block, how often it moves on average, the first
-# block counted, and how many sums would overflow FP16 if we didn't subtract the maximum.
+# How many rows have their maximum in the first block, and how many at the first token; how often
+# it moves on average, the first block counted; and how many sums would overflow FP16 if we didn't
+# subtract the maximum.
 
 # %% tags=["rows"]
 ends = torch.finfo(torch.float16).max
-summary = Table("summary", kind="", rows="", first_block="rows", mean="", overflow="rows")
+columns = {"first_block": "rows", "first_token": "rows", "mean": "", "overflow": "rows"}
+summary = Table("summary", kind="", rows="", **columns)
 for kind, scores in rows.items():
-    first = int((counts[kind] == 1).sum())
+    first = {"first_block": int((counts[kind] == 1).sum())}
+    first |= {"first_token": int((scores.argmax(-1) == 0).sum())}
     overflow = int((scores.double().exp().sum(-1) > ends).sum())
     mean = counts[kind].mean().item()
-    summary.add(kind=kind, rows=len(scores), first_block=first, mean=mean, overflow=overflow)
+    summary.add(kind=kind, rows=len(scores), **first, mean=mean, overflow=overflow)
 summary.show()

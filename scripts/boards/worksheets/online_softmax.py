@@ -17,7 +17,7 @@ POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the s
 def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
-    after = read(blocks(scores, values))
+    after, forgotten = (read(blocks(scores, values), forget) for forget in (False, True))
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
     if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values, after)):
@@ -29,7 +29,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             f"The scores [{', '.join(map(str, scores))}] arrive two at a time. Their values are "
             f"{', '.join(f'[{a}, {b}]' for a, b in values)}. To hand: e^{{-1}} = {POWERS[1]}, e^{{-2}} = {POWERS[2]}, "
             f"e^{{-3}} = {POWERS[3]:.3f}.",
-            "Fill in the largest score so far, the factor by which sum and accumulator shrink, and both then.",
+            "Fill in the largest score so far, the factor by which sum and accumulator shrink, and what they are afterwards.",
         ],
         head=["After", "Max", "Factor", "Sum", "Accumulator"],
         rows=[
@@ -45,7 +45,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         questions=[
             ("What is the output?", pair(after[-1].output)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
-            ("What is the sum, if nobody rescales?", f"{sum(part.running_sum for part in blocks(scores, values)):.3f}"),
+            ("What is the sum, if nobody rescales?", f"{forgotten[-1].running_sum:.3f}"),
         ],
     )
 

@@ -6,7 +6,6 @@ from scripts.facts import compares, words
 
 AT_128 = "prefill_speed.forward_128"  # heads of 128
 WORDS = 512  # of the ladder's sentences
-LONG = 8192  # scores of a row
 
 
 def _time(rows: list[dict], form: str, other: str) -> str:
@@ -15,18 +14,18 @@ def _time(rows: list[dict], form: str, other: str) -> str:
     return words.time(words.measured(median[form] / median[other], "quotient_of_other_times"))
 
 
-@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="largest")
+@compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
     """Says how far off the sum of a tree of merges gets, beside that of a chain."""
-    largest = {row["way"]: words.measured(row["largest"], "exact") for row in rows}
-    return words.size(largest["a_tree"].over(largest["first_to_last"]), "error")
+    mean = {row["way"]: words.measured(row["mean"], "exact") for row in rows}
+    return words.size(mean["a_tree"].over(mean["first_to_last"]), "error")
 
 
-@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), measured="largest")
+@compares("softmax_order.ways", by="way", forms=("eight_readers", "first_to_last"), measured="mean")
 def eight_readers_beside_one(rows: list[dict]) -> str:
     """Says how far off the sum of eight readers gets, beside that of one."""
-    largest = {row["way"]: words.measured(row["largest"], "exact") for row in rows}
-    return words.size(largest["eight_readers"].over(largest["first_to_last"]), "error")
+    mean = {row["way"]: words.measured(row["mean"], "exact") for row in rows}
+    return words.size(mean["eight_readers"].over(mean["first_to_last"]), "error")
 
 
 @compares("online_softmax.errors", by="", forms=("kernel", "torch"))
@@ -63,9 +62,3 @@ SPEED = {"address": "softmax_speed.speed", "by": "form", "forms": ("softmax_kern
 def standing_over_row_lengths(rows: list[dict]) -> str:
     """Says at how many row lengths our kernel is sure to be ahead of PyTorch's softmax."""
     return words.standing([*_beside_pytorch(rows).values()], "row lengths")
-
-
-@compares(**SPEED, measured="ratio")
-def time_at_8192(rows: list[dict]) -> str:
-    """Says how long our kernel takes on rows of 8192 scores, beside PyTorch's."""
-    return words.time(_beside_pytorch(rows)[LONG])

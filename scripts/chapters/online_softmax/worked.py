@@ -45,9 +45,11 @@ def of(scores: Sequence[float], values: Values) -> State:
 
 
 def merge(one: State, other: State, forget: bool = False) -> State:
-    """Returns both as one. ``forget`` skips the rescaling, the classic bug."""
+    """Returns both as one. ``forget`` leaves the old sum as it is, the classic bug."""
     top = max(one.running_max, other.running_max)
-    a, b = (1.0 if forget else math.exp(part.running_max - top) for part in (one, other))
+    a, b = (math.exp(part.running_max - top) for part in (one, other))
+    if forget:
+        a = 1.0
     accumulator = tuple(a * x + b * y for x, y in zip(one.accumulator, other.accumulator, strict=True))
     return State(top, a * one.running_sum + b * other.running_sum, accumulator, a)
 

@@ -31,6 +31,16 @@ def test_three_blocks_end_where_one_does_unless_we_forget_to_rescale():
     assert worked.FORGOTTEN.output != pytest.approx(worked.AT_ONCE.output, abs=0.1)
 
 
+@pytest.mark.parametrize("scores", [worked.SCORES, (0, 2, 1, 1, 1, 3)])
+def test_who_forgets_adds_the_new_terms_against_the_maximum_so_far(scores):
+    total, top = 0.0, float("-inf")
+    for score in range(0, len(scores), worked.BLOCK):
+        block = torch.tensor(scores[score : score + worked.BLOCK], dtype=torch.float64)
+        top = max(top, block.max().item())
+        total += (block - top).exp().sum().item()
+    assert worked.read(worked.blocks(scores), forget=True)[-1].running_sum == pytest.approx(total)
+
+
 def test_the_drawing_of_the_stream_has_the_terms_of_each_state():
     wanted = [str(score) for score in worked.SCORES]
     for step, factor in zip(STEPS, ("× e⁻¹", "× 1", ""), strict=True):  # noqa: RUF001
