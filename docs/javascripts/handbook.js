@@ -4,24 +4,23 @@
   "use strict";
 
   const LIBRARY = new URL("../vendor/plotly.min.js", document.currentScript.src).href;
+  const CHARTS = new URL("charts.js", document.currentScript.src).href;
   const NEAR = "300px"; // how far below the view a figure starts to load
-  const TOKENS = ["paper", "shade", "line", "ink", "soft", "query", "key", "value", "rose", "rose-fill", "violet", "accent"];
+  const TOKENS = ["paper", "shade", "line", "ink", "soft", "query", "key", "value", "rose", "rose-fill", "violet", "grey", "track"];
   let onPaper = false;
 
   let library;
-  function plotly() {
-    library ??= new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      script.src = LIBRARY;
-      script.onload = resolve;
-      script.onerror = () => {
-        library = undefined; // the next figure tries again
-        reject(new Error(`${LIBRARY} did not load`));
-      };
-      document.head.append(script);
-    });
-    return library;
-  }
+  const loaded = (source) => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = source;
+    script.onload = resolve;
+    script.onerror = () => {
+      library = undefined; // the next figure tries again
+      reject(new Error(`${source} did not load`));
+    };
+    document.head.append(script);
+  });
+  const plotly = () => (library ??= Promise.all([...[LIBRARY, CHARTS].map(loaded), document.fonts.ready])); // words are measured
 
   // Drawing takes long on a phone: one step at a time, each when the browser has nothing else to do.
   let turn = Promise.resolve();
@@ -40,32 +39,6 @@
     return Object.fromEntries(found);
   }
 
-  function coloured(figure, colour) {
-    const { data, layout } = structuredClone(figure);
-    for (const trace of data) {
-      const own = colour[trace.meta?.role];
-      if (own) {
-        trace.marker = { ...trace.marker, color: own };
-        trace.line = { ...trace.line, color: own };
-        if (trace.error_y) trace.error_y = { ...trace.error_y, color: trace.type === "bar" ? colour.ink : own };
-        if (trace.mode === "text") trace.textfont = { ...trace.textfont, color: own }; // the name of a curve
-      }
-    }
-    const lines = { gridcolor: colour.line, linecolor: colour.line, zerolinecolor: colour.line, automargin: true };
-    for (const name of ["xaxis", "yaxis", ...Object.keys(layout).filter((key) => /^[xy]axis/.test(key))]) {
-      layout[name] = { ...lines, ...layout[name] };
-    }
-    layout.colorway ??= [colour.query, colour.key, colour.value, colour.accent, colour.soft, colour.ink];
-    layout.font = { size: 14, family: getComputedStyle(document.body).fontFamily, ...layout.font, color: colour.ink };
-    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
-    layout.margin = { l: 48, r: 16, t: 16, b: 48, ...layout.margin };
-    layout.legend = { itemclick: false, itemdoubleclick: false, ...layout.legend }; // a mouse alone could reach them
-    layout.hoverlabel = { bgcolor: colour.paper, bordercolor: colour.soft, font: { color: colour.ink } };
-    layout.dragmode = false;
-    delete layout.updatemenus;
-    return { data, layout };
-  }
-
   class Plot {
     constructor(place) {
       this.place = place;
@@ -81,9 +54,12 @@
 
     async paint() {
       if (!this.canvas) this.prepare();
-      const { data, layout } = coloured(this.figure, colours());
+      const colour = colours();
+      this.width = this.canvas.clientWidth;
+      const { data, layout } = charts.styled(this.figure, colour, this.width);
       const options = { displayModeBar: false, responsive: !onPaper };
-      for (const step of [() => Plotly.newPlot(this.canvas, data, layout, options), ...this.controls]) {
+      this.say = () => Plotly.relayout(this.canvas, { annotations: charts.words(this.canvas, this.figure, colour) });
+      for (const step of [() => Plotly.newPlot(this.canvas, data, layout, options), ...this.controls, this.say]) {
         if (!onPaper) await idle(); // a print takes what stands when the event has been handled
         const done = step();
         if (!onPaper) await done;
@@ -120,7 +96,10 @@
         const { method = "restyle", args } = menu.buttons[select.value];
         return Plotly[method](this.canvas, ...structuredClone(args));
       };
-      select.addEventListener("input", apply);
+      select.addEventListener("input", async () => {
+        await apply();
+        this.say();
+      });
       this.controls.push(apply);
     }
   }
@@ -137,6 +116,7 @@
     { rootMargin: `0px 0px ${NEAR} 0px` },
   );
   for (const plot of plots) seen.observe(plot.place);
+  addEventListener("resize", () => drawn().filter((plot) => plot.canvas.clientWidth !== plot.width).forEach((plot) => plot.draw()));
 
   // A live piece starts when it comes near: until then, and without scripts, its first state stands there as a drawing.
   // So do the questions: until then they are a list, and the answers are folded.

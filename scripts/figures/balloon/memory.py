@@ -14,17 +14,18 @@ ALT = (
     "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
+EARLY = 8192  # where PyTorch's backend still lies apart from ours
 LENGTHS = [1024 * 2**doubled for doubled in range(11)]
 PREDICTED = [
-    (eager_peak_bytes, plot.Look("three lines, predicted", "accent", "dot")),
-    (fused_peak_bytes, plot.Look("FlashAttention, predicted", "query", "dot")),
+    (eager_peak_bytes, plot.Look("three lines", "ink", predicted=True)),
+    (fused_peak_bytes, plot.Look("FlashAttention", "accent", predicted=True)),
 ]
 MEASURED = {  # form -> its column in the table of the limit, and its look
-    "attention": ("peak", plot.Look("three lines, measured", "accent", symbol="circle")),
-    "flash_attention": ("fused", plot.Look("FlashAttention, measured", "query", symbol="square")),
-    "sdpa_flash": (None, plot.Look("PyTorch's flash backend, measured", "value", symbol="diamond-open")),
+    "attention": ("peak", plot.Look("three lines", "ink")),
+    "flash_attention": ("fused", plot.Look("FlashAttention", "accent")),
+    "sdpa_flash": (None, plot.Look("PyTorch's flash backend", "soft", symbol="diamond")),
 }
-FAILED = plot.Look("three lines, out of memory", "accent", symbol="x")
+FAILED = plot.Look("out of memory", "ink", symbol="x")
 
 
 def figure() -> go.Figure:
@@ -42,13 +43,22 @@ def figure() -> go.Figure:
         peaks = {row["n"]: row["peak"] for row in plot.where(rows, form=form)}
         peaks |= {row["n"]: row[column] for row in (last, failed) if column}
         fitted = sorted(n for n, peak in peaks.items() if peak)
-        hover = f"N = %{{x:,}}, {look.name.removesuffix(', measured')}: %{{y:,.4g}} MiB"
-        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **look.scatter(hover, "markers", size=9))
+        hover = f"N = %{{x:,}}, {look.name}: %{{y:,.4g}} MiB"
+        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **look.scatter(hover, "markers", size=9, named=None))
+    early = plot.where(rows, form="sdpa_flash", n=EARLY)
+    plot.labels(
+        fig,
+        [EARLY],
+        [row["peak"] for row in early],
+        [" PyTorch's flash"],
+        textposition="top right",
+        meta={"role": "soft"},
+    )
     hover = "N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed"
-    fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13))
+    fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13, named="above"))
     return plot.page(
         fig,
-        plot.Frame(height=420, left=64),
-        xaxis=plot.log_words("words N (Ki = 1024)", 2**20, range=[2.9, 6.15]),
+        420,
+        xaxis=plot.log("words N", LENGTHS[::2]),
         yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
     )

@@ -25,8 +25,7 @@ N, TOKENS, WIDTH = 512, 16384, 2048  # where the record has every rung; tokens a
 
 def figure() -> go.Figure:
     choices = {str(head_dim): rungs(head_dim) for head_dim in HEAD_DIMS}
-    xaxis = plot.log("milliseconds", [0.1, 1, 10, 100], range=[-1.9, 2.7])
-    return plot.ladder(choices, "Head dimension d", "128", xaxis)
+    return plot.ladder(choices, "Head dimension d", "128", accent="key blocks")
 
 
 def rungs(head_dim: int) -> list[plot.Rung]:

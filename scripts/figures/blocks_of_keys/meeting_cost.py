@@ -11,8 +11,8 @@ ALT = (
     "below it, nearly level up to four thousand, and rise at the last point."
 )
 FORMS = {
-    "one_key_attention": plot.Look("one key", "accent", "dot"),
-    "key_blocks_attention": plot.Look("key blocks", "query", "solid"),
+    "one_key_attention": plot.Look("one key", "ink"),
+    "key_blocks_attention": plot.Look("key blocks", "accent"),
 }
 
 
@@ -22,11 +22,11 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for form, look in FORMS.items():
         costs = {row["n"]: row["one_meeting"] for row in plot.where(rows, form=form)}
-        trace = look.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting", size=9)
+        trace = look.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting")
         fig.add_scatter(x=lengths, y=[costs[n] for n in lengths], **trace)
     return plot.page(
         fig,
-        plot.Frame(height=360, left=75, right=15, top=30),
-        xaxis=plot.log("N", lengths),
+        360,
+        xaxis=plot.log("words N", lengths),
         yaxis=plot.log("picoseconds a meeting", [50, 100, 200, 500, 1000, 2000, 5000, 10000]),
     )

@@ -11,9 +11,9 @@ ALT = (
     "a straight line through the origin: twice the scores, twice the time. Blocks of keys lie on a level line: the "
     "number of scores hardly matters to them."
 )
-FORMS = {  # form -> look, and where the head dimension stands
-    "one_key_attention": (plot.Look("one key", "accent", "dot"), "top left"),
-    "key_blocks_attention": (plot.Look("key blocks", "query", "solid"), "bottom center"),
+FORMS = {
+    "one_key_attention": plot.Look("one key", "ink"),
+    "key_blocks_attention": plot.Look("key blocks", "accent"),
 }
 HEAD_DIMS = (256, 128, 64)
 N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · N, the width is heads · d
@@ -21,20 +21,19 @@ N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · 
 
 def figure() -> go.Figure:
     scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in HEAD_DIMS]
-    fig = go.Figure()
-    for form, (look, side) in FORMS.items():
+    fig, hover = go.Figure(), "%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms"
+    for form, look in FORMS.items():
         fig.add_scatter(
             x=scores,
             y=[median(form, head_dim) for head_dim in HEAD_DIMS],
             text=[f"d = {head_dim}" for head_dim in HEAD_DIMS],
-            textposition=side,
-            cliponaxis=False,
-            **look.scatter("%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms", "lines+markers+text", size=9),
+            textposition="top left",
+            **look.scatter(hover, "lines+markers+text" if form == "one_key_attention" else "lines+markers"),
         )
     return plot.page(
         fig,
-        plot.Frame(height=340, right=15, top=30),
-        xaxis={"title": "scores, millions", "range": [0, 300], "tickvals": [0, *scores], "tickformat": ".0f"},
+        340,
+        xaxis={"title": "million scores", "range": [0, 280], "tickvals": [0, *scores], "tickformat": ".0f"},
         yaxis={"title": "milliseconds", "range": [0, 135], "tickvals": [0, 25, 50, 75, 100, 125]},
     )
 

@@ -14,10 +14,10 @@ ALT = (
     "bytes it rises, and with four bits it is highest. A menu chooses one of four settings, or all."
 )
 FORMS = {
-    "cudnn": plot.Look("cuDNN", "key", symbol="square-open"),
-    "flash": plot.Look("flash", "value", symbol="diamond-open"),
-    "portable": plot.Look("ours, portable", "soft", symbol="circle-open"),
-    "ours": plot.Look("ours, Hopper", "accent", symbol="circle"),
+    "cudnn": plot.Look("cuDNN, BF16", "ink", symbol="square"),
+    "flash": plot.Look("flash, BF16", symbol="diamond"),
+    "portable": plot.Look("portable", symbol="triangle-up"),
+    "ours": plot.Look("for Hopper", "accent"),
 }
 FORMATS = {"bf16": "BF16", "fp8": "FP8", "nvfp4": "NVFP4"}
 
@@ -32,34 +32,33 @@ def figure() -> go.Figure:
 
     fig = go.Figure()
     maker = plot.chip("decode_speed")["hbm bandwidth"].value / 1e12
-    lines = [("the maker's bandwidth", "dash", maker), ("a sum", "solid", reached["read"])]
+    lines = [("the maker's bandwidth", True, maker), ("a sum", False, reached["read"])]
     far = 1.2 * max(map(gigabytes, rows))
-    for name, dash, speed in lines:
+    for name, predicted, speed in lines:
+        look = plot.Look(name, predicted=predicted)
+        hover = f"%{{name}}, {speed:.2f} TB/s"
         fig.add_scatter(
-            x=[0, far],
-            y=[0, far / speed],
-            name=f"{name}, {speed:.2f} TB/s",
-            mode="lines",
-            line_dash=dash,
-            meta={"role": "query"},
-            hoverinfo="skip",
+            x=[0, far], y=[0, far / speed], **look.scatter(hover, "lines", named="above" if predicted else None)
         )
     hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
     first = points(next(iter(settings.values())))
     for place, look in enumerate(FORMS.values()):
         own = {attribute: values[place] for attribute, values in first.items()}
-        fig.add_scatter(textposition="top left", **own, **look.scatter(hover, "markers+text", size=10))
-        fig.data[-1].marker.line.width = 2 if look.symbol.endswith("open") else 0
+        fig.add_scatter(
+            textposition="top center",
+            **own,
+            **look.scatter(hover, "markers+text", size=10, named=None if look.role == "accent" else "end"),
+        )
 
     which = list(range(len(lines), len(fig.data)))
     choices = {label: [points(chosen), ranges(chosen), which] for label, chosen in settings.items()}
     fig.update_layout(next(iter(choices.values()))[1])
     return plot.page(
         fig,
-        plot.Frame(height=420, top=90),
+        420,
         plot.menu("Setting", choices, method="update"),
-        xaxis_title="GB that a step must read",
-        yaxis_title="ms",
+        xaxis={"title": "GB that a step must read"},
+        yaxis={"title": "milliseconds"},
     )
 
 
@@ -78,11 +77,14 @@ def points(rows: list[dict]) -> dict[str, list[list]]:
     return {
         "x": [[gigabytes(row) for row in found] for found in own.values()],
         "y": [[row["median"] for row in found] for found in own.values()],
-        "text": [
-            [FORMATS[row["cache"]] if form == "ours" and few else "" for row in found] for form, found in own.items()
-        ],
+        "text": [[named(row) if form == "ours" and few else "" for row in found] for form, found in own.items()],
         "customdata": [[[title(row), row["error"]] for row in found] for found in own.values()],
     }
+
+
+def named(row: dict) -> str:
+    """What stands above a point of our kernel: its format, and once its name."""
+    return f"for Hopper<br>{FORMATS[row['cache']]}" if row["cache"] == "nvfp4" else "FP8" * (row["cache"] == "fp8")
 
 
 def title(row: dict) -> str:

@@ -12,10 +12,10 @@ ALT = (
     "sectors handed out in pairs follows it up to sixteen. PyTorch's own sum of the same numbers is level with the "
     "first point."
 )
-MEASURED = plot.Look("measured", "accent", "solid")
-ONE_BY_ONE = plot.Look("if sectors come one by one", "soft", "dot")
-IN_PAIRS = plot.Look("if they come in pairs", "key", "dash")
-TORCH_SUM = plot.Look("PyTorch's sum", "value", symbol="diamond-open")
+MEASURED = plot.Look("measured", "accent")
+ONE_BY_ONE = plot.Look("sectors singly", predicted=True)
+IN_PAIRS = plot.Look("sectors in pairs", "ink", predicted=True)
+TORCH_SUM = plot.Look("PyTorch's sum", symbol="diamond")
 
 
 def figure() -> go.Figure:
@@ -30,10 +30,10 @@ def figure() -> go.Figure:
     ]:
         fig.add_scatter(x=strides, y=speed, **look.scatter("stride %{x}, %{name}: %{y:.0f} GB/s"))
     hover = "%{name}: %{y:.0f} GB/s"
-    fig.add_scatter(x=strides[:1], y=[rows["torch_sum"]], **TORCH_SUM.scatter(hover, "markers", size=12))
+    fig.add_scatter(x=strides[:1], y=[rows["torch_sum"]], **TORCH_SUM.scatter(hover, "markers", size=11))
     return plot.page(
         fig,
-        plot.Frame(height=330, left=70, top=60),
+        330,
         xaxis=plot.log("stride, in FP32 numbers", strides),
         yaxis=plot.log("useful GB/s", [100, 200, 500, 1000, 2000, 3000]),
     )

@@ -12,9 +12,9 @@ ALT = (
     "PyTorch's fused kernels is the lowest, with the first kernel hundreds of times above it."
 )
 N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
-ONE_KEY = plot.Look("one key at a time", "accent", "solid")
-THREE_LINES = plot.Look("the three lines", "soft", "dot")
-FASTEST = plot.Look("PyTorch's fastest", "key", "dash")
+ONE_KEY = plot.Look("one key", "accent")
+THREE_LINES = plot.Look("three lines", "ink")
+FASTEST = plot.Look("PyTorch's fastest")
 
 
 def figure() -> go.Figure:
@@ -29,8 +29,9 @@ def figure() -> go.Figure:
         fig.add_scatter(x=settings, y=spent, **look.scatter("%{name}: %{y:.3g} ms"))
     return plot.page(
         fig,
-        plot.Frame(left=70, top=50, bottom=60),
+        360,
         xaxis={"type": "category"},
+        margin={"b": 48},
         yaxis=plot.log("milliseconds", [0.1, 1, 10, 100]),
     )
 

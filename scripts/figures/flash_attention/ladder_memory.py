@@ -22,11 +22,11 @@ FORMS = {  # form -> its name on the axis
     "flash_attention": "FlashAttention",
 }
 LOOKS = {  # look -> the forms that have it
-    plot.Look("with the square", "accent", symbol="circle"): ("attention", "three_kernel_attention"),
-    plot.Look("PyTorch, fused", "value", symbol="diamond"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
-    plot.Look("ours, fused", "query", symbol="circle"): ("flash_attention",),
+    plot.Look("with the square", "ink"): ("attention", "three_kernel_attention"),
+    plot.Look("PyTorch, fused"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
+    plot.Look("ours, fused", "accent"): ("flash_attention",),
 }
-FAILED = plot.Look("out of memory", "accent", symbol="x")
+FAILED = plot.Look("out of memory", "ink", symbol="x")
 PASSES = {"forward": "forward", "forward and backward": "training"}
 SHOWN = "forward, N = 65,536"
 
@@ -40,8 +40,8 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for look, own in zip([*LOOKS, FAILED], choices[SHOWN], strict=True):
         hover = "%{y}, %{name}" if look is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
-        side = "middle left" if look is FAILED else "top center"
-        fig.add_scatter(**own, textposition=side, cliponaxis=False, **look.scatter(hover, "markers+text", 11))
+        side = "middle left" if look is FAILED else "middle right"
+        fig.add_scatter(**own, textposition=side, **look.scatter(hover, "markers+text", 11, named=None))
     every = list(range(len(fig.data)))
     moves = {
         label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
@@ -50,10 +50,10 @@ def figure() -> go.Figure:
     names = list(FORMS.values())
     return plot.page(
         fig,
-        plot.Frame(height=370, left=115, right=25, top=45),
+        330,
         plot.menu("What is measured", moves, SHOWN),
-        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 5.6]),
-        yaxis={"categoryorder": "array", "categoryarray": names, "range": [len(names) - 0.6, -0.8]},
+        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6]),
+        yaxis=plot.rows(categoryorder="array", categoryarray=names),
     )
 
 
@@ -69,7 +69,7 @@ def points(rows: list[dict], n: int) -> list[dict]:
     drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
     drawn.append(([4 * last for _ in failed], failed, "out of memory"))
     return [
-        {"x": x, "y": [FORMS[form] for form in own], "text": [said or size(peak) for peak in x]}
+        {"x": x, "y": [FORMS[form] for form in own], "text": [f" {said or size(peak)} " for peak in x]}
         for x, own, said in drawn
     ]
 

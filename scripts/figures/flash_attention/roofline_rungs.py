@@ -15,14 +15,14 @@ ALT = (
 )
 HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
 FORMS = {  # form -> look, and where its name stands
-    "attention": (plot.Look("three lines", "accent", symbol="circle"), "middle right"),
-    "three_kernel_attention": (plot.Look("three kernels", "accent", symbol="square"), "bottom right"),
-    "one_key_attention": (plot.Look("one key", "soft", symbol="circle-open"), "bottom center"),
-    "key_blocks_attention": (plot.Look("key blocks", "soft", symbol="square-open"), "bottom center"),
-    "flash_attention": (plot.Look("ours", "query", symbol="circle"), "middle left"),
-    "sdpa_efficient": (plot.Look("efficient", "value", symbol="triangle-up"), "bottom center"),
-    "sdpa_flash": (plot.Look("flash", "value", symbol="diamond"), "middle right"),
-    "sdpa_cudnn": (plot.Look("cuDNN", "key", symbol="diamond"), "middle right"),
+    "attention": (plot.Look("three lines", "ink"), "middle right"),
+    "three_kernel_attention": (plot.Look("three kernels"), "bottom right"),
+    "one_key_attention": (plot.Look("one key"), "bottom center"),
+    "key_blocks_attention": (plot.Look("key blocks"), "bottom center"),
+    "flash_attention": (plot.Look("ours", "accent"), "middle left"),
+    "sdpa_efficient": (plot.Look("efficient"), "bottom center"),
+    "sdpa_flash": (plot.Look("flash"), "middle right"),
+    "sdpa_cudnn": (plot.Look("cuDNN"), "middle right"),
 }
 
 
@@ -30,7 +30,6 @@ def figure() -> go.Figure:
     return plot.roofline(
         {"one head, bytes counted": counted(), "many heads, bytes predicted": predicted()},
         FORMS,
-        reached=None,
         xaxis=plot.log("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
         yaxis=plot.log("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
         ends=(10, 20000),

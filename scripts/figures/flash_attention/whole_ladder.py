@@ -30,5 +30,4 @@ def figure() -> go.Figure:
         took = {row["form"]: row["median"] for row in plot.where(rows, n=n)}
         rungs = [plot.Rung(name, took[form]) for form, name in FORMS.items() if form in took]
         choices[str(n)] = [*rungs, plot.limit(n, HEAD_DIM, HEADS, TOKENS // n)]
-    xaxis = plot.log("milliseconds", [0.1, 1, 10, 100], range=[-2.2, 2.7])
-    return plot.ladder(choices, "Words N", "512", xaxis)
+    return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

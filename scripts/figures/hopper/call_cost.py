@@ -25,9 +25,9 @@ NAMES = {
     ("step", "both of them"): "append and decode",
 }  # others are put together
 WAYS = {  # way, column -> look
-    ("graph", "host"): plot.Look("host, as a graph", "key", symbol="diamond"),
-    ("graph", "done"): plot.Look("GPU", "soft", symbol="line-ns-open"),
-    ("eager", "host"): plot.Look("host, as written", "accent", symbol="circle"),
+    ("graph", "host"): plot.Look("host, as a graph", "accent"),
+    ("graph", "done"): plot.Look("GPU", symbol="diamond"),
+    ("eager", "host"): plot.Look("host, as written", "ink"),
 }
 GPU = "%{y}, %{name}: %{x:.3g} µs"
 HOST = f"{GPU} (%{{customdata[0]:.3g}} to %{{customdata[1]:.3g}})"
@@ -44,13 +44,13 @@ def figure() -> go.Figure:
             x=[row[column] for row in found],
             y=names,
             customdata=[[row["p20"], row["p80"]] for row in found],
-            **look.scatter(HOST if column == "host" else GPU, "markers", size=10),
+            **look.scatter(HOST if column == "host" else GPU, "markers", size=10, named="top"),
         )
     return plot.page(
         fig,
-        plot.Frame(height=110 + 18 * len(names), left=150, right=15, top=45),
+        120 + 20 * len(names),
         xaxis=plot.log("microseconds", [3, 10, 30, 100, 300]),
-        yaxis={"categoryorder": "array", "categoryarray": names, "dtick": 1, "range": [len(names) - 0.5, -0.5]},
+        yaxis=plot.rows(),
     )
 
 

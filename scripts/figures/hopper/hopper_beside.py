@@ -19,10 +19,10 @@ ALT = (
     "sheet. A menu chooses the head dimension, whether attention is causal, and the pass."
 )
 FORMS = {
-    "hopper_attention": plot.Look("for Hopper", "accent", "solid", "circle"),
-    "sdpa_cudnn": plot.Look("cuDNN", "query", "dash", "square"),
-    "flash_attention_4": plot.Look("FlashAttention-4", "key", "dot", "triangle-up"),
-    "flash_attention": plot.Look("portable", "value", "dashdot", "diamond"),
+    "hopper_attention": plot.Look("for Hopper", "accent"),
+    "sdpa_cudnn": plot.Look("cuDNN", "ink"),
+    "flash_attention_4": plot.Look("FlashAttention-4"),
+    "flash_attention": plot.Look("portable"),
 }
 CHOICES = {  # label -> head dimension, causal, pass
     f"d = {head_dim}{', causal' if causal else ''}{', backward' if work == 'backward' else ''}": (
@@ -50,20 +50,19 @@ def figure() -> go.Figure:
                 x=[row["n"] for row in rows],
                 y=[row["speed"] for row in rows],
                 customdata=[[row[column] for column in ("median", "ratio", "low", "high")] for row in rows],
-                **look.scatter(SPEED, size=9),
+                **look.scatter(SPEED),
             )
             choices.append(label)
     lengths = sorted({n for trace in fig.data for n in trace.x})
     fig.add_scatter(
         x=lengths,
         y=[plot.chip("beside_cudnn")["bf16 peak"].value / 1e12] * len(lengths),
-        line_width=1,
-        **plot.Look("the limit", "soft", "dot").scatter("%{name}: %{y:.0f} TFLOP/s", "lines"),
+        **plot.Look("the limit", predicted=True).scatter("%{name}: %{y:.0f} TFLOP/s", "lines", named="start"),
     )
     return plot.page(
         fig,
-        plot.Frame(height=340, right=15, top=70),
+        360,
         plot.switch(fig, "Heads", choices, "d = 128"),
-        xaxis=plot.log("N", lengths),
+        xaxis=plot.log("words N", lengths),
         yaxis={"title": "TFLOP/s", "range": [0, 1050], "dtick": 200},
     )

@@ -19,25 +19,25 @@ CHANGES = {  # step of the record -> its name on the axis
     "turns=True": "taking turns",
     "halved=True": "halved blocks",
     "late=True": "late outputs",
-    "consumers=2 registers=240": "two<br>consumers",
-    "consumers=3 registers=160": "three<br>consumers",
-    "block_k=64 stages=6": "64 keys a block,<br>6 stages",
-    "block_k=64 stages=4": "64 keys a block,<br>4 stages",
+    "consumers=2 registers=240": "two consumers",
+    "consumers=3 registers=160": "three consumers",
+    "block_k=64 stages=6": "64 keys a block, 6 stages",
+    "block_k=64 stages=4": "64 keys a block, 4 stages",
     "stages=1": "1 stage",
     "stages=2": "2 stages",
     "stages=3": "3 stages",
     "stages=4": "4 stages",
-    "stages=3 q_stages=1": "3 stages,<br>1 of queries",
+    "stages=3 q_stages=1": "3 stages, 1 of queries",
 }
 SETTINGS = {  # n, causal -> look
-    (16384, False): plot.Look("N = 16,384", "query", symbol="circle"),
-    (16384, True): plot.Look("N = 16,384, causal", "accent", symbol="diamond"),
-    (1024, False): plot.Look("N = 1024", "value", symbol="square"),
-    (1024, True): plot.Look("N = 1024, causal", "key", symbol="triangle-up"),
+    (16384, False): plot.Look("N = 16,384", "ink"),
+    (16384, True): plot.Look("N = 16,384, causal", "ink", symbol="diamond"),
+    (1024, False): plot.Look("N = 1024"),
+    (1024, True): plot.Look("N = 1024, causal", symbol="diamond"),
 }
 HEAD_DIMS = (64, 128, 256)
 GAIN = (  # most intervals are narrower than a point: they are said, not drawn
-    "%{customdata[0]}, %{name}: %{customdata[1]:.0f} TFLOP/s,<br>"
+    "%{customdata[0]}, %{name}: %{customdata[1]:.0f} TFLOP/s, "
     "%{x:.3f} of the speed without (%{customdata[2]:.3f} to %{customdata[3]:.3f})"
 )
 
@@ -50,33 +50,25 @@ def figure() -> go.Figure:
         fig.add_scatter(  # first, so that the lines of the axis are in the order of the list
             x=[1] * len(tried),
             y=[CHANGES[step] for step in tried],
-            mode="lines",
-            line={"dash": "dash", "width": 1.5},
-            meta={"role": "soft"},
-            showlegend=False,
-            hoverinfo="skip",
+            **plot.Look("no change", "accent").scatter("%{y}", "lines", named="top"),
         )
         for (n, causal), look in SETTINGS.items():
             own = plot.where(rows, n=n, causal=causal)
             fig.add_scatter(
                 x=[row["gain"] for row in own],
                 y=[CHANGES[row["step"]] for row in own],
-                marker_opacity=0.85,
-                customdata=[
-                    [CHANGES[row["step"]].replace("<br>", " "), *(row[of] for of in ("speed", "low", "high"))]
-                    for row in own
-                ],
-                **look.scatter(GAIN, "markers", size=11),
+                customdata=[[CHANGES[row["step"]], *(row[of] for of in ("speed", "low", "high"))] for row in own],
+                **look.scatter(GAIN, "markers", size=10, named="top"),
             )
         head_dims += [str(head_dim)] * (len(SETTINGS) + 1)
     return plot.page(
         fig,
-        plot.Frame(left=120, right=15, top=70),
+        400,
         plot.switch(fig, "Head dimension d", head_dims, "128"),
         xaxis={
-            "title": "speed with the change ÷ without",
+            "title": "speed with ÷ without",
             "range": [0.26, 1.08],
             "tickvals": [0.4, 0.6, 0.8, 1],
         },
-        yaxis={"type": "category", "autorange": "reversed"},  # the changes that were tried at these heads, no others
+        yaxis=plot.rows(),  # the changes that were tried at these heads, no others
     )

@@ -36,10 +36,10 @@ STEPS = {  # step of the record -> its name on the axis
     "sdpa_cudnn": "cuDNN",
 }
 SETTINGS = {  # n, causal -> look
-    (16384, True): plot.Look("N = 16,384, causal", "accent", "dash", "diamond"),
-    (16384, False): plot.Look("N = 16,384", "query", "solid", "circle"),
-    (1024, False): plot.Look("N = 1024", "value", "dot", "square"),
-    (1024, True): plot.Look("N = 1024, causal", "key", "dashdot", "triangle-up"),
+    (16384, True): plot.Look("N = 16,384, causal", "accent"),
+    (16384, False): plot.Look("N = 16,384", "ink"),
+    (1024, False): plot.Look("N = 1024", "soft"),
+    (1024, True): plot.Look("N = 1024, causal", "grey"),
 }
 HEAD_DIMS = (64, 128, 256)
 GAIN = (  # most intervals are narrower than a point: they are said, not drawn
@@ -54,29 +54,27 @@ def figure() -> go.Figure:
         rows = records.table("hopper_steps", f"steps_{head_dim}")
         taken = [name for step, name in STEPS.items() if plot.where(rows, step=step)]
         fig.add_scatter(  # no point, but the order of the axis: no setting has all steps of its heads
-            x=[None] * len(taken), y=taken, mode="markers", showlegend=False, hoverinfo="skip", meta={"role": "soft"}
+            x=[None] * len(taken), y=taken, mode="markers", hoverinfo="skip", meta={"role": "soft"}
         )
         head_dims.append(str(head_dim))
         for (n, causal), look in SETTINGS.items():
             speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
             *ladder, cudnn = [step for step in STEPS if step in speed]
-            for steps, drawn in [(ladder, look), ([cudnn], look._replace(symbol=f"{look.symbol}-open"))]:
+            for steps, named in [(ladder, "top"), ([cudnn], None)]:
                 fig.add_scatter(
                     x=[speed[step]["speed"] for step in steps],
                     y=[STEPS[step] for step in steps],
-                    legendgroup=look.name,
-                    showlegend=drawn is look,
                     customdata=[
                         [STEPS[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
                         for step in steps
                     ],
-                    **drawn.scatter(GAIN, size=9),
+                    **look.scatter(GAIN, named=named),
                 )
                 head_dims.append(str(head_dim))
     return plot.page(
         fig,
-        plot.Frame(left=90, right=15, top=70),
+        420,
         plot.switch(fig, "Head dimension d", head_dims, "128"),
         xaxis={"title": "TFLOP/s", "range": [180, 810], "dtick": 100, "tick0": 200},
-        yaxis={"type": "category", "autorange": "reversed"},  # the steps of these heads, no others
+        yaxis=plot.rows(),  # the steps of these heads, no others
     )

@@ -20,11 +20,11 @@ ALT = (
 ROWS = int(H100["wgmma rows"].value)
 BLOCKS = 6  # blocks of keys that a block of queries sees here
 SHOWN = 4096  # clocks of which the work is drawn: what goes on beyond is marked by dots
-ROLES = ("query", "accent", "key")  # one for each consumer
+ROLES = ("accent", "soft", "grey")  # one for each consumer
 LINES = {  # line -> what the axis calls it
     "busy": " ",
     "producer": "producer",
-    "tensor cores": "tensor<br>cores",
+    "tensor cores": "tensor cores",
     "consumer 0": "consumer 0",
     "consumer 1": "consumer 1",
     "consumer 2": "consumer 2",
@@ -117,14 +117,17 @@ def figure() -> go.Figure:
     clocks = list(range(0, SHOWN + 1, 1024))
     return plot.page(
         fig,
-        plot.Frame(height=330, left=85),
+        330,
         plot.switch(fig, "Choose", choices, CHOICES[0].label),
-        legend=None,
         barmode="overlay",
         bargap=0.25,
-        showlegend=False,
-        xaxis={"title": "clocks of one SM", "range": [-50, SHOWN + 150], "tickvals": clocks, "ticktext": clocks},
-        yaxis={"type": "category", "autorange": "reversed", "showgrid": False},  # no line for a consumer that is not
+        xaxis={
+            "title": "clocks of one SM",
+            "range": [-50, SHOWN + 150],
+            "tickvals": clocks,
+            "ticktext": [f"{clock:,}" for clock in clocks],
+        },
+        yaxis=plot.rows(),  # no line for a consumer that is not
     )
 
 
@@ -139,7 +142,7 @@ def draw(fig: go.Figure, choice: Choice) -> None:
         y=["producer"] * len(times),
         mode="markers",
         marker={"symbol": "triangle-right", "size": 11},
-        meta={"role": "soft"},
+        meta={"role": "ink"},
         cliponaxis=False,
         customdata=[" ".join(tile for tile, at in asked if at == time) for time in times],
         hovertemplate="asks for %{customdata} at clock %{x:.0f}<extra></extra>",
@@ -151,13 +154,12 @@ def draw(fig: go.Figure, choice: Choice) -> None:
             x=[bar.clocks for bar in own],
             y=[LINES[bar.line] for bar in own],
             orientation="h",
-            customdata=[bar.text for bar in own],
-            marker={"opacity": 0.35, "line": {"width": 1}},
+            text=[bar.text for bar in own],
+            textposition="inside",
+            insidetextanchor="middle",
+            marker={"line": {"width": 1}},
             meta={"role": ROLES[consumer]},
-            hovertemplate="%{y}: %{customdata}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
+            hovertemplate="%{y}: %{text}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
         )
-    labelled = [bar for bar in bars if bar.end <= SHOWN]
-    middles = [bar.start + bar.clocks / 2 for bar in labelled]
-    plot.labels(fig, middles, [LINES[bar.line] for bar in labelled], [bar.text for bar in labelled], textfont_size=10)
     going_on = sorted({LINES[bar.line] for bar in bars if bar.end > SHOWN})
     plot.labels(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))

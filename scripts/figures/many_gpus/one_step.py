@@ -13,7 +13,7 @@ ALT = (
     "copies."
 )
 LINES = {"fetch": "travels", "send and receive": "travels"}  # of all else but attention: small kernels
-ROLES = {"own part": "accent", "other's part": "accent", "small kernels": "soft", "travels": "key"}
+ROLES = {"own part": "grey", "other's part": "grey", "small kernels": "grey", "travels": "accent"}
 ATTENTION = ("own part", "other's part")  # in the order in which they begin
 
 
@@ -30,20 +30,18 @@ def figure() -> go.Figure:
                 x=[row["end"] - row["begin"] for row in own],
                 y=[line] * len(own),
                 customdata=[row["what"] for row in own],
-                marker={"opacity": 0.5, "line": {"width": 1}},
+                marker={"line": {"width": 1}},
                 **plot.Look(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
             )
             of_traces.append(how)
     return plot.page(
         fig,
-        plot.Frame(height=190, left=100),
+        210,
         plot.switch(fig, "Copied by", of_traces, "peer memory"),
-        legend=None,
-        showlegend=False,
         barmode="overlay",
         bargap=0.3,
         xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},
-        yaxis={"categoryorder": "array", "categoryarray": list(ROLES)[::-1]},
+        yaxis=plot.rows(categoryorder="array", categoryarray=list(ROLES)),
     )
 
 

@@ -17,12 +17,12 @@ ALT = (
     "whether the backward pass is in it."
 )
 FORMS = {
-    "ring, peer memory": plot.Look("ring, peer memory", "accent", None, "circle"),
-    "ring, peer memory, as a graph": plot.Look("ring as a graph", "accent", None, "star-diamond-open"),
-    "ring, messages": plot.Look("ring, messages", "query", None, "circle-open"),
-    "all-gather": plot.Look("all-gather", "key", None, "square-open"),
-    "all-to-all": plot.Look("all-to-all", "value", None, "diamond-open"),
-    "pytorch": plot.Look("PyTorch", "soft", None, "cross"),
+    "ring, peer memory": plot.Look("peer memory", "accent"),
+    "ring, peer memory, as a graph": plot.Look("as a graph", "accent", symbol="star"),
+    "ring, messages": plot.Look("messages", "ink"),
+    "all-gather": plot.Look("all-gather", symbol="square"),
+    "all-to-all": plot.Look("all-to-all", symbol="diamond"),
+    "pytorch": plot.Look("PyTorch", symbol="cross"),
 }
 LINK = Link(360e9)
 APART = 1.07  # from one form to the next, of one length, so that the intervals can be told
@@ -52,18 +52,17 @@ def figure() -> go.Figure:
             of_traces.append(label)
         ring = sorted(plot.where(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
         line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
-        look = plot.Look("predicted", "soft", "dash", "line-ew-open")
+        look = plot.Look("predicted", predicted=True)
         fig.add_scatter(
             x=list(line),
             y=list(line.values()),
-            showlegend=False,  # its note says what it is
-            **look.scatter("predicted, %{x} tokens: %{y:.3g} %", size=9),
+            **look.scatter("predicted, %{x} tokens: %{y:.3g} %"),
         )
         of_traces.append(label)
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
     return plot.page(
         fig,
-        plot.Frame(height=305, top=60),
+        360,
         plot.switch(fig, "Setting", of_traces, of_traces[0]),
         xaxis=plot.log("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
         yaxis={"title": "% of the measured ideal", "range": [20, 120]},

@@ -14,10 +14,10 @@ ALT = (
 SPEED, LINK, NETWORK, A_HOST = 640e12, Link(360e9), Link(50e9), 8
 GPUS = [2**doubled for doubled in range(11)]
 PARTS = {
-    2048: plot.Look("2048 tokens a GPU", "soft", "dot", "circle-open"),
-    8192: plot.Look("8192", "accent", None, "circle"),
-    16384: plot.Look("16,384", "key", "dash", "square"),
-    32768: plot.Look("32,768", "query", "dashdot", "diamond"),
+    2048: plot.Look("2,048 tokens", predicted=True),
+    8192: plot.Look("8,192 tokens", predicted=True),
+    16384: plot.Look("16,384 tokens", predicted=True),
+    32768: plot.Look("32,768 tokens", "accent", predicted=True),
 }
 CHOICES = {
     "forward, 16 heads of keys": (False, 16),
@@ -48,7 +48,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=GPUS, y=y, **look.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
     return plot.page(
         fig,
-        plot.Frame(height=260, top=50),
+        320,
         plot.menu("Pass and heads", choices),
         xaxis=plot.log("GPUs", GPUS[::2]),
         yaxis={"title": "% of the ideal", "range": [0, 105]},

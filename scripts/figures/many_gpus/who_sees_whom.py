@@ -12,7 +12,7 @@ ALT = (
     "far the longest. A menu chooses the order."
 )
 GPUS, TOKENS = 4, 1 << 20
-ROLES = ("accent", "key", "value", "query")
+ROLES = ("accent", "soft", "grey", "track")
 ORDERS = ("zigzag", "contiguous")
 
 
@@ -32,16 +32,23 @@ def figure() -> go.Figure:
             orientation="h",
             y=names,
             x=squares("zigzag", owner),
-            marker={"opacity": 0.6, "line": {"width": 1}},
+            text=[f"{owner + 1}"] * GPUS,
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            marker={"line": {"width": 1}},
             **plot.Look(f"keys of GPU {owner + 1}", role).trace("%{y}, %{name}: %{x:.3g} of a square"),
         )
     return plot.page(
         fig,
-        plot.Frame(height=270, top=40),
+        250,
         plot.menu("Order", choices, "zigzag"),
-        legend=plot.LEGEND | {"traceorder": "normal"},
         barmode="stack",
         bargap=0.3,
-        xaxis={"title": "squares of pairs that a GPU computes", "range": [0, GPUS], "tickvals": list(range(GPUS + 1))},
-        yaxis={"autorange": "reversed"},
+        xaxis={
+            "title": "squares of pairs, numbered by whose keys",
+            "range": [0, GPUS],
+            "tickvals": list(range(GPUS + 1)),
+        },
+        yaxis=plot.rows(),
     )

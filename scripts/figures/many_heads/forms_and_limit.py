@@ -17,8 +17,8 @@ WIDTH, HEADS, ELEMENT_BYTES = 512, 8, 2  # as in kernel_launches
 RUNGS = {  # the name on the axis -> form and column of the record
     "a loop": ("loop", "wall"),
     "all at once": ("at_once", "wall"),
-    "a loop,<br>replayed": ("loop", "replayed"),
-    "all at once,<br>replayed": ("at_once", "replayed"),
+    "a loop, replayed": ("loop", "replayed"),
+    "at once, replayed": ("at_once", "replayed"),
 }
 
 
@@ -29,8 +29,7 @@ def figure() -> go.Figure:
         took = {row["form"]: row for row in plot.where(rows, batch=batch, n=n)}
         rungs = [plot.Rung(name, took[form][column]) for name, (form, column) in RUNGS.items()]
         choices[f"batch {batch}, {n} tokens"] = [*rungs, limit(batch, n)]
-    xaxis = plot.log("milliseconds for one call", [0.001, 0.01, 0.1, 1], range=[-3.6, 0.9])
-    return plot.ladder(choices, "Input", list(choices)[-1], xaxis)
+    return plot.ladder(choices, "Input", list(choices)[-1], accent="all at once")
 
 
 def limit(batch: int, n: int) -> plot.Rung:

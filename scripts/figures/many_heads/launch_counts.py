@@ -6,36 +6,21 @@ from scripts import records
 from scripts.figures import plot
 
 ALT = (
-    "Two horizontal bars, one for each form of multi-head attention, as long as the number of kernels that a call "
-    "launches, divided by kind. The bar of the loop over heads is more than six times as long as the other, and most "
-    "of it is matmuls. All heads at once need a handful of kernels: matmuls, two elementwise ones and one softmax."
+    "A pair of bars for each kind of kernel, as long as the number that a call launches: all heads at once, and a loop "
+    "over heads. The loop launches more of every kind, most of all matmuls. All heads at once need a handful of "
+    "kernels: matmuls, two elementwise ones and one softmax."
 )
-FORMS = {"at_once": "all heads<br>at once", "loop": "a loop<br>over heads"}
-KINDS = {  # kind -> role, and the pattern that fills its bars
-    "matmul": ("query", ""),
-    "elementwise": ("soft", "/"),
-    "softmax": ("accent", "x"),
-    "concatenation": ("value", "."),
-}
+FORMS = {"at_once": ("all heads at once", "grey"), "loop": ("a loop over heads", "accent")}  # form -> its name and role
+KINDS = ("matmul", "elementwise", "softmax", "concatenation")
 
 
 def figure() -> go.Figure:
     rows = records.table("kernel_launches", "by_kind")
     fig = go.Figure()
-    for kind, (role, pattern) in KINDS.items():
-        counts = {row["form"]: row["launches"] for row in plot.where(rows, kind=kind)}
-        fig.add_bar(
-            x=[counts.get(form, 0) for form in FORMS],
-            y=list(FORMS.values()),
-            orientation="h",
-            marker={"pattern": {"shape": pattern, "solidity": 0.25}},
-            **plot.Look(kind, role).trace("%{name}: %{x}"),
-        )
-    return plot.page(
-        fig,
-        plot.Frame(height=250, left=80, top=50),
-        legend=plot.LEGEND | {"traceorder": "normal"},
-        barmode="stack",
-        xaxis={"title": "kernels launched by one call"},
-        yaxis={"showgrid": False},
-    )
+    for form, (name, role) in FORMS.items():
+        counts = {row["kind"]: row["launches"] for row in plot.where(rows, form=form)}
+        own = [counts.get(kind, 0) for kind in KINDS]
+        text = [f"<b>{own[0]}</b>  {name}", *map(str, own[1:])]
+        fig.add_bar(x=own, y=KINDS, text=text, **plot.Look(name, role).bars("%{name}, %{y}: %{x}", "value"))
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.rows()}
+    return plot.page(fig, 250, barmode="group", bargap=0.25, **axes)

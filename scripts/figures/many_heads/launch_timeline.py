@@ -16,13 +16,13 @@ ALT = (
     "after the other, and the host has handed over the last of them before the GPU is done."
 )
 FORMS = {"loop": "a loop over heads", "at_once": "all heads at once"}
-LANES = {"host": ("host", "key", "launch"), "device": ("GPU", "query", "kernel")}
+LANES = {"host": ("host", "soft", "launch"), "device": ("GPU", "accent", "kernel")}
 
 
 def figure() -> go.Figure:
     rows = records.table("launch_timeline", "events")
     short, long = sorted({row["n"] for row in rows})
-    fig = make_subplots(len(FORMS), 1, vertical_spacing=0.24, subplot_titles=list(FORMS.values()))
+    fig = make_subplots(len(FORMS), 1, vertical_spacing=0.24)
     lanes = [(n, panel, side) for n in (short, long) for panel in range(len(FORMS)) for side in LANES]
     for n, panel, side in lanes:
         lane, role, what = LANES[side]
@@ -35,7 +35,6 @@ def figure() -> go.Figure:
             width=0.7,
             meta={"role": role},
             visible=n == short,
-            showlegend=False,
             customdata=[
                 [row["launch"], "<br>".join(wrap(row["name"], 28)), row["start"], row["duration"]] for row in events
             ],
@@ -57,13 +56,12 @@ def figure() -> go.Figure:
     }
     fig.update_layout(views["short input, first part"][1])
     fig.update_xaxes(title="µs from the first launch", row=len(FORMS), col=1)
-    fig.update_yaxes(showgrid=False, autorange="reversed")
-    fig.update_annotations(font_size=13)
+    for panel, name in enumerate(FORMS.values(), start=1):
+        fig.update_yaxes(plot.rows(name), row=panel, col=1)
     return plot.page(
         fig,
-        plot.Frame(height=320, left=48, right=16, top=36),
+        320,
         plot.menu("Show", views, method="update"),
-        legend=None,
         barmode="overlay",
     )
 

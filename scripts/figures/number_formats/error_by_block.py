@@ -14,10 +14,10 @@ ALT = (
     "near a tenth or below it. With the mean subtracted all lines are back where they were for Gaussian numbers."
 )
 LINES = [  # scheme of the blocks, scheme of one scale for the whole tensor, look
-    ("NVFP4", "E2M1", plot.Look("E2M1, scales in E4M3", "accent", "solid")),
-    ("MXFP4", None, plot.Look("E2M1, scales powers of 2", "key", "dash")),
-    ("MXFP8", None, plot.Look("E4M3, scales powers of 2", "soft", "dashdot")),
-    ("FP8_BLOCKS", "FP8", plot.Look("E4M3, scales in FP32", "query", "dot")),
+    ("NVFP4", "E2M1", plot.Look("E2M1, scales in E4M3", "accent")),
+    ("MXFP4", None, plot.Look("E2M1, scales powers of 2", "ink")),
+    ("MXFP8", None, plot.Look("E4M3, scales powers of 2")),
+    ("FP8_BLOCKS", "FP8", plot.Look("E4M3, scales in FP32")),
 ]
 NUMBERS = {  # label in the menu -> distribution and column of the record
     "Gaussian": ("gaussian", "error"),
@@ -43,13 +43,14 @@ def figure() -> go.Figure:
     }
     places, names = [*SIZES, ALL], [*SIZES, "all"]
     fig = go.Figure()
-    for (_, _, look), drawn in zip(LINES, errors[SHOWN], strict=True):
-        trace = look.scatter("%{name}, %{text} numbers a scale: %{y:.3g} %")
+    for (_, whole, look), drawn in zip(LINES, errors[SHOWN], strict=True):
+        hover = "%{name}, %{text} numbers a scale: %{y:.3g} %"
+        trace = look.scatter(hover, named="end" if whole else "above")
         fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
     every = list(range(len(LINES)))
     return plot.page(
         fig,
-        plot.Frame(height=420, top=80),
+        420,
         plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}, SHOWN),
         xaxis=plot.log("numbers that share a scale", places, names),
         yaxis=plot.log("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),

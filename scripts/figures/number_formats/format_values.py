@@ -12,7 +12,7 @@ ALT = (
     "many marks. With each power of two as wide as the next, the marks of each format are evenly spaced from its "
     "smallest normal number to its largest, and the five-bit exponent reaches twice as far as the four-bit one."
 )
-FORMATS = {name: plot.Look(name, role) for name, role in [("E5M2", "key"), ("E4M3", "query"), ("E2M1", "accent")]}
+FORMATS = {name: plot.Look(name, role) for name, role in [("E5M2", "soft"), ("E4M3", "soft"), ("E2M1", "accent")]}
 POWERS = [-16, -12, -8, -4, 0, 4, 8, 12, 16]
 AXES = {
     "evenly, up to 7": {
@@ -46,16 +46,14 @@ def figure() -> go.Figure:
             customdata=[[f"{value:.10g}", bits] for value, bits in marks],
             mode="markers",
             marker={"symbol": "line-ns-open", "size": 26, "line": {"width": 1.5}},
-            showlegend=False,
             **look.trace("%{name}: %{customdata[0]}<br>%{customdata[1]}"),
         )
     choices = {label: [{f"xaxis.{key}": value for key, value in axis.items()}] for label, axis in AXES.items()}
     bare = {"showgrid": False, "zeroline": False}
     return plot.page(
         fig,
-        plot.Frame(height=330),
+        260,
         plot.menu("Numbers drawn", choices, method="relayout"),
-        legend=None,
         hovermode="closest",
         xaxis=next(iter(AXES.values())) | bare,
         yaxis={"range": [-0.6, 2.6], "tickvals": list(range(len(FORMATS))), "ticktext": list(FORMATS), **bare},

@@ -23,4 +23,4 @@ def figure() -> go.Figure:
     for rungs in choices.values():
         rungs.append(plot.Rung("the limit", rungs[0].time * 4 / 16, measured=False))
     *_, shown = choices
-    return plot.ladder(choices, "Words", shown, plot.log("milliseconds", [0.01, 0.1, 1, 10], range=[-1.7, 1.1]))
+    return plot.ladder(choices, "Words", shown, accent="NVFP4")

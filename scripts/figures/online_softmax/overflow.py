@@ -15,6 +15,7 @@ ALT = (
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
 EDGE, HEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores
+FIRST = "FP16"  # the type that ends first
 DOTS = {f"q·k, d = {D}": "spread_raw", "q·k / √d": "spread"}  # name on the axis -> column
 
 
@@ -25,48 +26,38 @@ def figure() -> go.Figure:
     (spread,) = plot.where(records.table("scaling", "scaling"), d=D)
     reach = [SPREADS * spread[column] for column in DOTS.values()]
 
+    groups = [[FIRST], [kind for kind in gone if kind != FIRST]]  # the highlighted type, and all others
+
     def change(keys: int) -> dict[str, list[list]]:
         """Where the bars end, and the labels there; of those beyond the edge the label stands behind an arrowhead."""
         ends = {kind: highest[kind, keys] for kind in gone}
-        lengths = [min(end, EDGE) - max(gone[kind], -EDGE) for kind, end in ends.items()]
+        lengths = {kind: min(end, EDGE) - max(gone[kind], -EDGE) for kind, end in ends.items()}
         places = [end if end < EDGE else EDGE + HEAD for end in ends.values()]
-        whole = [f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()]
-        return {"x": [lengths, places], "text": [whole, [f" {end:.1f}" for end in ends.values()]]}
+        whole = {kind: f"from {gone[kind]:.1f} to {end:.2f}" for kind, end in ends.items()}
+        drawn, said = ([[of[kind] for kind in group] for group in groups] for of in (lengths, whole))
+        return {"x": [*drawn, places], "text": [*said, [f" {end:.1f}" for end in ends.values()]]}
 
-    choices = {f"{keys:,}": [change(keys), [0, 2]] for keys in sorted({row["keys"] for row in sums})}
+    choices = {f"{keys:,}": [change(keys), [0, 1, 3]] for keys in sorted({row["keys"] for row in sums})}
     first = choices["1"][0]
     fig = go.Figure()
-    fig.add_bar(
-        orientation="h",
-        y=list(gone),
-        base=[max(start, -EDGE) for start in gone.values()],
-        x=first["x"][0],
-        text=first["text"][0],
-        textposition="none",
-        meta={"role": "query"},
-        hovertemplate="%{y}: %{text}<extra></extra>",
-    )
-    fig.add_bar(
-        orientation="h",
-        y=list(DOTS),
-        base=[-half for half in reach],
-        x=[2 * half for half in reach],
-        meta={"role": "accent"},
-        hovertemplate=f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}<extra></extra>",
-    )
-    plot.labels(fig, first["x"][1], list(gone), first["text"][1], textposition="middle right", cliponaxis=False)
+    for group, role, x, text in zip(groups, ("accent", "grey"), first["x"], first["text"], strict=False):
+        base = [max(gone[kind], -EDGE) for kind in group]
+        fig.add_bar(y=group, base=base, x=x, text=text, **plot.Look("", role).bars("%{y}: %{text}"))
+    hover = f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}"
+    spans = {"base": [-half for half in reach], "x": [2 * half for half in reach]}
+    fig.add_bar(y=list(DOTS), **spans, **plot.Look("", "soft").bars(hover))
+    plot.labels(fig, first["x"][2], list(gone), first["text"][2], textposition="middle right")
     beyond = [kind for kind in gone if gone[kind] < -EDGE]
     for symbol, side in (("triangle-left", -EDGE - HEAD / 3), ("triangle-right", EDGE + HEAD / 3)):
-        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "query"}}
+        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "grey"}}
         fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **look)
     return plot.page(
         fig,
-        plot.Frame(height=300, left=100, right=60),
+        300,
         plot.menu("Keys that share the score", choices, "1"),
-        legend=None,
         bargap=0.35,
         barmode="overlay",
-        showlegend=False,
+        margin={"r": 64},
         xaxis={"title": "score", "range": [-EDGE - HEAD, EDGE + HEAD], "tickvals": [-100, -50, 0, 50, 100]},
-        yaxis={"autorange": "reversed"},
+        yaxis=plot.rows(categoryorder="array", categoryarray=[*gone, *DOTS]),
     )

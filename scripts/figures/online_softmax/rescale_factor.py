@@ -11,9 +11,9 @@ ALT = (
     "both ends of the row, where scores lie far apart, and around three quarters in the middle."
 )
 ORDERS = [  # look, and the size of its markers
-    (plot.Look("falling", "soft", symbol="square-open"), 10),
-    (plot.Look("rising", "query", symbol="diamond"), 7),
-    (plot.Look("random", "accent", symbol="circle"), 6),
+    (plot.Look("falling", "ink", symbol="square"), 9),
+    (plot.Look("rising", "accent"), 8),
+    (plot.Look("random", symbol="diamond"), 6),
 ]
 
 
@@ -26,7 +26,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=blocks, y=[row[look.name] for row in rows], **trace)
     return plot.page(
         fig,
-        plot.Frame(height=340, top=30),
-        xaxis={"title": "block", "range": [0.5, len(rows) + 2], "tickvals": [2, 8, 16, 24, 32]},
+        340,
+        xaxis={"title": "block", "range": [0.5, len(rows) + 1.5], "tickvals": [2, 8, 16, 24, 32]},
         yaxis={"title": "rescale factor", "range": [-0.04, 1.08], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
     )

@@ -17,7 +17,7 @@ def figure() -> go.Figure:
     rows = records.table("online_softmax", "shares")
     fig = go.Figure()
     for block in sorted({row["block"] for row in rows}):
-        look = plot.Look(f"from block {block}", "accent" if block == FIRST else "soft")
+        look = plot.Look(f"from block {block}", "accent" if block == FIRST else "grey")
         own = plot.where(rows, block=block)
         trace = look.trace("%{name}, after block %{x}: %{y:.4g}")
         texts = [f"block {block}" if row["share"] > 0.2 else "" for row in own]
@@ -32,13 +32,11 @@ def figure() -> go.Figure:
         )
     totals = {read: sum(row["share"] for row in plot.where(rows, read=read)) for read in {row["read"] for row in rows}}
     tops = list(totals), list(totals.values()), [f"{total:.3f}" for total in totals.values()]
-    plot.labels(fig, *tops, textposition="top center", showlegend=False)
+    plot.labels(fig, *tops, textposition="top center", meta={"role": "ink"})
     return plot.page(
         fig,
-        plot.Frame(height=320, left=44, top=24),
-        legend=None,
+        320,
         barmode="stack",
-        showlegend=False,
         xaxis={"title": "blocks read", "tickvals": list(totals)},
         yaxis={"title": "running sum", "range": [0, 1.8], "tickvals": [0, 0.5, 1, 1.5]},
     )

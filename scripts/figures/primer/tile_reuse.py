@@ -13,8 +13,8 @@ ALT = (
     "HBM, it gets there only at a tile far too large for the registers of one SM."
 )
 FEEDS = {  # bandwidth in the registry -> look
-    "shared memory bandwidth": plot.Look("fed from shared memory", "query", "solid"),
-    "hbm bandwidth": plot.Look("fed from HBM", "accent", "dot"),
+    "shared memory bandwidth": plot.Look("shared memory", "ink", predicted=True),
+    "hbm bandwidth": plot.Look("HBM", "accent", predicted=True),
 }
 EDGES = [2**doubled for doubled in range(11)]
 NUMBER_BYTES = 2  # of FP16
@@ -30,11 +30,11 @@ def figure() -> go.Figure:
         fig.add_scatter(
             x=edges,
             y=[attainable(edge / NUMBER_BYTES, peak, bandwidth) / 1e12 for edge in edges],
-            **look.scatter(f"edge %{{x:.0f}}, {look.name.removeprefix('fed ')}: %{{y:.3g}} TFLOP/s"),
+            **look.scatter(f"edge %{{x:.0f}}, from {look.name}: %{{y:.3g}} TFLOP/s"),
         )
     return plot.page(
         fig,
-        plot.Frame(height=360, left=70, top=30),
+        360,
         xaxis=plot.log("edge of the tile", EDGES[::2]),
         yaxis=plot.log("TFLOP/s, at most", [1, 10, 100, round(peak / 1e12)]),
     )

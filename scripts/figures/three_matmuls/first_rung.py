@@ -18,7 +18,7 @@ def figure() -> go.Figure:
     rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
     lengths = dict.fromkeys(row["n"] for row in rows)
     choices = {str(n): rungs(n, {row["form"]: row["median"] for row in plot.where(rows, n=n)}) for n in lengths}
-    return plot.ladder(choices, "Words N", "8192", plot.log("milliseconds", [0.1, 1, 10], range=[-1.3, 1.7]))
+    return plot.ladder(choices, "Words N", "8192", accent="three lines")
 
 
 def rungs(n: int, median: dict[str, float]) -> list[plot.Rung]:

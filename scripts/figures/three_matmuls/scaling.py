@@ -13,32 +13,30 @@ ALT = (
     "the square root of d, the largest share nears the whole row, and the gradient vanishes."
 )
 PANELS = {  # column of the table -> title and ticks of its axis, and what is written there
-    "spread": ("spread", [1, 4, 16, 64], None),
-    "largest": ("largest, %", [10, 25, 50, 100], None),
+    "spread": ("spread of the scores", [1, 4, 16, 64], None),
+    "largest": ("largest share, %", [10, 25, 50, 100], None),
     "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1], ["10⁻³⁰", "10⁻²⁰", "10⁻¹⁰", 1]),
 }
 LOOKS = {  # end of the column's name -> look
-    "_raw": plot.Look("not divided", "accent", "solid"),
-    "": plot.Look("divided by √d", "soft", "dot"),
+    "_raw": plot.Look("not divided", "accent"),
+    "": plot.Look("divided by √d", "ink"),
 }
 
 
 def figure() -> go.Figure:
     rows = records.table("scaling", "scaling")
     d = [row["d"] for row in rows]
-    fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.13)
     for panel, (quantity, axis) in enumerate(PANELS.items(), start=1):
         for suffix, look in LOOKS.items():
             fig.add_scatter(
                 x=d,
                 y=[row[quantity + suffix] for row in rows],
-                legendgroup=look.name,
-                showlegend=panel == 1,
                 row=panel,
                 col=1,
-                **look.scatter("d = %{x}, %{name}: %{y:.3g}"),
+                **look.scatter("d = %{x}, %{name}: %{y:.3g}", size=7, named="end" if panel == 1 else None),
             )
         fig.update_yaxes(plot.log(*axis), row=panel, col=1)
     fig.update_xaxes(plot.log(None, d))
     fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
-    return plot.page(fig, plot.Frame(height=420, left=70, top=30))
+    return plot.page(fig, 420)

@@ -14,35 +14,34 @@ ALT = (
     "and later kernels make up for it. A menu shows the three Triton kernels instead, whose square is twice as large."
 )
 FORMS = {"attention": "the three lines of PyTorch", "three_kernel_attention": "three Triton kernels"}
-BARS = {
-    "predicted": plot.Look("predicted", "soft"),
-    "flushed": plot.Look("counted, flushed", "query"),
-    "kept": plot.Look("counted, kept", "key"),
+LOOKS = {
+    "predicted": plot.Look("predicted", "ink", predicted=True),
+    "flushed": plot.Look("counted, flushed", "accent"),
+    "kept": plot.Look("counted, kept", symbol="diamond"),
 }
 MOVED = ["read", "written"]
 
 
 def figure() -> go.Figure:
     steps = {form: [row["step"] for row in rows_of(form, "predicted")] for form in FORMS}
-    heights = {form: [[row[moved] for row in rows_of(form, bar)] for moved in MOVED for bar in BARS] for form in FORMS}
-    fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
-    places = [(panel, moved, bar) for panel, moved in enumerate(MOVED, start=1) for bar in BARS]
-    for (panel, moved, bar), height in zip(places, heights["attention"], strict=True):
-        fig.add_bar(
-            x=steps["attention"],
-            y=height,
-            legendgroup=bar,
-            showlegend=panel == 1,
-            row=panel,
-            col=1,
-            **BARS[bar].trace(f"%{{x}}, {bar}: %{{y:.1f}} MB {moved}"),
-        )
-        fig.update_yaxes(title=f"{moved}, MB", rangemode="tozero", row=panel, col=1)
-    forms = {FORMS[form]: [{"x": [steps[form]] * len(places), "y": heights[form]}] for form in FORMS}
-    return plot.page(fig, plot.Frame(height=370, left=70, top=40, bottom=40), plot.menu("Form", forms), barmode="group")
+    sizes = {form: [[row[moved] for row in rows_of(form, how)] for moved in MOVED for how in LOOKS] for form in FORMS}
+    fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
+    places = [(panel, moved, how) for panel, moved in enumerate(MOVED, start=1) for how in LOOKS]
+    for (panel, moved, how), size in zip(places, sizes["attention"], strict=True):
+        look, hover = LOOKS[how], f"%{{y}}, {how}: %{{x:.1f}} MB {moved}"
+        own = {"x": size, "y": steps["attention"], "row": panel, "col": 1}
+        if look.predicted:
+            fig.add_bar(**own, **look.bars(hover))
+        else:
+            fig.add_scatter(**own, **look.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
+        fig.update_yaxes(plot.rows(f"MB {moved}"), row=panel, col=1)
+    fig.update_xaxes(rangemode="tozero")
+    forms = {FORMS[form]: [{"x": sizes[form], "y": [steps[form]] * len(places)}] for form in FORMS}
+    return plot.page(fig, 400, plot.menu("Form", forms), bargap=0.35)
 
 
-def rows_of(form: str, bar: str) -> list[dict]:
-    if bar == "predicted":
+def rows_of(form: str, how: str) -> list[dict]:
+    """A row for each kernel of a form: predicted, or counted with caches flushed or kept."""
+    if how == "predicted":
         return plot.where(records.table("hbm_traffic", "predicted"), form=form)
-    return plot.where(records.table("hbm_traffic", "counted"), form=form, caches=bar)
+    return plot.where(records.table("hbm_traffic", "counted"), form=form, caches=how)

@@ -15,10 +15,10 @@ ALT = (
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
-REACHED = plot.Look("reached", "key", "solid")
-LOOKS = {name: (plot.Look(name, "query", symbol="circle"), "bottom right") for name in ("QKᵀ", "scale", "softmax")}
-LOOKS["PV"] = (plot.Look("PV", "query", symbol="circle"), "top left")
-LOOKS["all four"] = (plot.Look("all four", "accent", symbol="diamond"), "bottom right")
+LOOKS = {name: (plot.Look(name, "ink"), "bottom right") for name in ("QKᵀ", "scale")}
+LOOKS["softmax"] = (plot.Look("softmax", "accent"), "bottom right")
+LOOKS["PV"] = (plot.Look("PV", "ink"), "top left")
+LOOKS["all four"] = (plot.Look("all four", symbol="diamond"), "bottom right")
 BYTES = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
 TICKS = [0.1, 1, 10, 100, 1000]
 
@@ -27,11 +27,11 @@ def figure() -> go.Figure:
     return plot.roofline(
         {label: points(choice) for label, choice in BYTES.items()},
         LOOKS,
-        REACHED,
         xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
         yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
         ends=(0.1, 3000),
         gpu=plot.chip("hbm_traffic"),
+        reached=True,
     )
 
 

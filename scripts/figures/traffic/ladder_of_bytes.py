@@ -18,7 +18,7 @@ HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 def figure() -> go.Figure:
     rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
     choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *reckoned(row["n"])] for row in rows}
-    return plot.ladder(choices, "Words N", "8192", plot.log("milliseconds", [0.1, 1, 10, 100], range=[-1.3, 2]))
+    return plot.ladder(choices, "Words N", "8192", accent="six trips")
 
 
 def reckoned(n: int) -> list[plot.Rung]:

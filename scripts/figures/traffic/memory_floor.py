@@ -13,9 +13,9 @@ ALT = (
     "as N grows. At the largest N it is nearer to it again."
 )
 HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
-MEASURED = plot.Look("measured", "query", "solid")
-MEMORY = plot.Look("floor of memory", "key", "dash")
-ARITHMETIC = plot.Look("floor of arithmetic", "soft", "dot")
+MEASURED = plot.Look("measured", "ink")
+MEMORY = plot.Look("its bytes", "accent", predicted=True)
+ARITHMETIC = plot.Look("its arithmetic", predicted=True)
 
 
 def figure() -> go.Figure:
@@ -35,7 +35,7 @@ def figure() -> go.Figure:
         fig.add_scatter(x=lengths, y=times, **look.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
     return plot.page(
         fig,
-        plot.Frame(top=60),
+        360,
         xaxis=plot.log("words N", lengths),
-        yaxis=plot.log("time, ms", [0.1, 0.3, 1, 3, 10, 30]),
+        yaxis=plot.log("milliseconds", [0.1, 0.3, 1, 3, 10, 30]),
     )

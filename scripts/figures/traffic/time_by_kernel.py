@@ -12,9 +12,9 @@ ALT = (
     "several times as long as its bytes would. Scale and softmax have no arithmetic to speak of."
 )
 HEAD_DIM = 128  # as in the snippet
-TAKEN = plot.Look("taken", "query")
-BYTES = plot.Look("its bytes, as a copy", "key")
-ARITHMETIC = plot.Look("its arithmetic, as a large matmul", "soft")
+TAKEN = plot.Look("taken", "accent")
+BYTES = plot.Look("for its bytes, as a copy", "ink", predicted=True)
+ARITHMETIC = plot.Look("for its arithmetic, as a large matmul", "soft", predicted=True)
 
 
 def figure() -> go.Figure:
@@ -29,11 +29,8 @@ def figure() -> go.Figure:
         (BYTES, [1e12 * (row["read"] + row["written"]) / speed["hbm copy"] for row in counted]),
         (ARITHMETIC, [1e6 * matmul / speed["bf16 matmul"] if name in ("QKᵀ", "PV") else 0 for name in names]),
     ]:
-        fig.add_bar(x=names, y=times, **look.trace("%{x}, %{name}: %{y:.0f} µs"))
-    return plot.page(
-        fig,
-        plot.Frame(height=330, top=60, bottom=40),
-        legend=plot.LEGEND | {"x": 0, "xanchor": "left"},
-        barmode="group",
-        yaxis={"title": "time, µs", "rangemode": "tozero"},
-    )
+        first, *others = (f"<b>{time:.0f}</b>" if time else "" for time in times)
+        text = [f"{first} µs {look.name}", *others]
+        fig.add_bar(x=times, y=names, text=text, **look.bars("%{y}, %{name}: %{x:.0f} µs", "value"))
+    axes = {"xaxis": {"visible": False, "rangemode": "tozero"}, "yaxis": plot.rows()}
+    return plot.page(fig, 330, barmode="group", bargap=0.25, **axes)
