@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  (signs as a table has them)
 """What is done to a page after Markdown: drawings, tables and formulas set."""
 
 import pytest
@@ -49,10 +50,40 @@ def test_a_table_with_a_class_is_left_alone():
     assert tables.wrap(table) == table
 
 
+def test_a_column_of_numbers_stands_right_with_its_head_and_one_of_words_does_not():
+    html = tables.wrap(
+        "<table><thead><tr><th>a</th><th>ms</th><th>part</th></tr></thead><tbody>"
+        "<tr><td>1 of 2</td><td>1.97</td><td>57 %</td></tr>"
+        "<tr><td>3</td><td><b>−2</b></td><td>–</td></tr></tbody></table>"
+    )
+    assert "<th>a</th>" in html and "<td>1 of 2</td>" in html and "<td>3</td>" in html
+    for cell in ("ms</th>", "part</th>", "1.97</td>", "57 %</td>", "<b>−2</b></td>", "–</td>"):
+        assert f' class="hb-number">{cell}' in html
+    assert "hb-number" not in tables.wrap(
+        '<table><tr><th>a</th></tr><tr><td style="text-align: left;">1</td></tr></table>'
+    )
+
+
+def test_in_the_table_of_a_run_the_head_of_a_number_stands_as_it_does():
+    table = (
+        '<table class="hb-grid"><thead><tr><th>a</th><th>b</th></tr></thead><tbody>'
+        '<tr><td>x</td><td class="hb-number">1</td></tr></tbody></table>'
+    )
+    assert tables.wrap(table) == table.replace("<th>b", '<th class="hb-number">b')
+
+
 @pytest.fixture
 def formulas(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "FOLDER", tmp_path)
     return maths.Formulas()
+
+
+def test_no_line_begins_with_the_comma_behind_a_formula(formulas):
+    html = formulas.render(
+        "p", '(<span class="arithmatex">\\(x\\)</span>, <span class="arithmatex">\\(a = b\\)</span>.', ""
+    )
+    assert html.startswith('<span class="hb-held">(<span class="katex">') and html.count("hb-held") == 1
+    assert "</span>,</span> <span" in html and html.endswith("</span>.")
 
 
 def test_a_formula_is_set_and_brings_its_styles(formulas):

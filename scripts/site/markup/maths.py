@@ -14,7 +14,11 @@ from mkdocs.exceptions import PluginError
 from scripts.site.assets import KATEX
 from scripts.site.cache import Cache
 
-FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+FORMULA = re.compile(
+    r'(?P<before>[(“]*)<(?P<tag>span|div) class="arithmatex">\\(?P<kind>[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>'
+    r"(?P<after>[,.:;!?)”’…]*)",  # noqa: RUF001
+    re.DOTALL,
+)
 
 
 class Formulas:
@@ -33,9 +37,10 @@ class Formulas:
         """
 
         def formula(match: re.Match) -> str:
-            tex, display = unescape(match[3]), match[2] == "["
+            tex, display = unescape(match["tex"]), match["kind"] == "["
             key = (tex, display, self.version)
-            return self.kept.get(*key) or self.kept.put(self.set(page, tex, display), *key)
+            made = self.kept.get(*key) or self.kept.put(self.set(page, tex, display), *key)
+            return held(match["before"], made, match["after"])
 
         html, formulas = FORMULA.subn(formula, html)
         return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html
@@ -54,3 +59,13 @@ class Formulas:
         context = quickjs.Context()
         context.eval(self.katex)
         return context
+
+
+def held(before: str, formula: str, after: str) -> str:
+    """A formula with what touches it: a browser would begin a line with the comma behind one.
+
+    One that is long may be broken, so it holds nothing.
+    """
+    if (before or after) and formula.count('class="katex-base"') == 1:
+        return f'<span class="hb-held">{before}{formula}{after}</span>'
+    return before + formula + after

@@ -1,4 +1,4 @@
-"""Tables as Material's script would leave them, wrapped so that a wide one scrolls.
+"""Tables as Material's script would leave them, wrapped so that a wide one scrolls; columns of numbers stand right.
 
 Material's script wraps each table that has no class, once the page is shown, and the browser then works out every style
 and place a second time.
@@ -8,13 +8,57 @@ from __future__ import annotations
 
 import re
 
-BARE = re.compile(r"<table(?![^>]*\bclass=)([^>]*)>(.*?)</table>", re.DOTALL)
-WRAPPED = (
-    r'<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
-    r'<table class="hb-grid"\1>\2</table></div></div>'
-)
+TABLE = re.compile(r"<table(?P<attributes>[^>]*)>(?P<rows>.*?)</table>", re.DOTALL)
+ROW = re.compile(r"<tr\b[^>]*>.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<(t[hd])\b([^>]*)>(.*?)(?=</\1>)", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+# A number, with a sign before it or a unit behind; a dash stands for one that there is not.
+NUMBER = re.compile(r"[−+±-]?(?=[.,\d])[\d,]*\.?\d*(?:·10\S+)?(?:[\s\u00a0]?(?:%|[a-zA-Zµ/]{1,7}|×))?|[–-]?")  # noqa: RUF001
+WRAPPED = '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">{}</div></div>'
 
 
 def wrap(html: str) -> str:
-    """``html`` with each table that has no class given ours, which the stylesheet knows."""
-    return BARE.sub(WRAPPED, html)
+    """``html`` with each table that has no class given ours, which the stylesheet knows, and its numbers theirs."""
+    return TABLE.sub(set_table, html)
+
+
+def set_table(found: re.Match) -> str:
+    attributes, rows = found["attributes"], found["rows"]
+    if "class=" not in attributes:
+        return WRAPPED.format(f'<table class="hb-grid"{attributes}>{marked(rows, numbers(rows))}</table>')
+    if "hb-grid" not in attributes:
+        return found[0]
+    head, end, body = rows.partition("</thead>")  # of a run's table: each of its cells says whether it is a number
+    first = ROW.search(body)
+    columns = [i for i, cell in enumerate(CELL.findall(first[0] if first else "")) if "hb-number" in cell[1]]
+    return f"<table{attributes}>{marked(head, set(columns))}{end}{body}</table>"
+
+
+def numbers(rows: str) -> set[int]:
+    """The columns that have nothing but numbers below their heads, and no place that the page gives them."""
+    cells = [CELL.findall(row) for row in ROW.findall(rows)]
+    body = [[(place, text) for _, place, text in row] for row in cells if row and row[0][0] == "td"]
+    if not body:
+        return set()
+    found = set()
+    for i in range(max(map(len, body))):
+        column = [row[i] for row in body if i < len(row)]
+        said = [TAG.sub("", text).strip() for _, text in column]
+        if any(said) and all(map(NUMBER.fullmatch, said)) and not any("align" in place for place, _ in column):
+            found.add(i)
+    return found
+
+
+def marked(rows: str, columns: set[int]) -> str:
+    """``rows`` with the class of numbers on the cells of these columns."""
+    if not columns:
+        return rows
+
+    def cells(row: re.Match) -> str:
+        at = iter(range(row[0].count("</t")))
+        return CELL.sub(lambda cell: mark(cell) if next(at) in columns else cell[0], row[0])
+
+    def mark(cell: re.Match) -> str:
+        return cell[0] if "class=" in cell[2] else f'<{cell[1]}{cell[2]} class="hb-number">{cell[3]}'
+
+    return ROW.sub(cells, rows)
