@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -22,7 +23,9 @@ from scripts.records.reader import record_of
 from scripts.records.record import write
 from scripts.speed import browser as chosen
 from scripts.speed.static_server import serve
+from tests.site.small import lay_out
 
+BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
 SCHEMES = ["light", "dark"]
 NAMES = {"light": "default", "dark": "slate"}  # what Material calls them
@@ -61,12 +64,10 @@ def never_ran(name: str) -> bool:
 
 
 class Copy:
-    """What the site is built from, in a folder of its own, where every record is of today's source: a test says there
-    what is behind.
-    """
+    """What the site is built from, in a folder of its own, where every record is of today's source."""
 
     def __init__(self, root: Path):
-        self.root, self.behind = root, {}
+        self.root = root
         for name in ("docs", "kernels", "scripts", "snippets", "tests"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
         for name in ("mkdocs.yml", "LICENSE"):
@@ -75,8 +76,8 @@ class Copy:
         reader = records.Reader(root)
         for name in reader.names():
             self.make_current(name, reader)
-        never_ran = [name for name in reader.names() if not reader.state(name)[0]]
-        self.list_as_behind(dict.fromkeys(never_ran, "No GPU yet."))
+        without = (name for name in reader.names() if not reader.state(name)[0])
+        (root / "snippets/behind.toml").write_text("".join(f'{name} = "No GPU yet."\n' for name in without))
 
     def make_current(self, name: str, reader: records.Reader) -> None:
         """Rewrites a stale record as if its run had been of today's source."""
@@ -89,15 +90,6 @@ class Copy:
             cell.source = code.get(cell.id, cell.source)
         write(path, notebook)
 
-    def list_as_behind(self, reasons: dict[str, str]) -> None:
-        """Makes these, and those without a record, the ones that are listed."""
-        self.behind |= reasons
-        lines = (f'{name} = "{reason}"\n' for name, reason in self.behind.items())
-        (self.root / "snippets/behind.toml").write_text("".join(lines))
-
-    def path(self, snippet: str) -> Path:
-        return self.root / NEWEST.path(snippet).relative_to(ROOT)
-
     def edit(self, path: str, change: Callable[[str], str]) -> str:
         """Changes a file all at once, so that who watches never reads half of it; returns what it was."""
         text = (self.root / path).read_text()
@@ -106,10 +98,6 @@ class Copy:
         beside.write_text(change(text))
         beside.replace(self.root / path)
         return text
-
-    def build(self, **environment: str) -> subprocess.CompletedProcess:
-        """The strict build, into ``site/`` of the copy."""
-        return mkdocs("build", "--strict", root=self.root, SITE_URL="http://127.0.0.1/handbook/", **environment)
 
 
 @pytest.fixture(scope="session")
@@ -123,11 +111,21 @@ def site(tmp_path_factory, worker_id) -> Path:
     folder = shared / "site"
     with FileLock(shared / "site.lock"):
         if not folder.exists():
-            environment = {"SITE_URL": "http://127.0.0.1/handbook/", "PREVIEW": "1"}
+            environment = {"SITE_URL": BASE, "PREVIEW": "1"}
             built = mkdocs("build", "--strict", "--site-dir", str(own / "built"), **environment)
             assert built.returncode == 0, built.stderr
             (own / "built").rename(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory) -> SimpleNamespace:
+    """The small site, as it's published: ``site``, its ``root``, the ``texts`` that are on it, what the build said."""
+    root = tmp_path_factory.mktemp("small")
+    texts = lay_out(root)
+    built = mkdocs("build", "--strict", root=root, SITE_URL=BASE, REPO_URL="https://github.com/a/b.git")
+    assert built.returncode == 0, built.stderr
+    return SimpleNamespace(site=root / "site", root=root, texts=texts, said=built.stderr)
 
 
 @pytest.fixture(scope="session")
@@ -254,11 +252,6 @@ def pytest_pyfunc_call(pyfuncitem):
     warnings.warn(f"the browser drew no frame: it was replaced, and {pyfuncitem.name} begun anew", stacklevel=1)
     chromium.replace()
     return pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
-
-
-@pytest.fixture
-def copy(tmp_path) -> Copy:
-    return Copy(tmp_path / "copy")
 
 
 class Visit:

@@ -18,10 +18,10 @@ from scripts.figures import plot
 from scripts.records import ROOT, Reader, machine, suite
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
-from tests.site.conftest import EARLIER, NEWEST, Copy, never_ran
+from tests.site.conftest import EARLIER, NEWEST, never_ran
 
 BASE = "http://127.0.0.1/handbook/"
-CHAPTER, NOTE = "chapters/online-softmax/", "notes/online-softmax/"
+CHAPTER = "chapters/online-softmax/"
 LIBRARY = "\n".join(path.read_text() for path in sorted((ROOT / "kernels").rglob("*.py")))
 DOCS = "\n".join(path.read_text() for path in sorted((ROOT / "docs").rglob("*.md")))
 
@@ -331,28 +331,8 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
-NEVER, BEHIND = "overflow", "softmax_order"  # what is made to have never run, and to be behind
-
-
-@pytest.fixture(scope="module")
-def behind(tmp_path_factory):
-    """The site as it's published, with a snippet that has never run, one that is behind, no outcome of any test, and
-    the address of a repository.
-    """
-    copy = Copy(tmp_path_factory.mktemp("behind") / "copy")
-    copy.path(NEVER).with_suffix(".record.ipynb").unlink()
-    (copy.root / suite.TESTS).unlink()
-    copy.edit(f"snippets/online_softmax/{BEHIND}.py", lambda text: text.replace("(2, 4, 8, 16", "(2, 4, 16"))
-    copy.list_as_behind({NEVER: "It has had no GPU.", BEHIND: "Eight blocks were too many."})
-    copy.built = copy.build(REPO_URL="https://github.com/a/b.git")
-    assert copy.built.returncode == 0, copy.built.stderr
-    return copy
-
-
-@pytest.mark.timeout(600)
-def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(behind):
-    built = behind.root / "site"
-    for file in (built / "404.html", *built.rglob("index.html")):
+def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small):
+    for file in (small.site / "404.html", *small.site.rglob("index.html")):
         text = file.read_text()
         html = BeautifulSoup(text, "html.parser", parse_only=SoupStrainer("a"))
         links = html.select("a.md-source")
@@ -365,7 +345,7 @@ def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(beh
             continue
         (edit,) = html.select("a[rel=edit]")
         path = urlsplit(edit["href"]).path.removeprefix("/a/b/edit/main/")
-        assert (ROOT / path).is_file(), path
+        assert (small.root / path).is_file(), path
 
 
 def test_without_the_address_no_page_has_such_a_link(site, pages):
@@ -375,34 +355,29 @@ def test_without_the_address_no_page_has_such_a_link(site, pages):
         assert html.select("a[href]"), page
 
 
-@pytest.mark.timeout(600)
-def test_what_has_never_run_and_what_is_behind_is_shown_as_that(behind):
+def test_what_has_never_run_and_what_is_behind_is_shown_as_that(small):
     def article(page):
-        return BeautifulSoup((behind.root / "site" / page / "index.html").read_text(), "html.parser").article
+        return soup(small.site / page / "index.html").article
 
-    end = behind.built.stderr.rpartition("written in")[2]  # what is said once all pages are made
-    assert f"{NEVER}, {BEHIND}" in end and "snippets/behind.toml" in end
-    waiting, _ = article("tested/").find_all(class_="hb-suite")
-    assert "for a run on a GPU" in waiting.find(class_="hb-notice").get_text() and not waiting.find("table")
-    chapter, note = article(CHAPTER), article(NOTE)
-    figure = chapter.find(id=f"figure-{NEVER}")
-    cell = note.find(attrs={"data-quote": f"{NEVER}:where"}).find_parent(class_="hb-run")
-    for place in (cell, figure, article(f"snippets/{NEVER}/")):
+    end = small.said.rpartition("written in")[2]  # what is said once all pages are made
+    assert "2 shown as earlier runs, or as never run: behind, never (snippets/behind.toml)" in end
+    (waits,) = article("tested/").find_all(class_="hb-notice")
+    assert waits.get_text().startswith("1 test function waits for a run on a GPU: test_waits.py.")
+    chapter, own = article("chapters/online-softmax/"), article("snippets/never/")
+    figure, drawn = chapter.find(id="figure-of_never"), chapter.find(id="figure-of_behind")
+    runs = {each["data-quote"]: each.find_parent(class_="hb-run") for each in chapter.select("[data-quote]")}
+    for place in (runs["never:show"], figure, own):
         (notice,) = place.find_all(class_="hb-notice")
-        assert says_how_to_run(notice, NEVER), place
-        assert not place.select("[data-record], .hb-plot")
-    alternative = figure.find(class_="hb-alternative").get_text()
-    assert len(alternative) > 80 and alternative[:40] in figures.paths(ROOT)[NEVER].read_text()
-    assert {value.get_text() for value in note.select(f"[data-value^='{NEVER}.']")} == {"[has never run]"}
-    commit = NEWEST.read(BEHIND).provenance["commit"]
-    earlier = f"an earlier run, of commit {commit}: Eight blocks were too many."
+        assert says_how_to_run(notice, "never") and not place.select("[data-record], .hb-plot, .hb-stale")
+    assert figure.find(class_="hb-alternative").get_text() == "A bar."
+    said = {value["data-value"]: value.get_text() for value in chapter.select(".hb-value")}
+    assert [*said.values()] == ["1", "1 an earlier run", "[has never run]"]
     changed = "this code has changed since the run shown here"
-    for tag, marks in (("moves", [changed, earlier]), ("ways", [earlier])):
-        box = note.find(attrs={"data-quote": f"{BEHIND}:{tag}"}).find_parent(class_="hb-run")
-        assert [mark.get_text() for mark in box.select("p.hb-stale")] == marks and box.select("[data-record]")
-    assert earlier in article(f"snippets/{BEHIND}/").get_text() and earlier in article("measurements/").get_text()
-    values = note.select(f"[data-value^='{BEHIND}.']")
-    assert values and all(value.get_text().endswith(" an earlier run") for value in values)
+    for place, marks in ((runs["behind:show"], [changed, ""]), (drawn, [""]), (article("snippets/behind/"), [""])):
+        found = [mark.get_text() for mark in place.select("p.hb-stale")]
+        assert len(found) == len(marks) and found[:-1] == marks[:-1]
+        assert found[-1].startswith("an earlier run, of commit ") and place.select("[data-record], .hb-plot")
+    assert not runs["now:show"].select(".hb-stale, .hb-notice")
 
 
 def test_every_table_of_every_record_stands_under_measurements(articles):
