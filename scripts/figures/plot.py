@@ -65,9 +65,9 @@ class Look(NamedTuple):
         return self.trace(hover, named) | {"orientation": "h", "textposition": "none"}
 
 
-def labels(fig: go.Figure, x: list, y: list, text: list[str], **more: object) -> None:
+def labels(fig: go.Figure, x: list, y: list, text: list[str], role: str = "ink", **more: object) -> None:
     """Text in the drawing, which answers no pointer."""
-    fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", cliponaxis=False, **more)
+    fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", cliponaxis=False, meta={"role": role}, **more)
 
 
 def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
@@ -210,7 +210,7 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, accent: str) -
                 customdata=[rung.time for rung in own],
                 **Look("", role, predicted=not measured).bars(hover, "value"),
             )
-        labels(fig, [100], [" "], [f"{over}\N{NO-BREAK SPACE}"], textposition="middle left", meta={"role": "ink"})
+        labels(fig, [100], [" "], [f"{over}\N{NO-BREAK SPACE}"], textposition="middle left")
         of_traces += [choice] * 6
     most = max(map(len, choices.values()))
     line = {"type": "line", "x0": 100, "x1": 100, "yref": "paper", "y0": 0, "y1": 1}

@@ -52,7 +52,7 @@ def figure() -> go.Figure:
         [row["peak"] for row in early],
         [" PyTorch's flash"],
         textposition="top right",
-        meta={"role": "soft"},
+        role="soft",
     )
     hover = "N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed"
     fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13, named="above"))

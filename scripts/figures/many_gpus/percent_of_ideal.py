@@ -56,7 +56,7 @@ def figure() -> go.Figure:
         fig.add_scatter(
             x=list(line),
             y=list(line.values()),
-            **look.scatter("predicted, %{x} tokens: %{y:.3g} %"),
+            **look.scatter("predicted, %{x} tokens: %{y:.3g} %", named="start"),
         )
         of_traces.append(label)
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})

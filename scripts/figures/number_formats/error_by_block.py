@@ -45,7 +45,7 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for (_, whole, look), drawn in zip(LINES, errors[SHOWN], strict=True):
         hover = "%{name}, %{text} numbers a scale: %{y:.3g} %"
-        trace = look.scatter(hover, named="end" if whole else "above")
+        trace = look.scatter(hover, named="end" if whole else "start")
         fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
     every = list(range(len(LINES)))
     return plot.page(

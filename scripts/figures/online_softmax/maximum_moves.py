@@ -20,8 +20,9 @@ def figure() -> go.Figure:
     for kind, look in LOOKS.items():
         trace = look.trace("%{name}: the maximum of %{y} rows moved %{x} times")
         counts = [row[kind] for row in rows]
-        text = [look.name if count == max(counts) else "" for count in counts]  # at its tallest bar
-        fig.add_bar(x=moved, y=counts, text=text, textposition="outside", constraintext="none", textangle=0, **trace)
+        fig.add_bar(x=moved, y=counts, **trace)
+        tallest = max(zip(counts, moved, strict=True))
+        plot.labels(fig, [tallest[1]], [tallest[0]], [look.name], textposition="top right", role=look.role)
     most = max(row["real"] for row in rows)
     return plot.page(
         fig,

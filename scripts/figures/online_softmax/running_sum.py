@@ -32,7 +32,7 @@ def figure() -> go.Figure:
         )
     totals = {read: sum(row["share"] for row in plot.where(rows, read=read)) for read in {row["read"] for row in rows}}
     tops = list(totals), list(totals.values()), [f"{total:.3f}" for total in totals.values()]
-    plot.labels(fig, *tops, textposition="top center", meta={"role": "ink"})
+    plot.labels(fig, *tops, textposition="top center")
     return plot.page(
         fig,
         320,

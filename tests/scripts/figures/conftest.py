@@ -1,8 +1,18 @@
-"""A figure whose record is missing or stale is skipped, with the reason: the tests of snippets say what to run."""
+"""Every figure as a page draws it: from today's records, and from the earlier ones if its page isn't converted yet.
+
+One whose record is missing or stale is skipped, with the reason: the tests of snippets say what to run.
+"""
+
+import re
 
 import pytest
 
 from scripts import records
+from scripts.facts.quantities import unconverted
+from scripts.records import ROOT
+from scripts.site.fences import figures
+
+TODAY, EARLIER = records.Reader(ROOT), records.Reader(ROOT, earlier=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -19,3 +29,24 @@ def table():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "table", found)
         yield
+
+
+def shown():
+    """(name, reader) of each figure, once for every reader that a page may give it."""
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*/*.md")]
+    old = "\n".join(page for page in pages if unconverted(page))
+    earlier = set(re.findall(r"^``` figure.*\n(\w+)", old, re.MULTILINE))
+    for name in figures.paths(ROOT):
+        yield pytest.param((name, TODAY), id=name)
+        if name in earlier:
+            yield pytest.param((name, EARLIER), id=f"{name}-earlier")
+
+
+@pytest.fixture(scope="module", params=shown())
+def figure(request):
+    return drawn(*request.param)
+
+
+def drawn(name, reader):
+    with reader.noting():
+        return figures.load(name, ROOT).figure()

@@ -1,6 +1,4 @@
-"""What figures share does what it says: tooltips with a name, ticks, one choice shown at a time, roofs."""
-
-import math
+"""What figures share does what it says: tooltips with a name, ticks, one choice shown at a time, roofs, ladders."""
 
 import plotly.graph_objects as go
 import pytest
@@ -11,9 +9,15 @@ from tests.scripts.figures.controls import choose, controls, points, visible
 
 
 def test_a_tooltip_has_the_name_of_its_trace_and_no_second_box():
-    look = plot.Look("ours", "accent", "dot", "circle").scatter("%{name}: %{y:.1f} ms")
+    look = plot.Look("ours", "accent").scatter("%{name}: %{y:.1f} ms")
     assert look["hovertemplate"] == "ours: %{y:.1f} ms<extra></extra>"
-    assert look["meta"] == {"role": "accent"} and look["line"] == {"dash": "dot"}
+
+
+def test_predicted_is_hollow_and_dashed_and_measured_is_filled():
+    predicted, measured = (plot.Look("ours", "accent", predicted).scatter("") for predicted in (True, False))
+    assert (predicted["line"]["dash"], predicted["marker"]["symbol"]) == ("dash", "circle-open")
+    assert (measured["line"]["dash"], measured["marker"]["symbol"]) == ("solid", "circle")
+    assert plot.Look("ours", "accent", predicted=True).bars("")["meta"]["hollow"]
 
 
 @pytest.mark.parametrize(
@@ -25,13 +29,8 @@ def test_a_size_is_in_its_largest_unit(size, text):
 
 
 def test_ticks_stand_where_they_say():
-    words = plot.log_words("words", 2**16)
-    assert dict(zip(words["ticktext"], words["tickvals"], strict=True)) == {
-        "1024": 1024,
-        "4096": 4096,
-        "16 Ki": 16 * 1024,
-        "64 Ki": 64 * 1024,
-    }
+    words = plot.log("words", [1024, 16384])
+    assert (words["tickvals"], words["ticktext"]) == ([1024, 16384], ["1,024", "16,384"])
     sizes = plot.log_sizes("size", [2**20, 2**35], lambda size: size / 2**20)
     assert (sizes["tickvals"], sizes["ticktext"]) == ([1, 2**15], ["1 MiB", "32 GiB"])
 
@@ -43,7 +42,7 @@ def test_rows_are_chosen_by_their_values():
 
 def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
     figure = go.Figure([{"name": name} for name in ("first", "second", "level")])
-    plot.page(figure, plot.Frame(), plot.switch(figure, "Which", ["one", "two"], "two"))
+    plot.page(figure, 300, plot.switch(figure, "Which", ["one", "two"], "two"))
     assert controls(figure) == {"Which": (["one", "two"], "two")}
     assert [trace.name for trace in visible(figure)] == ["second", "level"]
     choose(figure, "Which", "one")
@@ -51,10 +50,9 @@ def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
 
 
 def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
-    look = plot.Look("a kernel", "query"), "top left"
+    look, log = (plot.Look("a kernel", "ink"), "top left"), plot.log("axis", [1])
     choices = {"counted": {"kernel": (8, 4)}, "predicted": {}}
-    log = plot.log("axis", [1])
-    figure = plot.roofline(choices, {"kernel": look}, plot.Look("reached", "key"), log, log, ends=(1, 5000))
+    figure = plot.roofline(choices, {"kernel": look}, log, log, ends=(1, 5000), reached=True)
     for roof, peak, bandwidth in zip(
         figure.data, ("bf16 peak", "bf16 matmul"), ("hbm bandwidth", "hbm copy"), strict=False
     ):
@@ -65,17 +63,30 @@ def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
     assert points(figure.data[-1]) == {None: None}
 
 
-def test_names_that_end_together_stand_a_line_apart_beside_their_curves_and_in_their_order():
-    curves = [([1, 2], [1, 10]), ([1, 2], [1, 10.5]), ([1, 2], [None, None]), ([1, 2], [500, None]), ([1, 2], [1, 900])]
-    places = plot.beside(curves, decades=3, height=300)
-    assert places["x"] == [[2], [2], [None], [1], [2]]
-    pixels = [y and 100 * math.log10(y) for (y,) in places["y"]]
-    assert pixels[1] - pixels[0] == pytest.approx(plot.LINE) and pixels[2] is None
-    assert (pixels[0] + pixels[1]) / 2 == pytest.approx(50 * math.log10(105))
-    assert places["y"][3] == [pytest.approx(500)] and places["y"][4] == [pytest.approx(900)]
+def bars(figure):
+    """Name -> (percent of the limit, text, role, hollow), of the bars that are shown."""
+    return {
+        name: (x, text, trace.meta["role"], trace.meta["hollow"])
+        for trace in visible(figure)
+        if trace.type == "bar" and trace.text
+        for name, x, text in zip(trace.y, trace.x, trace.text, strict=True)
+    }
 
 
-def test_the_text_of_a_rung_stands_inside_the_frame():
-    rungs = [plot.Rung("slow", 300), plot.Rung("middle", 3), plot.Rung("the limit", 0.02, measured=False)]
-    measured, limit = plot.ladder({"all": rungs}, "Rungs", "all", plot.log("ms", [1], range=[-2, 2.7])).data
-    assert measured.textposition == ("top left", "top center") and limit.textposition == ("top right",)
+def test_a_ladder_has_the_part_of_the_limit_and_the_time_of_each_rung_and_one_accent():
+    least = plot.Rung("the limit", 0.5, measured=False)
+    slow, own, reckoned = plot.Rung("slow", 100), plot.Rung("own", 4, limit=3), plot.Rung("bytes", 2, measured=False)
+    figure = plot.ladder({"all": [slow, own, reckoned, least], "one": [slow, least]}, "Rungs", "all", accent="own")
+    assert bars(figure) == {
+        "slow": (pytest.approx(0.5), "<b>0.5 %</b>  100 ms", "grey", False),
+        "own": (75, "<b>75 %</b>  4 ms", "accent", False),
+        "bytes": (25, "<b>25 %</b>  2 ms", "soft", True),
+    }
+    assert [trace.text[0].strip() for trace in visible(figure) if trace.type == "scatter"] == ["the limit, 0.5 ms"]
+    choose(figure, "Rungs", "one")
+    assert bars(figure).keys() == {"slow"}
+
+
+@pytest.mark.parametrize("part, text", [(0.128, "13 %"), (0.0028, "0.3 %"), (0.0003, "0.03 %"), (1, "100 %")])
+def test_a_part_of_the_limit_has_as_many_digits_as_it_needs(part, text):
+    assert plot.percent(part) == text
