@@ -75,7 +75,7 @@ globalThis.charts = (() => {
     const every = { zeroline: false, automargin: true, tickfont: { color: colour.soft }, linecolor: colour.soft, gridcolor: colour.line };
     for (const name of xs) {
       const ticks = thinned(layout[name], width - layout.margin.r - (left || 56));
-      layout[name] = { ...every, showgrid: false, showline: true, ...layout[name], ...ticks, title: undefined };
+      layout[name] = { ...every, showgrid: false, showline: true, tickangle: 0, ...layout[name], ...ticks, title: undefined };
     }
     for (const name of ys) {
       const rows = layout[name].type === "category";

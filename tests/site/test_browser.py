@@ -27,7 +27,7 @@ SHEET = f"""{{
 INK_OF = """(scheme) => {
     const probe = document.createElement("i");
     probe.style.colorScheme = scheme;
-    probe.style.color = "var(--hb-ink)";
+    probe.style.color = "var(--hb-soft)"; // what the ticks of a chart are written in
     document.body.append(probe);
     const colour = getComputedStyle(probe).color;
     probe.remove();

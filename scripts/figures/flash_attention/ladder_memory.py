@@ -52,7 +52,7 @@ def figure() -> go.Figure:
         fig,
         330,
         plot.menu("What is measured", moves, SHOWN),
-        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6]),
+        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6.6]),
         yaxis=plot.rows(categoryorder="array", categoryarray=names),
     )
 

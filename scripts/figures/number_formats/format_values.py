@@ -13,7 +13,7 @@ ALT = (
     "smallest normal number to its largest, and the five-bit exponent reaches twice as far as the four-bit one."
 )
 FORMATS = {name: plot.Look(name, role) for name, role in [("E5M2", "soft"), ("E4M3", "soft"), ("E2M1", "accent")]}
-POWERS = [-16, -12, -8, -4, 0, 4, 8, 12, 16]
+POWERS = [-16, -8, 0, 8, 16]
 AXES = {
     "evenly, up to 7": {
         "type": "linear",
