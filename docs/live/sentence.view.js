@@ -1,0 +1,208 @@
+// A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they run
+// down, and the same cells change places.
+import { html, render, svg } from "lit-html";
+import { attend, endings, features, sentence } from "./sentence.model.js";
+
+/**
+ * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn with
+ * grown: how far the ribbons have grown, up to 1   event: what has just happened
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[], grown: number}} Look
+ */
+/** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
+
+const MOVE = 400; // milliseconds
+const ACROSS = { length: 860, room: 150, down: false }; // the place of the ribbons above the words
+const DOWN = { length: 440, room: 56, down: true }; // and beside them
+
+/** @param {string} ending */
+const it = (ending) => sentence(ending).findIndex(({ word }) => word === "it");
+/** @param {string} ending */
+const other = (ending) => endings[1 - endings.indexOf(ending)];
+/** @param {number} share */
+const percent = (share) => `${Math.round(100 * share)} %`;
+/** @param {number} x @param {number} [digits] */
+const signed = (x, digits = 0) => x.toFixed(digits).replace("-", "−");
+/** @param {number[]} vector */
+const list = (vector) => vector.map((x) => signed(x)).join(", ");
+/** @param {number[]} from @param {number[]} to @param {number} t */
+const mix = (from, to, t) => to.map((x, i) => from[i] + t * (x - from[i]));
+
+/** @returns {Look} */
+function first() {
+  const asker = it(endings[0]);
+  const { shares } = attend(sentence(endings[0]), asker);
+  return { ending: endings[0], asker, event: "start", shown: shares, blended: shares, grown: 1 };
+}
+
+/**
+ * The outline of a ribbon to each word, as wide as its share. All leave side by side: together they're the whole.
+ * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where @param {number} grown
+ */
+export function ribbons(shares, asker, { length, room, down }, grown) {
+  const place = (/** @type {number} */ along, /** @type {number} */ up) => (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
+  const step = length / shares.length;
+  const whole = Math.min(36, step / 2);
+  const wide = shares.map((share) => Math.max(share * whole, 0.75) * grown);
+
+  // Each ribbon passes over all that are nearer, so its peak is above theirs.
+  /** @type {number[]} */
+  const peak = [];
+  for (const side of [-1, 1]) {
+    let above = 0.12 * room;
+    for (let i = asker; i >= 0 && i < shares.length; i += side) {
+      peak[i] = above + wide[i];
+      above = peak[i] + 0.09 * room;
+    }
+  }
+  const fit = Math.min(1, room / Math.max(...peak)) * grown;
+
+  // They leave in an order in which none crosses another: left near to far, right far to near, itself.
+  const all = [...shares.keys()];
+  /** @type {string[]} */
+  const outlines = [];
+  let start = (asker + 0.5) * step - whole / 2;
+  for (const i of [...all.slice(0, asker).reverse(), ...all.slice(asker + 1).reverse(), asker]) {
+    const target = (i + 0.5) * step + (i === asker ? whole / 2 + 5 : 0);
+    const half = i < asker ? -wide[i] / 2 : wide[i] / 2;
+    const [inner, outer] = i < asker ? [start, start + wide[i]] : [start + wide[i], start];
+    const high = (peak[i] * fit) / 0.75; // a cubic reaches three quarters of the way to its handles
+    const low = Math.max(0, peak[i] * fit - wide[i]) / 0.75;
+    outlines[i] =
+      `M${place(outer, 0)}C${place(outer, high)} ${place(target + half, high)} ${place(target + half, 0)}` +
+      `L${place(target - half, 0)}C${place(target - half, low)} ${place(inner, low)} ${place(inner, 0)}Z`;
+    start += shares[i] * whole * grown;
+  }
+  return outlines;
+}
+
+/** @param {Look} look @param {typeof ACROSS} where @param {string} name */
+function arcs({ shown, asker, grown }, where, name) {
+  const box = where.down ? `0 0 ${where.room} ${where.length}` : `0 0 ${where.length} ${where.room}`;
+  const outlines = ribbons(shown, asker, where, grown);
+  return html`<svg class="arcs ${name}" viewBox=${box} preserveAspectRatio="none" aria-hidden="true">${outlines.map((d) => svg`<path d=${d}></path>`)}</svg>`;
+}
+
+/** Says in one breath what happened, and at first asks for a guess. @param {Look} look */
+function told({ ending, asker, event }) {
+  const words = sentence(ending);
+  const { shares, output } = attend(words, asker);
+  const most = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, 3).filter((i) => shares[i] >= 0.1);
+  const from = most.map((i, n) => html`${n ? ", " : ""}${percent(shares[i])} from ${i === asker ? "itself" : html`<em>${words[i].word}</em>`}`);
+  const largest = Math.max(...output);
+  const together = html`Together that’s above all <b>${features[output.indexOf(largest)]}</b>, ${largest.toFixed(1)} of 10.`;
+  const { word, asks } = words[asker];
+  if (event === "start") return html`<em>${word}</em> takes ${from} and a little from everyone else. Guess first: where will the thick ribbon go?`;
+  if (event === "swap") return html`One word changed, and the ribbon moved. <em>${word}</em> takes ${from}. ${together} Now pick another word.`;
+  return html`<em>${word}</em> asks: ${asks} It takes ${from} and a little from everyone else. ${together}`;
+}
+
+/** How the shares come about, number by number. @param {Look} look */
+function sums({ ending, asker }) {
+  const words = sentence(ending);
+  const { query, scores, scaled, shares } = attend(words, asker);
+  const powers = scaled.map(Math.exp);
+  const row = (/** @type {import("./sentence.model.js").Word} */ { word, key }, /** @type {number} */ i) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
+    <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
+  return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
+    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
+    <tbody>${words.map(row)}</tbody>
+    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+}
+
+/** All of it. Without `answers` it's a drawing. @param {Look} look @param {Answers} [answers] */
+function view(look, answers) {
+  const { ending, asker, shown, blended } = look;
+  const words = sentence(ending);
+  const { shares } = attend(words, asker);
+  const most = 0.99 * Math.max(...shares);
+  const column = (/** @type {import("./sentence.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
+    <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
+    <span class="share ${shares[i] > most ? "most" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
+    ${value.map((amount, f) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${f}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
+  const output = (/** @type {string} */ name, /** @type {number} */ f) => {
+    const parts = words.map(({ value }, i) => blended[i] * value[f]);
+    return html`<span class="feature" style="--f: ${f}">${name}</span>
+      <span class="out" style="--f: ${f}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
+  };
+  return html`
+    <fieldset class="stage" ?disabled=${!answers}>
+      <legend>Which word asks?</legend>
+      ${arcs(look, ACROSS, "across")}${arcs(look, DOWN, "down")}
+      ${words.map(column)}
+      ${features.map(output)}
+      <span class="outname">what <em>${words[asker].word}</em> takes home</span>
+    </fieldset>
+    <div class="controls">
+      <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
+      <p class="told" role="status">${told(look)}</p>
+    </div>
+    <details><summary>Show the dot products</summary><div class="scroll">${sums(look)}</div></details>`;
+}
+
+/** What the build draws. */
+export const still = () => view(first());
+
+/** Puts the same into this place, and lets the reader ask. @param {HTMLElement} place */
+export function start(place) {
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const box = document.createElement("div");
+  let look = first();
+  let frame = 0;
+  const draw = (/** @type {Partial<Look>} */ change) => {
+    look = { ...look, ...change };
+    render(view(look, answers), box);
+  };
+
+  /** Runs a step from 0 to 1, easing out; a new movement replaces one that's under way. @param {(t: number) => void} step */
+  const move = (step) => {
+    cancelAnimationFrame(frame);
+    return new Promise((done) => {
+      const begin = performance.now();
+      const tick = (/** @type {number} */ now) => {
+        const t = calm.matches ? 1 : Math.min(1, Math.max(0, now - begin) / MOVE);
+        step(1 - (1 - t) ** 3);
+        if (t < 1) frame = requestAnimationFrame(tick);
+        else done(undefined);
+      };
+      tick(begin);
+    });
+  };
+
+  /** Sends a copy of each part that's wide enough to see to its place in the output. */
+  const fly = () => {
+    if (calm.matches) return;
+    const stage = /** @type {HTMLElement} */ (box.querySelector(".stage"));
+    const home = stage.getBoundingClientRect();
+    const outs = [...stage.querySelectorAll(".out")].map((out) => out.querySelectorAll("i"));
+    stage.querySelectorAll(".cell > b").forEach((part, n) => {
+      const from = part.getBoundingClientRect();
+      if (from.width < 1) return;
+      const to = outs[n % features.length][Math.floor(n / features.length)].getBoundingClientRect();
+      const copy = document.createElement("i");
+      copy.className = "flying";
+      Object.assign(copy.style, { left: `${from.x - home.x}px`, top: `${from.y - home.y}px`, width: `${from.width}px`, height: `${from.height}px` });
+      stage.append(copy);
+      const there = { transform: `translate(${to.x - from.x}px, ${to.y - from.y}px)`, opacity: 0.4 };
+      copy.animate([{}, there], { duration: MOVE, easing: "ease-out" }).finished.then(() => copy.remove());
+    });
+  };
+
+  /** First the shares move, then what they take flies to the output. @param {Partial<Look>} next */
+  const change = async (next) => {
+    const { shown: from, blended: before, asker } = look;
+    draw(next);
+    const { shares } = attend(sentence(look.ending), look.asker);
+    await move((t) => draw({ shown: mix(from, shares, t), grown: look.asker === asker ? 1 : t }));
+    draw({ blended: shares }); // so that fly() can see where the parts will lie
+    fly();
+    await move((t) => draw({ blended: mix(before, shares, t) }));
+  };
+
+  /** @type {Answers} */
+  const answers = {
+    pick: (asker) => change({ asker, event: "pick" }),
+    swap: () => change({ ending: other(look.ending), asker: it(look.ending), event: "swap" }),
+  };
+  draw({});
+  place.replaceChildren(box);
+}
