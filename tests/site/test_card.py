@@ -16,9 +16,9 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 
 from scripts.records import ROOT
-from scripts.site.meta import head
 from scripts.site.meta.cards import Card, Cards
-from scripts.site.pages import order
+from scripts.site.pages import home, order
+from scripts.site.pages.order import Chapter
 from tests.site.test_colours import scheme
 
 DOCS = ROOT / "docs"
@@ -64,7 +64,7 @@ def document(card: Card) -> str:
     face, name, title, words = FACE, "", CONFIG.site_name, PROMISE
     if card.chapter:
         face, name = FACE + WIDE, f'<span class="name">{title}</span>'
-        title, words = card.chapter.numbered, question(card.chapter.name)
+        title, words = card.chapter.numbered, question(card.chapter)
     return (
         f"<!doctype html><style>:root {{{colours}}}{face}</style>"
         f'<div class="words">{logo}{name}<h1>{escape(title)}</h1>'
@@ -73,12 +73,11 @@ def document(card: Card) -> str:
     )
 
 
-def question(chapter: str) -> str:
+def question(chapter: Chapter) -> str:
     """What the home page asks below a chapter's title."""
-    home = (DOCS / "index.md").read_text(encoding="utf-8")
-    asked = re.search(rf"<!-- chapter {chapter} -->\s+(.+?)\n\n", home, re.DOTALL)
-    assert asked, f"docs/index.md has no card with a question for {chapter}"
-    return head.plain(asked[1])
+    asked = home.question(chapter, home.front_matter((DOCS / "index.md").read_text(encoding="utf-8")))
+    assert asked, f"neither docs/chapters/{chapter.name}.md nor docs/index.md has a question for {chapter.name}"
+    return asked
 
 
 def fonts() -> str:

@@ -1,6 +1,7 @@
 """The first page: what one sees of it, where it leads, what it counts; and the page that says how to get it running."""
 
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -12,12 +13,14 @@ from kernels.formats.value import E2M1, values
 from scripts import records
 from scripts.records import ROOT
 from scripts.site.meta import reading
+from scripts.site.pages import home as made
 from scripts.site.pages import order
 from tests.docs.pages import DRAWINGS
+from tests.site.test_browser import axe
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHAPTERS = order.chapters(load_config(str(ROOT / "mkdocs.yml")).extra["chapters"], ROOT / "docs")
-HOME = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+SHAPE = "[batch, heads, sequence, head_dim] = [{}, {}, {}, {}]"
 
 
 @pytest.fixture
@@ -29,51 +32,152 @@ def drawing(name):
     return ElementTree.parse(DRAWINGS / f"{name}.svg").getroot()
 
 
+def times():
+    tables = records.Reader(preview=True).read("flash_first").tables()
+    return {row["form"]: row["median"] for table in tables if table["name"] == "times" for row in table["rows"]}
+
+
+def lengths(style: str) -> dict[str, float]:
+    return {name: float(value) for name, value in re.findall(r"--([\w-]+): ([\d.]+)", style)}
+
+
 def test_the_path_has_a_card_for_every_chapter_with_a_drawing_and_a_question(home):
-    cards = home.select(".path > ul > li")
+    cards = home.select(".part li")
     assert len(cards) == len(CHAPTERS)
     for card, chapter in zip(cards, CHAPTERS, strict=True):
-        assert card.a["href"].endswith(f"chapters/{chapter.name}/")
-        assert card.a.get_text() == f"{chapter.number} · {chapter.title}"
+        assert card.a["href"] == f"chapters/{chapter.name}/"
+        assert card.h4.get_text() == f"{chapter.number} {chapter.title}"
         assert f"{reading.minutes(chapter.text)} min" in card.get_text()
-        assert card.svg["aria-label"] and card.get_text().strip().endswith("?")
-        assert f"path-{chapter.name}.svg" in HOME
+        assert card.svg["aria-hidden"] and card.p.get_text().endswith("?")
+    parts = list(dict.fromkeys(chapter.part for chapter in CHAPTERS if chapter.part))
+    assert [part.h3.get_text() for part in home.select(".part")] == parts
+    assert all(part.header.p.get_text() for part in home.select(".part"))
 
 
-def test_three_ways_in_lead_where_they_say(home):
-    ways = {link.get_text(): link["href"] for link in home.select(".home li strong a")}
-    assert ways == {"Read it": "chapters/three-matmuls/", "Teach it": "whiteboard/", "Run it": "start/"}
+def test_a_new_chapter_appears_by_itself(tmp_path):
+    drawings = tmp_path / "assets" / "drawings"
+    drawings.mkdir(parents=True)
+    (drawings / "path-new.svg").write_text("<svg><title>New</title></svg>")
+    (tmp_path / "index.md").write_text("# Home")
+    text = "---\nquestion: What's new?\n---\n\n# New & <old>"
+    html = BeautifulSoup(made.path([order.Chapter("new", 0, "", "New & <old>", text)], tmp_path), "html.parser")
+    assert html.li.a.get_text() == "New & <old>" and html.li.p.get_text() == "What\u2019s new?"
 
 
-@pytest.mark.parametrize("width, folds", [(1280, 1), (390, 2)])
-def test_the_picture_and_the_ways_in_stand_on_the_first_screen(visit, width, folds):
-    """On a phone, the sentence and the ways on the first, and the picture at the latest on the second."""
+def test_the_bars_are_as_long_as_the_run_took_and_the_numbers_are_its(home):
+    taken = times()
+    drawn = lengths(home.select_one(".race")["style"])
+    assert drawn["longest"] == max(drawn["attention"], drawn["flash-attention"])
+    assert drawn["attention"] == pytest.approx(taken["attention"], abs=1e-4)
+    assert drawn["flash-attention"] == pytest.approx(taken["flash_attention"], abs=1e-4)
+    said = [float(value.get_text()) for value in home.select(".race .hb-value")]
+    assert said == [round(taken["attention"], 2), round(taken["flash_attention"], 2)]
+
+
+def ran(text: str, **changed) -> SimpleNamespace:
+    """A reader whose run printed this."""
+    record = SimpleNamespace(outputs={"compare": [{"text": text}]}, provenance={"gpu": "NVIDIA H200"}, tables=list)
+    return SimpleNamespace(read=lambda name: record)
+
+
+@pytest.mark.parametrize(
+    "shape, square, sliver", [((2, 16, 4096, 64), "1 GiB", "16 MiB"), ((1, 1, 512, 64), "512 KiB", "64 KiB")]
+)
+def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shape, square, sliver):
+    text = SHAPE.format(*shape)
+    panels = BeautifulSoup(made.table(ran(text)), "html.parser").div
+    assert lengths(panels["style"])["times"] == shape[2] / shape[3]
+    assert panels.select_one(".written b").get_text() == square and panels.small.get_text() == f"{sliver} each"
+    assert square in panels["aria-label"] and sliver in panels["aria-label"]
+    _, heads, words, width = shape
+    assert f"{words} words, {heads} heads of {width}" in made.case(ran(text))
+
+
+def test_without_a_run_there_is_no_bar_and_no_case():
+    def missing(name):
+        raise records.Missing(name)
+
+    reader = SimpleNamespace(read=missing)
+    assert made.race(reader) == made.case(reader) == "" and "0 bytes" in made.table(reader)
+
+
+@pytest.mark.parametrize("width, height", [(1440, 900), (1280, 800), (390, 844)])
+def test_the_claim_the_picture_and_the_ways_in_are_on_the_first_screen(visit, width, height):
     page = visit("", width=width)
-    bottom = (
-        "(places) => Math.max(...places.map((place) => document.querySelector(place).getBoundingClientRect().bottom))"
-    )
-    assert page.evaluate(bottom, [".home li:last-child", ".home .hb-drawing"]) <= folds * 900
-    assert page.evaluate(bottom, [".home li:last-child"]) <= 900
+    bottom = "(place) => document.querySelector(place).getBoundingClientRect().bottom"
+    places = ["h1", ".panels", ".race", ".ways"]
+    assert all(page.evaluate(bottom, place) <= height for place in places)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    tops = page.evaluate(
+        "['.panels', '.start'].map((place) => document.querySelector(place).getBoundingClientRect().top)"
+    )
+    assert tops[0] < tops[1], "the picture comes before the words"
+    ways = page.locator(".ways a")
+    assert ways.all_inner_texts() == ["Start with chapter 1", "Teach it", "Run it"]
+    assert min(box.bounding_box()["height"] for box in [ways.first, page.locator(".word").first]) >= 44
+    scale = page.evaluate(
+        "['.panel .query', '.written'].map((part) => document.querySelector(part).getBoundingClientRect().width)"
+    )
+    assert scale[1] / scale[0] == pytest.approx(64)
 
 
-def test_the_squares_and_the_bars_of_the_picture_are_to_scale():
-    picture = drawing("never-written")
-    times = {row["form"]: row["median"] for row in records.table("flash_first", "times")}
-    lines, kernel = (float(bar.get("width")) for bar in picture.iter(f"{SVG}rect") if bar.get("class") == "time")
-    assert kernel / lines == pytest.approx(times["flash_attention"] / times["attention"], abs=1 / lines)
-    tables = [rect for rect in picture.iter(f"{SVG}rect") if rect.get("height") == "128"]
-    widths = sorted(float(rect.get("width")) for rect in tables)
-    assert widths == 8 * [128 * 64 / 4096] + 2 * [128]  # d of N
+def test_the_race_is_run_once_and_again_when_asked(visit):
+    page = visit("")
+    race = "document.getAnimations().filter(({ animationName }) => animationName === 'race')"
+    first = page.evaluate(f"{race}.map((bar) => bar.effect.getTiming())")
+    longer, shorter = (bar["duration"] for bar in first)
+    assert longer / shorter == pytest.approx(times()["attention"] / times()["flash_attention"], rel=1e-3)
+    assert {bar["iterations"] for bar in first} == {1} and len({bar["delay"] for bar in first}) == 1
+    page.evaluate("document.getAnimations().forEach((each) => each.finish())")
+    page.get_by_role("button", name="Race again").click()
+    assert page.evaluate(f"{race}.filter(({{ playState }}) => playState === 'running').length") == 2
+
+
+def test_whoever_wants_no_motion_sees_the_end_of_it(visit):
+    page = visit.tab("light", 1280)
+    page.emulate_media(reduced_motion="reduce")
+    visit.go(page, "")
+    assert page.evaluate("document.getAnimations().length") == 0
+    assert page.get_by_role("button", name="Race again").count() == 0
+    page.locator(".stage:enabled").wait_for()
+    page.get_by_role("button", name="Change soft to tired").click()
+    assert page.locator(".out > span").first.inner_text() == "6.2", "without a movement"
+
+
+def test_without_scripts_there_are_the_claim_a_still_picture_and_the_path(chromium, url):
+    context = chromium.running.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(url)
+    assert page.locator("h1").is_visible() and page.locator(".part li a").count() == len(CHAPTERS)
+    assert page.locator(".race i").first.bounding_box()["width"] > 200
+    assert not page.locator(".controls").is_visible() and not page.locator(".replay").is_visible()
+    context.close()
+
+
+def test_a_whole_card_leads_to_its_chapter(visit, url):
+    page = visit("")
+    card = page.locator(".part li").nth(3)
+    card.scroll_into_view_if_needed()
+    box = card.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 4, box["y"] + box["height"] - 4)
+    page.wait_for_url(f"{url}chapters/{CHAPTERS[3].name}/")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(visit, scheme):
+    page = visit("", scheme)
+    page.evaluate("document.getAnimations().forEach((each) => each.finish())")
+    page.locator(".stage:enabled").wait_for()
+    assert not axe(page)
 
 
 def test_small_drawings_show_what_their_chapters_say():
-    ticks = [mark.get("d") for mark in drawing("path-number-formats").iter(f"{SVG}path")][1:]
-    places = [float(re.match(r"M([\d.]+)", tick)[1]) for tick in ticks]
+    ticks = drawing("path-number-formats").find(f"{SVG}path").get("d")
+    places = [float(x) for x in re.findall(r"M(\d+) 21v20", ticks)]
     magnitudes = sorted({abs(number) for number in values(E2M1).tolist()})
     scale = (places[-1] - places[0]) / magnitudes[-1]
     assert places == pytest.approx([places[0] + scale * value for value in magnitudes])
-    arrows = [mark.get("d") for mark in drawing("path-traffic").iter(f"{SVG}path") if mark.get("fill") != "none"]
+    arrows = re.findall(r"v-?19", drawing("path-traffic").findall(f"{SVG}path")[1].get("d").replace("V13", "v-19"))
     moved = sum(step.read + step.written for step in eager_traffic(8192, 128, 2)) - qkvo_bytes(8192, 128, 2)
     assert len(arrows) == moved / square_bytes(8192, 2)
 

@@ -1,8 +1,6 @@
 """What a page lists of all chapters, sheets or records: a comment marks the place, the folders fill it.
 
 ``<!-- lab NAME -->`` is filled with the head of a lab's page, ``<!-- labs of NAME -->`` with the labs of a chapter.
-``<!-- chapter NAME -->`` is filled with the chapter's number, its title, which leads to it, and the minutes that its
-words take to read.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.meta.repository import to_clone
-from scripts.site.pages import api, labs, order, peers
+from scripts.site.pages import api, home, labs, order, peers
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
 
@@ -28,7 +26,6 @@ HANDBOOK_COPIES = {
     "handbook.pdf": "the whole handbook (PDF)",
     "attention-handbook.zip": "the site, to unpack and to open without a network",
 }
-CHAPTER = re.compile(r"<!-- chapter ([\w-]+) -->")
 LABS = re.compile(r"<!-- labs of ([\w-]+) -->")
 LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 
@@ -58,6 +55,11 @@ class Lists:
         self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
+            "<!-- the path -->": lambda: home.path(self.chapters, docs),
+            "<!-- the sentence -->": lambda: home.sentence(self.pieces),
+            "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
+            "<!-- the two times -->": lambda: home.race(self.reader),
+            "<!-- where the two were timed, and on what -->": lambda: home.case(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
@@ -79,20 +81,7 @@ class Lists:
             if mark in markdown:
                 markdown = markdown.replace(mark, fill())
         markdown = LABS.sub(lambda mark: self.labs_of(mark[1]), markdown)
-        markdown = LAB.sub(lambda mark: self.lab_head(mark[1]), markdown)
-        return CHAPTER.sub(lambda mark: self.head(mark[1]), markdown)
-
-    def head(self, name: str) -> str:
-        """The number, the title and the minutes of a chapter.
-
-        Raises:
-            PluginError: if there is no such chapter.
-        """
-        for chapter in self.chapters:
-            if chapter.name == name:
-                link = f"[{chapter.number} · {chapter.title}](chapters/{name}.md)"
-                return f"**{link}** · {reading.minutes(chapter.text)} min"
-        raise PluginError(f"<!-- chapter {name} -->: mkdocs.yml, extra.chapters, has no {name}")
+        return LAB.sub(lambda mark: self.lab_head(mark[1]), markdown)
 
     def hours_to_read(self) -> str:
         return about(sum(reading.minutes(chapter.text) for chapter in self.chapters))

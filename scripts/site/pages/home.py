@@ -1,0 +1,162 @@
+"""What the home page shows of the chapters, of a record, and of the sentence: each takes the place of a comment.
+
+``<!-- the path -->`` is filled with a card for each chapter, in its part. A chapter's question comes from the front
+matter of its page, or else from ``questions`` in that of the home page, which also says a line on each part.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+from markupsafe import Markup
+from mkdocs.exceptions import PluginError
+from mkdocs.utils.meta import get_data
+
+from scripts.records import Missing, Reader, Record, machine
+from scripts.site.live import Pieces
+from scripts.site.meta import reading
+from scripts.site.pages.order import ROMAN, Chapter
+
+RACE = "flash_first"  # the snippet that timed the two
+SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+), (\d+)\]")
+BYTES = 2  # of a number in FP16
+TILES = 8  # in a row of the square
+EMPTY = Markup()
+
+
+def front_matter(text: str) -> dict:
+    return get_data(text)[1]
+
+
+def path(chapters: list[Chapter], docs: Path) -> Markup:
+    """Every part with its chapters; those that stand before the first part are of it."""
+    home = front_matter((docs / "index.md").read_text(encoding="utf-8"))
+    first = next((chapter.part for chapter in chapters if chapter.part), "")
+    parts = groupby(chapters, key=lambda chapter: chapter.part or first)
+    return Markup('<div class="parts">{}</div>').format(
+        EMPTY.join(
+            part(ROMAN[number], title, list(of_it), home, docs) for number, (title, of_it) in enumerate(parts, 1)
+        )
+    )
+
+
+def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
+    said = home.get("parts", {}).get(title, "")
+    cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
+    return Markup(
+        '<div class="part"><header><small>Part {}</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
+    ).format(number, title, said, cards)
+
+
+def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
+    file = docs / "assets" / "drawings" / f"path-{chapter.name}.svg"
+    if not file.is_file():
+        raise PluginError(f"the card of {chapter.name} on the home page wants docs/assets/drawings/{file.name}")
+    drawing = file.read_text(encoding="utf-8")
+    drawing = re.sub(r"<(title|desc)>.*?</\1>|\n\s*", "", drawing, flags=re.DOTALL)  # the words beside it say more
+    return Markup(
+        '<li>{}<small>{} min</small><h4><span>{}</span> <a href="chapters/{}/">{}</a></h4><p>{}</p></li>'
+    ).format(
+        Markup(drawing.replace("<svg", '<svg aria-hidden="true"', 1)),
+        reading.minutes(chapter.text),
+        chapter.number,
+        chapter.name,
+        chapter.title,
+        question(chapter, home),
+    )
+
+
+def question(chapter: Chapter, home: dict) -> str:
+    """What a chapter asks; nothing if neither its page nor the home page says so."""
+    asked = front_matter(chapter.text).get("question") or home.get("questions", {}).get(chapter.name, "")
+    return asked.replace("'", "’")  # noqa: RUF001
+
+
+def sentence(pieces: Pieces) -> Markup:
+    """The sentence as it looks before anybody has asked it anything."""
+    ((drawn,)) = pieces.calls("sentence.view.js", "still", [[]])
+    return Markup(re.sub(r"\s*\n\s*", " ", drawn["text"]))
+
+
+def raced(reader: Reader) -> Record | None:
+    try:
+        return reader.read(RACE)
+    except Missing:
+        return None
+
+
+def race(reader: Reader) -> str:
+    """The two times and the longer, for a stylesheet that makes bars of them; nothing if they were never taken."""
+    record = raced(reader)
+    rows = next((table["rows"] for table in record.tables() if table["name"] == "times"), []) if record else []
+    times = {row["form"]: row["median"] for row in rows}
+    named = [f"--{form.replace('_', '-')}: {time:.4f}" for form, time in times.items()]
+    return "; ".join([*named, f"--longest: {max(times.values()):.4f}"]) if times else ""
+
+
+def shape(reader: Reader) -> tuple[int, ...]:
+    """How many texts, heads, words and numbers a word the two were timed with."""
+    record = raced(reader)
+    printed = "".join(output.get("text", "") for output in record.outputs["compare"]) if record else ""
+    found = SHAPE.search(printed)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def case(reader: Reader) -> str:
+    """On which machine, and the shape in words."""
+    record, found = raced(reader), shape(reader)
+    if not record or not found:
+        return ""
+    texts, heads, words, numbers = found
+    gpu = machine(record.provenance).removeprefix("NVIDIA ")
+    return f"on an {gpu}: {texts} {'text' if texts == 1 else 'texts'} of {words} words, {heads} heads of {numbers}"
+
+
+def table(reader: Reader) -> Markup:
+    """The tables of the run that was timed, to scale, with the square between them written down, and never written."""
+    texts, heads, words, numbers = shape(reader) or (2, 16, 4096, 64)
+    square, sliver = (size(texts * heads * words * width * BYTES) for width in (words, numbers))
+    shows = (
+        f"Twice the same tables, to scale. Q, K, V and O are slivers of {sliver} each. Left, the square between them, "
+        f"every word with every word, is written down: {square}. Right, it's a dashed outline. A tile of it at a time "
+        "is computed, used and forgotten, and nothing is written down."
+    )
+    tiles = EMPTY.join(map(tile, range(TILES**2)))
+    written = Markup('<span class="square written"><b>{}</b> every word with every word</span>').format(square)
+    unwritten = Markup(
+        '<span class="square unwritten"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none"><g>{1}</g>'
+        '<rect width="{0}" height="{0}"/></svg><span><b>0 bytes</b> a tile at a time, then forgotten</span></span>'
+    ).format(TILES, tiles)
+    return Markup('<div class="panels" role="img" aria-label="{}" style="--times: {}">{}{}</div>').format(
+        shows,
+        words // numbers,
+        panel("written down", written, f"{sliver} each"),
+        panel("never written", unwritten, "all to scale"),
+    )
+
+
+def panel(name: str, square: Markup, below: str) -> Markup:
+    return Markup(
+        '<div class="panel"><span class="name">{}</span><i class="query"></i><i class="key"></i><i class="value"></i>'
+        '{}<i class="output"></i><b class="query">Q</b><b class="key">K</b><b class="value">V</b><small>{}</small>'
+        '<b class="output">O</b></div>'
+    ).format(name, square, below)
+
+
+def tile(number: int) -> Markup:
+    """The last few are still fading when the picture comes to rest."""
+    rest = max(0.0, 0.5 - 0.11 * (TILES**2 - 1 - number))
+    style = f"--n:{number}" + (f";--rest:{rest:.2f}" if rest else "")
+    return Markup('<rect x="{}" y="{}" width="1" height="1" style="{}"/>').format(
+        number % TILES, number // TILES, style
+    )
+
+
+def size(count: int) -> str:
+    """Bytes in the largest unit of which they're a whole number."""
+    for unit, exponent in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count % 2**exponent == 0:
+            return f"{count >> exponent} {unit}"
+    return f"{count} bytes"
