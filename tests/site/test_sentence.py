@@ -11,6 +11,7 @@ from kernels.reference import attention, weights
 from scripts.records import ROOT
 from scripts.site.live import Pieces
 
+LIVE = ROOT / "docs" / "live"
 MODEL = "sentence.model.js"
 ENDINGS = ["soft", "tired"]
 IT = 7
@@ -20,6 +21,11 @@ WRONG = {  # what it must not compute
     "queries as keys": ("({ key }) => dot(query, key)", "({ query: key }) => dot(query, key)"),
     "keys as values": ("({ value }) => value", "({ key }) => key"),
 }
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Pieces:
+    return Pieces(LIVE)
 
 
 def sentences(pieces) -> list[list[dict]]:
@@ -50,7 +56,7 @@ def test_each_word_computes_what_the_library_does(pieces):
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_model_is_rejected(wrong, tmp_path):
     for name in (MODEL, "row.model.js"):
-        shutil.copy(ROOT / "docs" / "live" / name, tmp_path)
+        shutil.copy(LIVE / name, tmp_path)
     text = (tmp_path / MODEL).read_text()
     assert WRONG[wrong][0] in text
     (tmp_path / MODEL).write_text(text.replace(*WRONG[wrong]))
