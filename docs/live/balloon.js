@@ -3,7 +3,7 @@ import { html, nothing, svg } from "lit-html";
 import { STEPS, held, last } from "./balloon.model.js";
 import { BYTES, CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, menu, slider, table } from "./parts.js";
+import { among, choice, menu, slider, table } from "./parts.js";
 import { binary, brief, grouped, metric } from "./units.model.js";
 
 const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
@@ -36,7 +36,7 @@ function star(half) {
     const size = half * (i % 2 ? 0.95 : 1.3);
     return `${240 + size * Math.cos((Math.PI * i) / 12)},${106 + size * Math.sin((Math.PI * i) / 12)}`;
   });
-  return svg`<polygon class="accent stroke" points=${points.join(" ")} />`;
+  return svg`<polygon class="rose stroke dashes" points=${points.join(" ")} />`;
 }
 
 /** @param {S} state */
@@ -55,7 +55,7 @@ function drawing(state) {
   const bar = parts.map(([name, bytes]) => {
     const at = x(from);
     from += Number(bytes);
-    const colour = name === "output" ? "ink" : bytes === square && squares.includes(String(name)) ? "soft" : name;
+    const colour = name === "output" ? "ink" : bytes === square && squares.includes(String(name)) ? "rose-fill" : name;
     return svg`<rect class="${colour} fill moves" x=${at} y="252" width=${Math.max(0.5, x(Number(bytes)) - 1)} height="28" />`;
   });
   const far = x(memory) > 240;
@@ -63,7 +63,7 @@ function drawing(state) {
   return html`<svg viewBox="0 0 480 304" role="img" aria-label=${label}>
     <text class="small middle" x="240" y="13">dashed: all memory of the ${state.gpu}</text>
     ${tall(40, "query")} ${tall(44 + width, "key")} ${tall(48 + 2 * width, "value")}
-    <rect class="moves soft fill ${squares.length && !burst ? "" : "faint"}" x=${240 - side / 2} y=${106 - side / 2} width=${side} height=${side} />
+    <rect class="moves rose-fill fill ${squares.length && !burst ? "" : "faint"}" x=${240 - side / 2} y=${106 - side / 2} width=${side} height=${side} />
     <rect class="ink stroke thin moves" stroke-dasharray="5 4" x=${240 - card / 2} y=${106 - card / 2} width=${card} height=${card} />
     ${burst ? star(side / 2) : nothing}
     ${tall(410, "ink", output)}
@@ -71,10 +71,10 @@ function drawing(state) {
     <text class="small middle" x="240" y="215">${squares.length > 1 ? `${squares.join(" and ")}, each` : squares[0] ?? "no square"}</text>
     <text class="small middle" x="416" y="215">output</text>
     ${bar}
-    ${burst ? svg`<rect class="accent stroke" x=${x(memory)} y="250" width=${478 - x(memory)} height="32" />` : nothing}
+    ${burst ? svg`<rect class="rose stroke dashes" x=${x(memory)} y="250" width=${478 - x(memory)} height="32" />` : nothing}
     <path class="ink stroke" d="M${x(memory)} 230 V284" />
     <text class=${far ? "small end" : "small"} x=${x(memory) + (far ? -6 : 6)} y="243">${state.gpu}: ${binary(memory)}</text>
-    <text class="small ${burst ? "accent" : ""}" x="0" y="301">${burst ? `needed: ${binary(now)}, it bursts` : `held: ${binary(now)}`}</text>
+    <text class="small ${burst ? "rose" : ""}" x="0" y="301">${burst ? `needed: ${binary(now)}, it bursts` : `held: ${binary(now)}`}</text>
   </svg>`;
 }
 
@@ -94,36 +94,37 @@ function sizes(state) {
   ]);
 }
 
+/** @param {S} state */
+function picture(state) {
+  const { step: now } = worked(state);
+  const doing = STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`);
+  return html`${drawing(state)}<p class="soft">${doing}</p>`;
+}
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function more(state, set) {
   const power = (/** @type {number} */ value) => Math.round(2 ** value);
   return html`
-    <div class="hb-live__row">
-      ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, told: grouped(state.words) })}
-      ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, told: String(state.heads) })}
-      ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, told: String(state.batch) })}
-    </div>
-    <div class="hb-live__row">
-      ${menu("d", state.dim, (dim) => set({ dim }), [["64", "64"], ["128", "128"], ["256", "256"]])}
-      ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["FP16", "FP16 or BF16"]])}
-      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
-    </div>
-    <p>${STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === worked(state).step ? html`<b>[${doing}]</b>` : doing}`)}</p>
-    ${drawing(state)} ${sizes(state)}`;
+    ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, told: grouped(state.words) })}
+    ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, told: String(state.heads) })}
+    ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, told: String(state.batch) })}
+    ${choice("d", state.dim, (dim) => set({ dim }), ["64", "128", "256"])}
+    ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["FP16", "FP16 or BF16"]])}
+    ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}`;
 }
 
 /** @param {S} state */
 function told(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
-  const ratio = square === row ? "A square is as large as Q, because N = d." : `A square is ${brief(square / row)} times as large as Q, which is N/d.`;
-  if (burst) return `${metric(now, "B")} do not fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}. ${ratio}`;
+  if (burst) return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
   if (step === 0) return `Q, K and V take ${binary(now)}. Nobody has asked for more yet.`;
-  if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. At the peak it was ${binary(3 * row + eagerPeakBytes(shape))}. ${ratio}`;
-  const next = held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, and there is no room for that.` : "";
-  const why = ["", "The product of Q and Kᵀ is the first square.", "The scale reads one square and writes another.", "Softmax reads the scores and writes the shares: still two.", "The output is there, and both squares are still held: this is the peak."][step];
-  return `${why} ${binary(now)} are held.${next} ${ratio}`;
+  if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. The peak was ${binary(3 * row + eagerPeakBytes(shape))}.`;
+  const size = square === row ? "as big as Q, because N = d" : `${brief(square / row)} times as big as Q (that’s N/d)`;
+  const why = ["", `QKᵀ is the first square, ${size}.`, "The scale reads one square and writes another.", "Softmax reads the scores and writes the shares: still two squares.", "The output is here, and both squares are still held: this is the peak."][step];
+  const next = held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
+  return `${why} We hold ${binary(now)}.${next}`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The balloon, to scale", start, view, told, steps };
+export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, told, steps };

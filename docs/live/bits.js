@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { FORMATS, beside, decode, encode, fields, spelt } from "./bits.model.js";
 import { Refused } from "./frame.js";
-import { number, shown, table, textField } from "./parts.js";
+import { choice, number, shown, table, textField } from "./parts.js";
 
 const start = { number: "0.1", format: "E4M3", code: "" }; // code: hexadecimal, once a bit was flipped
 
@@ -108,8 +108,9 @@ function ruler({ format, asked, value, below, above }) {
   </svg>`;
 }
 
-/** @param {Read} now */
-function neighbours({ format, asked, code, below, above }) {
+/** @param {S} state */
+function around(state) {
+  const { format, asked, code, below, above } = read(state);
   const row = (/** @type {string} */ name, /** @type {number | null} */ one) => {
     if (one === null) return [name, "none", "", ""];
     const number = decode(format, one);
@@ -121,19 +122,18 @@ function neighbours({ format, asked, code, below, above }) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function picture(state, set) {
   const now = read(state);
-  const choice = (/** @type {string} */ name) =>
-    html`<button type="button" aria-pressed=${String(name === state.format)} @click=${() => set({ format: name, code: "" })}>${name}</button>`;
-  return html`
-    <div class="hb-live__row">
-      ${textField("Number", state.number, (typed) => set({ number: typed, code: "" }), 12)}
-      <div class="hb-live__choices" role="group" aria-label="Format">${Object.keys(FORMATS).map(choice)}</div>
-    </div>
-    ${boxes(now, set)}
+  return html`${boxes(now, set)}
     <p class="hb-live__equation">${state.format}: ${equation(now)}</p>
-    ${ruler(now)} ${neighbours(now)}`;
+    ${ruler(now)}`;
 }
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const primary = (state, set) => textField("Number", state.number, (typed) => set({ number: typed, code: "" }), 12);
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const more = (state, set) => choice("Format", state.format, (format) => set({ format, code: "" }), Object.keys(FORMATS));
 
 /** What E8M0 makes of a number. @param {number} asked @param {number} value */
 function scaled(asked, value) {
@@ -150,17 +150,17 @@ function told(state) {
   const name = told9(asked);
   const error = (/** @type {number} */ one) => Math.abs(decode(format, one) - asked);
   const share = asked === 0 ? "" : `, ${shown((100 * error(code)) / Math.abs(asked), 2)} % of it`;
-  if (code !== taken && !Number.isFinite(error(code))) return `These bits stand for ${told9(value)}; ${name} would be stored as ${written(format, taken)}.`;
-  if (code !== taken) return `These bits stand for ${told9(value)}, off ${name} by ${shown(error(code), DIGITS)}. No other code comes nearer to it than ${written(format, taken)}, which is off by ${shown(error(taken), DIGITS)}.`;
-  if (Number.isNaN(asked)) return Number.isNaN(value) ? `${state.format} has codes for NaN, and this is the one that is written.` : `${state.format} has no NaN: the library writes its largest number, ${told9(value)}.`;
-  if (!format.mantissa) return `${state.format} is a scale, and has neither sign nor mantissa: ${scaled(asked, value)}.`;
-  if (value === asked) return `${name} is a number of ${state.format}: nothing is lost.`;
-  if (!Number.isFinite(value)) return `${name} lies so far beyond the largest number, ${told9(decode(format, format.largest))}, that ${state.format} overflows to infinity.`;
-  if (format.saturates && Math.abs(asked) > decode(format, format.largest)) return `${name} lies beyond the largest number: ${state.format} saturates at ${told9(value)}.`;
+  if (code !== taken && !Number.isFinite(error(code))) return `These bits stand for ${told9(value)}. ${name} would be stored as ${written(format, taken)}.`;
+  if (code !== taken) return `These bits stand for ${told9(value)}, off ${name} by ${shown(error(code), DIGITS)}. The nearest code is ${written(format, taken)}, off by ${shown(error(taken), DIGITS)}.`;
+  if (Number.isNaN(asked)) return Number.isNaN(value) ? `${state.format} has codes for NaN, and we write this one.` : `${state.format} has no NaN: the library writes its largest number, ${told9(value)}.`;
+  if (!format.mantissa) return `${state.format} is a scale without sign or mantissa: ${scaled(asked, value)}.`;
+  if (value === asked) return `${name} is a number of ${state.format}, so nothing is lost.`;
+  if (!Number.isFinite(value)) return `${name} is so far beyond the largest number, ${told9(decode(format, format.largest))}, that ${state.format} overflows to infinity.`;
+  if (format.saturates && Math.abs(asked) > decode(format, format.largest)) return `${name} is beyond the largest number, so ${state.format} saturates at ${told9(value)}.`;
   const other = value > asked ? below : above;
-  if (other !== null && error(other) === error(code)) return `${name} is a tie, in the middle between ${told9(value)} and ${told9(decode(format, other))}: it goes to the code that is even, which ends in 0.`;
-  return `${name} becomes ${told9(value)}, the nearest number of ${state.format}: off by ${shown(error(code), DIGITS)}${share}.`;
+  if (other !== null && error(other) === error(code)) return `${name} is halfway between ${told9(value)} and ${told9(decode(format, other))}. A tie goes to the even code, which ends in 0.`;
+  return `${name} becomes ${told9(value)}, the nearest number in ${state.format}. That’s off by ${shown(error(code), DIGITS)}${share}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A number as bits", start, view, told };
+export default { title: "A number as bits", start, picture, numbers: around, primary, more, told };

@@ -3,7 +3,7 @@ import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
 import { SCHEMES, pack, quantize, rms } from "./block.model.js";
 import { Refused } from "./frame.js";
-import { button, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
+import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
 
 const start = {
   numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
@@ -95,9 +95,17 @@ function compared(state) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function picture(state, set) {
   const now = read(state, state.scheme);
-  const choice = (/** @type {string} */ name) => html`<button type="button" aria-pressed=${String(name === state.scheme)} @click=${() => set({ scheme: name })}>${name}</button>`;
+  return html`<p>${state.scheme}: each number, its code, and what it comes back as.</p>
+    ${now.blocks.map((_, which) => memory(state, now, which, set))} ${way(state, now)}`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const primary = (state, set) => slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` });
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
   const gaussian = () => {
     const one = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
     set({ numbers: Array.from({ length: 32 }, () => Number((2 * one()).toFixed(2))).join(" "), tensor: "", louder: 1 });
@@ -108,17 +116,11 @@ function view(state, set) {
   const own = rows.some(([text]) => text === state.numbers) ? [] : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
   const begin = (/** @type {string} */ text) => set({ numbers: text, tensor: text === start.numbers ? start.tensor : "", louder: 1, place: text === start.numbers ? start.place : 0 });
   return html`
-    <div class="hb-live__row">${rows.length > 1 ? menu("Starting values", state.numbers, begin, [...rows, ...own]) : nothing}
-      ${textField("Numbers", state.numbers, (text) => set({ numbers: text }), 60)}</div>
-    <div class="hb-live__row">
-      ${slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` })}
-      ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
-      ${button("32 random numbers", gaussian)}
-      <div class="hb-live__choices" role="group" aria-label="Scheme">${Object.keys(SCHEMES).map(choice)}</div>
-    </div>
-    <p>${state.scheme}: each number, its code, and what it comes back as.</p>
-    ${now.blocks.map((_, which) => memory(state, now, which, set))}
-    ${way(state, now)} ${compared(state)}`;
+    ${choice("Scheme", state.scheme, (scheme) => set({ scheme }), Object.keys(SCHEMES))}
+    ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
+    ${rows.length > 1 ? menu("Starting values", state.numbers, begin, [...rows, ...own]) : nothing}
+    ${textField("Numbers", state.numbers, (text) => set({ numbers: text }), 60)}
+    ${button("32 random numbers", gaussian)}`;
 }
 
 /** @param {S} state */
@@ -128,16 +130,16 @@ function told(state) {
   const nonzero = values.filter((one) => one.place !== loudest(state) && one.number !== 0).length;
   if (lost) {
     const eight = read(state, "FP8");
-    const rest = name === "FP8" ? "" : ` In FP8 ${eight.lost || "none"} would be.`;
-    return `${name}: the largest number of a block sets the scale for all of it. Of the other ${nonzero} numbers that were not 0, ${lost} ${lost === 1 ? "comes" : "come"} back as 0: lost.${rest}`;
+    const rest = name === "FP8" ? "" : ` FP8 would lose ${eight.lost || "none"}.`;
+    return `${name}: the largest number sets the scale of its block, and ${lost} of the other ${nonzero} nonzero numbers ${lost === 1 ? "comes" : "come"} back as 0.${rest}`;
   }
   const worst = values.reduce((most, one) => (Math.abs(one.back - one.number) > Math.abs(most.back - most.number) ? one : most));
   if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
   const end = decode(now.scheme.element, now.scheme.element.largest);
   // E2M1 ends at 6, and from 7 on a next mark, 8, would be nearer. In FP8 the largest number has the last mark.
   if (Math.abs(worst.quotient) >= (7 / 6) * end) return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
-  return `${name}: nothing is lost. The furthest off is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
+  return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A block and its scale", start, view, told };
+export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, told };

@@ -3,7 +3,7 @@ import { html, svg } from "lit-html";
 import { BITS, MODELS, decode, leastTime, limits, memory, prefill, ring, tokenBytes } from "./calculator.model.js";
 import { CHIPS, chip } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, menu, numbers, slider, table, textField, whole } from "./parts.js";
+import { among, choice, menu, numbers, slider, table, textField, whole } from "./parts.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
 const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
@@ -24,7 +24,7 @@ function modelOf(state) {
   if (known) return known;
   const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
   for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim })) whole(`Own model, ${name}`, count, 1, 1e6);
-  if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries cannot share ${kvHeads} heads of keys evenly.`);
+  if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
 }
 
@@ -102,39 +102,45 @@ function formulas(state) {
   </ul>`;
 }
 
+/** @param {number} value */
+const power = (value) => Math.round(2 ** value);
+
+/** @param {S} state */
+function picture(state) {
+  const name = MODELS[state.model]?.name ?? "Your own model";
+  return html`<p><b>${name}</b>: ${state.batch} × ${grouped(state.context)} tokens, cache in ${Object.fromEntries(FORMATS)[state.format]}, on ${chips(state)}</p>
+    ${drawing(state)}`;
+}
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+const primary = (state, set) =>
+  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, told: grouped(state.context) });
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
   const choose = (/** @type {string} */ model) => {
     const { layers, heads, kvHeads, dim, weights } = modelOf(state);
     set(model === "own" ? { model, own: [layers, heads, kvHeads, dim, weights / 1e9].join(" ") } : { model });
   };
-  const power = (/** @type {number} */ value) => Math.round(2 ** value);
-  const name = MODELS[state.model]?.name ?? "Your own model";
   return html`
-    <div class="hb-live__row">
-      ${menu("Model", state.model, choose, [...Object.entries(MODELS).map(([key, each]) => /** @type {[string, string]} */ ([key, each.name])), ["own", "your own"]])}
-      ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
-      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
-    </div>
-    <div class="hb-live__row">
-      ${slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, told: grouped(state.context) })}
-      ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, told: String(state.batch) })}
-      ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, told: String(state.gpus) })}
-      ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
-    </div>
-    <p><b>${name}</b>: ${state.batch} × ${grouped(state.context)} tokens, cache in ${Object.fromEntries(FORMATS)[state.format]}, on ${chips(state)}</p>
-    ${drawing(state)} ${times(state)} ${formulas(state)}`;
+    ${menu("Model", state.model, choose, [...Object.entries(MODELS).map(([key, each]) => /** @type {[string, string]} */ ([key, each.name])), ["own", "your own"]])}
+    ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
+    ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
+    ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
+    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, told: String(state.batch) })}
+    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, told: String(state.gpus) })}
+    ${formulas(state)}`;
 }
 
 /** @param {S} state */
 function told(state) {
   const { held, least, work } = worked(state);
-  if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, and ${chips(state)} ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
-  const room = `Beside the weights there is room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
-  if (held.weights + held.cache > held.all) return `This does not fit. ${room}`;
+  if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
+  const room = `Beside the weights there’s room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
+  if (held.weights + held.cache > held.all) return `This doesn’t fit. ${room}`;
   const share = (100 * work[2].memory) / (work[2].memory + work[3].memory);
-  return `A decode step reads ${brief(share)} % of its bytes from the cache and takes at least ${time(least)}, so at most ${grouped(state.batch / least)} tokens a second. ${room}`;
+  return `A decode step takes at least ${time(least)}, so we get at most ${grouped(state.batch / least)} tokens a second. ${brief(share)} % of its bytes come from the cache.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, view, told };
+export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, picture, numbers: times, primary, more, told };

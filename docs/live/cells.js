@@ -70,8 +70,9 @@ const groups = (label, held, lit, size, name, addressed) => html`
       ${held.slice(group * size, (group + 1) * size).map((each, place) => html`<span><b class=${lit.has(each) ? "hb-live__lit" : ""}>${each}</b>${addressed ? html`<small>${group * size + place}</small>` : ""}</span>`)}</div></div>`)}
   </div>`;
 
-/** @param {Now} now */
-function shapes({ shape, pair, turned, copied, cells, view }) {
+/** @param {S} state */
+function shapes(state) {
+  const { shape, pair, turned, copied, cells, view } = read(state);
   const row = (/** @type {string} */ name, /** @type {number[]} */ sizes, /** @type {(number | string)[] | undefined} */ own) => [name, sizes.join(" × "), own ? listed(own.map((step) => (typeof step === "number" ? shown(step) : step))) : "none exist"];
   const rows = [row("written", shape, contiguous(shape))];
   if (pair[1]) rows.push(row("transposed", turned, exchanged(contiguous(shape), pair[0], pair[1])));
@@ -80,28 +81,31 @@ function shapes({ shape, pair, turned, copied, cells, view }) {
   return table("Shapes and strides", ["", "shape", "strides"], [...rows, row("view", view, own)]);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+/** @param {S} state */
+function picture(state) {
   const now = read(state);
-  const { shape, names, axis, turned, order, numbersInOrder, copied, memory } = now;
+  const { shape, names, turned, order, numbersInOrder, copied, memory } = now;
   const lit = new Set(now.lit);
   const [sizes, called] = copied ? [turned, order.map((axis) => names[axis])] : [shape, names];
-  return html`
-    <div class="hb-live__row">
-      ${textField("Written as", state.written, (written) => set({ written }), 26)}
-      ${menu("Then exchange", now.pair[1] ? state.exchange : "", (exchange) => set({ exchange }), [["", "nothing"], ...now.pairs.map(([one, other]) => /** @type {[string, string]} */ ([`${one} ${other}`, `${names[one]} and ${names[other]}`]))])}
-      ${textField("View as", state.view, (view) => set({ view }), 8)}
-      ${tick("copy with .contiguous() first", state.copied, (copied) => set({ copied }))}
-    </div>
-    <div class="hb-live__row">
-      ${menu("Light up one", String(axis), (axis) => set({ axis, which: 1 }), names.map((name, axis) => [String(axis), single(name)]))}
-      ${slider(single(names[axis]), now.which, (which) => set({ which }), { min: 1, max: shape[axis] })}
-    </div>
-    ${shapes(now)}
-    <p>In memory, ${copied ? "after the copy" : "as written"}; below each number its cell</p>
+  return html`<p>In memory, ${copied ? "after the copy" : "as written"}; below each number its cell</p>
     ${groups("Memory", memory, lit, sizes[sizes.length - 1], (place) => home(sizes, called, place), true)}
     <p>As the view ${strides(now.cells, now.view) ? "counts" : "would count"} them</p>
     ${groups("The view", numbersInOrder, lit, now.view[now.view.length - 1], (place) => row(now.view, place), false)}`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const primary = (state, set) => tick("copy with .contiguous() first", state.copied, (copied) => set({ copied }));
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
+  const { shape, names, axis, which, pair, pairs } = read(state);
+  const exchanges = pairs.map(([one, other]) => /** @type {[string, string]} */ ([`${one} ${other}`, `${names[one]} and ${names[other]}`]));
+  return html`
+    ${textField("Written as", state.written, (written) => set({ written }), 26)}
+    ${menu("Then exchange", pair[1] ? state.exchange : "", (exchange) => set({ exchange }), [["", "nothing"], ...exchanges])}
+    ${textField("View as", state.view, (view) => set({ view }), 8)}
+    ${menu("Light up one", String(axis), (axis) => set({ axis, which: 1 }), names.map((name, axis) => [String(axis), single(name)]))}
+    ${slider(single(names[axis]), which, (which) => set({ which }), { min: 1, max: shape[axis] })}`;
 }
 
 /** Where the lit numbers lie. @param {Now} now */
@@ -109,23 +113,23 @@ function where({ names, axis, which, lit, numbersInOrder, cells, view }) {
   const places = steps(cells.length).filter((place) => lit.includes(numbersInOrder[place]));
   const rows = [...new Set(places.map((place) => row(view, place)))];
   const own = joined(places.map((place) => cells[place]).sort((a, b) => a - b));
-  const viewed = rows[0] && `; the view has it in ${joined(rows)}`;
+  const viewed = rows[0] && `, and the view has it in ${joined(rows)}`;
   const name = single(names[axis]);
-  return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${which} lies in ${places.length > 1 ? "cells" : "cell"} ${own}${viewed}.`;
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${which} is in ${places.length > 1 ? "cells" : "cell"} ${own}${viewed}.`;
 }
 
 /** @param {S} state */
 function told(state) {
   const now = read(state);
   const own = strides(now.cells, now.view);
-  if (own && now.copied) return `The copy has moved ${now.cells.length} numbers into the order in which they are counted, and the view exists. ${where(now)}`;
-  if (own && state.copied) return `The numbers lie in the order in which they are counted, so contiguous() copies nothing. ${where(now)}`;
-  if (own) return `The view exists: its strides find each number where it lies, and nothing is moved. ${where(now)}`;
+  if (own && now.copied) return `The copy has put ${now.cells.length} numbers into the order in which we count them, so now the view exists. ${where(now)}`;
+  if (own && state.copied) return `The numbers are in order already, so contiguous() copies nothing. ${where(now)}`;
+  if (own) return `The view exists: its strides find each number where it is. ${where(now)}`;
   const why = uneven(now.cells, now.view);
   if (!why) return "";
   const line = `the cells ${joined(why.line)}, with steps of ${joined(gaps(why.line).map((step) => shown(step)))}`;
-  return `There is no such view: on its ${ORDER[why.axis]} axis lie ${line}, and one axis has one stride.`;
+  return `There’s no such view. Its ${ORDER[why.axis]} axis would have ${line}, but an axis has only one stride.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Which cells a view counts, and when there is none", start, view, told };
+export default { title: "Which cells a view counts, and when there is none", start, picture, numbers: shapes, primary, more, told };

@@ -35,5 +35,5 @@ export const fusedPeakBytes = ({ n, dim, bytes, heads = 1, batch = 1 }) => batch
 /** The two matmuls, a multiply-add counted as two; half of it when causal. @param {Shape} shape @param {boolean} [causal] */
 export const attentionFlops = ({ n, dim, heads = 1, batch = 1 }, causal = false) => (4 * batch * heads * n * n * dim) / (causal ? 2 : 1);
 
-/** FLOP/s under the roof. @param {number} intensity FLOP a byte @param {number} peak @param {number} bandwidth */
+/** FLOP/s under the roof. @param {number} intensity FLOP per byte @param {number} peak @param {number} bandwidth */
 export const attainable = (intensity, peak, bandwidth) => Math.min(peak, intensity * bandwidth);

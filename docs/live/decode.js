@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { merged, partOf, placeOf, shares } from "./decode.model.js";
 import { Refused } from "./frame.js";
-import { button, menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+import { button, choice, menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
 
 const start = {
   query: "1 1",
@@ -101,7 +101,7 @@ function memory(state) {
       ${taken ? svg`<text class="small end ${ROLES[sequence]}" x=${x + 66} y=${y + 19}>${letter(sequence)}</text>` : nothing}
       ${Array.from({ length: state.page }, (_, row) => rowAt(row))}`;
   };
-  return html`<svg viewBox="0 0 480 114" role="img" aria-label="Twelve pages in memory with their numbers; a letter says whose a page is, and a mark stands for each token. ${tables(state)}">
+  return html`<svg viewBox="0 0 480 114" role="img" aria-label="Twelve pages in memory with their numbers; a letter says whose a page is, and a mark stands for each token. ${tables(state).join(" ")}">
     ${Array.from({ length: 12 }, (_, page) => box(page))}
   </svg>`;
 }
@@ -112,7 +112,7 @@ function tables(state) {
     const tokens = Math.max(0, length - (state.step < 1 ? 1 : 0));
     const pages = PAGES[sequence].slice(0, Math.ceil(tokens / state.page));
     return `Page table of ${letter(sequence)}, ${tokens} ${tokens === 1 ? "token" : "tokens"}: ${pages.length ? pages.join(", ") : "–"}.`;
-  }).join(" ");
+  });
 }
 
 /** The line of blocks, cut into shares. @param {S} state */
@@ -166,47 +166,45 @@ function found(state) {
     const left = done ? [vector(part.output), base2(part.lse)] : ["", ""];
     return [name, base2(part.max), shown(part.sum), vector(part.blend), ...left];
   });
-  if (state.step >= steps(state)) {
-    lengths.forEach((length, sequence) => {
-      if (!length) return;
+  lengths.forEach((length, sequence) => {
+    if (!length) return;
+    const merged = (/** @type {S} */ state) => {
       const row = written(state, sequence);
-      cells.push([letter(sequence), "", "", "", vector(row.output), base2(row.lse)]);
-      if (state.wrong === "none") return;
-      const right = written({ ...state, wrong: "none" }, sequence);
-      cells.push([`${letter(sequence)} true`, "", "", "", vector(right.output), base2(right.lse)]);
-    });
-  }
+      return ["", "", "", ...(state.step >= steps(state) ? [vector(row.output), base2(row.lse)] : ["", ""])];
+    };
+    cells.push([letter(sequence), ...merged(state)]);
+    if (state.wrong !== "none") cells.push([`${letter(sequence)} true`, ...merged({ ...state, wrong: "none" })]);
+  });
   return table("What each program found", ["", "maximum", "sum", "blend", "output", "lse"], cells);
 }
 
 /** Which of the five duties is under way. @param {S} state */
 const duties = (state) => (state.step < 1 ? [] : state.step === 1 ? [0] : state.step === 2 ? [1] : state.step <= 2 + longest(state) ? [2, 3] : [4]);
 
+/** @param {S} state */
+const picture = (state) => html`${memory(state)}
+  <p class="soft small">${tables(state).map((each) => html`${each}<br>`)}Solid: the new token. Dashed: a free page.</p>${line(state)}`;
+
+/** @param {S} state */
+const numbers = (state) => html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function more(state, set) {
   const atEnd = state.step >= steps(state);
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // who is at the end stays there
+  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // whoever is at the end stays there
   const next = () => set({ step: 0, a: Math.min(state.a + 1, MOST.a), b: state.b ? Math.min(state.b + 1, MOST.b) : 0 });
   return html`
-    <div class="hb-live__row">
-      ${slider("Tokens of A", state.a, (a) => again({ a }), { min: 1, max: MOST.a })}
-      ${slider("Tokens of B", state.b, (b) => again({ b }), { min: 0, max: MOST.b })}
-      ${slider("Programs", state.programs, (programs) => again({ programs }), { min: 1, max: MOST.programs })}
-      ${slider("Keys a block", state.block, (block) => again({ block }), { min: 1, max: MOST.block })}
-    </div>
-    <div class="hb-live__row">
-      ${textField("Query", state.query, (query) => again({ query }), 6)}
-      ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 14)}
-      ${textField("Values, in turn", state.values, (values) => again({ values }), 10)}
-      ${menu("Tokens a page", String(state.page), (page) => again({ page: Number(page) }), [["2", "2"], ["4", "4"], ["8", "8"]])}
-      ${menu("What is done", state.wrong, (wrong) => again({ wrong }), WRONG)}
-    </div>
-    <div class="hb-live__row">
-      ${button("The next token comes", next)}
-      ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
-    </div>
-    <div class="hb-live__beside"><ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${memory(state)}</div>
-    <p class="soft">${tables(state)}${state.step < 1 ? "" : " Solid: the new token."} Dashed: a free page.</p> ${line(state)} ${found(state)}`;
+    ${button("The next token comes", next)}
+    ${slider("Tokens of A", state.a, (a) => again({ a }), { min: 1, max: MOST.a })}
+    ${slider("Tokens of B", state.b, (b) => again({ b }), { min: 0, max: MOST.b })}
+    ${slider("Programs", state.programs, (programs) => again({ programs }), { min: 1, max: MOST.programs })}
+    ${slider("Keys a block", state.block, (block) => again({ block }), { min: 1, max: MOST.block })}
+    ${choice("Tokens a page", String(state.page), (page) => again({ page: Number(page) }), ["2", "4", "8"])}
+    ${menu("What is done", state.wrong, (wrong) => again({ wrong }), WRONG)}
+    ${textField("Query", state.query, (query) => again({ query }), 6)}
+    ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 14)}
+    ${textField("Values, in turn", state.values, (values) => again({ values }), 10)}
+    ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
 }
 
 /** Where the newest token of a sequence has gone. @param {S} state @param {number} sequence */
@@ -215,7 +213,7 @@ function appended(state, sequence) {
   const { entry, row } = placeOf(token, state.page);
   const page = PAGES[sequence][entry];
   const found = `entry ${token} div ${state.page} = ${entry} of its table, ${row ? "" : "which takes a new one, "}page ${page}`;
-  return `Token ${token} of ${letter(sequence)} goes to ${found}, and there to row ${token} mod ${state.page} = ${row}.`;
+  return `Token ${token} of ${letter(sequence)} goes to ${found}, row ${token} mod ${state.page} = ${row}.`;
 }
 
 /** @param {S} state */
@@ -223,10 +221,10 @@ function told(state) {
   const { lengths } = problem(state);
   const parts = known(state);
   const end = steps(state);
-  if (state.step <= 0) return `A new token is about to be written; the past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
+  if (state.step <= 0) return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
   if (state.step === 1) return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
   if (state.step === 2) {
-    return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody has more than ${longest(state)}. Each loads the query of the sequence that its piece begins in.`;
+    return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody gets more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
   }
   const [first] = parts;
   if (state.step < end - 1) {
@@ -236,15 +234,15 @@ function told(state) {
   }
   const split = lengths.findIndex((_, sequence) => parts.filter((part) => part.sequence === sequence).length > 1);
   if (state.step === end - 1) {
-    if (split < 0) return "Every sequence was in one piece, so each row is finished and written.";
-    return `Each program divides as if its keys were all. Where its piece had only some of a sequence, output and lse are left for the merge.`;
+    if (split < 0) return "Nobody had to share a sequence, so each row is finished and written.";
+    return `Each program divides as if its keys were all there are. Shared sequences leave an output and an lse for the merge.`;
   }
-  if (state.wrong === "causal") return `Aligned top left, the query sees key 0 alone: the row of A is its value, ${vector(written(state, 0).output)}, however long the past. Nothing crashes.`;
-  if (split < 0) return `Nothing is left to merge. The row of A is ${vector(written(state, 0).output)}.`;
+  if (state.wrong === "causal") return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
+  if (split < 0) return `There’s nothing to merge. The row of A is ${vector(written(state, 0).output)}.`;
   const row = written(state, split);
-  if (state.wrong === "average") return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}, and that is wrong: they did not find equally much.`;
+  if (state.wrong === "average") return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
   return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${shown(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A step of decode, from the page to the merged row", start, view, told, steps };
+export default { title: "A step of decode, from the page to the merged row", start, picture, numbers, more, told, steps };

@@ -49,7 +49,7 @@ function plane({ q, k, along, lengths, sum }, set) {
     return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
       <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${slant}) scale(${head})" />
       <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
-      <circle class="hold" cx=${x} cy=${y} r="24" @touchstart=${stay} @pointerdown=${hold} @pointermove=${drag} />`;
+      <circle class="hold" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${hold} @pointermove=${drag} />`;
   };
   const most = Math.floor(reach / square);
   const marks = Array.from({ length: 2 * most + 1 }, (_, i) => (i - most) * square);
@@ -81,54 +81,70 @@ function pile({ products, sum }) {
   </svg>`;
 }
 
+/** Whether they are arrows that the reader can see. @param {Now} now */
+const flat = ({ q }) => q.length === 2;
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function picture(state, set) {
+  const now = worked(state);
+  return flat(now) ? plane(now, set) : pile(now);
+}
+
+/** @param {S} state */
+function places(state) {
   const now = worked(state);
   const { q, k, products, sum, lengths } = now;
-  const put = (/** @type {number[]} */ numbers) => set({ k: numbers.join(" ") });
-  const one = (/** @type {number} */ value, /** @type {number} */ i) =>
-    slider(`k, place ${i + 1}`, value, (to) => put(k.map((old, j) => (i === j ? to : old))), {
-      min: Math.min(-REACH, value), max: Math.max(REACH, value), step: 0.25,
-    });
   const three = (/** @type {number[]} */ row) => row.map((x) => shown(x));
-  const flat = q.length === 2; // only then are they arrows that the reader can see
+  const own = (/** @type {number} */ i) => (flat(now) ? [shown(lengths[i])] : []);
+  return table("Place by place", ["place", ...q.map((_, i) => i + 1), "sum", ...(flat(now) ? ["length"] : [])], [
+    ["q", ...three(q), "", ...own(0)],
+    ["k", ...three(k), "", ...own(1)],
+    ["product", ...three(products), html`<strong>${shown(none(sum) ? 0 : sum)}</strong>`, ...(flat(now) ? [""] : [])],
+  ]);
+}
+
+/** One number of k. @param {Now} now @param {number} i @param {(change: Partial<S>) => void} set */
+const one = ({ k }, i, set) =>
+  slider(`k, place ${i + 1}`, k[i], (to) => set({ k: k.map((old, j) => (i === j ? to : old)).join(" ") }), { min: Math.min(-REACH, k[i]), max: Math.max(REACH, k[i]), step: 0.25 });
+
+/** The angle of two arrows, or else the first number of k. @param {S} state @param {(change: Partial<S>) => void} set */
+function primary(state, set) {
+  const now = worked(state);
+  const { q, k, lengths } = now;
+  if (!flat(now) || lengths.includes(0)) return one(now, 0, set);
   const tenths = Math.round(10 * turn(q, k)) || 0;
   const angle = tenths === -1800 ? 180 : tenths / 10;
-  const own = (/** @type {number} */ i) => (flat ? [shown(lengths[i])] : []);
+  const to = (/** @type {number} */ to) => set({ k: turned(q, k, to).map((x) => Math.round(1e5 * x) / 1e5 + 0).join(" ") });
+  return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, told: `${shown(angle, 1)}°` });
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
+  const now = worked(state);
+  const times = (/** @type {number} */ factor) => set({ k: now.k.map((x) => factor * x + 0).join(" ") });
+  const others = now.k.map((_, i) => one(now, i, set)).slice(flat(now) && !now.lengths.includes(0) ? 0 : 1);
   return html`
-    <div class="hb-live__row">
-      ${textField("q", state.q, (text) => set({ q: text }), 13)} ${textField("k", state.k, (text) => set({ k: text }), 16)}
-      ${button("Flip every sign of k", () => put(k.map((x) => -x + 0)))} ${button("Double k", () => put(k.map((x) => 2 * x)))}
-    </div>
-    <div class="hb-live__row">
-      ${k.map(one)}
-      ${!flat || lengths.includes(0) ? nothing : slider("Angle from q to k", angle, (to) => put(turned(q, k, to).map((x) => Math.round(1e5 * x) / 1e5 + 0)), { min: -175, max: 180, step: 5, told: `${shown(angle, 1)}°` })}
-    </div>
-    ${flat ? plane(now, set) : pile(now)}
-    ${table("Place by place", ["place", ...q.map((_, i) => i + 1), "sum", ...(flat ? ["length"] : [])], [
-      ["q", ...three(q), "", ...own(0)],
-      ["k", ...three(k), "", ...own(1)],
-      ["product", ...three(products), html`<strong>${shown(none(sum) ? 0 : sum)}</strong>`, ...(flat ? [""] : [])],
-    ])}`;
+    ${textField("q", state.q, (text) => set({ q: text }), 13)} ${textField("k", state.k, (text) => set({ k: text }), 16)}
+    ${button("Flip every sign of k", () => times(-1))} ${button("Double k", () => times(2))} ${others}`;
 }
 
 /** @param {S} state @param {S} earlier */
 function told(state, earlier) {
-  const { q, k, sum, lengths, angle } = worked(state);
+  const now = worked(state);
+  const { q, k, sum, lengths, angle } = now;
   const before = worked(earlier);
-  if (lengths.includes(0)) return "A list of zeros agrees with nothing and opposes nothing: all products are 0.";
-  const flat = q.length === 2;
+  if (lengths.includes(0)) return "A list of zeros agrees with nothing and opposes nothing: every product is 0.";
   const rule = `${shown(lengths[0], 2)} · ${shown(lengths[1], 2)} · cos ${shown(angle, 1)}° = ${shown(sum)}`.replaceAll(" ", "\u00a0");
   const louder = lengths[1] / before.lengths[1];
   if (q.join() === before.q.join() && k.join() !== before.k.join() && between(k, before.k) < 1e-6) {
     const factor = `${shown(louder, 2)} times`;
-    const change = flat ? `k points where it did and is ${factor} as long, and the dot product is ${factor} what it was: ${rule}` : `Every number of k is ${factor} what it was, and so is the dot product: ${shown(sum)}`;
-    return `${change}. A key can be loud as well as fitting.`;
+    const change = flat(now) ? `k points where it did and is ${factor} as long, and the dot product is ${factor} what it was: ${rule}` : `Every number of k is ${factor} what it was, and so is the dot product: ${shown(sum)}`;
+    return `${change}. A long key can win without matching.`;
   }
-  if (none(sum)) return `Nothing in common, or what agrees and what disagrees cancels: the products add up to 0${flat ? ", and the angle is 90°" : ""}.`;
+  if (none(sum)) return `Nothing in common, or agreement and disagreement cancel: the products add up to 0${flat(now) ? ", and the angle is 90°" : ""}.`;
   const side = sum > 0 ? "Above zero: more alike than opposed" : "Below zero: more opposed than alike";
-  return `${side}. The products add up to ${shown(sum)}${flat ? `. Lengths and angle say the same: ${rule}` : ""}.`;
+  return `${side}. The products add up to ${shown(sum)}${flat(now) ? `. Lengths and angle say the same: ${rule}` : ""}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The dot product of two lists", start, view, told };
+export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, told };

@@ -5,32 +5,48 @@ import { Refused, stateFrom, whole, within } from "./frame.js";
 /** @typedef {import("./frame.js").State} State */
 
 const NEAR = "300px 0px"; // how far outside the view a piece starts
-/** All that can have the keyboard's focus. @param {HTMLElement} place */
+const PACE = 1000; // milliseconds that a step stands still while the piece plays
+const TALL = 0.8; // the part of the screen from which on a picture counts as tall: then its controls stay in sight
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** Everything that can have the keyboard's focus. @param {HTMLElement} place */
 const controls = (place) => [.../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]"))];
-const PACE = 1000; // milliseconds a step while it plays
 
 /** A piece that has started. */
 class Running {
-  /** @type {ReturnType<typeof setInterval> | undefined} */
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer;
+  moving = 0; // the frame that was asked for last
+  t = Infinity; // milliseconds since the step began
+  open = false; // whether "more" is
   linked = ""; // what has become of the link, until something else changes
 
   /** @param {HTMLElement} place @param {string} name @param {import("./frame.js").Piece<any>} piece */
   constructor(place, name, piece) {
+    this.place = place;
     this.name = name;
     this.piece = piece;
     /** @type {State} what the page asks for, where Reset comes back to */
     this.first = stateFrom(piece, JSON.parse(place.getAttribute("state") ?? "{}"));
     this.state = this.earlier = this.first;
     this.asked = this.first; // the state, or what was asked for last and refused
+    this.width = place.clientWidth;
     this.drawing = document.createElement("div");
     this.wrong = Object.assign(document.createElement("p"), { className: "hb-live__wrong", role: "alert" });
-    this.spoken = Object.assign(document.createElement("p"), { className: "hb-live__spoken", role: "status" });
     this.draw();
     const focused = controls(place).findIndex((control) => control === document.activeElement);
-    place.replaceChildren(this.drawing, this.wrong, this.spoken);
-    controls(place)[focused]?.focus({ preventScroll: true }); // the drawing that was there had the same ones
+    place.replaceChildren(this.drawing, this.wrong);
+    controls(place)[focused]?.focus({ preventScroll: true }); // the build drew the same ones in this order
+    place.addEventListener("keydown", (event) => this.key(event));
     this.attempt(() => this.fromAddress());
+    this.rest();
+    new ResizeObserver(() => {
+      if (place.clientWidth === this.width) return;
+      this.width = place.clientWidth;
+      this.loosen();
+      this.draw();
+    }).observe(place);
   }
 
   /**
@@ -51,24 +67,29 @@ class Running {
     this.asked = asked;
   }
 
-  /** Draws that state; one that is refused leaves the drawing as it is. @param {State} asked */
+  /** Draws that state, and lets the picture move if it is the next step; a state that is refused leaves everything as it is. @param {State} asked */
   become(asked) {
     this.asked = asked;
     const next = within(this.piece, asked);
     const before = [this.state, this.earlier];
     [this.state, this.earlier] = [next, this.state];
     this.linked = "";
+    cancelAnimationFrame(this.moving);
+    const lasts = !calm.matches && Number(next.step) === Number(this.earlier.step) + 1 ? this.piece.lasts?.(next) ?? 0 : 0;
+    this.t = lasts ? 0 : Infinity;
     try {
       this.draw();
     } catch (error) {
       [this.state, this.earlier] = before;
+      this.t = Infinity;
       throw error;
     }
     this.asked = next;
-    this.spoken.textContent = this.piece.told(this.state, this.earlier);
+    if (lasts) this.move(performance.now(), lasts);
+    else this.rest();
   }
 
-  /** Does it, or says beside the piece why it cannot be done. @param {() => void} work */
+  /** Does it, or says beside the piece why it can't be done. @param {() => void} work */
   attempt(work) {
     this.wrong.textContent = "";
     try {
@@ -82,28 +103,87 @@ class Running {
   draw() {
     const buttons = {
       set: (/** @type {Partial<State>} */ change) => this.set(change),
+      go: (/** @type {number} */ step) => this.go(step),
       play: () => this.play(),
+      fold: () => this.fold(),
       reset: () => this.reset(),
       link: () => this.link(),
       playing: this.timer !== undefined,
+      open: this.open,
       linked: this.linked,
     };
-    render(whole(this.piece, this.state, this.earlier, buttons), this.drawing);
+    render(whole(this.piece, this.state, this.earlier, { width: this.width, t: this.t }, buttons), this.drawing);
+  }
+
+  /** One frame after the other, until the picture rests. @param {number} start @param {number} lasts milliseconds */
+  move(start, lasts) {
+    this.moving = requestAnimationFrame((now) => {
+      const t = Math.max(0, now - start);
+      this.t = t < lasts ? t : Infinity;
+      this.draw();
+      if (t < lasts) this.move(start, lasts);
+      else this.rest();
+    });
+  }
+
+  /** The picture stands still: the caption may say how it ended, and what has grown stays as tall as it is. */
+  rest() {
+    const { piece, state, drawing, place } = this;
+    const last = piece.steps?.(state);
+    const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
+    /** @type {HTMLElement | null} */ (place.closest("figure"))?.toggleAttribute("data-done", done);
+    place.classList.toggle("tall", (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight);
+    for (const part of this.growing()) part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
+  }
+
+  /** What would else push its controls and the page below it up and down: the sentence, and the picture where it has no steps. */
+  growing() {
+    const selector = this.piece.steps ? ".hb-live__said" : ".hb-live__said, .hb-live__picture";
+    return /** @type {NodeListOf<HTMLElement>} */ (this.drawing.querySelectorAll(selector));
+  }
+
+  loosen() {
+    for (const part of this.growing()) part.style.minHeight = "";
+  }
+
+  /** By hand, which ends the play. @param {number} step */
+  go(step) {
+    if (this.timer !== undefined) this.pause();
+    this.set({ step });
+  }
+
+  /** Arrows step while a button has the focus, and leave fields and tables alone. @param {KeyboardEvent} event */
+  key(event) {
+    const last = this.piece.steps?.(this.state);
+    const step = Number(this.state.step);
+    const to = { ArrowRight: step + 1, ArrowLeft: step - 1, Home: 0, End: last }[event.key];
+    const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
+    if (!last || to === undefined || !plain || !(event.target instanceof HTMLButtonElement)) return;
+    event.preventDefault();
+    this.go(to);
   }
 
   play() {
+    if (this.timer !== undefined) return this.pause();
     const more = () => Number(this.state.step) < (this.piece.steps?.(this.state) ?? 0);
-    if (this.timer !== undefined || !more()) return this.pause();
-    this.timer = setInterval(() => {
+    if (!more()) this.set({ step: 0 });
+    const tick = () => {
       this.set({ step: Number(this.state.step) + 1 });
       if (!more() || this.asked !== this.state) this.pause(); // what was refused has no next step
-    }, PACE);
+      else this.timer = setTimeout(tick, PACE + (this.piece.lasts?.(this.state) ?? 0));
+    };
+    this.timer = setTimeout(tick, 0);
     this.draw();
   }
 
   pause() {
-    clearInterval(this.timer);
+    clearTimeout(this.timer);
     this.timer = undefined;
+    this.draw();
+  }
+
+  fold() {
+    this.open = !this.open;
     this.draw();
   }
 
@@ -111,11 +191,12 @@ class Running {
   reset() {
     this.pause();
     render(nothing, this.drawing);
+    this.state = this.first; // so that nothing is told of what was there before
     this.set(this.first);
     /** @type {HTMLElement | null} */ (this.drawing.querySelector(".hb-live__reset"))?.focus({ preventScroll: true });
   }
 
-  /** Puts the state into the address, and on the clipboard where that is allowed. */
+  /** Puts what differs from the page's state into the address, and on the clipboard where that is allowed. */
   async link() {
     const asked = new URLSearchParams(location.search);
     for (const key of Object.keys(this.first)) {
@@ -124,8 +205,7 @@ class Running {
     }
     history.replaceState(null, "", `${location.pathname}${asked.size ? `?${asked}` : ""}#live-${this.name}`);
     const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-    this.linked = `The address now leads here${copied ? ", and is copied" : ""}.`;
-    this.spoken.textContent = this.linked;
+    this.linked = `The address now leads here${copied ? ", and it’s copied" : ""}.`;
     this.draw();
   }
 

@@ -96,8 +96,7 @@ function drawing(state) {
     ${q.map((_, query) => svg`<text class="small end soft" x=${x0 - 6} y=${y0 + (query + 0.5) * cell + 5}>q${query + 1}</text>`)}
     ${k.map((_, key) => svg`<text class="small middle soft" x=${x0 + (key + 0.5) * cell} y=${y0 - 6}>k${key + 1}</text>`)}
     ${each(q.length, blockQ, (query) => each(k.length, blockK, (key) => tile(query, key)))}
-  </svg>
-  <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
+  </svg>`;
 }
 
 /** @param {S} state */
@@ -136,6 +135,10 @@ function kept(state) {
   return table("What each key has", ["", "dV", "dSᵀ Q", "dK", ...more], cells);
 }
 
+/** @param {S} state */
+const numbers = (state) => html`${kept(state)}
+  <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
+
 /** A text of so many rows: the first as they are, the others at random. @param {string} text @param {number} count @param {() => number[]} random */
 function resized(text, count, random) {
   const old = pairs("Rows", text, MOST);
@@ -143,7 +146,7 @@ function resized(text, count, random) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function more(state, set) {
   const small = () => Math.floor(Math.random() * 4) - 1;
   const row = () => [small(), small()];
   const count = pairs("Queries", state.queries, MOST).length;
@@ -159,43 +162,36 @@ function view(state, set) {
   };
   const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
   return html`
-    <div class="hb-live__row">
-      ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
-      ${slider("Words", count, words, { min: 1, max: MOST })}
-      ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
-      ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
-    </div>
-    <div class="hb-live__row">
-      ${textField("Queries", state.queries, (queries) => set({ queries }), 13)}
-      ${textField("Keys", state.keys, (keys) => set({ keys }), 13)}
-      ${textField("Values", state.values, (values) => set({ values }), 13)}
-      ${state.pass === "forward" ? nothing : textField("dO", state.douts, (douts) => set({ douts }), 13)}
-    </div>
-    <div class="hb-live__row">
-      ${tick("causal", state.causal, (causal) => again({ causal }))}
-      ${tick("forget the mask", state.forget, (forget) => set({ forget }))}
-      ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}
-    </div>
-    ${drawing(state)} ${kept(state)}`;
+    ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
+    ${slider("Words", count, words, { min: 1, max: MOST })}
+    ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
+    ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
+    ${textField("Queries", state.queries, (queries) => set({ queries }), 13)}
+    ${textField("Keys", state.keys, (keys) => set({ keys }), 13)}
+    ${textField("Values", state.values, (values) => set({ values }), 13)}
+    ${state.pass === "forward" ? nothing : textField("dO", state.douts, (douts) => set({ douts }), 13)}
+    ${tick("causal", state.causal, (causal) => again({ causal }))}
+    ${tick("forget the mask", state.forget, (forget) => set({ forget }))}
+    ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
 }
 
 /** @param {S} state */
 function told(state) {
   const all = described(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
-  if (state.step <= 0) return `Every program is about to begin, side by side with the others: ${all}`;
+  if (state.step <= 0) return `All programs are about to begin, side by side: ${all}`;
   if (state.pass !== "forward") {
-    if (state.step < steps(state)) return `${sentence} Each sum grows in one program alone, so two runs agree bit for bit.`;
+    if (state.step < steps(state)) return `${sentence} Each sum belongs to one program, so two runs agree bit for bit.`;
     return `${sentence} Each sum is complete.`;
   }
   const problem = problemOf(state);
   const [now, before] = [forward(problem, state.step), forward(problem, state.step - 1)];
   const moved = now.findIndex((each, row) => each.max > before[row].max && before[row].seen > 0);
   if (state.step === 1) return `${sentence} It was the first tile of each query, so there was nothing to rescale.`;
-  if (moved < 0) return `${sentence} No maximum has moved: what was kept is worth as much as before.`;
+  if (moved < 0) return `${sentence} No maximum moved, so nothing has to be rescaled.`;
   const [from, to] = [before[moved].max / Math.LN2, now[moved].max / Math.LN2];
-  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it had kept is worth ${shown(now[moved].factor)} of it.`;
+  return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it kept is now worth ${shown(now[moved].factor)} of it.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Attention, tile by tile", start, view, told, steps };
+export default { title: "Attention, tile by tile", start, picture: drawing, numbers, more, told, steps, next: () => "Next tile" };

@@ -1,12 +1,12 @@
-// What all live pieces share and no browser is needed for: the state, the sentence and the buttons around a drawing.
+// What all live pieces share and no browser is needed for: the state, and the frame around a picture.
 import { html, nothing } from "lit-html";
 
-/** A value that a piece cannot take: its message is shown beside the piece, which stays as it was. */
+/** A value that a piece can't take: its message is shown beside the piece, which stays as it was. */
 export class Refused extends Error {}
 
 /**
- * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them; all
- * else that is shown is worked out from it.
+ * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them; everything
+ * else on the screen follows from it.
  * @typedef {Record<string, string | number | boolean>} State
  */
 
@@ -17,23 +17,37 @@ export class Refused extends Error {}
  */
 
 /**
- * A piece. Its module exports one by default and touches no browser: the build draws the first state with it.
+ * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since the
+ * step began, which are infinite once nothing moves.
+ * @typedef {{width: number, t: number}} At
+ */
+
+/**
+ * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame puts
+ * the picture on top, the primary control and the sentence below it, and everything else behind "more".
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
  * @property {S} start the state where nothing else is asked for
- * @property {(state: S, set: (change: Change<S>) => void) => unknown} view the controls and the drawing
- * @property {(state: S, earlier: S) => string} told what has just happened, in a sentence; the state before it, if that helps
+ * @property {(state: S, set: (change: Change<S>) => void, at: At) => unknown} picture what to look at, and what in it can be touched
+ * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below the sentence on a phone
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a piece with steps has a button for the next one
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
+ * @property {(state: S, earlier: S) => string} told what has just happened, in one sentence; e^{…} is a power, and `earlier` is the state before
  * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
+ * @property {(state: S) => string} [next] what the button for the next step says
+ * @property {(state: S) => number} [lasts] the milliseconds that its picture moves when it comes to this step
+ * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has ended well
  */
 
 /**
- * What the frame's buttons do; a drawing made by the build has none.
- * @typedef {{set: (change: any) => void, play: () => void, reset: () => void, link: () => void, playing: boolean, linked: string}} Buttons
+ * What the frame's buttons do; a picture drawn by the build has none.
+ * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () => void, link: () => void,
+ *   playing: boolean, open: boolean, linked: string}} Buttons
  */
 
 /**
- * A state from what was asked for as text; all else is as in `start`.
+ * A state from what was asked for as text; everything else is as in `start`.
  * @template {State} S
  * @param {Piece<S>} piece @param {Record<string, string>} asked @param {S} [start] @returns {S}
  */
@@ -63,32 +77,75 @@ function typed(like, name, text) {
   return Number(text);
 }
 
-/** A sentence in which no line ends between a number and its unit. @param {string} text */
-const unbroken = (text) => text.split(/(\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => (i % 2 ? html`<span class="hb-live__unbroken">${part}</span>` : part));
+/** A sentence with its powers raised, in which no line ends between a number and its unit. @param {string} text */
+export const worded = (text) =>
+  text.split(/(e\^\{.+?\}|\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    return part.startsWith("e^") ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>` : html`<span class="hb-live__unbroken">${part}</span>`;
+  });
+
+/** @type {WeakMap<State, string[]>} */
+const found = new WeakMap();
 
 /**
- * The whole of a piece.
+ * The longest sentences of all steps: they stand unseen where the sentence is, which so keeps its height.
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Buttons | null} buttons
+ * @param {Piece<S>} piece @param {S} state @param {number} last
  */
-export function whole(piece, state, earlier, buttons) {
-  const { set, play, reset, link, playing, linked } = buttons ?? { set() {}, play() {}, reset() {}, link() {}, playing: false, linked: "" };
-  const last = piece.steps?.(state) ?? 0;
-  const step = Number(state.step ?? 0);
-  const go = (/** @type {number} */ to) => set({ step: Math.min(Math.max(to, 0), last) });
+function longest(piece, state, last) {
+  const known = found.get(state);
+  if (known) return known;
+  const all = Array.from({ length: last + 1 }, (_, step) => piece.told({ ...state, step }, state));
+  const most = all.sort((a, b) => b.length - a.length).slice(0, 3);
+  found.set(state, most);
+  return most;
+}
+
+/**
+ * The whole of a piece. What is behind "more" isn't drawn by the build.
+ * @template {State} S
+ * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {At} at @param {Buttons | null} buttons
+ */
+export function whole(piece, state, earlier, at, buttons) {
+  const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
+  const last = piece.steps?.(state);
+  const step = Number(state.step);
+  const next = () => go(step === last ? 0 : step + 1);
+  const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
+  const button = html`<button type="button" class="hb-live__main" @click=${next}>${step === last ? "Again" : piece.next?.(state) ?? "Next step"}</button>`;
+  return html`<div class="hb-live__frame"><div class="hb-live__stage">
+    <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, at)}</div>
+    <div class="hb-live__bar">
+      ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
+      <div class="hb-live__said">
+        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(piece.told(state, earlier))}</p>
+        ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
+      </div>
+      <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
+    </div>
+    ${buttons ? folded(piece, state, buttons, step, last) : nothing}
+  </div>${piece.numbers ? html`<div class="hb-live__numbers">${piece.numbers(state)}</div>` : nothing}</div>`;
+}
+
+/**
+ * What is behind "more".
+ * @template {State} S
+ * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step @param {number | undefined} last
+ */
+function folded(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.
   const steps = html`
-    <button type="button" aria-disabled=${String(step <= 0)} @click=${() => go(step - 1)}>Back</button>
-    <button type="button" aria-disabled=${String(step >= last)} @click=${() => go(step + 1)}>Step</button>
-    <button type="button" aria-disabled=${String(step >= last)} @click=${play}>${playing ? "Pause" : "Play"}</button>
-    <span>${step} of ${last}</span>`;
+    <button type="button" aria-disabled=${String(step === 0)} @click=${() => go(step - 1)}>Back</button>
+    <button type="button" @click=${play}>${playing ? "Pause" : "Play"}</button>
+    <span>step ${step} of ${last}</span>`;
   return html`
-    <div class="hb-live__view">${piece.view(state, set)}</div>
-    <p class="hb-live__told">${unbroken(piece.told(state, earlier))}</p>
-    <div class="hb-live__buttons ${piece.steps ? "steps" : ""}">
-      ${piece.steps ? steps : nothing}
-      <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
-      <button type="button" @click=${link}>Link to this</button>
-      <span>${linked}</span>
+    <div class="hb-live__more" ?hidden=${!open}>
+      ${piece.more?.(state, set) ?? nothing}
+      <div class="hb-live__buttons">
+        ${last ? steps : nothing}
+        <button type="button" class="hb-live__reset" @click=${reset}>Reset</button>
+        <button type="button" @click=${link}>Link to this</button>
+        <span role="status">${linked}</span>
+      </div>
     </div>`;
 }

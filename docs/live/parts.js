@@ -80,16 +80,36 @@ export const textField = (label, value, change, width = 20) => html`
     <input type="text" size=${width} autocomplete="off" spellcheck="false" .value=${value} @input=${typed(change)}>
   </label>`;
 
+/** Where a finger came down on a slider, and what its value was. @type {WeakMap<EventTarget, {x: number, value: string}>} */
+const held = new WeakMap();
+
+/** A finger on a slider may want to scroll the page: it counts once it moves sideways or is lifted. @param {(value: number) => void} change */
+const slid = (change) => (/** @type {Event} */ event) => {
+  const slider = /** @type {HTMLInputElement} */ (event.target);
+  const finger = held.get(slider);
+  if (event instanceof PointerEvent) {
+    const { type, clientX: x, pointerType } = event;
+    if (type === "pointerdown" && pointerType === "touch") held.set(slider, { x, value: slider.value });
+    if (!finger || (type === "pointermove" && Math.abs(x - finger.x) < 4)) return;
+    held.delete(slider);
+    if (type === "pointercancel") slider.value = finger.value;
+    else change(Number(slider.value));
+  } else if (!finger) change(Number(slider.value));
+};
+
 /**
- * A slider with its value beside it.
+ * A slider, with its value above it.
  * @param {string} label @param {number} value @param {(value: number) => void} change
  * @param {{min: number, max: number, step?: number, told?: string}} range told: the value in words, "64 KiB"
  */
-export const slider = (label, value, change, { min, max, step = 1, told = shown(value) }) => html`
-  <label class="hb-live__field">${label}
-    <span><input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${told}
-      @input=${typed((text) => change(Number(text)))}> <span aria-hidden="true">${told}</span></span>
-  </label>`;
+export function slider(label, value, change, { min, max, step = 1, told = shown(value) }) {
+  const on = slid(change);
+  return html`
+    <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${told}</b></span>
+      <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${told}
+        @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>
+    </label>`;
+}
 
 /**
  * A menu. It binds the property, since the attribute no longer counts once the reader has chosen.
@@ -102,6 +122,9 @@ export const menu = (label, value, change, choices) => html`
     </select>
   </label>`;
 
+/** A menu whose choices are called what they are. @param {string} label @param {string} value @param {(value: string) => void} change @param {string[]} names */
+export const choice = (label, value, change, names) => menu(label, value, change, names.map((name) => [name, name]));
+
 /** @param {string} label @param {boolean} value @param {(value: boolean) => void} change */
 export const tick = (label, value, change) => html`
   <label class="hb-live__tick">
@@ -109,7 +132,7 @@ export const tick = (label, value, change) => html`
   </label>`;
 
 /**
- * A table of numbers, which scrolls sideways where it is too wide.
+ * A table of numbers, which scrolls sideways where it's too wide.
  * @param {string} label what it holds @param {unknown[]} head @param {unknown[][]} rows the first cell of each is its name
  */
 export const table = (label, head, rows) => html`
@@ -118,8 +141,8 @@ export const table = (label, head, rows) => html`
     <tbody>${rows.map(([name, ...cells]) => html`<tr><th scope="row">${name}</th>${cells.map((each) => html`<td>${each}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 
-/** Of a part of a drawing that a finger drags: else the page would scroll with it, and the drag end. (In a drawing, Chromium does not heed `touch-action`.)
- * @param {Event} event */
+/** For a part of a drawing that a finger drags: the page would scroll with it, and end the drag. (In a drawing, Chromium
+ * doesn't heed `touch-action`.) @param {Event} event */
 export const stay = (event) => event.preventDefault();
 
 /** @param {string} label @param {() => void} press @param {boolean} [off] it says that it does nothing now, and keeps the focus */

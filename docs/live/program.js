@@ -30,19 +30,18 @@ const percent = (/** @type {number} */ share) => `${shown(100 * share, 1)} %`;
 /** The warp's lanes above, and below them the sectors that travel, with what is wanted of each. @param {ReturnType<typeof read>} now */
 function drawing({ asked, bytes }) {
   const travelling = sectors(asked, bytes);
-  const slot = 104 / (SECTOR / bytes);
+  const slot = 54 / (SECTOR / bytes);
   const lane = (/** @type {{reads: boolean}} */ { reads }, /** @type {number} */ index) => svg`
     <rect class=${reads ? "query fill" : "soft stroke thin"} x=${index * 15 + 1.5} y="20" width="12" height="12" />
     ${reads ? nothing : svg`<path class="soft stroke thin" d="M${index * 15 + 1.5} 32 l12 -12" />`}`;
   const sector = (/** @type {{lanes: number[], places: number[]}} */ { lanes, places }, /** @type {number} */ index) => {
-    const [x, y] = [(index % 4) * 125, 66 + Math.floor(index / 4) * 46];
-    const who = lanes.length === 1 ? `lane ${lanes[0]}` : `${lanes[0]} to ${lanes[lanes.length - 1]}`;
+    const [x, y] = [(index % 8) * 60.5, 66 + Math.floor(index / 8) * 46];
+    const who = lanes.length === 1 ? lanes[0] : `${lanes[0]}–${lanes[lanes.length - 1]}`;
     return svg`<text class="small soft" x=${x} y=${y + 12}>${who}</text>
-      <rect class="soft stroke thin" x=${x + 0.5} y=${y + 18} width="104" height="16" />
+      <rect class="soft stroke thin" x=${x + 0.5} y=${y + 18} width="54" height="16" />
       ${places.map((place) => svg`<rect class="query fill" x=${x + 1 + place * slot} y=${y + 18.5} width=${slot - 1} height="15" />`)}`;
   };
-  const height = 64 + 46 * Math.ceil(travelling.length / 4);
-  return html`<svg viewBox="0 0 480 ${height}" role="img" aria-label="The 32 lanes of a warp, crossed out where they are masked off, and each sector that travels, filled where a lane wants something of it.">
+  return html`<svg viewBox="0 0 480 248" role="img" aria-label="The 32 lanes of a warp, crossed out where they are masked off, and each sector that travels, filled where a lane wants something of it.">
     <text class="small ink" x="0" y="12">32 lanes, ${bytes} bytes each</text>
     ${asked.map(lane)}
     <text class="small ink" x="0" y="54">${travelling.length ? "sectors that travel, and for which lanes" : "no sector travels"}</text>
@@ -77,20 +76,23 @@ function strides({ rows, stride, bytes, load, own }) {
   ]);
 }
 
+/** @param {S} state */
+const picture = (state) => drawing(read(state));
+
+/** @param {S} state */
+const numbers = (state) => html`${strides(read(state))} ${lines(read(state))}`;
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+const primary = (state, set) => slider("Stride", read(state).stride, (stride) => set({ stride }), { min: 1, max: 32 });
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
   const now = read(state);
   return html`
-    <div class="hb-live__row">
-      ${textField("Rows", state.rows, (rows) => set({ rows }), 6)}
-      ${slider("Stride", now.stride, (stride) => set({ stride }), { min: 1, max: 32 })}
-      ${menu("A lane takes", String(now.bytes), (bytes) => set({ bytes }), TYPES)}
-    </div>
-    <div class="hb-live__row">
-      ${slider("Program", now.id, (id) => set({ program: id }), { min: 0, max: now.last })}
-      ${slider("Which of its 32 loads", now.load, (load) => set({ load }), { min: 0, max: loads - 1 })}
-    </div>
-    ${lines(now)} ${drawing(now)} ${strides(now)}`;
+    ${menu("A lane takes", String(now.bytes), (bytes) => set({ bytes }), TYPES)}
+    ${slider("Program", now.id, (id) => set({ program: id }), { min: 0, max: now.last })}
+    ${slider("Which of its 32 loads", now.load, (load) => set({ load }), { min: 0, max: loads - 1 })}
+    ${textField("Rows", state.rows, (rows) => set({ rows }), 6)}`;
 }
 
 /** @param {S} state */
@@ -98,12 +100,12 @@ function told(state) {
   const now = read(state);
   const { wanted, fetched, used } = cost(now.asked, now.bytes);
   const reading = now.asked.filter(({ reads }) => reads).length;
-  if (!reading) return "All 32 lanes lie behind the last row, so the mask is False for each of them: nothing is asked for, and nothing travels.";
+  if (!reading) return "All 32 lanes are behind the last row, so the mask is False for each of them and nothing travels.";
   const who = reading === 32 ? "The 32 lanes" : `${32 - reading} of the 32 lanes are masked off. The others`;
   const what = `${who} want ${wanted} bytes and touch ${several(fetched / SECTOR, "sector")}`;
-  if (used === 1) return `${what}, in which every byte is wanted: the load is coalesced.`;
-  return `${what}, so ${fetched} bytes travel and ${percent(used)} of them are used.`;
+  if (used === 1) return `${what}, and every byte there is wanted: the load is coalesced.`;
+  return `${what}, so ${fetched} bytes travel and we use ${percent(used)} of them.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "From a program's number to the sectors it touches", start, view, told };
+export default { title: "From a program's number to the sectors it touches", start, picture, numbers, primary, more, told };

@@ -15,7 +15,7 @@ const BUGS = [
   ["none", "as it should be"],
   ["producer", "the producer waits for the other bit"],
   ["consumers", "the consumers wait for the other bit"],
-  ["greedy", "the producer does not wait"],
+  ["greedy", "the producer doesn’t wait"],
 ];
 /** @type {import("./ring.model.js").Tensor[]} */
 const TENSORS = ["K", "V"];
@@ -66,8 +66,7 @@ function rings(state) {
   return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.at}: each place with the use that it holds, and the phases of its two barriers.">
     ${TENSORS.map((tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
       ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`)}
-  </svg>
-  <p class="soft">A barrier's digit is the phase that it is in, so a wait for phase 0 returns at digit 1; +1: one consumer has read. c0: that consumer reads now; …: the tile is on its way.</p>`;
+  </svg>`;
 }
 
 /** @param {import("./ring.model.js").Wait} wait */
@@ -113,34 +112,36 @@ function timeline(state) {
     ${bars.map(draw)}
     <path class="accent stroke" d="M${x(now.at)} 0 V${below}" />
     <text class="small accent ${now.at > from + 0.6 * span ? "end" : ""}" x=${x(now.at)} y=${below + 16}>clock ${now.at}</text>
-  </svg>
-  <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
+  </svg>`;
 }
 
+/** @param {S} state */
+const picture = (state) => html`${rings(state)} ${timeline(state)}`;
+
+/** @param {S} state */
+const words = (state) => html`${workers(state)}
+  <p class="soft">A barrier’s digit is the phase that it’s in, so a wait for phase 0 returns at digit 1. +1: one consumer has read. c0: that consumer reads now. …: the tile is on its way.</p>
+  <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function more(state, set) {
   const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
   const clocks = { min: 0, max: 2048, step: 128 };
   return html`
-    <div class="hb-live__row">
-      ${slider("Stages", state.stages, (stages) => again({ stages }), { min: 1, max: 4 })}
-      ${slider("Consumers", state.consumers, (consumers) => again({ consumers }), { min: 1, max: 3 })}
-      ${menu("Waiting", state.bug, (bug) => again({ bug }), BUGS)}
-    </div>
-    <div class="hb-live__row">
-      ${slider("Clocks of a copy", state.copy, (copy) => again({ copy }), clocks)}
-      ${slider("Clocks of a product", state.product, (product) => again({ product }), { ...clocks, min: 128 })}
-      ${slider("Clocks of a softmax", state.softmax, (softmax) => again({ softmax }), { ...clocks, min: 128 })}
-    </div>
-    ${rings(state)} ${timeline(state)} ${workers(state)}`;
+    ${slider("Stages", state.stages, (stages) => again({ stages }), { min: 1, max: 4 })}
+    ${slider("Consumers", state.consumers, (consumers) => again({ consumers }), { min: 1, max: 3 })}
+    ${menu("Waiting", state.bug, (bug) => again({ bug }), BUGS)}
+    ${slider("Clocks of a copy", state.copy, (copy) => again({ copy }), clocks)}
+    ${slider("Clocks of a product", state.product, (product) => again({ product }), { ...clocks, min: 128 })}
+    ${slider("Clocks of a softmax", state.softmax, (softmax) => again({ softmax }), { ...clocks, min: 128 })}`;
 }
 
 /** What has ended well or badly, once nothing more happens. @param {S} state */
 function ending(state) {
   const { bars, now, hung } = at(state);
   const wrong = bars.filter((bar) => bar.wrong).length;
-  if (hung) return `Deadlock at clock ${now.at}: all who are not done wait, and the phases that they wait for will never end.${wrong ? ` Until then ${wrong} products read a tile that was not theirs.` : ""}`;
-  if (wrong) return `Done at clock ${now.at}, and nothing has crashed, but ${wrong} products read a tile that was not theirs.`;
+  if (hung) return `Deadlock at clock ${now.at}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
+  if (wrong) return `Done at clock ${now.at}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
   return `Done at clock ${now.at}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
 }
 
@@ -149,7 +150,7 @@ function told(state) {
   const { bars, notes, moments, now } = at(state);
   const wrong = bars.find((bar) => bar.wrong && during(now.at)(bar));
   const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
-  const there = !place || place.holds === wrong.use ? "is overwritten meanwhile" : place.holds < 0 ? "is not filled" : `holds use ${place.holds}`;
+  const there = !place || place.holds === wrong.use ? "is being overwritten" : place.holds < 0 ? "is still empty" : `holds use ${place.holds}`;
   const read = wrong
     ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
     : "";
@@ -164,16 +165,16 @@ function told(state) {
     const asks = news.some(({ what, tensor, use }) => what === "asked" && tensor === freed.tensor && use === next);
     const all = ["The consumer has", "Both consumers have", "All three consumers have"][state.consumers - 1];
     const ended = `free of place ${freed.use % state.stages} ends phase ${phase(freed.use)}`;
-    return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `, for which the producer waited, and it asks for use ${next}` : ""}.`;
+    return `${all} read use ${freed.use} of ${freed.tensor}: ${ended}${asks ? `. The producer waited for that, and asks for use ${next}` : ""}.`;
   }
   if (full) {
     const bit = phase(full.use);
-    return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, and who waits for bit ${bit} may read.`;
+    return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, so whoever waits for bit ${bit} may read.`;
   }
   if (now.at === 0 && state.bug === "greedy") return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
   if (now.at === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
-    return `At first all tiles are free, though nobody has said so: the producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
+    return `At first every tile is free, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
   }
   const [next] = bars.filter(({ start, kind }) => start === now.at && kind !== "copy");
   if (!next) return `Clock ${now.at}: nothing has become full or free.`;
@@ -182,4 +183,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A ring of tiles, and the bit that each side waits for", start, view, told, steps };
+export default { title: "A ring of tiles, and the bit that each side waits for", start, picture, numbers: words, more, told, steps, next: () => "Next moment" };

@@ -1,7 +1,7 @@
 // A kernel under the roof of a chip: its FLOP and bytes say how fast it could be, its time how fast it is.
 import { html, nothing, svg } from "lit-html";
 import { CHIPS } from "./cost.model.js";
-import { among, menu, number, slider, stay, table, textField } from "./parts.js";
+import { among, choice, menu, number, slider, stay, table, textField } from "./parts.js";
 import { examples, place } from "./roof.model.js";
 import { brief, metric, time } from "./units.model.js";
 
@@ -10,7 +10,7 @@ const start = { kernel: "QKᵀ", flops: "17.18", moved: "138.4", time: "", gpu: 
 /** @typedef {typeof start} S */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 452, 16, 250];
-const [LEAST_X, MOST_X, LEAST_Y, MOST_Y] = [-1, 4, -1, 3.5]; // powers of ten: FLOP a byte, TFLOP/s
+const [LEAST_X, MOST_X, LEAST_Y, MOST_Y] = [-1, 4, -1, 3.5]; // powers of ten: FLOP per byte, TFLOP/s
 
 /** @param {number} intensity */
 const xOf = (intensity) => LEFT + ((RIGHT - LEFT) * (Math.log10(intensity) - LEAST_X)) / (MOST_X - LEAST_X);
@@ -59,11 +59,11 @@ function drawing(state, set) {
     const moved = typed(work.flops / 1e6 / 10 ** (LEAST_X + ((MOST_X - LEAST_X) * (at - LEFT)) / (RIGHT - LEFT)));
     set((state) => ({ ...fields(state), kernel: "own", moved }));
   };
-  const label = `A roofline: the roof rises with the FLOP a byte up to the ridge at ${brief(ridge)} and is flat from there. The kernel stands at ${brief(intensity)}, ${reached ? `${brief((100 * reached) / limit)} % of the way up to it` : "on the roof"}.`;
+  const label = `A roofline: the roof rises with the FLOP per byte up to the ridge at ${brief(ridge)} and is flat from there. The kernel stands at ${brief(intensity)}, ${reached ? `${brief((100 * reached) / limit)} % of the way up to it` : "on the roof"}.`;
   return html`<svg viewBox="0 0 480 290" role="img" aria-label=${label}>
     ${powers(LEAST_X, MOST_X).map((power) => svg`<path class="line stroke thin" d="M${xOf(10 ** power)} ${TOP} V${BOTTOM}" /><text class="small middle soft" x=${xOf(10 ** power)} y="268">${name(power)}</text>`)}
     ${powers(LEAST_Y, MOST_Y).map((power) => svg`<path class="line stroke thin" d="M${LEFT} ${yOf(1e12 * 10 ** power)} H${RIGHT}" /><text class="small end soft" x="38" y=${yOf(1e12 * 10 ** power) + 4}>${name(power)}</text>`)}
-    <text class="small end soft" x=${RIGHT} y="286">FLOP a byte</text><text class="small soft" x="2" y="12">TFLOP/s</text>
+    <text class="small end soft" x=${RIGHT} y="286">FLOP per byte</text><text class="small soft" x="2" y="12">TFLOP/s</text>
     <path class="ink stroke" d="M${LEFT} ${yOf(slope)} L${xOf(ridge)} ${yOf(chip.peak)} H${RIGHT}" />
     <path class="soft stroke thin" stroke-dasharray="4 4" d="M${xOf(ridge)} ${yOf(chip.peak)} V${BOTTOM}" />
     <text class="small" x=${xOf(ridge) + 5} y=${BOTTOM - 6}>ridge ${brief(ridge)}</text>
@@ -72,7 +72,7 @@ function drawing(state, set) {
     ${inside ? nothing : svg`<text class="small accent end" x=${RIGHT} y=${BOTTOM - 30}>outside the picture</text>`}
     ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
     <circle class="accent fill" cx=${x} cy=${y} r="8" />
-    <circle class="hb-live__grip" fill="transparent" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />
+    <circle class="hold grip" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />
   </svg>`;
 }
 
@@ -88,38 +88,44 @@ function sums(state) {
   return table("The limits", ["", "work", "time"], rows);
 }
 
-/** @param {S} state @param {(change: import("./frame.js").Change<S>) => void} set */
-function view(state, set) {
+/** @typedef {(change: import("./frame.js").Change<S>) => void} Set */
+
+/** @param {S} state @param {Set} set */
+function picture(state, set) {
+  const { work, intensity } = worked(state);
+  return html`<p><b>${state.kernel === "own" ? "Your kernel" : state.kernel}</b> on one ${state.gpu}: ${metric(work.flops, "FLOP")} ÷ ${metric(work.moved, "B")} = ${brief(intensity)} FLOP per byte</p>
+    ${drawing(state, set)}`;
+}
+
+/** @param {S} state @param {Set} set */
+const primary = (state, set) =>
+  menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]]);
+
+/** @param {S} state @param {Set} set */
+function more(state, set) {
   const shown = fields(state);
   const own = (/** @type {Partial<S>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
-  const { work, intensity } = worked(state);
+  const { work } = worked(state);
   const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ told, /** @type {(text: string) => void} */ change) =>
     slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, told });
   return html`
-    <div class="hb-live__row">
-      ${menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]])}
-      ${menu("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS).map((gpu) => [gpu, gpu]))}
-      ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
-    </div>
-    <div class="hb-live__row">
-      ${textField("GFLOP", shown.flops, (flops) => own({ flops }), 8)} ${slide("Slide the GFLOP", work.flops / 1e9, metric(work.flops, "FLOP"), (flops) => own({ flops }))}
-      ${textField("MB moved", shown.moved, (moved) => own({ moved }), 8)} ${slide("Slide the MB", work.moved / 1e6, metric(work.moved, "B"), (moved) => own({ moved }))}
-    </div>
-    <p><b>${state.kernel === "own" ? "Your kernel" : state.kernel}</b> on one ${state.gpu}: ${metric(work.flops, "FLOP")} ÷ ${metric(work.moved, "B")} = ${brief(intensity)} FLOP a byte</p>
-    ${drawing(state, set)} ${sums(state)}`;
+    ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
+    ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
+    ${textField("GFLOP", shown.flops, (flops) => own({ flops }), 8)} ${slide("Slide the GFLOP", work.flops / 1e9, metric(work.flops, "FLOP"), (flops) => own({ flops }))}
+    ${textField("MB moved", shown.moved, (moved) => own({ moved }), 8)} ${slide("Slide the MB", work.moved / 1e6, metric(work.moved, "B"), (moved) => own({ moved }))}`;
 }
 
 /** @param {S} state */
 function told(state) {
   const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
   const bound = memory > arithmetic;
-  const where = `${brief(intensity)} FLOP a byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
-  if (["scale", "softmax"].includes(state.kernel) && !reached) return `${where} It computes on plain lanes, not on the tensor cores whose peak is drawn: its own flat roof lies lower, and its ridge further left.`;
-  if (!reached) return `${where} ${bound ? "Only fewer bytes, or a wider hallway, would lift it." : "Fewer bytes would not make it faster."}`;
-  if (share > 1) return `${where} It cannot have been faster than that: the bytes or the time are of something else. Did a cache answer?`;
-  const advice = share < 0.5 ? "Something else than this limit holds it back." : bound ? "To go much faster it must move fewer bytes." : "Little is left to gain.";
+  const where = `${brief(intensity)} FLOP per byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
+  if (["scale", "softmax"].includes(state.kernel) && !reached) return `${where} But it doesn’t use the tensor cores, so its own flat roof is lower and its ridge further left.`;
+  if (!reached) return `${where} ${bound ? "Only fewer bytes would help." : "Fewer bytes wouldn’t help."}`;
+  if (share > 1) return `${where} It can’t have been faster than that. Did a cache answer?`;
+  const advice = share < 0.5 ? "Something else holds it back." : bound ? "To go much faster it must move fewer bytes." : "There’s little left to gain.";
   return `${where} It reached ${brief(100 * share)} % of that. ${advice}`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Your kernel under the roof", start, view, told };
+export default { title: "Your kernel under the roof", start, picture, numbers: sums, primary, more, told };

@@ -46,7 +46,7 @@ function worked(state) {
   const scores = raw.map((row) => row.map((score) => score * factor));
   const powers = scores.map((row) => row.map(Math.exp));
   const high = Math.max(...powers.flat());
-  if (high === Infinity) throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than a number of 64 bits can hold.`);
+  if (high === Infinity) throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than 64 bits can hold.`);
   const all = shares(scores, state.columns);
   const divisors = state.columns ? transposed(powers).map(sum) : keys.map(() => sum(powers[word]));
   return { queries, keys, values, d, word, raw, scores, powers, divisors, all, row: all[word], output: blend(all[word], values) };
@@ -129,28 +129,37 @@ function steps(state, { queries, keys, values, d, word, raw, scores, powers, div
   return table(`From the scores of word ${word + 1} to its output`, head, lines.filter((line) => line !== null));
 }
 
+/** @param {S} state */
+const picture = (state) => drawing(worked(state));
+
+/** @param {S} state */
+const tables = (state) => html`${sheet(worked(state))} ${steps(state, worked(state))}`;
+
+/** One dot product of the word that asks. @param {S} state @param {number} i @param {(change: Partial<S>) => void} set */
+function score(state, i, set) {
+  const { raw, word } = worked(state);
+  const value = raw[word][i];
+  const move = (/** @type {number} */ score) => set({ scores: raw[word].map((old, j) => (i === j ? score : old)).join(" ") });
+  return slider(`q · k, key ${i + 1}`, value, move, { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
+}
+
+const MOVED = 1; // the key whose dot product is the one to move first
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+const primary = (state, set) => score(state, MOVED, set);
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function more(state, set) {
   const now = worked(state);
-  const move = (/** @type {number} */ i, /** @type {number} */ score) =>
-    set({ scores: now.raw[now.word].map((old, j) => (i === j ? score : old)).join(" ") });
-  const score = (/** @type {number} */ value, /** @type {number} */ i) =>
-    slider(`q · k, key ${i + 1}`, value, (to) => move(i, to), { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
   return html`
-    <div class="hb-live__row">
-      ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}
-      ${textField("Keys", state.keys, (keys) => set({ keys, scores: "" }), 15)}
-      ${textField("Values", state.values, (values) => set({ values }), 15)}
-    </div>
-    <div class="hb-live__row">
-      ${menu("Who asks", String(state.word), (word) => set({ word: Number(word), scores: "" }), now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]))}
-      ${menu("Softmax runs", String(state.columns), (columns) => set({ columns: columns === "true" }), [["false", "along each row"], ["true", "down each column"]])}
-      ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
-      ${tick(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
-    </div>
-    <div class="hb-live__row">${now.raw[now.word].map(score)}</div>
-    <div class="hb-live__beside">${sheet(now)} ${drawing(now)}</div>
-    ${steps(state, now)}`;
+    ${now.keys.map((_, i) => (i === MOVED ? nothing : score(state, i, set)))}
+    ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
+    ${menu("Softmax runs", String(state.columns), (columns) => set({ columns: columns === "true" }), [["false", "along each row"], ["true", "down each column"]])}
+    ${menu("Who asks", String(state.word), (word) => set({ word: Number(word), scores: "" }), now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]))}
+    ${tick(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
+    ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}
+    ${textField("Keys", state.keys, (keys) => set({ keys, scores: "" }), 15)}
+    ${textField("Values", state.values, (values) => set({ values }), 15)}`;
 }
 
 /** @param {S} state @param {S} earlier */
@@ -158,17 +167,17 @@ function told(state, earlier) {
   const { row, output, scores, word } = worked(state);
   const all = sum(row);
   if (state.columns) {
-    return `Softmax ran down the columns: each of them adds up to 100 %, but word ${word + 1}, which asks, hands out ${percent(all)} of its attention.`;
+    return `Softmax ran down the columns. Each of them adds up to 100 %, but word ${word + 1} hands out ${percent(all)} of its attention.`;
   }
   const best = Math.max(...row);
   const result = `Word ${word + 1} takes home ${bracketed(output)}.`;
   const before = state.word === earlier.word ? Math.max(...worked(earlier).row) : best;
   const spread = Math.max(...scores[word]) - Math.min(...scores[word]);
-  if (spread === 0) return `All scores of word ${word + 1} are equal, so it takes as much from everyone: ${percent(best)}. ${result}`;
-  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, which makes their shares ${shown(Math.exp(spread), 2)} to 1.`;
+  if (spread === 0) return `All scores of word ${word + 1} are equal, so it takes ${percent(best)} from everyone. ${result}`;
+  const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, so their shares are ${shown(Math.exp(spread), 2)} to 1.`;
   if (Math.abs(best - before) < 1e-9) return `${ratio} ${result}`;
   return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Three words, from scores to shares to a blend", start, view, told };
+export default { title: "Three words, from scores to shares to a blend", start, picture, numbers: tables, primary, more, told };

@@ -1,145 +1,208 @@
-// Scores arrive in blocks; maximum, sum and blend are all that is kept.
+// A softmax of scores that arrive in blocks: a line on the tallest so far, and one column that is the running sum.
 import { html, nothing, svg } from "lit-html";
-import { button, numbers, shown, slider, table, textField, tick, whole } from "./parts.js";
-import { mergeAll, output, read } from "./stream.model.js";
+import { worded } from "./frame.js";
+import { numbers, slider, textField, tick, whole } from "./parts.js";
+import { chain, fixed, frame, plain, read, times, told, word } from "./stream.model.js";
 
-// front: how many words have the value 10, or 0 for half of them. arrived: how many of the scores came after the row was cut.
-const start = { scores: "1 0 2 1 0 2", block: 2, readers: 1, forget: false, step: 1, front: 0, arrived: 0 };
+const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
 /** @typedef {typeof start} S */
+/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {ReturnType<typeof frame>} Frame */
+/** @typedef {ReturnType<typeof layout>} Layout */
 
-const MOST = 24; // scores in the row
-const [MOST_BLOCK, MOST_READERS] = [8, 4];
-
-/** @param {S} state */
-const scoresOf = (state) => numbers("Scores", state.scores, { most: 1e4, count: [1, MOST] });
-
-/**
- * Whose turn each block is: the readers take neighbouring pieces of the row and read them at the same time. What arrives
- * later is the last one's, in blocks of its own, so that nothing that was read is cut anew.
- * @param {S} state
- */
-function cut(state) {
-  const scores = scoresOf(state);
-  const readers = whole("Readers", state.readers, 1, MOST_READERS);
-  const first = scores.length - whole("Arrived", state.arrived, 0, scores.length - 1);
-  const ends = Array.from({ length: readers + 1 }, (_, reader) => Math.min(reader * Math.ceil(first / readers), first));
-  return Array.from({ length: readers }, (_, reader) => ({
-    from: ends[reader],
-    first: ends[reader + 1] - ends[reader],
-    scores: scores.slice(ends[reader], reader === readers - 1 ? MOST : ends[reader + 1]),
-  }));
-}
-
-/** How many words are in front. @param {S} state */
-function frontOf(state) {
-  const { length } = scoresOf(state);
-  return whole("Front", state.front, 0, length) || Math.ceil(length / 2);
-}
-
-/** The value of a score: 10 in front and 0 behind. @param {number} index @param {number} front */
-const valueOf = (index, front) => (index < front ? 10 : 0);
-
-/** What each reader has after so many steps. @param {S} state @param {number} step @param {boolean} [forget] */
-function states(state, step, forget = state.forget) {
-  const front = frontOf(state);
-  return cut(state).map(({ from, first, scores }) => {
-    const values = scores.map((_, i) => [valueOf(from + i, front)]);
-    return read(scores, values, state.block, step, forget, first);
-  });
-}
+const MOST = 8; // scores
+const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
 /** @param {S} state */
-function steps(state) {
-  const block = whole("Scores a block", state.block, 1, MOST_BLOCK);
-  return Math.max(...cut(state).map(({ first, scores }) => Math.ceil(first / block) + Math.ceil((scores.length - first) / block)));
-}
+const runOf = (state) => read(numbers("Scores", state.scores, { most: 999, count: [2, MOST] }), whole("Scores a block", state.block, 1, MOST), state.forget);
 
 /** @param {S} state */
-function drawing(state) {
-  const scores = scoresOf(state);
-  const finite = scores.filter(Number.isFinite);
-  const [low, high] = [Math.min(0, ...finite), Math.max(1, ...finite)];
-  const y = (/** @type {number} */ score) => 112 - (84 * (Math.max(score, low) - low)) / (high - low);
-  const width = 480 / scores.length;
-  const many = scores.length > 12; // their numbers take turns on two lines
-  const below = many ? 172 : 155;
-  const front = frontOf(state);
-  const value = (/** @type {number} */ from, /** @type {number} */ to) => svg`<path class="value stroke thin" d="M${from * width + 2} ${below - 15} H${to * width - 2}" />
-    <text class="middle small value" x=${(from + to) * 0.5 * width} y=${below}>v = ${valueOf(from, front)}</text>`;
-  const now = states(state, state.step);
-  const pieces = cut(state);
-  const column = (/** @type {number} */ score, /** @type {number} */ index) => {
-    const reader = pieces.findLastIndex(({ from }) => from <= index);
-    const read = index < pieces[reader].from + now[reader].seen;
-    const top = Math.min(y(score), y(0));
-    return svg`<rect class="query fill moves ${read ? "" : "faint"}" x=${index * width + 2} y=${top} width=${width - 4} height=${Math.max(2, Math.abs(y(score) - y(0)))} />
-      <text class="middle small ${read ? "ink" : "soft"}" x=${(index + 0.5) * width} y=${132 + (many && index % 2 ? 17 : 0)}>${shown(score, many ? 0 : 1)}</text>`;
+const steps = (state) => runOf(state).steps.length - 1;
+
+/* The drawing is in pixels, so letters keep their size at any width. */
+
+const short = (/** @type {number} */ x) => Math.round(100 * x) / 100;
+const clamp = (/** @type {number} */ low, /** @type {number} */ x, /** @type {number} */ high) => Math.min(high, Math.max(low, x));
+const group = (/** @type {number} */ opacity, /** @type {unknown[]} */ ...content) => (opacity > 0 ? svg`<g opacity=${short(opacity)}>${content}</g>` : nothing);
+const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ look, /** @type {unknown} */ content, opacity = 1) =>
+  svg`<text class=${look} x=${short(x)} y=${short(y)} opacity=${short(opacity)}>${content}</text>`;
+const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ look, opacity = 1) =>
+  height > 0 ? svg`<rect class="fill ${look}" x=${short(x)} y=${short(y)} width=${short(width)} height=${short(height)} opacity=${short(opacity)} />` : nothing;
+const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
+  svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(short(Number(n))))} opacity=${short(opacity)} />`;
+const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${plain(exponent)}</tspan>`;
+/** How far a change is that waits for half of another one. @param {number} part */
+const late = (part) => clamp(0, 2 * part - 1, 1);
+
+/** Where things go: bars on the left, the column with its entries on the right, room for the factor between. @param {Run} run @param {number} width @param {number} height */
+function layout(run, width, height) {
+  const small = width < 560;
+  const share = (/** @type {number} */ low, /** @type {number} */ part, /** @type {number} */ high) => 2 * Math.round(clamp(low, part * width, high) / 2);
+  const [entries, thick, room] = [share(72, 0.18, 184), share(52, 0.11, 112), share(68, 0.14, 144)];
+  const space = small ? 12 : 16;
+  const column = width - entries - space - thick;
+  const bars = column - room;
+  const [top, floor] = small ? [48, height - 64] : [56, height - 72];
+  const [n, blocks] = [run.scores.length, run.steps.length - 1];
+  const [gap, apart] = [Math.min(small ? 6 : 16, (0.2 * bars) / n), Math.min(small ? 14 : 48, (0.4 * bars) / blocks)];
+  const bar = (bars - (blocks - 1) * apart - (n - blocks) * gap) / n;
+  const finite = run.scores.filter(Number.isFinite);
+  const low = Math.min(0, ...finite);
+  const high = Math.max(low + 1, ...finite);
+  const most = Math.max(run.atOnce.sum, ...run.steps.map(({ sum }) => sum)) || 1;
+  const score = (/** @type {number} */ s) => floor - ((Math.max(low, s) - low) * (floor - top)) / (high - low);
+  return {
+    small, width, column, thick, bars, bar, floor, score, room, apart,
+    name: column + thick + space,
+    x: (/** @type {number} */ i) => i * (bar + gap) + Math.floor(i / run.block) * (apart - gap),
+    zero: score(0),
+    tall: (/** @type {number} */ sum) => (sum * (floor - top)) / most,
+    outset: small ? 4 : 6, // how far the ghost stands out on each side of the column
+    row: floor + (small ? 26 : 32), // the scores' baseline
+    bracket: floor + (small ? 40 : 48), // their brackets, each with a word below
   };
-  const mark = (/** @type {{from: number, scores: number[]}} */ { from, scores: part }, /** @type {number} */ reader) =>
-    now[reader].max > -Infinity
-      ? svg`<path class="accent stroke moves" d="M${from * width} ${y(now[reader].max)} h${part.length * width}" />`
-      : nothing;
-  return html`<svg viewBox="0 0 480 ${below + 8}" role="img" aria-label="The scores as columns; those in front have the value 10 and the others 0. Those not yet read are faint; a line marks the largest so far.">
-    ${scores.map(column)} ${pieces.map(mark)}
-    ${value(0, front)} ${front < scores.length ? value(front, scores.length) : nothing}
-    ${pieces.slice(1).filter(({ from }) => from < scores.length).map(({ from }) => svg`<path class="soft stroke thin" d="M${from * width} 0 V136" />`)}
-  </svg>`;
 }
 
-/** @param {S} state */
-function kept(state) {
-  const now = states(state, state.step);
-  const row = (/** @type {string} */ name, /** @type {import("./stream.model.js").State} */ each, factor = "") =>
-    [name, shown(each.max), factor, shown(each.sum), shown(each.blend[0]), shown(output(each)[0])];
-  const rows = now.map((each, reader) => row(now.length > 1 ? `reader ${reader + 1}` : "now", each, shown(each.factor)));
-  if (now.length > 1) rows.push(row("merged", mergeAll(now)));
-  if (state.forget) rows.push(row("true", mergeAll(states(state, state.step, false))));
-  return table("What is kept", ["", "max", "factor", "sum", "accumulator", "output"], rows);
+/** @param {Layout} at @param {number} x @param {number} right @param {string} when */
+function bracket(at, x, right, when) {
+  const look = when === "now" || when === "kept" ? "ink strong" : "soft";
+  const fits = right - x + at.apart > 7 * when.length + 4;
+  return [path(`M${x} ${at.bracket}H${right}`, look === "soft" ? "line thin" : "ink"), fits ? text((x + right) / 2, at.bracket + 18, `small middle ${look}`, when) : nothing];
+}
+
+/** The bars of the scores, the words below them, and the line that rests on the tallest so far. @param {Run} run @param {Frame} f @param {Layout} at */
+function drawBars(run, f, at) {
+  const { max } = run.steps[f.k];
+  const bars = f.bars.map(({ score, lit, gone, when }, i) => {
+    const [x, y] = [at.x(i), score === -Infinity ? at.zero : at.score(score)];
+    const middle = x + at.bar / 2;
+    const below = y - at.score(max); // how far the bar stays below the line is the exponent
+    const exponent = when === "now" && below > 24 && score > -Infinity;
+    return [
+      rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", (0.34 + 0.66 * lit) * (1 - gone)),
+      path(`M${x} ${at.zero}V${y}h${at.bar}V${at.zero}`, "rose thin dashes", 0.7 * gone),
+      text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), 1 - gone),
+      exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
+    ];
+  });
+  const brackets = Array.from({ length: run.steps.length - 1 }, (_, block) => {
+    const [first, last] = [block * run.block, Math.min((block + 1) * run.block, run.scores.length) - 1];
+    return bracket(at, at.x(first), at.x(last) + at.bar, f.bars[last].when);
+  });
+  const y = f.asked ? at.floor + (at.score(f.line) - at.floor) * f.asked : at.floor;
+  const name = svg`max <tspan class="big">${plain(f.max)}</tspan>`;
+  return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, brackets, rect(0, y - 4, at.bars, 4, "ink"), group(f.asked, text(0, y - 14, "soft halo", name))];
+}
+
+/** Makes entries beside the column, a name and a number each, where a piece is tall enough for one. @param {Layout} at */
+function entriesOf(at) {
+  let last = Infinity;
+  return (/** @type {number} */ y, /** @type {number} */ h, /** @type {string} */ look, /** @type {unknown} */ name, /** @type {number} */ value, opacity = 1) => {
+    if (h < (look ? 9 : 11) || Math.abs(last - y) < 17) return nothing;
+    last = y;
+    return group(opacity, text(at.name, y + 6, look || "ink", name), text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)));
+  };
+}
+
+/** The column: what we had in ink, the block's pieces in rose on top of it, the entries beside it, the sum as its lid. @param {Run} run @param {Frame} f @param {Layout} at */
+function drawColumn(run, f, at) {
+  const [entry, kept] = [entriesOf(at), at.tall(f.kept)];
+  let [y, lid] = [at.floor, at.floor];
+  const old = kept ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", f.kept, late(f.moved) * (1 - f.fused)) : nothing;
+  const pieces = f.stack.map(({ height, ink, lift, drop, power: exponent }) => {
+    const [h, fall] = [at.tall(height), (1 - drop) * 32];
+    const shown = ink < 1 && !Number.isNaN(exponent) ? [
+      rect(at.column, y - h - fall, at.thick, h, "rose-fill piece", Math.min(1, 3 * drop) * (1 - ink)),
+      entry(y - h / 2 - fall, h, "", power(exponent), height, drop * (1 - late(ink + 0.5))),
+    ] : nothing;
+    y -= h * drop;
+    lid -= (h + fall) * lift; // the lid lifts, the piece drops in, and both come down together
+    return shown;
+  });
+  return [
+    path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
+    bracket(at, at.column, at.width, "kept"),
+    rect(at.column, at.floor - at.tall(f.ink), at.thick, at.tall(f.ink), "ink"),
+    old, pieces,
+    rect(at.column, lid - 4, at.width - at.column, 4, "ink"),
+    text(at.width, lid - 14, "soft end halo", svg`sum <tspan class="big">${f.k ? fixed(f.sum) : "0"}</tspan>`),
+  ];
+}
+
+/** What happened to the old sum: an arrow from its old height to its new one, and the factor beside it. @param {Run} run @param {Frame} f @param {Layout} at */
+function drawFactor(run, f, at) {
+  const { before, max, kept } = run.steps[f.k];
+  if (!before.sum) return nothing;
+  const exponent = before.max - max;
+  const x = at.column - (at.small ? 12 : 20);
+  const end = x - (at.small ? 10 : 14);
+  const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
+  const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
+  const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
+  const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
+  return group(
+    Math.min(1, 4 * f.shrunk) * (crowded ? 1 - f.checked : 1),
+    path(`M${x - 5} ${from}h10${head}`, "violet"),
+    exponent ? text(end, from + 5, "end amount soft", fixed(before.sum)) : nothing,
+    text(end, exponent ? Math.max(from + 30, middle) : from + 8, `end factor violet ${run.forget && exponent ? "forgot" : ""}`, exponent ? svg`× ${power(exponent)}` : "× 1"),
+  );
+}
+
+/** The column that never was, all scores at once: first a question, and in the end it slides over from the bars. @param {Run} run @param {Frame} f @param {Layout} at */
+function drawCheck(run, f, at) {
+  const { sum, max, terms } = run.atOnce;
+  const y = at.floor - at.tall(sum);
+  const end = at.column - (at.small ? 10 : 20);
+  const [out, foot] = f.checked ? [at.outset, at.floor] : [0, at.floor - 4];
+  const outline = path(`M${at.column - out} ${foot}V${y}h${at.thick + 2 * out}V${foot}`, "rose thin dashes");
+  const all = `all ${word(run.scores.length)}`;
+  const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
+  const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end rose", line));
+  if (!f.checked) return group(1 - f.asked, outline, label, text(at.column + at.thick / 2, (y + at.floor) / 2 + 12, "middle rose ask", "?"));
+  const [entry, extra] = [entriesOf(at), f.sum - sum];
+  let level = at.floor;
+  const rows = terms.map((term, i) => {
+    const h = at.tall(term);
+    const named = entry(level - h / 2, h, "small rose", power(run.scores[i] - max), term);
+    level -= h;
+    return { named, seam: path(`M${at.column} ${level}h${at.thick}`, "rose-fill thin dashes") };
+  });
+  const away = (1 - f.checked) * (at.bars / 2 - at.column - at.thick / 2);
+  return [
+    group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${rows.map(({ seam }) => seam)}</g>`),
+    group(late(late(f.checked)), label, text(end, y + 26, "end rose strong", fixed(sum)), rows.map(({ named }) => named),
+      entry(level - at.tall(extra) / 2, at.tall(extra), "", at.small ? "extra" : "too much", extra)),
+  ];
+}
+
+/** @param {S} state @param {unknown} set @param {import("./frame.js").At} at */
+function picture(state, set, { width, t }) {
+  const run = runOf(state);
+  const step = run.steps[state.step];
+  const label = `${told(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
+  const draw = (/** @type {string} */ name, /** @type {number} */ wide, /** @type {number} */ high, /** @type {Frame} */ f) => {
+    const at = layout(run, wide, high);
+    return html`<svg class="stage ${name}" viewBox="0 0 ${wide} ${high}" role="img" aria-label=${label}>${drawBars(run, f, at)}${drawColumn(run, f, at)}${drawFactor(run, f, at)}${drawCheck(run, f, at)}</svg>`;
+  };
+  const now = frame(run, state.step, t);
+  const drawn = (/** @type {number} */ wide, name = "") => draw(name, wide, wide < 600 ? 376 : 432, now);
+  return html`${width ? drawn(width) : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}
+    ${draw("printed", PAPER, 400, frame(run, run.steps.length - 1))}<p class="hb-live__log">${worded(chain(run))}</p>`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
-  const { length } = scoresOf(state);
-  const room = Math.min(state.block, MOST - length);
-  const more = () => {
-    if (room === 0) return;
-    const block = Array.from({ length: room }, () => Math.round(Math.random() * 60 - 20) / 10);
-    const longer = { scores: [state.scores.trim(), ...block].join(" "), front: frontOf(state), arrived: state.arrived + room };
-    set({ ...longer, step: steps({ ...state, ...longer }) });
-  };
-  return html`
-    <div class="hb-live__row">
-      ${textField("Scores", state.scores, (scores) => set({ scores, step: 0, front: 0, arrived: 0 }), 22)}
-      ${slider("Scores a block", state.block, (block) => set({ block, step: 0, arrived: 0 }), { min: 1, max: MOST_BLOCK })}
-      ${slider("Readers", state.readers, (readers) => set({ readers, step: 0, arrived: 0 }), { min: 1, max: MOST_READERS })}
-    </div>
-    <div class="hb-live__row">
-      ${button(room === 0 ? "The row is full" : "A random block arrives", more, room === 0)}
-      ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}
-    </div>
-    ${drawing(state)} ${kept(state)}`;
-}
-
-/** @param {S} state */
-function told(state) {
-  const [now, before] = [states(state, state.step), states(state, state.step - 1)];
-  if (state.step <= 0) return "Nothing has been read. Values are 10 for the words in front and 0 for the others, so the output says what part of the shares lies in front.";
-  const [all, right] = [now, states(state, state.step, false)].map(mergeAll);
-  const wrong = Math.abs(all.sum - right.sum) > 1e-9 * right.sum;
-  if (now.length > 1) {
-    if (wrong) return `Each reader has forgotten to rescale for itself, and merging does not mend it: the sum is ${shown(all.sum)} and should be ${shown(right.sum)}.`;
-    return `Each reader knows only its own piece. Merged: maximum ${shown(all.max)}, sum ${shown(all.sum)}, whatever the order.`;
-  }
-  const [one, was] = [now[0], before[0]];
-  if (one.max === -Infinity) return "All that was read is masked: no mark is set and nothing is added. A kernel has to guard this case, for −∞ − (−∞) is NaN.";
-  if (was.seen === 0) return `The first block sets the mark: maximum ${shown(one.max)}, sum ${shown(one.sum)}.`;
-  if (!one.moved && wrong) return `The maximum stays at ${shown(one.max)}, so nothing has to shrink in this step. But what was forgotten before is never made good: the sum is ${shown(one.sum)} and should be ${shown(right.sum)}.`;
-  if (!one.moved) return `The maximum stays at ${shown(one.max)}, so nothing shrinks: the block only adds ${shown(one.sum - was.sum)} to the sum.`;
-  const moved = `A larger score moves the maximum from ${shown(was.max)} to ${shown(one.max)}.`;
-  if (state.forget) return `${moved} The sum ${shown(was.sum)} should now be worth ${shown(was.sum * one.factor)}; it was kept as it was, and the output is wrong.`;
-  return `${moved} All that was kept is worth ${shown(one.factor)} of what it was: the sum ${shown(was.sum)} becomes ${shown(was.sum * one.factor)} before the block is added.`;
-}
+const more = (state, set) => html`
+  ${textField("Your scores", state.scores, (scores) => set({ scores, step: 0 }), 16)}
+  ${slider("Scores a block", state.block, (block) => set({ block, step: 0 }), { min: 1, max: 4 })}
+  ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}`;
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A softmax while its row is still arriving", start, view, told, steps };
+export default {
+  title: "A softmax while its row is still arriving",
+  start, steps, picture, more,
+  told: (state) => told(runOf(state), state.step),
+  next: ({ block }) => (block === 2 ? "Next pair" : "Next block"),
+  lasts: (state) => times(runOf(state), state.step).end,
+  done: ({ forget }) => !forget,
+};

@@ -1,59 +1,140 @@
-// Online softmax: the state of a row that is still arriving, as kernels.softmax.OnlineSoftmax keeps it.
+// Online softmax: what a kernel keeps of a row that is still arriving, as kernels.softmax.OnlineSoftmax has it, and what
+// every instant of the picture looks like. No DOM and no clock in here.
 
-/** @typedef {{max: number, sum: number, blend: number[], seen: number}} State blend: the weighted sum of value rows */
+/** @typedef {{max: number, sum: number, blend: number[], seen: number}} State blend: the value rows, each times its exponential, added up */
+/** @typedef {State & {factor: number, moved: boolean, kept: number, terms: number[]}} Updated kept: what the old sum is worth now */
+/** @typedef {Updated & {before: Updated}} Step */
+/** @typedef {{scores: number[], block: number, forget: boolean, steps: Step[], atOnce: Updated}} Run */
 
-/** @param {number} width numbers of a value row @returns {State} a row of which nothing was read */
-export const empty = (width) => ({ max: -Infinity, sum: 0, blend: Array(width).fill(0), seen: 0 });
+/** @param {number} [width] numbers of a value row @returns {State} a row of which nothing was read */
+export const empty = (width = 0) => ({ max: -Infinity, sum: 0, blend: Array(width).fill(0), seen: 0 });
 
 /** e^(score − max), and 0 where both are −∞. @param {number} score @param {number} max */
 export const expBelow = (score, max) => (score === -Infinity ? 0 : Math.exp(score - max));
 
+/** @param {number[]} numbers */
+const total = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
 /**
- * Reads a block: one factor rescales all that was kept, then the block is added.
- * @param {State} state @param {number[]} scores @param {number[][]} values one row a score
- * @param {boolean} [forget] leave out the rescaling, as a first kernel may
- * @returns {State & {factor: number, moved: boolean}}
+ * The state after one more block: one factor brings everything that was kept to the new maximum, then the block is added.
+ * @param {State} state @param {number[]} scores @param {number[][]} [values] one row a score
+ * @param {boolean} [forget] don't rescale, the classic bug of a first kernel
+ * @returns {Updated}
  */
-export function update(state, scores, values, forget = false) {
+export function update(state, scores, values = [], forget = false) {
   const max = Math.max(state.max, ...scores);
   const factor = expBelow(state.max, max);
-  const kept = forget && state.seen ? 1 : factor;
-  let sum = state.sum * kept;
-  const blend = state.blend.map((x) => x * kept);
-  scores.forEach((score, i) => {
-    const weight = expBelow(score, max);
-    sum += weight;
-    values[i].forEach((v, column) => (blend[column] += weight * v));
-  });
-  return { max, sum, blend, seen: state.seen + scores.length, factor, moved: max > state.max };
+  const scale = forget ? 1 : factor;
+  const terms = scores.map((score) => expBelow(score, max));
+  const blend = state.blend.map((x, column) => x * scale + total(terms.map((term, i) => term * values[i][column])));
+  const kept = state.sum * scale;
+  return { max, sum: kept + total(terms), blend, seen: state.seen + scores.length, factor, moved: max > state.max, kept, terms };
 }
+
+/** The blend of everything that was seen: zeros where nothing was, or all of it was masked. @param {State} state */
+export const output = (state) => state.blend.map((x) => (state.sum === 0 ? 0 : x / state.sum));
+
+/** Every state of a row, the empty one first, and the same row read at once. @param {number[]} scores @param {number} block @param {boolean} [forget] @returns {Run} */
+export function read(scores, block, forget = false) {
+  const none = { ...empty(), factor: 1, moved: false, kept: 0, terms: [] };
+  /** @type {Step[]} */
+  const steps = [{ ...none, before: none }];
+  for (let i = 0; i < scores.length; i += block) {
+    const before = steps[steps.length - 1];
+    steps.push({ ...update(before, scores.slice(i, i + block), [], forget), before });
+  }
+  return { scores, block, forget, steps, atOnce: update(none, scores) };
+}
+
+/** When each change of a step begins and ends, in milliseconds: the old before the new. @param {Run} run @param {number} k */
+export function times(run, k) {
+  const [beat, pause] = [400, 80];
+  const { terms, before } = run.steps[k];
+  const line = [0, beat];
+  const shrink = before.sum ? [beat + pause, 2 * beat + pause] : line;
+  const first = shrink[1] + 2 * pause;
+  const drops = terms.map((_, i) => first + i * Math.min(200, 600 / terms.length)).map((start) => [start, start + beat]);
+  const landed = drops.length ? drops[drops.length - 1][1] : 0;
+  if (!k || k < run.steps.length - 1) return { line, shrink, drops, fuse: [Infinity, Infinity], check: [Infinity, Infinity], end: landed };
+  const fuse = [landed + 2 * pause, landed + 2 * pause + beat];
+  const end = fuse[1] + pause + 1.5 * beat;
+  return { line, shrink, drops, fuse, check: [fuse[1] + pause, end], end };
+}
+
+/** @param {number} a @param {number} b @param {number} part */
+const mix = (a, b, part) => a + (b - a) * part;
+/** How far a change is, from 0 to 1; it slows down to its end. @param {number[]} span @param {number} t */
+const during = ([from, to], t) => (from === Infinity ? 0 : 1 - (1 - Math.min(1, Math.max(0, (t - from) / (to - from)))) ** 3);
 
 /**
- * Reads the first scores of a row, a block at a time.
- * @param {number[]} scores @param {number[][]} values @param {number} block scores a block @param {number} blocks how many
- * @param {boolean} [forget] @param {number} [first] how many scores were there first: no block holds scores of these and of later ones
- * @returns {State & {factor: number, moved: boolean}}
+ * What to draw t milliseconds into step k; without t, the step at rest. Parts from 0 to 1 say how far a change is. `stack`
+ * lists the column's pieces from the floor up: `ink` is 0 while a piece is the block's and 1 once it's ours, `lift` says how
+ * far the lid has made room for it, and `drop` is 1 once it has landed. The frame's `ink` is everything that's ours.
+ * @param {Run} run @param {number} k @param {number} [t]
  */
-export function read(scores, values, block, blocks, forget = false, first = scores.length) {
-  let state = { ...empty(values[0]?.length ?? 1), factor: 1, moved: false };
-  for (let step = 0; step < blocks && state.seen < scores.length; step++) {
-    const from = state.seen;
-    const to = from < first ? Math.min(from + block, first) : from + block;
-    state = update(state, scores.slice(from, to), values.slice(from, to), forget);
+export function frame(run, k, t = Infinity) {
+  const [step, old, when] = [run.steps[k], run.steps[k].before, times(run, k)];
+  const [moved, fused] = [during(when.line, t), during(when.fuse, t)];
+  const shrunk = old.sum ? during(when.shrink, t) : 1;
+  const scale = old.sum ? mix(1, step.kept / old.sum, shrunk) : 1;
+  const older = old.seen - old.terms.length;
+  const stack = [
+    { height: old.kept * scale, ink: 1, lift: 1, drop: 1, power: NaN },
+    ...old.terms.map((term, i) => ({ height: term * scale, ink: moved, lift: 1, drop: 1, power: run.scores[older + i] - old.max })),
+    ...step.terms.map((term, i) => {
+      const [start, end] = when.drops[i];
+      return { height: term, ink: fused, lift: during([start - 160, start], t), drop: during([start, end], t), power: run.scores[old.seen + i] - step.max };
+    }),
+  ];
+  const kept = old.sum * scale;
+  const first = old.max === -Infinity;
+  return {
+    k, stack, moved, shrunk, fused, scale, kept, first,
+    checked: during(when.check, t),
+    asked: first ? Number(step.max > -Infinity) * moved : 1, // from the question to the first block
+    line: first ? step.max : mix(old.max, step.max, moved),
+    max: !first && moved < 0.5 ? old.max : step.max,
+    sum: total(stack.map(({ height, drop }) => height * drop)),
+    ink: old.sum || fused ? kept + (fused ? step.sum - step.kept : 0) : 0,
+    bars: run.scores.map((score, i) => ({
+      score,
+      when: i < old.seen || (i < step.seen && fused > 0.5) ? "gone" : i < step.seen ? "now" : "to come",
+      lit: i < old.seen ? 1 : i < step.seen ? moved : 0,
+      gone: i < older ? 1 : i < old.seen ? moved : i < step.seen ? fused : 0,
+    })),
+  };
+}
+
+/** "six" for 6 @param {number} n */
+export const word = (n) => ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][n];
+/** A score or an exponent, with a true minus. @param {number} x */
+export const plain = (x) => String(Math.round(x * 10) / 10).replace("-", "−").replace("Infinity", "∞");
+/** A sum. @param {number} x */
+export const fixed = (x) => x.toFixed(3);
+
+/** How the sum came about: the old sum, its factor, the new one. @param {Run} run */
+export function chain({ steps, forget }) {
+  const times = (/** @type {Step} */ { before, max, kept }) => ` × ${forget || before.max === max ? "1" : `e^{${plain(before.max - max)}}`} = ${fixed(kept)} → `;
+  return steps.slice(1).map((step) => (step.before.sum ? times(step) : "") + fixed(step.sum)).join("");
+}
+
+/** What has just happened; e^{…} marks a power. @param {Run} run @param {number} k */
+export function told(run, k) {
+  const { before: old, ...step } = run.steps[k];
+  const name = run.block === 2 ? "pair" : "block";
+  const many = word(run.scores.length);
+  const capital = (/** @type {string} */ words) => words[0].toUpperCase() + words.slice(1);
+  if (!k) return `${capital(many)} scores. You see each ${name} once, then it’s gone.`;
+  if (step.max === -Infinity) return "Everything so far is masked, so there’s nothing to add. A kernel has to guard this case: −∞ − (−∞) is NaN.";
+  const powers = step.terms.map((_, i) => `e^{${plain(run.scores[old.seen + i] - step.max)}}`);
+  const terms = powers.length > 2 ? fixed(step.sum - step.kept) : powers.join(" + ");
+  if (k === run.steps.length - 1) {
+    if (Math.abs(step.sum - run.atOnce.sum) > 5e-4) return `We forgot to rescale and got ${fixed(step.sum)}. All ${many} at once give ${fixed(run.atOnce.sum)}.`;
+    return `${step.moved ? "That makes" : "The line stayed, so nothing shrank:"} ${fixed(step.sum)}, the same as all ${many} at once.`;
   }
-  return state;
+  if (!old.sum) return `The line rests on ${plain(step.max)}. Measured from there, the ${name} is worth ${terms}.`;
+  if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
+  const rise = plain(step.max - old.max);
+  if (run.forget) return `The line rose by ${rise}, but we forgot to shrink the old sum: still ${fixed(step.kept)}.`;
+  return `The line rose by ${rise}, so the old sum shrank to ${fixed(step.kept)}. Then came the ${name}.`;
 }
-
-/** Two readers' states as one. @param {State} a @param {State} b @returns {State} */
-export function merge(a, b) {
-  const max = Math.max(a.max, b.max);
-  const [left, right] = [expBelow(a.max, max), expBelow(b.max, max)];
-  const blend = a.blend.map((x, column) => x * left + b.blend[column] * right);
-  return { max, sum: a.sum * left + b.sum * right, blend, seen: a.seen + b.seen };
-}
-
-/** @param {State[]} states @returns {State} */
-export const mergeAll = (states) => states.reduce(merge, empty(states[0].blend.length));
-
-/** The blend of all that was seen: zeros where nothing was, or all was masked. @param {State} state */
-export const output = (state) => state.blend.map((x) => (state.sum === 0 ? 0 : x / state.sum));

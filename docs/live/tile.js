@@ -21,8 +21,9 @@ function read(state) {
 /** @param {S} state */
 const steps = (state) => read(state).all.length;
 
-/** @param {ReturnType<typeof read>} now */
-function drawing({ size, edge, all, step }) {
+/** @param {S} state */
+function drawing(state) {
+  const { size, edge, all, step } = read(state);
   const cell = Math.min(60, 176 / size);
   const far = size * cell + 24; // where the product begins, to the right and below
   const tile = all[step - 1];
@@ -57,26 +58,24 @@ function drawing({ size, edge, all, step }) {
   </svg>`;
 }
 
-/** @param {ReturnType<typeof read>} now */
-function edges({ size, edge }) {
+/** @param {S} state */
+function edges(state) {
+  const { size, edge } = read(state);
   const some = [...new Set([1, 2, 3, 4, 8, edge, size])].filter((each) => each <= size).sort((a, b) => a - b);
   const costs = some.map((each) => cost(size, each));
   return table("Other edges", ["edge", ...some.map((each) => (each === edge ? html`<b>${each}</b>` : each))], [
     ["fetched", ...costs.map(({ numbers }) => numbers)],
-    ["FLOP a number", ...costs.map(({ perNumber }) => brief(perNumber))],
-    ["FLOP a byte", ...costs.map(({ perByte }) => brief(perByte))],
+    ["FLOP per number", ...costs.map(({ perNumber }) => brief(perNumber))],
+    ["FLOP per byte", ...costs.map(({ perByte }) => brief(perByte))],
   ]);
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function more(state, set) {
   const now = read(state);
   return html`
-    <div class="hb-live__row">
-      ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, told: `${now.size} × ${now.size}` })}
-      ${slider("Edge of the tile", now.edge, (edge) => set({ edge, step: 1 }), { min: 1, max: now.size })}
-    </div>
-    ${drawing(now)} ${edges(now)}`;
+    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, told: `${now.size} × ${now.size}` })}
+    ${slider("Edge of the tile", now.edge, (edge) => set({ edge, step: 1 }), { min: 1, max: now.size })}`;
 }
 
 /** "1 row", "2 rows" @param {number} count @param {string} name */
@@ -86,14 +85,14 @@ const several = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 function told(state) {
   const { size, edge, all, step } = read(state);
   const { numbers, flop, perNumber, perByte } = cost(size, edge);
-  if (step === 0) return `Nothing has been fetched. The product takes ${flop} FLOP, however it is cut.`;
+  if (step === 0) return `Nothing has been fetched yet. The product takes ${flop} FLOP, however we cut it.`;
   if (step === all.length) {
     const times = Math.ceil(size / edge);
-    return `The product is done. Each of the ${2 * size * size} numbers was fetched ${several(times, "time")}, ${numbers} fetches for ${flop} FLOP: ${brief(perNumber)} for each number, ${brief(perByte)} for each byte of 16-bit numbers.`;
+    return `Done. We fetched each of the ${2 * size * size} numbers ${several(times, "time")}, ${numbers} fetches for ${flop} FLOP: ${brief(perNumber)} FLOP per number, ${brief(perByte)} per byte in 16 bits.`;
   }
   const { height, width } = all[step - 1];
-  return `Tile ${step} of ${all.length} fetches ${several(height, "row")} and ${several(width, "column")}, ${(height + width) * size} numbers for ${several(height * width, "cell")}. So far ${fetched(size, edge, step).numbers} were fetched, in the end it will be ${numbers}.`;
+  return `Tile ${step} of ${all.length} fetches ${several(height, "row")} and ${several(width, "column")}, ${(height + width) * size} numbers for ${several(height * width, "cell")}. That makes ${fetched(size, edge, step).numbers} so far, and ${numbers} in the end.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a tile fetches", start, view, told, steps };
+export default { title: "What a tile fetches", start, picture: drawing, numbers: edges, more, told, steps, next: () => "Next tile" };

@@ -1,7 +1,7 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { among, menu, slider, table, whole } from "./parts.js";
+import { among, choice, menu, slider, table, whole } from "./parts.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
@@ -40,7 +40,7 @@ function drawing(state) {
   const arrow = (/** @type {import("./trips.model.js").Trip} */ trip, /** @type {number} */ index) => {
     const x = (index + 0.5) * column;
     const half = Math.max(0.75, (9 * trip.bytes) / largest);
-    const colour = `${index === at - 1 ? "accent" : "ink"} fill ${index < at ? "" : "faint"}`;
+    const colour = `${trip.square ? (index === at - 1 ? "rose" : "rose-fill") : "ink"} fill ${index < at ? "" : "faint"}`;
     const [tip, base] = trip.up ? [top + 4, top + 18] : [bottom - 4, bottom - 18];
     return svg`<rect class=${colour} x=${x - half} y=${Math.min(base, trip.up ? base : top + 4)} width=${2 * half} height=${bottom - top - 22} />
       <polygon class=${colour} points="${x - half - 6},${base} ${x + half + 6},${base} ${x},${tip}" />
@@ -62,8 +62,8 @@ function drawing(state) {
     ${[...new Set(all.map(({ kernel }) => kernel))].map(box)}
     <rect class="line fill" x="3" y=${bottom} width="474" height="28" rx="4" /><text class="middle" x="240" y=${bottom + 19}>HBM</text>
     ${all.map(arrow)}
-    ${bar(240, "accent", moved(all, at, true) + moved(all, at, false), "moved so far:")}
-    ${bar(264, "query", least, "Q, K, V and output:")}
+    ${bar(240, "rose-fill", moved(all, at, true) + moved(all, at, false), "moved so far:")}
+    ${bar(264, "ink", least, "Q, K, V and output:")}
   </svg>`;
 }
 
@@ -84,33 +84,33 @@ function sums(state) {
   ]);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+/** @param {S} state */
+function picture(state) {
   const { shape } = worked(state);
-  return html`
-    <div class="hb-live__row">
-      ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-      ${menu("d", state.dim, (dim) => set({ dim }), DIMS.map((each) => [each, each]))}
-      ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}
-      ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
-    </div>
-    <p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
-    ${drawing(state)} ${sums(state)}`;
+  return html`<p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
+    ${drawing(state)}`;
 }
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const more = (state, set) => html`
+  ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
+  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
+  ${choice("d", state.dim, (dim) => set({ dim }), DIMS)}
+  ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}`;
 
 /** @param {S} state */
 function told(state) {
   const { all, shape, at, least } = worked(state);
   const square = moved(all, at, true);
-  if (at === 0) return "Q, K and V lie in HBM. Nothing has moved yet.";
+  if (at === 0) return "Q, K and V are in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
   const what = `${NAMES[kernel] ?? kernel} ${up ? "reads" : "writes"} ${/^[a-z]/.test(name) ? `the ${name}` : name}, ${metric(bytes, "B")}.`;
-  if (at < all.length) return square ? `${what} So far the square alone has moved ${brief(square / least)} times as many bytes as Q, K, V and the output take together.` : what;
-  if (!square) return `${what} That is all: ${metric(least, "B")}, the least that any form must move. The square was never written.`;
+  if (at < all.length) return square ? `${what} The square alone has now moved ${brief(square / least)} times the bytes of Q, K, V and the output.` : what;
+  if (!square) return `${what} That’s all: ${metric(least, "B")}, the least we can move. The square was never written.`;
   const ratio = brief(shape.n / shape.dim);
-  if (state.form === "textbook") return `${what} Four trips of the square and one of each small table: 4N² ÷ 4Nd = N/d = ${ratio} times as many bytes for the square as for all the rest.`;
-  return `${what} Six trips of the square: 6N² ÷ 4Nd is 1.5 · N/d = ${brief((1.5 * shape.n) / shape.dim)} times the bytes of Q, K, V and the output, and those are moved as well.`;
+  if (state.form === "textbook") return `${what} The square made four trips, 4N² ÷ 4Nd = N/d = ${ratio} times the bytes of everything else.`;
+  return `${what} The square made six trips, 6N² ÷ 4Nd = 1.5 · N/d = ${brief((1.5 * shape.n) / shape.dim)} times the bytes of everything else.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The trips of the square", start, view, told, steps };
+export default { title: "The trips of the square", start, picture, numbers: sums, more, told, steps, next: () => "Next trip" };

@@ -57,19 +57,21 @@ function detail({ causal, times }, { word, scores, row }) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-function view(state, set) {
+function picture(state, set) {
   const now = worked(state);
   const button = (/** @type {string} */ name, /** @type {number} */ i) => html`<button type="button" aria-label=${name}
     aria-pressed=${String(i === now.word)} @click=${() => set({ word: i + 1 })}>${name.split(" ")[0]}</button>`;
-  return html`
-    ${arcs(state, now)}
-    <div class="hb-live__words" role="group" aria-label="Who asks">${NAMES.map(button)}</div>
-    <div class="hb-live__row">
-      ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
-      ${tick("causal: no word sees what comes after it", state.causal, (causal) => set({ causal }))}
-    </div>
-    <div class="hb-live__beside">${grid(state, now)} ${detail(state, now)}</div>`;
+  return html`${arcs(state, now)}<div class="hb-live__words" role="group" aria-label="Who asks">${NAMES.map(button)}</div>`;
 }
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const primary = (state, set) => tick("causal mask", state.causal, (causal) => set({ causal }));
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const more = (state, set) => slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 });
+
+/** @param {S} state */
+const tables = (state) => html`${grid(state, worked(state))} ${detail(state, worked(state))}`;
 
 /** @param {string[]} names */
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
@@ -82,11 +84,11 @@ function told(state) {
   const most = NAMES.filter((_, i) => Math.abs(row[i] - best) < 1e-9);
   const each = most.length > 1 ? `${percent(best)} each` : percent(best);
   const later = NAMES.slice(word + 1);
-  const hidden = state.causal && later.length ? ` What comes later (${later.join(", ")}) is hidden before softmax, so the other shares still add up to 100 %.` : "";
-  if (state.causal && word === 0) return `“${name}” is the first word and sees nobody but itself: 100 %. The second “the” asks the same and sees more.`;
-  if (most.length > 1 && most.length === row.filter((share) => share > 0).length) return `“${name}” looks at all that it sees alike: ${each}.${hidden}`;
+  const hidden = state.causal && later.length ? ` Later words are hidden before softmax, so the others still add up to 100 %.` : "";
+  if (state.causal && word === 0) return `“${name}” is the first word, so it sees only itself: 100 %. The second “the” asks the same and sees more.`;
+  if (most.length > 1 && most.length === row.filter((share) => share > 0).length) return `“${name}” looks at everything it sees alike: ${each}.${hidden}`;
   return `“${name}” asks for (${ASKS[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Who looks at whom in a sentence", start, view, told };
+export default { title: "Who looks at whom in a sentence", start, picture, numbers: tables, primary, more, told };

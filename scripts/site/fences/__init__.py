@@ -155,7 +155,8 @@ class Fences:
     def live(self, body: str, options: dict, md) -> str:
         """A piece and its first state: ``stream scores="1 2 5 3" block=2 key="#!value snippet.table.column .9g"``.
 
-        What awaits its run is left out of the state, and the page says so.
+        What awaits its run is left out of the state, and the page says so. A caption may have two parts, "to begin with |
+        once the last step is done".
         """
         name, *words = shlex.split(body)
         caption = options.get("caption")
@@ -171,13 +172,13 @@ class Fences:
             if text:
                 state[setting] = text
         return Markup(
-            '<figure class="hb-figure hb-live" id="live-{0}" data-search-exclude><figcaption>{1}</figcaption>'
-            '<live-piece name="{0}" state="{2}">{3}</live-piece>{4}</figure>'
+            '<figure class="hb-figure hb-live" id="live-{0}" data-search-exclude>'
+            '<live-piece name="{0}" state="{1}">{2}</live-piece><figcaption>{3}</figcaption>{4}</figure>'
         ).format(
             name,
-            caption,
             json.dumps(state),
             Markup(self.pieces.still(name, state)),
+            outputs.EMPTY.join(Markup("<span>{}</span>").format(part) for part in caption.split(" | ")),
             outputs.EMPTY.join(ran.values()),
         )
 
