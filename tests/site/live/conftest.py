@@ -13,16 +13,19 @@ def pieces() -> Pieces:
     return Pieces(ROOT / "docs" / "live")
 
 
+def started(page, name: str):
+    piece = page.locator(f"#live-{name}")
+    piece.scroll_into_view_if_needed()
+    piece.locator("live-piece[ready]").wait_for()
+    return piece
+
+
 @pytest.fixture
 def open_piece(visit):
     """Opens a piece, started, in the state that the address asks for: ``open_piece("stream", step=2)``."""
 
     def opened(name: str, width: int = 1280, **state):
         address = urlencode({f"{name}.{key}": value for key, value in state.items()})
-        page = visit.kept(f"live/?{address}#live-{name}", width)
-        piece = page.locator(f"#live-{name}")
-        piece.scroll_into_view_if_needed()
-        piece.locator("live-piece[ready]").wait_for()
-        return piece
+        return started(visit.kept(f"live/?{address}#live-{name}", width), name)
 
     return opened

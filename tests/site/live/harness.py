@@ -1,0 +1,77 @@
+"""A row says what a function of a model is asked, what is true, and which change to its source has to be noticed.
+
+Ask for more than one function at once with JavaScript: in ``(x) => m.half(m.double(x))`` the module is ``m``.
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.site.live import Pieces
+
+FEW = 300
+
+
+@dataclass(frozen=True)
+class Row:
+    module: str  # "stream" for stream.model.js
+    asks: str  # the name of a function, or JavaScript
+    oracle: Callable[[list], Iterable]  # all cases -> what is true of each
+    cases: Callable[[], list]  # the arguments of each call, random ones and special ones
+    wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
+    near: float = 0  # relative
+    floor: float = 0  # absolute
+    also: tuple[tuple[str, str], ...] = ()  # other mistakes
+
+    def answers(self, pieces: Pieces, cases: list) -> list:
+        module = f"{self.module}.model.js"
+        pieces.load(module)
+        pieces.engine.eval(
+            f"modules.row = ((m) => ({{ asked: {'m.' if self.asks.isidentifier() else ''}{self.asks} }}))"
+            f"(modules[{json.dumps(module)}]); 0"
+        )
+        pieces.loaded.add("row")
+        return pieces.calls("row", "asked", cases)
+
+    def faults(self, pieces: Pieces, few: bool = False) -> list:
+        """Cases in which the model isn't right, each with what it said and what is true; of all cases, or of a few."""
+        cases = self.cases()
+        cases = cases[:: len(cases) // FEW] + cases[-FEW // 4 :] if few and len(cases) > FEW else cases
+        answers, truths = self.answers(pieces, cases), list(self.oracle(cases))
+        assert len(cases) == len(answers) == len(truths) > 0
+        return [
+            (case, answer, truth)
+            for case, answer, truth in zip(cases, answers, truths, strict=True)
+            if not same(answer, truth, self.near, self.floor)
+        ]
+
+    def spoilt(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
+        """The pieces with that mistake, in a folder of their own."""
+        shutil.copytree(pieces.folder, folder, dirs_exist_ok=True)
+        path = folder / f"{self.module}.model.js"
+        text = path.read_text()
+        assert text.count(mistake[0]) == 1, f"{path.name} has {text.count(mistake[0])} times {mistake[0]}"
+        path.write_text(text.replace(*mistake))
+        return Pieces(folder)
+
+
+def each(oracle: Callable) -> Callable[[list], list]:
+    """An oracle that is asked one case at a time."""
+    return lambda cases: [oracle(*case) for case in cases]
+
+
+def same(found, true, near: float, floor: float) -> bool:
+    if hasattr(true, "tolist"):
+        true = true.tolist()
+    if isinstance(true, dict):
+        return all(same(found[key], value, near, floor) for key, value in true.items())
+    if isinstance(true, list | tuple):
+        return len(found) == len(true) and all(same(*pair, near, floor) for pair in zip(found, true, strict=True))
+    if isinstance(true, bool | str | None):
+        return found == true
+    if found is None or isinstance(found, str):
+        return False
+    return math.isclose(found, true, rel_tol=near, abs_tol=floor) or (math.isnan(found) and math.isnan(true))

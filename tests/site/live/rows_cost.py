@@ -1,0 +1,204 @@
+"""Bytes, FLOP and limits: the models beside ``kernels.bench`` and a real cache."""
+
+import random
+from functools import cache
+
+import torch
+
+from kernels.bench import cost, hardware
+from kernels.bench.hardware import H100, NVLINK
+from kernels.bench.parallel.cost import Part, hidden_from, sent_bytes
+from kernels.serving.cache import KVCache
+from scripts import records
+from tests.site.live.harness import Row, each
+
+MANY = 3000
+NEAR = 1e-12
+MOST = {"n": 2**20, "dim": 512, "bytes": 8, "heads": 128, "batch": 256}
+PEAK = {"H100": "bf16 peak", "H200": "bf16 peak", "A100": "fp16 tensor core peak", "V100": "fp16 tensor core peak"}
+
+
+@cache
+def shapes() -> list[list[dict]]:
+    drawn = random.Random(0)
+    random_ones = [[{name: drawn.randint(1, most) for name, most in MOST.items()}] for _ in range(MANY)]
+    return [[dict.fromkeys(MOST, 1)], *random_ones]
+
+
+@each
+def costs(shape):
+    setting = tuple(shape.values())
+    n, dim, size, heads, batch = setting
+    return [
+        cost.square_bytes(n, size, heads, batch), cost.qkvo_bytes(*setting) / 4, cost.qkvo_bytes(*setting),
+        cost.eager_peak_bytes(*setting), cost.fused_peak_bytes(*setting),
+        *[cost.attention_flops(n, dim, heads, batch, causal=causal) for causal in (False, True)],
+    ]  # fmt: skip
+
+
+def chip(name: str) -> dict:
+    registry = getattr(hardware, name)
+    wanted = {"memory": "hbm", "bandwidth": "hbm bandwidth", "peak": PEAK[name]}
+    return {key: registry[what].value for key, what in wanted.items()} | {"link": NVLINK[name].value}
+
+
+PRINTED = {
+    ("binary", 2**27): "128 MiB", ("binary", 1023): "1023 B", ("binary", 0): "0 B", ("metric", 2**27): "134 MB",
+    ("metric", 1_068_000): "1.07 MB", ("time", 5.1257e-3): "5.13 ms", ("time", 41e-6): "41 µs", ("grouped", 8192): "8192",
+    ("grouped", 1048576): "1,048,576", ("brief", 31.25): "31.3",
+}  # fmt: skip
+
+
+@each
+def held(shape, memory):
+    """What is held at each step, and the step where it bursts: just full isn't burst."""
+    row, square = cost.qkvo_bytes(*shape.values()) / 4, cost.square_bytes(shape["n"], *list(shape.values())[2:])
+    peak = 3 * row + cost.eager_peak_bytes(*shape.values())
+    steps = [3 * row, 3 * row + square, *[3 * row + 2 * square] * 2, peak, 4 * row]
+    return [steps, next((step for step, size in enumerate(steps) if size > memory), 5)]
+
+
+def memories() -> list:
+    drawn = random.Random(1)
+    small = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
+    peak = 3 * 64 + cost.eager_peak_bytes(8, 2, 4)
+    return [[shape, 10 ** drawn.uniform(3, 16)] for (shape,) in shapes()] + [[small, peak], [small, peak - 1]]
+
+
+FORMS = {
+    "typed": cost.eager_traffic,
+    "textbook": lambda *setting: [one for one in cost.eager_traffic(*setting) if one.kernel != "scale"],  # it's folded in
+    "fused": cost.fused_traffic,
+}
+
+
+@each
+def traffic(form, shape):
+    """Of each kernel the bytes read and written; and how often the square goes, with its bytes."""
+    trips = {"typed": 6, "textbook": 4, "fused": 0}[form]
+    square = cost.square_bytes(shape["n"], *list(shape.values())[2:])
+    return [[[one.kernel, one.read, one.written] for one in FORMS[form](*shape.values())], trips, trips * square]
+
+
+def kernels() -> list:
+    """Kernels on chips of any kind, some with a time; and one at the ridge."""
+    drawn = random.Random(0)
+    wide = lambda low, high: 10 ** drawn.uniform(low, high)  # noqa: E731
+    work = lambda: {"flops": wide(3, 18), "moved": wide(2, 14)}  # noqa: E731
+    chips = lambda: {"peak": wide(11, 16), "bandwidth": wide(10, 13)}  # noqa: E731
+    ridge = [{"flops": 600, "moved": 2}, {"peak": 3e12, "bandwidth": 1e10}, 0]
+    return [[work(), chips(), drawn.choice([0, wide(-7, 2)])] for _ in range(MANY)] + [ridge]
+
+
+@each
+def under_the_roof(work, chip, seconds):
+    intensity = work["flops"] / work["moved"]
+    limit = cost.attainable(intensity, chip["peak"], chip["bandwidth"])
+    reached = work["flops"] / seconds / limit if seconds else 0
+    return {"intensity": intensity, "limit": limit, "least": work["flops"] / limit, "share": reached}
+
+
+def examples(_) -> list:
+    return [[[row["step"].replace("_", " "), row["work"], row["moved"]] for row in records.table("roofline", "roofs")]]
+
+
+@cache
+def models() -> list:
+    """Models, each with a context, a batch, a format, and GPUs."""
+    drawn = random.Random(0)
+
+    def model() -> dict:
+        kv_heads, dim = drawn.randint(1, 32), 16 * drawn.randint(1, 16)
+        heads = {"heads": kv_heads * drawn.randint(1, 16), "kvHeads": kv_heads}
+        return {"layers": drawn.randint(1, 130), **heads, "dim": dim, "weights": drawn.uniform(1e8, 1e12)}
+
+    size = lambda: [drawn.randint(1, 2**20), drawn.randint(1, 1024)]  # noqa: E731
+    return [[model(), *size(), drawn.choice(("bf16", "fp8", "nvfp4")), 2 ** drawn.randint(0, 4)] for _ in range(MANY)]
+
+
+@cache
+def of_a_token(kv_heads: int, dim: int, format: str) -> int:
+    """What a real cache gives it, in one layer."""
+    table = torch.zeros(1, 1, dtype=int)
+    return KVCache(table, kv_heads=kv_heads, head_dim=dim, format=format, device="cpu").bytes_per_token
+
+
+@each
+def work(model, n, batch, format, gpus):
+    """A token, a prefill, and a step of decode, which is one query on the cache."""
+    layers, heads, kv_heads, dim, weights = model.values()
+    token = layers * of_a_token(kv_heads, dim, format)
+    causal = layers * cost.attention_flops(n, dim, heads, batch, causal=True)
+    rows = layers * sum(cost.qkvo_bytes(n, dim, 2, count, batch) / 2 for count in (heads, kv_heads))
+    one = layers * (cost.attention_flops(n, dim, heads, batch) // n)
+    of_weights = lambda words: {"flops": 2 * weights * words, "bytes": 2 * weights}  # noqa: E731
+    prefill = {"attention": {"flops": causal, "bytes": rows}, "weights": of_weights(n * batch)}
+    return [token, prefill, {"attention": {"flops": one, "bytes": token * n * batch}, "weights": of_weights(batch)}]
+
+
+@each
+def fitting(model, n, batch, format, gpus):
+    """As many sequences as fit, and as many tokens."""
+    layers, heads, kv_heads, dim, weights = model.values()
+    memory = gpus * H100["hbm"].value
+    token, free = layers * of_a_token(kv_heads, dim, format), max(0, memory - 2 * weights)
+    fits = {"sequences": free // (token * n), "longest": free // (token * batch)}
+    peaks = {"unfused": cost.eager_peak_bytes(n, dim, 2, heads, batch), "fused": cost.fused_peak_bytes(n, dim, 2, heads, batch)}
+    return peaks | fits | {"all": memory, "cache": token * n * batch}
+
+
+@each
+def ringed(model, tokens, batch, gpus):
+    """What a ring sends; computing beside fetching; and whether the one hides the other."""
+    part = Part(tokens, model["heads"], model["kvHeads"], model["dim"])
+    least = hidden_from(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
+    return [model["layers"] * batch * sent_bytes("ring", gpus, part), tokens / least, tokens >= least]
+
+
+@each
+def limit(flops, moved, chips):
+    return flops / cost.attainable(flops / moved, H100["bf16 peak"].value, H100["hbm bandwidth"].value) / chips
+
+
+@each
+def least(parts):
+    """One part may compute while another reads, but neither kind of work shrinks."""
+    return max(sum(part[kind] for part in parts) for kind in ("arithmetic", "memory"))
+
+
+ROWS = [
+    Row("cost", """(s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s),
+            m.attentionFlops(s), m.attentionFlops(s, true)]""",
+        costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), near=NEAR),
+    Row("cost", "attainable", each(cost.attainable),
+        lambda: [[10**x, 10**y, 10**z] for x in range(-3, 7) for y in (9, 13, 16) for z in (9, 12, 13)], ("Math.min(peak", "Math.max(peak")),
+    Row("cost", "chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), near=NEAR),
+    Row("units", "(how, value) => m[how](value, 'B')", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
+        ("scaled(bytes, 1024", "scaled(bytes, 1000")),
+    Row("balloon", "(shape, memory) => [m.STEPS.map((_, step) => m.held(shape, step)), m.last(shape, memory)]", held, memories,
+        ("> memory", ">= memory"), near=NEAR),
+    Row("trips", """(form, shape) => { const all = m.trips(form, shape);
+            const bytes = (kernel, up) => all.filter((trip) => trip.kernel === kernel && trip.up === up).reduce((sum, trip) => sum + trip.bytes, 0);
+            const kernels = [...new Set(all.map(({ kernel }) => kernel))].map((kernel) => [kernel, bytes(kernel, true), bytes(kernel, false)]);
+            return [kernels, all.filter(({ square }) => square).length, m.moved(all, 99, true)]; }""",
+        traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
+        ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), near=NEAR),
+    Row("roof", "place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), near=NEAR),
+    Row("roof", "() => Object.entries(m.examples()).map(([name, { flops, moved }]) => [name, flops / 1e9, moved / 1e6])", examples,
+        lambda: [[]], ("5 * n * n", "4 * n * n"), near=1e-6),
+    Row("calculator", "(model, n, batch, format) => [m.tokenBytes(model, format), m.prefill(model, n, batch), m.decode(model, n, batch, format)]",
+        work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), near=NEAR),
+    Row("calculator", "(model, n, batch, format, gpus) => m.memory(model, n, batch, format, 'H100', gpus)", fitting, models,
+        ("free / (token * batch)", "free / token"), near=1e-9),
+    Row("calculator", """(flops, bytes, chips) => { const { arithmetic, memory } = m.limits({ flops, bytes }, 'H100', chips);
+            return Math.max(arithmetic, memory); }""",
+        limit, lambda: [[10**x, 10**y, chips] for x in range(6, 19) for y in range(3, 15) for chips in (1, 2, 16)],
+        ("flops / (peak * chips)", "flops / (bandwidth * chips)"), near=NEAR),
+    Row("calculator", "leastTime", least,
+        lambda: [[[{"arithmetic": 3.0, "memory": more}, {"arithmetic": 1.0, "memory": 2.5}]] for more in (1.0, 2.0)],
+        ("sum + each.memory", "sum + each.arithmetic")),
+    Row("calculator", """(model, tokens, batch, gpus) => { const { sent, computing, fetching, hidden } = m.ring(model, tokens * gpus, batch, "H100", gpus);
+            return [sent, computing / fetching, hidden]; }""",
+        ringed, lambda: [[model, 1 + n % 2**13, batch, gpus] for model, n, batch, _, gpus in models()],
+        ("...part, heads: kvHeads", "...part, heads"), near=1e-9),
+]  # fmt: skip

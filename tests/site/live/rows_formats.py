@@ -1,0 +1,129 @@
+"""Number formats: the models beside ``kernels.formats`` and PyTorch's own types, bit for bit."""
+
+import math
+
+import torch
+
+from kernels.formats.block import FP8, MXFP4, NVFP4, dequantize, quantize
+from kernels.formats.value import Kind, decode, encode, fields, neighbours
+from scripts import records
+from tests.kernels.formats.value_oracle import FORMATS as SMALL
+from tests.kernels.formats.value_oracle import boundaries, codes_of, random_bits
+from tests.site.live.harness import Row, each
+
+MANY = 2000
+INF = math.inf
+DOUBLE = dict(dtype=torch.float64)
+KINDS = {Kind.ZERO: "zero", Kind.SUBNORMAL: "subnormal", Kind.NORMAL: "normal", Kind.INFINITE: "infinity", Kind.NAN: "not a number"}
+FORMATS = {format.name: format for format in SMALL}
+WIDE = {"FP32": torch.float32, "BF16": torch.bfloat16, "FP16": torch.float16}
+SPECIAL = [0.0, -0.0, INF, -INF, math.nan, 1e300, -1e300, 5e-324, 65519.99, 65520.0, 3.4e38, 3.5e38]
+
+
+@each
+def read(name, code):
+    """The number, its fields, and its neighbours."""
+    format, code = FORMATS[name], torch.tensor([code], dtype=torch.uint8)
+    value, beside = decode(code, format), [None, None]
+    sign, exponent, mantissa, kind = (int(field) for field in fields(code, format))
+    if value.isfinite():
+        around = neighbours(value, format)
+        beside = [float(x) if x.isfinite() else None for x in (around.below, around.above)]
+    return [float(value), {"sign": sign, "exponent": exponent, "mantissa": mantissa, "kind": KINDS[Kind(kind)]}, *beside]
+
+
+def numbers() -> list:
+    """Random ones, every number of a format, every tie and what is just beside; and the ends."""
+    drawn, special = random_bits(MANY).double(), torch.tensor(SPECIAL, **DOUBLE)
+    hard = lambda format: torch.cat([drawn, drawn.sign() * drawn.abs() ** 0.1, boundaries(format, torch.float64), special])  # noqa: E731
+    return [[name, x] for name, format in FORMATS.items() for x in hard(format).tolist()]
+
+
+def encoded(cases: list) -> list:
+    of = {name: [x for one, x in cases if one == name] for name in FORMATS}
+    codes = {name: iter(encode(torch.tensor(x, **DOUBLE), FORMATS[name]).int().tolist()) for name, x in of.items()}
+    return [next(codes[name]) for name, _ in cases]
+
+
+def wide_numbers() -> list:
+    """Random codes, their ties and what is just beside."""
+    drawn = torch.randint(-(2**31), 2**31, (MANY,), generator=torch.Generator().manual_seed(1))
+    found = []
+    for name, dtype in WIDE.items():
+        x = (drawn.int() if dtype == torch.float32 else (drawn >> 16).short()).view(dtype)
+        ties = (x.double() + torch.nextafter(x, torch.tensor(INF, dtype=dtype)).double())[x.isfinite()] / 2
+        near = [torch.nextafter(ties, torch.tensor(way * INF, **DOUBLE)) for way in (1, -1)]
+        found += [[name, one] for one in torch.cat([ties, *near, x.double(), torch.tensor(SPECIAL, **DOUBLE)]).tolist()]
+    return [case for case in found if not math.isnan(case[1])]
+
+
+@each
+def stored(name, number):
+    """The code, what it stands for, and the numbers below and above that."""
+    dtype = WIDE[name]
+    x = torch.tensor(number, **DOUBLE).to(dtype)
+    code = int(x.view(torch.int32 if dtype == torch.float32 else torch.int16)) & (2 ** (8 * x.element_size()) - 1)
+    ends = [float(torch.nextafter(x, torch.tensor(way * INF, dtype=dtype))) for way in (-1, 1)]
+    return [code, float(x), *[None if x.isinf() and end == x else end for end in ends]]
+
+
+BESIDE = """const value = (code) => (code === null ? null : m.decode(format, code));
+            const around = (code) => [-1, 1].map((way) => value(m.beside(format, code, way)));"""
+
+SCHEMES = {scheme.name: scheme for scheme in (NVFP4, MXFP4, FP8)}
+HARD = [
+    [0.0] * 16, [0.0, -0.0] * 16, [INF, 1.0, -INF, 3e38] * 4, [math.nan, 1.0, -2.0, math.nan], [1e-40, -1e-45, 0.0, 1e-38],
+    [3e38] + [1e-38] * 31, [18.75, 90.0, -3.75, 11.25], [1.0, 2.0, 3.0], [6.0, 7.0, 7.999, 8.0] * 8,
+    [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 6.0] * 2,
+]  # fmt: skip
+
+
+def blocks() -> list:
+    """Random rows, some of them tiny or loud, and hard ones; NVFP4 with a scale of its own, too."""
+    generator = torch.Generator().manual_seed(0)
+    rows = []
+    for i in range(MANY // 4):
+        x = torch.randn((16, 16, 32, 5, 20)[i % 5], generator=generator) * 10 ** (6 * torch.rand((), generator=generator) - 3)
+        x[0] *= 40 if i % 3 == 0 else 1
+        rows.append(x.tolist())
+    asked = [("NVFP4", None), ("NVFP4", 0.5), ("MXFP4", None), ("FP8", None)]
+    return [[name, row, given] for row in [*rows, *HARD] for name, given in asked]
+
+
+@each
+def quantized(name, row, given):
+    """Bytes, scales, the tensor's scale, and what comes back."""
+    one = quantize(torch.tensor([row]), SCHEMES[name], tensor_scale=given)
+    scales = [] if one.scales is None else one.scales[0].int().tolist()
+    tensor = 1.0 if one.tensor_scale is None else float(one.tensor_scale)
+    return [one.codes[0].int().tolist(), scales, tensor, dequantize(one)[0].tolist()]
+
+
+def recorded_rows() -> list:
+    rows = records.table("kv_rows", "rows")
+    return [[scheme, [row[name] for row in rows], name] for name in ("key", "value") for scheme in SCHEMES]
+
+
+@each
+def recorded(scheme, _, name):
+    return [one[scheme] for one in records.table("kv_rows", f"{name}_back")]
+
+
+ROWS = [
+    Row("bits", f"""(name, code) => {{ const format = m.FORMATS[name]; {BESIDE}
+            return [value(code), m.fields(format, code), ...(Number.isFinite(value(code)) ? around(code) : [null, null])]; }}""",
+        read, lambda: [[name, code] for name, format in FORMATS.items() for code in codes_of(format).tolist()],
+        ("exponent: 2, mantissa: 1, bias: 1", "exponent: 2, mantissa: 1, bias: 2")),
+    Row("bits", "(name, number) => m.encode(m.FORMATS[name], number)", encoded, numbers,
+        ("x - floor === 0.5 && floor % 2 === 1", "x - floor === 0.5"),
+        also=(("mantissa: 3, bias: 7, largest: 0x7e", "mantissa: 3, bias: 7, largest: 0x7f"), ("nan: 0x7f, saturates: true },\n  E4M3", "nan: 0x7f, saturates: false },\n  E4M3"))),
+    Row("bits", f"(name, number) => {{ const format = m.FORMATS[name], code = m.encode(format, number); {BESIDE} return [code, value(code), ...around(code)]; }}",
+        stored, wide_numbers, ("format.bits > 8 ? Math.fround(number) : number", "number")),
+    Row("block", """(name, row, given) => { const { tensor, blocks } = m.quantize(m.SCHEMES[name], row, given);
+            const codes = m.pack(m.SCHEMES[name], blocks.flatMap(({ codes }) => codes));
+            return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)]; }""",
+        quantized, blocks, ("fround(x * inverse)", "x / (worth * tensor)"),
+        also=(("codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0)", "16 * codes[2 * i] + (codes[2 * i + 1] ?? 0)"),)),
+    Row("block", "(name, row) => m.quantize(m.SCHEMES[name], row).blocks.flatMap(({ back }) => back)", recorded, recorded_rows,
+        ("- Math.floor(Math.log2(most(scheme.element)))", "- 3"), near=1e-9),
+]  # fmt: skip

@@ -1,0 +1,212 @@
+"""Memory, tiles and barriers: the models beside PyTorch's tensors, the kernels' own lines, and the figure of chapter 9."""
+
+import ast
+import random
+from functools import cache
+
+import torch
+
+from kernels.bench.cost import attainable
+from kernels.bench.hardware import H100
+from kernels.bench.strided_read import BLOCK, strided_read
+from scripts.figures.hopper import hopper_timeline
+from scripts.records import ROOT
+from tests.site.live.harness import Row, each
+
+MANY = 2000
+TYPES = {2: torch.float16, 4: torch.float32, 8: torch.complex64, 16: torch.complex128}
+
+
+def loads() -> list:
+    """Rows, stride, program, load, bytes of a number; the edges of the mask, too."""
+    drawn = random.Random(0)
+    tables = [(drawn.randint(1, 4000), drawn.randint(1, 32)) for _ in range(MANY)]
+    tables += [(rows, 3) for rows in (1, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2500)] + [(2500, 1)]
+    program = lambda rows, stride: drawn.randrange(stride * -(-rows // BLOCK))  # noqa: E731
+    return [[*table, program(*table), drawn.randrange(32), drawn.choice([*TYPES])] for table in tables]
+
+
+@each
+def read(rows, stride, program, load, size):
+    """By slices of a table whose numbers are their own addresses; PyTorch says how far apart they are."""
+    column, block = divmod(program, -(-rows // BLOCK))
+    own = range(column, rows * stride, stride)[block * BLOCK : (block + 1) * BLOCK]
+    asked = own[load * 32 : (load + 1) * 32]
+    apart = torch.empty(0, dtype=TYPES[size]).element_size()
+    sectors = sorted({address * apart // 32 for address in asked})
+    mask = [len(own), BLOCK - len(own)]
+    return [[*asked], mask, sectors, len(asked) * size, 32 * len(sectors), stride * -(-rows // BLOCK)]
+
+
+def sums(cases: list) -> list:
+    """The kernel itself, in each program, of whole numbers."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return [strided_read((torch.arange(rows * stride) % 997).float().to(device), stride).tolist() for rows, stride in cases]
+
+
+CUTS = [[size, edge] for size in range(1, 25) for edge in range(1, size + 1)]
+
+
+@each
+def multiplied(size, edge):
+    """A product by slices: what it fetches, and that the tiles make all of it."""
+    first, second = torch.randint(9, (2, size, size))
+    product, numbers = torch.zeros(size, size, dtype=torch.int64), 0
+    for top in range(0, size, edge):
+        for left in range(0, size, edge):
+            rows, columns = first[top : top + edge], second[:, left : left + edge]
+            product[top : top + edge, left : left + edge] = rows @ columns
+            numbers += rows.numel() + columns.numel()
+    times = [-(-size // edge)] * size  # of each row and each column
+    return [numbers, numbers, times, times, torch.equal(product, first @ second), 2 * size**3 / (2 * numbers)]
+
+
+def tensors() -> list:
+    """The shape and strides of a tensor, its axes in any order, perhaps with a part left out; and a shape to view it in."""
+    drawn = random.Random(0)
+
+    def tensor() -> torch.Tensor:
+        shape = [drawn.choice([1, 2, 2, 3, 4, 6]) for _ in range(drawn.randint(1, 3))]
+        whole = torch.arange(torch.Size(shape).numel()).view(shape)
+        turned = whole.permute(drawn.sample(range(len(shape)), len(shape)))
+        return turned[..., : drawn.randint(1, turned.shape[-1])] if drawn.random() < 0.3 else turned
+
+    def shape_of(size: int) -> list[int]:
+        shape = []
+        while size > 1 and len(shape) < 3:
+            shape.append(drawn.choice([divisor for divisor in range(1, size + 1) if size % divisor == 0]))
+            size //= shape[-1]
+        return [*shape, size]
+
+    made = [(one, shape_of(one.numel())) for one in (tensor() for _ in range(MANY))]
+    made.append((torch.arange(12).view(2, 3, 2).transpose(0, 1), [3, 4]))
+    return [[list(one.shape), list(one.stride()), view] for one, view in made]
+
+
+@each
+def viewed(shape, strides, view):
+    """A view exists just where PyTorch's doesn't raise; where it does, a line along some axis has unequal steps."""
+    tensor = torch.arange(10_000).as_strided(shape, strides)
+    try:
+        own = tensor.view(view)
+        return [tensor.flatten(), [step if size > 1 else 0 for step, size in zip(own.stride(), view, strict=True)], False]
+    except RuntimeError:
+        return [tensor.flatten(), None, True]
+
+
+@each
+def counted(shape, *_):
+    whole = torch.arange(torch.Size(shape).numel()).view(shape)
+    turned = whole.transpose(0, -1)
+    in_order = turned.flatten().tolist() == [*range(whole.numel())]
+    return [list(whole.stride()), list(turned.stride()), in_order, whole.select(-1, shape[-1] - 1).flatten()]
+
+
+def setting(stages=2, consumers=2, copy=0, product=512, softmax=512, bug="none") -> dict:
+    return locals() | {"blocks": hopper_timeline.BLOCKS}
+
+
+def schedule(choice) -> tuple[dict, list] | None:
+    """The figure's, if copies take no time; it asks for tiles at the end, so one stage may be too few for it."""
+    bars, asked = hopper_timeline.schedule(choice)
+    product, softmax = (next(bar.clocks for bar in bars if (bar.line == "tensor cores") is which) for which in (True, False))
+    use = lambda text: hopper_timeline.BLOCKS - 1 - int(text[-1])  # noqa: E731  (the figure's blocks begin with the last)
+    starts = {(bar.text, bar.consumer): bar.start for bar in bars if bar.line == "tensor cores"}
+    reads = {(tile[0], tile[1:], at, c): starts["SO"["KV".index(tile[0])] + tile[1:], c] for tile, at in asked for c in range(choice.consumers)}
+    if any(asked_at > start for (*_, asked_at, _), start in reads.items()):
+        return None
+    drawn = sorted([bar.text[:-1], use(bar.text), bar.consumer, bar.start, bar.end] for bar in bars)
+    return setting(choice.stages, choice.consumers, 0, product, softmax), [drawn, [[text[0], use(text), at] for text, at in asked]]
+
+
+@cache
+def schedules() -> dict[str, tuple[dict, list]]:
+    drawn = random.Random(0)
+    sizes = lambda: (16 * drawn.randint(1, 32), drawn.randint(1, 3), 2 * drawn.randint(1, 128), drawn.randint(1, 4))  # noqa: E731
+    found = filter(None, (schedule(hopper_timeline.Choice("", *sizes())) for _ in range(400)))
+    return {str(wanted): (wanted, true) for wanted, true in found}
+
+
+def bit(side: str, function: str):
+    """The bit that a function of kernels/hopper/ring.py waits for at a barrier, compiled from its own line."""
+    tree = ast.parse((ROOT / "kernels" / "hopper" / "ring.py").read_text())
+    (body,) = [node for node in tree.body if getattr(node, "name", "") == function]
+    (wait,) = [node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"]
+    assert side in ast.unparse(wait.args[0])
+    return lambda use, stages: eval(ast.unparse(wait.args[1]), {"use": use, "STAGES": stages})
+
+
+@each
+def waits(setting, worker, side):
+    """A slow copy holds up the consumers at every use of K, and a slow softmax the producer once its ring is full."""
+    stages, full = setting["stages"], side == "full"
+    of = bit(side, "wait_for_tile" if full else "fetch")
+    return [[use % stages, of(use, stages)] for use in range(0 if full else stages, setting["blocks"])]
+
+
+SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "free")]
+
+
+@each
+def ended(setting):
+    """Nothing hangs and nothing is read that isn't there; but with the wrong bit, or none, one of them happens."""
+    work = (2 + 3 * setting["consumers"]) * setting["blocks"]
+    return {"none": [False, False, work, True], "producer": [True, False, 0, True], "consumers": True, "greedy": True}[setting["bug"]]
+
+
+def settings() -> list:
+    grid = [
+        setting(stages, consumers, copy, product, softmax)
+        for stages in (1, 2, 3, 4) for consumers in (1, 2, 3) for copy in (0, 1, 512, 2000)
+        for product in (100, 512) for softmax in (100, 2000)
+    ]  # fmt: skip
+    slow = [one | {"bug": bug} for one in grid if one["copy"] >= one["product"] for bug in ("producer", "consumers")]
+    return [[one] for one in [*grid, *slow, setting(bug="greedy")]]
+
+
+ROWS = [
+    Row("program", """(rows, stride, id, load, bytes) => { const { read, masked, programs } = m.program(rows, stride, id);
+            const asked = m.lanes(rows, stride, id, load), { wanted, fetched } = m.cost(asked, bytes);
+            const sectors = m.sectors(asked, bytes).map(({ sector }) => sector).sort((a, b) => a - b);
+            return [asked.filter(({ reads }) => reads).map(({ address }) => address), [read, masked], sectors, wanted, fetched, programs]; }""",
+        read, loads, ("(address * bytes) / SECTOR", "(address * bytes) / 2 / SECTOR")),
+    Row("program", """(rows, stride) => Array.from({ length: m.program(rows, stride, 0).programs }, (_, id) => {
+            const asked = Array.from({ length: m.loads }, (_, load) => m.lanes(rows, stride, id, load)).flat().filter(({ reads }) => reads);
+            return asked.reduce((sum, { address }) => sum + (address % 997), 0); })""",
+        sums, lambda: [[2500, 1], [1025, 3], [1000, 2], [1, 5]], ("row < rows", "row <= rows")),
+    Row("tile", """(size, edge) => { const all = m.tiles(size, edge), { numbers, perByte } = m.cost(size, edge), done = m.fetched(size, edge, all.length);
+            const cell = (t, i) => (t.top + Math.floor(i / t.width)) * size + t.left + (i % t.width);
+            const cells = new Set(all.flatMap((t) => Array.from({ length: t.height * t.width }, (_, i) => cell(t, i))));
+            return [numbers, done.numbers, done.rows, done.columns, cells.size === size * size, perByte]; }""",
+        multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), near=1e-12),
+    Row("tile", "(size, edge) => m.cost(size, edge).perByte",  # the roofline of tiles
+        each(lambda _, edge: attainable(edge / 2, H100["bf16 peak"].value, H100["hbm bandwidth"].value) / H100["hbm bandwidth"].value),
+        lambda: [cut for cut in CUTS if cut[0] % cut[1] == 0], ("flop / (2 * numbers)", "flop / numbers"), near=1e-12),
+    Row("cells", """(shape, strides, view) => { const cells = m.walk(shape, strides), why = m.uneven(cells, view);
+            const uneven = why !== null && new Set(m.gaps(why.line)).size > 1 && why.line.every((cell) => cells.includes(cell));
+            return [cells, m.strides(cells, view), uneven]; }""",
+        viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    Row("cells", """(shape) => { const own = m.contiguous(shape), last = shape.length - 1;
+            const turned = m.walk(m.exchanged(shape, 0, last), m.exchanged(own, 0, last));
+            return [own, m.exchanged(own, 0, last), m.inOrder(turned), m.slice(shape, last, shape[last] - 1)]; }""",
+        counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    Row("ring", """(wanted) => { const { bars, notes } = m.simulate(wanted), names = { scores: "S", output: "O", softmax: "" };
+            const done = bars.filter(({ kind }) => kind !== "copy").map((b) => [names[b.kind], b.use, b.consumer, b.start, b.end]);
+            const order = (a, b) => { const i = a.findIndex((x, i) => x !== b[i]); return i < 0 ? 0 : a[i] < b[i] ? -1 : 1; };
+            return [done.sort(order), notes.filter(({ what }) => what === "asked").map(({ tensor, use, at }) => [tensor, use, at])]; }""",
+        each(lambda wanted: schedules()[str(wanted)][1]), lambda: [[wanted] for wanted, _ in schedules().values()],
+        ('tensor === "K" ? block : block - 1', "block")),
+    Row("ring", """(setting, worker, side) => m.simulate(setting).moments.map(({ waits }) => waits[worker])
+            .filter((wait) => wait && wait.side === side && wait.tensor === (side === "full" ? "K" : "V"))
+            .filter((wait, i, all) => !i || wait.place !== all[i - 1].place || wait.bit !== all[i - 1].bit).map(({ place, bit }) => [place, bit])""",
+        waits, lambda: [[setting(stages, 1, **slow), worker, side] for stages in (1, 2, 3, 4) for slow, worker, side in SLOW],
+        ('Number(side === "free")', "0")),
+    Row("ring", """(setting) => { const { bars, hung } = m.simulate(setting), wrong = bars.some((bar) => bar.wrong);
+            const line = (...kinds) => bars.filter(({ kind }) => kinds.includes(kind)).sort((a, b) => a.start - b.start || a.end - b.end);
+            const alone = (...kinds) => line(...kinds).every((bar, i, all) => !i || all[i - 1].end <= bar.start);
+            const fair = alone("copy") && alone("scores", "output") && alone("softmax");
+            return ["consumers", "greedy"].includes(setting.bug) ? wrong : [hung, wrong, bars.length, fair]; }""",
+        ended, settings, ("Math.max(now, free[unit])", "now")),
+    Row("ring", "(setting) => m.busy(m.simulate(setting).bars) === 1", each(lambda setting: setting["stages"] == 2),  # the chapter's clocks
+        lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
+]  # fmt: skip
