@@ -2,8 +2,7 @@
 
 Runs what is stale or missing, or the named snippets, or all of them, each in a Jupyter kernel of its own, and prints
 how long each took. A snippet that raises or writes to stderr leaves its old record alone; the others still run, and the
-exit status is 1. Needs torch, triton, nbclient, jupytext and ipykernel; no network. If Git can't, COMMIT names the
-commit.
+exit status is 1. Needs torch, triton, nbclient, jupytext and ipykernel; no network. COMMIT names it where Git can't.
 
 ``--check`` runs nothing and says what would stop a build: records that are neither current nor listed in
 snippets/behind.toml, and listed ones that are current. It needs jupytext alone.

@@ -9,7 +9,6 @@ share the GPU (``--processes 8``). COMMIT names the commit if Git can't.
 import argparse
 import os
 import re
-import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -31,7 +30,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="also the files whose outcome is of today's source")
     parser.add_argument("--processes", type=int, default=1, help="how many share the GPU")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGINT, interrupt_once)
     try:
         kept, waiting = suite.outcomes(ROOT, Modules(ROOT))
         there = suite.test_files(ROOT) if options.all else waiting
@@ -44,12 +42,6 @@ def main(arguments: list[str] | None = None) -> int:
     except RecordError as error:
         print(f"\nstopped: {error}", file=sys.stderr)
         return 1
-
-
-def interrupt_once(*_: object) -> None:
-    """Ends the tests and nothing more: what passed is still to be kept, however often Ctrl-C comes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:

@@ -67,22 +67,24 @@ function layout(run, width, height) {
 /** @param {Layout} at @param {number} x @param {number} right @param {string} when */
 function bracket(at, x, right, when) {
   const look = when === "now" || when === "kept" ? "ink strong" : "soft";
-  const fits = right - x + at.apart > 7 * when.length + 4;
+  const fits = right - x + at.apart > 8 * when.length + 4;
   return [path(`M${x} ${at.bracket}H${right}`, look === "soft" ? "line thin" : "ink"), fits ? text((x + right) / 2, at.bracket + 18, `small middle ${look}`, when) : nothing];
 }
 
 /** The bars of the scores, the words below them, and the line that rests on the tallest so far. @param {Run} run @param {Frame} f @param {Layout} at */
 function drawBars(run, f, at) {
   const { max } = run.steps[f.k];
+  const card = (at.floor - at.score(Math.max(...run.scores))) / 3; // what hasn't arrived lies face down, all alike
   const bars = f.bars.map(({ score, lit, gone, when }, i) => {
     const [x, y] = [at.x(i), score === -Infinity ? at.zero : at.score(score)];
     const middle = x + at.bar / 2;
     const below = y - at.score(max); // how far the bar stays below the line is the exponent
     const exponent = when === "now" && below > 24 && score > -Infinity;
     return [
-      rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", (0.34 + 0.66 * lit) * (1 - gone)),
+      group(1 - lit, rect(x, at.floor - card, at.bar, card, "rose-fill", 0.34), text(middle, at.floor - card / 2 + 8, "middle rose hidden", "?")),
+      rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", lit * (1 - gone)),
       path(`M${x} ${at.zero}V${y}h${at.bar}V${at.zero}`, "rose thin dashes", 0.7 * gone),
-      text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), 1 - gone),
+      text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), lit * (1 - gone)),
       exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
     ];
   });

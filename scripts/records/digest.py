@@ -98,21 +98,17 @@ class Modules:
         return self._known[name]
 
     def _named(self, source: str) -> set[str]:
-        """Returns the modules that a text names in its imports and strings, and the packages around them."""
-        return {module for name in imported(source) for module in self._modules_of(name)}
+        """Returns the modules that a text names in its imports and strings, and the packages around them.
 
-    def _modules_of(self, name: str) -> set[str]:
-        """Returns the module that a dotted name lies in, and the packages around it.
-
-        A name that only a package knows (`from kernels import attention`) may come from any of its modules.
+        A name that only the package knows (`from kernels import attention`) may come from any of its modules.
         """
-        parts = name.split(".")
-        while parts and ".".join(parts) not in self.files:
-            parts.pop()
-        module = ".".join(parts)
-        found = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
-        if module == "kernels" and name != module:
-            found |= {each for each in self.files if each.startswith("kernels.")}
+        found: set[str] = set()
+        for name in imported(source):
+            parts = name.split(".")
+            around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
+            found |= around
+            if around == {"kernels"} and name != "kernels":
+                found |= {each for each in self.files if each.startswith("kernels.")}
         return found
 
 

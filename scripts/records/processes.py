@@ -38,16 +38,14 @@ async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
     """
     with tempfile.TemporaryDirectory() as place:
         processes = [Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(groups(ranks))]
-        failed = True
         try:
             ran, *_ = await together(each.start() for each in processes)
             for number, cell in enumerate(cells, start=1):
                 cell.outputs, *_ = await together(each.run(number) for each in processes)
                 cell.execution_count = number
-            reports = await together(each.report() for each in processes)
-            failed = False
+            reports = await together(each.ask(-1, "after the last cell") for each in processes)
         finally:
-            await asyncio.gather(*(each.end(now=failed and ranks > 1) for each in processes))
+            await asyncio.gather(*(each.end(now=ranks > 1) for each in processes))
     executed = {place for each in reports for place in each["executed"]}
     return ran | {"executed": sorted(executed), "interpreter": any(each["interpreter"] for each in reports)}
 
@@ -84,10 +82,7 @@ def groups(ranks: int) -> list[dict[str, str]]:
 
 
 class Process:
-    """A Jupyter kernel of its own, which runs the cells of a snippet.
-
-    group: what the kernel is told about the others; empty if it's alone
-    """
+    """A Jupyter kernel, which runs the cells of a snippet. ``group`` is what it's told about the others, if any."""
 
     def __init__(self, name: str, cells: list[NotebookNode], folder: Path, group: dict[str, str]):
         self.rank = int(group.get("RANK", 0))
@@ -100,27 +95,19 @@ class Process:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         own = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up
         self.environment = os.environ | own | group
-        manager = AsyncKernelManager(
-            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),  # this Python, whatever kernels are installed
-            connection_file=f"{folder}/kernel.json",
-            transport="ipc",  # files in that folder: no network
-            ip=f"{folder}/kernel",
-        )
-        self.client = NotebookClient(
-            new_notebook(cells=self.cells),
-            km=manager,
-            timeout=None,
-            iopub_timeout=60,
-            raise_on_iopub_timeout=True,  # or an output that's late would be lost in silence
-            record_timing=False,
-        )
+        this_python = KernelSpecManager(kernel_dirs=[])  # whatever Jupyter kernels are installed
+        files = {"transport": "ipc", "ip": f"{folder}/kernel", "connection_file": f"{folder}/kernel.json"}  # no network
+        manager = AsyncKernelManager(kernel_spec_manager=this_python, **files)
+        # An output that's late would be lost in silence if it didn't raise.
+        patience = {"timeout": None, "iopub_timeout": 60, "raise_on_iopub_timeout": True}
+        self.client = NotebookClient(new_notebook(cells=self.cells), km=manager, record_timing=False, **patience)
 
     async def start(self) -> dict:
         """Returns where it runs, as ``watched.provenance``."""
         with self._failing(), self.log.open("w") as log:
             await self.client.async_start_new_kernel(cwd=str(ROOT), env=self.environment, stderr=log)
             await self.client.async_start_new_kernel_client()
-        ran = await self._run_ours(0, "as torch was imported")
+        ran = await self.ask(0, "as torch was imported")
         refuse_unfit(self.name, ran)
         return ran
 
@@ -133,20 +120,17 @@ class Process:
             raise RecordError(f"{self.name} showed something {where}, and only rank 0 may\n{shown}")
         return outputs
 
-    async def report(self) -> dict:
-        """Returns what was executed, as ``watched.report`` prints it."""
-        return await self._run_ours(-1, "after the last cell")
+    async def ask(self, number: int, where: str) -> dict:
+        """Returns what a cell of ours prints, which isn't counted: the snippet's first is In [1]."""
+        outputs = await self._run(number, where, store_history=False)
+        return json.loads("".join(each.text for each in outputs if each.get("name") == "stdout"))
 
     async def end(self, now: bool) -> None:
-        """Ends the kernel; unless it's to be now, it may clear up first."""
+        """Ends the kernel, which may clear up first, unless it's to end now."""
         if self.client.km.has_kernel:
             await self.client.km.shutdown_kernel(now=now)
         if self.client.kc:
             self.client.kc.stop_channels()
-
-    async def _run_ours(self, number: int, where: str) -> dict:
-        outputs = await self._run(number, where, store_history=False)  # the snippet's first cell is In [1]
-        return json.loads("".join(each.text for each in outputs if each.get("name") == "stdout"))
 
     async def _run(self, number: int, where: str, **options) -> list[NotebookNode]:
         with self._failing():

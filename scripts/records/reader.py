@@ -98,7 +98,7 @@ class Reader:
         """Returns what stops a build: a record that's neither current nor listed, and one that's both."""
         found: dict[str, RecordError] = {}
         for name in self.names():
-            _, fault = self.state(name)
+            fault = self.state(name)[1]
             if name in self.behind and not fault:
                 found[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
@@ -111,10 +111,7 @@ class Reader:
     def read(self, name: str) -> Record:
         """Returns the record of a snippet; if it's listed in behind.toml, ``behind`` and ``changed`` say so.
 
-        Raises:
-            Missing: if the snippet has never run.
-            Stale: if the source has changed since, and the record isn't listed.
-            RecordError: if the record can't be used.
+        Raises ``Missing`` if the snippet has never run, ``Stale`` if its source has changed since and it isn't listed.
         """
         self._asked.add(name)
         if name not in self._read:

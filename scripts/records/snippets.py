@@ -13,10 +13,8 @@ from scripts.records.root import RecordError
 
 RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process for each GPU
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
-PYTHON = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python", "file_extension": ".py"},
-}
+PYTHON = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+PYTHON |= {"language_info": {"name": "python", "file_extension": ".py"}}
 
 
 class Snippet:

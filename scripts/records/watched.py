@@ -76,10 +76,7 @@ def provenance() -> dict[str, str | int | None]:
 
 
 def commit() -> str | None:
-    """Returns the commit of this checkout, with a plus if code that a run depends on has changed since.
-
-    Where a copy of the checkout has no Git, the variable COMMIT names it; None if nothing does.
-    """
+    """Returns what COMMIT names, or else Git: with a plus if code has changed since; None if there's no Git either."""
     if named := os.environ.get("COMMIT"):
         return named
     git = ["git", "-C", str(Path(__file__).parents[2])]
@@ -89,10 +86,7 @@ def commit() -> str | None:
 
 
 def group() -> dict[str, str | int | None]:
-    """Returns how many GPUs work together, what links the first two, and their NCCL; nothing if one works alone.
-
-    link: as ``nvidia-smi topo -m`` has it, ``NV18`` for 18 NVLinks; None if it says nothing about them
-    """
+    """Returns how many GPUs work together, what links the first two (``NV18``: 18 NVLinks), and their NCCL."""
     if "WORLD_SIZE" not in os.environ:
         return {}
     import torch

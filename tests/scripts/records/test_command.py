@@ -44,29 +44,24 @@ def test_outputs_are_beside_their_cells_in_order_and_text_between_two_is_one(rea
     assert functions[0].text == "12\n"
     assert (methods[0].data["text/plain"], methods[0].execution_count) == ("4", 2)
     before, _, after = read("launch").outputs["rows"]
-    names = ["In", "Out", "apart", "display", "exit", "get_ipython", "open", "os", "quit"]  # and nothing of ours
+    names = ["In", "Out", "display", "exit", "get_ipython", "launch", "open", "os", "quit"]  # and nothing of ours
     assert (before.text, after.text) == (f"house {names}\n", "one\ntwo\n")
     assert read("launch").table("squares") == [{"n": 7}]
     with pytest.raises(RecordError, match="launch holds 0 tables named cubes, and needs one; it holds: squares"):
         read("launch").table("cubes")
 
 
-def test_provenance_is_of_the_kernel_that_ran(read):
-    ran = read("chain").provenance
-    assert ran.keys() == WHERE.keys() | {"executed", "digest", "checksum"} and not ran["interpreter"]
-    assert (ran["gpu"], ran["commit"], ran["python"]) == ("NVIDIA H200", "0123abcd", sys.version.split()[0])
-    assert [ran[name] for name in ("torch", "cuda", "triton", "driver")] == ["0.1", "0.2", "0.3", "0.4"]
-
-
-def test_several_gpus_run_each_cell_at_once_and_rank_0_is_kept(read):
-    record = read("ranks")
-    assert [output.text for output in record.outputs["work"]] == ["2\n"]
-    assert [record.provenance[name] for name in ("gpus", "link", "nccl")] == [2, "NV18", "2.28.9"]
+def test_several_gpus_run_each_cell_at_once_and_rank_0_is_kept_with_where_it_ran(read):
+    record, python = read("ranks"), sys.version.split()[0]
+    ran = {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False, "torch": "0.1", "cuda": "0.2"}
+    ran |= {"triton": "0.3", "driver": "0.4", "python": python, "gpus": 2, "link": "NV18", "nccl": "2.28.9"}
+    assert record.provenance.items() > ran.items() and record.outputs["work"][0].text == "2\n"
+    assert read("chain").provenance.keys() == {*WHERE, "executed", "digest", "checksum"}
 
 
 FUNCTIONS, LAUNCHED = {"base:double", "base:Counter.up"}, {"launch:launch", "launch:kernel", "launch:given"}
-APART, RANKS = {"child:apart", "child:inside"}, {"bench.parallel.ranks:meet", "bench.parallel.ranks:other"}
-EXECUTED = {"chain": FUNCTIONS | {"middle:quadruple"}, "launch": APART | LAUNCHED, "ranks": RANKS}
+EXECUTED = {"chain": {"child:apart", "child:inside"} | FUNCTIONS | LAUNCHED, "launch": LAUNCHED}
+EXECUTED |= {"ranks": {"bench.parallel.ranks:meet"} | LAUNCHED}
 
 
 @pytest.mark.parametrize("name", SNIPPETS)
@@ -101,18 +96,13 @@ def test_every_python_sees_what_runs(house, any_python):
 
 
 def test_a_commit_has_a_plus_once_code_has_changed(house):
-    path = str(house.root / "scripts/records")
-
-    def commit():
-        return house.run("-c", "import watched; print(watched.commit())", COMMIT="", PYTHONPATH=path).stdout.strip()
-
-    assert commit() == "None"
+    alone = {"PYTHONPATH": str(house.root / "scripts/records"), "COMMIT": ""}
     git = "git init && git add . && git -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -m all"
-    assert house.run("sh", "-c", git).returncode == 0
-    house.pretend("chain")
-    clean = commit()
-    house.edit("kernels/base.py", "times * x", "x * times")
-    assert len(clean) == 8 and commit() == f"{clean}+"
+    change, found = "echo 'x = 1' >> kernels/base.py", []
+    for step in ("true", git, "touch snippets/chapter/new.record.ipynb", change):
+        house.run("sh", "-c", step)
+        found.append(house.run("-c", "import watched; print(watched.commit())", **alone).stdout.strip())
+    assert len(found[1]) == 8 and found == ["None", found[1], found[1], f"{found[1]}+"]
 
 
 CHECK = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client', 'ipykernel', 'torch']); "
@@ -131,21 +121,8 @@ def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(house):
     assert "there is no snippet chian; there are: chain, launch, ranks" in house.run("-c", CHECK, "chian").stderr
 
 
-def refuses(house, first: str, cells: dict[str, tuple], **environment) -> None:
-    """All in one run: each is named with what's said about it and keeps its old record, and the next is recorded."""
-    before = {}
-    for tag, (cell, *_) in cells.items():
-        house.snippet(tag, "")
-        before[tag] = house.pretend(tag)
-        house.snippet(tag, first + cell, tag)
-    run = house.run("-m", "scripts.record", *cells, "chain", **environment)
-    nothing, *told = run.stderr.split("not recorded: ")
-    assert run.returncode == 1 and not nothing.strip() and house.reader().read("chain")
-    for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
-        assert all(words in each for words in (tag, *said)) and house.path(tag).read_bytes() == before[tag], each
-
-
-CELLS = {  # by the tag of the cell: the cell, and what's said about it
+USES = "import os\n\nfrom kernels.base import double\n\n"
+REFUSED = {  # by the tag of the cell: the cell, and what's said about it
     "raises-exception": ("1 / 0", "failed; the record is as it was", "ZeroDivisionError"),
     "dies": ("os.system('echo last words >&2')\nos._exit(1)", "failed", "Kernel died", "last words"),
     "warns": ("import warnings\n\nwarnings.warn('careful')", "wrote to stderr in cell warns", "careful"),
@@ -156,22 +133,27 @@ CELLS = {  # by the tag of the cell: the cell, and what's said about it
     "large": ("print('word ' * double(25_000))", "cell large of large shows 250 KB, a page takes 200 at most"),
     "edits": ("open('kernels/base.py', 'a').write('x = 1')\ndouble(1)", "edited while it ran"),
 }
-WAITS = "import time\n\nif not rank:\n    time.sleep(60)\n"
-IN_RANKS = {
-    "raises": (f"{WAITS}else:\n    1 / 0", "rank 1 of raises failed", "ZeroDivisionError"),
-    "prints": (f"{WAITS}else:\n    print('oh')", "rank 1 of prints showed something in cell prints", "oh"),
-    "dies": ("import os\n\nif rank:\n    os._exit(1)\n1 / 0  # because it lost the other", "rank 1 of dies failed"),
+MEETS = "import os\nimport time\n\nfrom kernels.bench.parallel.ranks import meet\n\nrank, ranks = meet()\n"
+IN_RANKS = {  # the other would go on for longer than we wait
+    "raises": ("1 / 0 if rank else time.sleep(600)", "rank 1 of raises failed", "ZeroDivisionError"),
+    "prints": ("print('oh') if rank else time.sleep(600)", "rank 1 of prints showed something in cell prints", "oh"),
+    "loses": ("if rank:\n    os._exit(1)\n1 / 0  # because it lost the other", "rank 1 of loses failed", "Kernel died"),
 }
 
 
-def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(house):
-    refuses(house, "import os\n\nfrom kernels.base import double\n\n", CELLS)
-
-
-def test_a_rank_that_fails_is_named_and_the_others_are_ended(house):
-    started = time.monotonic()
-    refuses(house, "from kernels.bench.parallel.ranks import meet\n\nrank, ranks = meet()\n", IN_RANKS, GPUS="2")
-    assert time.monotonic() - started < 50
+@pytest.mark.parametrize("first, cells", [(USES, REFUSED), (MEETS, IN_RANKS)], ids=["alone", "in ranks"])
+def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(house, first, cells):
+    """All in one run, and the next snippet is recorded."""
+    before = {}
+    for tag, (cell, *_) in cells.items():
+        house.snippet(tag, "")
+        before[tag] = house.pretend(tag)
+        house.snippet(tag, first + cell, tag)
+    run = house.run("-m", "scripts.record", *cells, "chain", GPUS="2")
+    nothing, *told = run.stderr.split("not recorded: ")
+    assert run.returncode == 1 and not nothing.strip() and house.reader().read("chain")
+    for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
+        assert all(words in each for words in (tag, *said)) and house.path(tag).read_bytes() == before[tag], each
 
 
 NO_GPU = "stopped: launch would run without a GPU: torch 0.1 sees none. Nothing was recorded"

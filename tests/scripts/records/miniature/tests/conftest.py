@@ -1,6 +1,1 @@
-import pytest
-
-
-@pytest.fixture
-def two():
-    return 2
+two = 2

@@ -4,10 +4,10 @@
 # %% tags=["functions"]
 from pathlib import Path
 
-from kernels.base import Counter
-from kernels.middle import quadruple
+from kernels.base import Counter, double
+from kernels.child import apart
 
-print(quadruple(3))
+print(double(apart(6)))
 
 # %% tags=["methods"]
 Counter().up(int(Path("snippets/chapter/count.txt").read_text()))

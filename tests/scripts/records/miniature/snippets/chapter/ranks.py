@@ -1,8 +1,6 @@
 # %% tags=["work"]
-from kernels.bench.parallel.ranks import meet, other
+from kernels.bench.parallel.ranks import meet
+from kernels.launch import launch
 
 rank, ranks = meet()
-if rank:
-    other()
-else:
-    print(ranks)
+shown = launch(1) if rank else print(ranks)

@@ -1,14 +1,9 @@
 import pytest
 from kernels.base import double
 
-
-@pytest.mark.parametrize("x", [1, 2, "a::b[c]"])
-def test_double(x, two):
-    if isinstance(x, str):
-        pytest.skip("no text")
-    assert double(x) == two * x
+NO_TEXT = pytest.param("a::b[c]", marks=pytest.mark.skip("no text"))
 
 
-@pytest.mark.xfail(reason="text can't be halved")
-def test_half():
-    double("x") / 2
+@pytest.mark.parametrize("x", [1, 2, NO_TEXT, pytest.param("x", marks=pytest.mark.xfail(reason="text isn't a number"))])
+def test_double(x):
+    assert double(x) - x == x

@@ -1,4 +1,0 @@
-def quadruple(x):
-    from kernels.base import double
-
-    return double(double(x))
