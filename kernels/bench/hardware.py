@@ -172,4 +172,6 @@ def chip_of(gpu: str) -> str:
     for word in gpu.replace("-", " ").split():
         if word in _CHIPS:
             return word
-    raise ValueError(f"GPU {gpu!r} is none of those in kernels/bench/hardware.py: {', '.join(_CHIPS)}")
+    raise ValueError(
+        f"GPU {gpu!r} is none of those in kernels/bench/hardware.py: {', '.join(_CHIPS)}"
+    )

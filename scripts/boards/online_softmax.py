@@ -96,7 +96,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     )
     board.step(
         f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
-        "out, and all six at once; at the side, e to the minus 1 and minus 2. The blocks are struck out one after another."
+        "out, and all six at once; at the side, e to the minus 1 and minus 2. The blocks are struck out one by one."
     )
     board.rub()
     for block in range(len(after)):
@@ -140,7 +140,8 @@ def proof(board: Board) -> None:
     board.step(
         "The working is gone. In its place m is the maximum, l the sum, a dash says after the block. Then the proof in "
         "three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old sum "
-        "times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity and a sum of 0."
+        "times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity and a "
+        "sum of 0."
     )
     board.rub("work")
     lines = (

@@ -35,9 +35,9 @@ for moved in range(1, 1 + int(max(count.max() for count in counts.values()))):
 moves.show()
 
 # %% [markdown]
-# How many rows have their maximum in the first block, and how many at the first token; how often
-# it moves on average, the first block counted; and how many sums would overflow FP16 if we didn't
-# subtract the maximum.
+# How many rows have their maximum in the first block, and how many at the first token; how
+# often it moves on average, the first block counted; and how many sums would overflow FP16 if
+# we didn't subtract the maximum.
 
 # %% tags=["rows"]
 ends = torch.finfo(torch.float16).max

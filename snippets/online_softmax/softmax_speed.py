@@ -4,8 +4,8 @@
 # 2²⁶ scores in FP16, in rows of 512 to 65,536. `softmax_kernel` reads each row twice and writes
 # it. If a kernel holds the whole row, one reading is enough; if it can't, a plain softmax needs
 # three. Both are CUDA graphs that take turns in random order, for 60 rounds. The ratio is ours
-# over PyTorch's, round by round: the median, and where it lies in 95 of 100 draws. Trips says how
-# often all scores could be read or written in that time, at the memory's full speed.
+# over PyTorch's, round by round: the median, and where it lies in 95 of 100 draws. Trips says
+# how often all scores could be read or written in that time, at the memory's full speed.
 
 # %% tags=["speed"]
 import statistics

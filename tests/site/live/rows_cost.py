@@ -67,7 +67,9 @@ def memories() -> list:
 
 FORMS = {
     "typed": cost.eager_traffic,
-    "textbook": lambda *setting: [one for one in cost.eager_traffic(*setting) if one.kernel != "scale"],  # it's folded in
+    "textbook": lambda *setting: [
+        one for one in cost.eager_traffic(*setting) if one.kernel != "scale"
+    ],  # it's folded in
     "fused": cost.fused_traffic,
 }
 
@@ -83,9 +85,9 @@ def traffic(form, shape):
 def kernels() -> list:
     """Kernels on chips of any kind, some with a time; and one at the ridge."""
     drawn = random.Random(0)
-    wide = lambda low, high: 10 ** drawn.uniform(low, high)  # noqa: E731
-    work = lambda: {"flops": wide(3, 18), "moved": wide(2, 14)}  # noqa: E731
-    chips = lambda: {"peak": wide(11, 16), "bandwidth": wide(10, 13)}  # noqa: E731
+    wide = lambda low, high: 10 ** drawn.uniform(low, high)
+    work = lambda: {"flops": wide(3, 18), "moved": wide(2, 14)}
+    chips = lambda: {"peak": wide(11, 16), "bandwidth": wide(10, 13)}
     ridge = [{"flops": 600, "moved": 2}, {"peak": 3e12, "bandwidth": 1e10}, 0]
     return [[work(), chips(), drawn.choice([0, wide(-7, 2)])] for _ in range(MANY)] + [ridge]
 
@@ -112,7 +114,7 @@ def models() -> list:
         heads = {"heads": kv_heads * drawn.randint(1, 16), "kvHeads": kv_heads}
         return {"layers": drawn.randint(1, 130), **heads, "dim": dim, "weights": drawn.uniform(1e8, 1e12)}
 
-    size = lambda: [drawn.randint(1, 2**20), drawn.randint(1, 1024)]  # noqa: E731
+    size = lambda: [drawn.randint(1, 2**20), drawn.randint(1, 1024)]
     return [[model(), *size(), drawn.choice(("bf16", "fp8", "nvfp4")), 2 ** drawn.randint(0, 4)] for _ in range(MANY)]
 
 
@@ -131,7 +133,7 @@ def work(model, n, batch, format, gpus):
     causal = layers * cost.attention_flops(n, dim, heads, batch, causal=True)
     rows = layers * sum(cost.qkvo_bytes(n, dim, 2, count, batch) / 2 for count in (heads, kv_heads))
     one = layers * (cost.attention_flops(n, dim, heads, batch) // n)
-    of_weights = lambda words: {"flops": 2 * weights * words, "bytes": 2 * weights}  # noqa: E731
+    of_weights = lambda words: {"flops": 2 * weights * words, "bytes": 2 * weights}
     prefill = {"attention": {"flops": causal, "bytes": rows}, "weights": of_weights(n * batch)}
     return [token, prefill, {"attention": {"flops": one, "bytes": token * n * batch}, "weights": of_weights(batch)}]
 
@@ -143,7 +145,10 @@ def fitting(model, n, batch, format, gpus):
     memory = gpus * H100["hbm"].value
     token, free = layers * of_a_token(kv_heads, dim, format), max(0, memory - 2 * weights)
     fits = {"sequences": free // (token * n), "longest": free // (token * batch)}
-    peaks = {"unfused": cost.eager_peak_bytes(n, dim, 2, heads, batch), "fused": cost.fused_peak_bytes(n, dim, 2, heads, batch)}
+    peaks = {
+        "unfused": cost.eager_peak_bytes(n, dim, 2, heads, batch),
+        "fused": cost.fused_peak_bytes(n, dim, 2, heads, batch),
+    }
     return peaks | fits | {"all": memory, "cache": token * n * batch}
 
 

@@ -14,7 +14,13 @@ from tests.site.live.harness import Row, each
 MANY = 2000
 INF = math.inf
 DOUBLE = dict(dtype=torch.float64)
-KINDS = {Kind.ZERO: "zero", Kind.SUBNORMAL: "subnormal", Kind.NORMAL: "normal", Kind.INFINITE: "infinity", Kind.NAN: "not a number"}
+KINDS = {
+    Kind.ZERO: "zero",
+    Kind.SUBNORMAL: "subnormal",
+    Kind.NORMAL: "normal",
+    Kind.INFINITE: "infinity",
+    Kind.NAN: "not a number",
+}
 FORMATS = {format.name: format for format in SMALL}
 WIDE = {"FP32": torch.float32, "BF16": torch.bfloat16, "FP16": torch.float16}
 SPECIAL = [0.0, -0.0, INF, -INF, math.nan, 1e300, -1e300, 5e-324, 65519.99, 65520.0, 3.4e38, 3.5e38]
@@ -29,13 +35,19 @@ def read(name, code):
     if value.isfinite():
         around = neighbours(value, format)
         beside = [float(x) if x.isfinite() else None for x in (around.below, around.above)]
-    return [float(value), {"sign": sign, "exponent": exponent, "mantissa": mantissa, "kind": KINDS[Kind(kind)]}, *beside]
+    return [
+        float(value),
+        {"sign": sign, "exponent": exponent, "mantissa": mantissa, "kind": KINDS[Kind(kind)]},
+        *beside,
+    ]
 
 
 def numbers() -> list:
     """Random ones, every number of a format, every tie and what is just beside; and the ends."""
     drawn, special = random_bits(MANY).double(), torch.tensor(SPECIAL, **DOUBLE)
-    hard = lambda format: torch.cat([drawn, drawn.sign() * drawn.abs() ** 0.1, boundaries(format, torch.float64), special])  # noqa: E731
+    hard = lambda format: torch.cat(
+        [drawn, drawn.sign() * drawn.abs() ** 0.1, boundaries(format, torch.float64), special]
+    )
     return [[name, x] for name, format in FORMATS.items() for x in hard(format).tolist()]
 
 
@@ -83,7 +95,9 @@ def blocks() -> list:
     generator = torch.Generator().manual_seed(0)
     rows = []
     for i in range(MANY // 4):
-        x = torch.randn((16, 16, 32, 5, 20)[i % 5], generator=generator) * 10 ** (6 * torch.rand((), generator=generator) - 3)
+        x = torch.randn((16, 16, 32, 5, 20)[i % 5], generator=generator) * 10 ** (
+            6 * torch.rand((), generator=generator) - 3
+        )
         x[0] *= 40 if i % 3 == 0 else 1
         rows.append(x.tolist())
     asked = [("NVFP4", None), ("NVFP4", 0.5), ("MXFP4", None), ("FP8", None)]

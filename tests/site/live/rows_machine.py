@@ -22,7 +22,7 @@ def loads() -> list:
     drawn = random.Random(0)
     tables = [(drawn.randint(1, 4000), drawn.randint(1, 32)) for _ in range(MANY)]
     tables += [(rows, 3) for rows in (1, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2500)] + [(2500, 1)]
-    program = lambda rows, stride: drawn.randrange(stride * -(-rows // BLOCK))  # noqa: E731
+    program = lambda rows, stride: drawn.randrange(stride * -(-rows // BLOCK))
     return [[*table, program(*table), drawn.randrange(32), drawn.choice([*TYPES])] for table in tables]
 
 
@@ -41,7 +41,9 @@ def read(rows, stride, program, load, size):
 def sums(cases: list) -> list:
     """The kernel itself, in each program, of whole numbers."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return [strided_read((torch.arange(rows * stride) % 997).float().to(device), stride).tolist() for rows, stride in cases]
+    return [
+        strided_read((torch.arange(rows * stride) % 997).float().to(device), stride).tolist() for rows, stride in cases
+    ]
 
 
 CUTS = [[size, edge] for size in range(1, 25) for edge in range(1, size + 1)]
@@ -89,7 +91,11 @@ def viewed(shape, strides, view):
     tensor = torch.arange(10_000).as_strided(shape, strides)
     try:
         own = tensor.view(view)
-        return [tensor.flatten(), [step if size > 1 else 0 for step, size in zip(own.stride(), view, strict=True)], False]
+        return [
+            tensor.flatten(),
+            [step if size > 1 else 0 for step, size in zip(own.stride(), view, strict=True)],
+            False,
+        ]
     except RuntimeError:
         return [tensor.flatten(), None, True]
 
@@ -109,20 +115,29 @@ def setting(stages=2, consumers=2, copy=0, product=512, softmax=512, bug="none")
 def schedule(choice) -> tuple[dict, list] | None:
     """The figure's, if copies take no time; it asks for tiles at the end, so one stage may be too few for it."""
     bars, asked = hopper_timeline.schedule(choice)
-    product, softmax = (next(bar.clocks for bar in bars if (bar.line == "tensor cores") is which) for which in (True, False))
-    use = lambda text: hopper_timeline.BLOCKS - 1 - int(text[-1])  # noqa: E731  (the figure's blocks begin with the last)
+    product, softmax = (
+        next(bar.clocks for bar in bars if (bar.line == "tensor cores") is which) for which in (True, False)
+    )
+    use = lambda text: hopper_timeline.BLOCKS - 1 - int(text[-1])
     starts = {(bar.text, bar.consumer): bar.start for bar in bars if bar.line == "tensor cores"}
-    reads = {(tile[0], tile[1:], at, c): starts["SO"["KV".index(tile[0])] + tile[1:], c] for tile, at in asked for c in range(choice.consumers)}
+    reads = {
+        (tile[0], tile[1:], at, c): starts["SO"["KV".index(tile[0])] + tile[1:], c]
+        for tile, at in asked
+        for c in range(choice.consumers)
+    }
     if any(asked_at > start for (*_, asked_at, _), start in reads.items()):
         return None
     drawn = sorted([bar.text[:-1], use(bar.text), bar.consumer, bar.start, bar.end] for bar in bars)
-    return setting(choice.stages, choice.consumers, 0, product, softmax), [drawn, [[text[0], use(text), at] for text, at in asked]]
+    return setting(choice.stages, choice.consumers, 0, product, softmax), [
+        drawn,
+        [[text[0], use(text), at] for text, at in asked],
+    ]
 
 
 @cache
 def schedules() -> dict[str, tuple[dict, list]]:
     drawn = random.Random(0)
-    sizes = lambda: (16 * drawn.randint(1, 32), drawn.randint(1, 3), 2 * drawn.randint(1, 128), drawn.randint(1, 4))  # noqa: E731
+    sizes = lambda: (16 * drawn.randint(1, 32), drawn.randint(1, 3), 2 * drawn.randint(1, 128), drawn.randint(1, 4))
     found = filter(None, (schedule(hopper_timeline.Choice("", *sizes())) for _ in range(400)))
     return {str(wanted): (wanted, true) for wanted, true in found}
 
@@ -131,7 +146,9 @@ def bit(side: str, function: str):
     """The bit that a function of kernels/hopper/ring.py waits for at a barrier, compiled from its own line."""
     tree = ast.parse((ROOT / "kernels" / "hopper" / "ring.py").read_text())
     (body,) = [node for node in tree.body if getattr(node, "name", "") == function]
-    (wait,) = [node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"]
+    (wait,) = [
+        node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"
+    ]
     assert side in ast.unparse(wait.args[0])
     return lambda use, stages: eval(ast.unparse(wait.args[1]), {"use": use, "STAGES": stages})
 
@@ -151,7 +168,9 @@ SLOW = [({"copy": 10**6}, 1, "full"), ({"softmax": 10**6}, 0, "free")]
 def ended(setting):
     """Nothing hangs and nothing is read that isn't there; but with the wrong bit, or none, one of them happens."""
     work = (2 + 3 * setting["consumers"]) * setting["blocks"]
-    return {"none": [False, False, work, True], "producer": [True, False, 0, True], "consumers": True, "greedy": True}[setting["bug"]]
+    return {"none": [False, False, work, True], "producer": [True, False, 0, True], "consumers": True, "greedy": True}[
+        setting["bug"]
+    ]
 
 
 def settings() -> list:

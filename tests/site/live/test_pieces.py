@@ -73,7 +73,10 @@ def test_every_control_changes_something_and_reset_undoes_it(open_piece, name):
     fold, reset = piece.locator(".hb-live__fold"), piece.get_by_role("button", name="Reset")
     alert = piece.locator(".hb-live__wrong")
     fold.click()
-    first, values = piece.evaluate(SHOWN), "(piece) => [...piece.querySelectorAll('input, select')].map((each) => each.value + each.checked)"
+    first, values = (
+        piece.evaluate(SHOWN),
+        "(piece) => [...piece.querySelectorAll('input, select')].map((each) => each.value + each.checked)",
+    )
     fields = piece.evaluate(values)
     for i in range(piece.locator(USED).count()):
         control = piece.locator(USED).nth(i)
@@ -103,12 +106,15 @@ def test_a_finger_hits_every_control_and_the_keyboard_reaches_it(open_piece, nam
     small = piece.evaluate(
         """(piece) => [...piece.querySelectorAll("button, input, select, .hold")].map((control) => control.closest(".hb-live__tick") ?? control)
             .filter((control) => control.checkVisibility()).map((control) => [control.outerHTML.slice(0, 90), control.getBoundingClientRect()])
-            .filter(([, { width, height }]) => Math.min(Math.round(width), Math.round(height)) < %d)""" % FINGER
+            .filter(([, { width, height }]) => Math.min(Math.round(width), Math.round(height)) < %d)"""
+        % FINGER
     )
     assert not small
     order = "(piece) => [...piece.querySelectorAll('button, input, select, [tabindex]')].filter((each) => each.checkVisibility()).indexOf(document.activeElement)"
     piece.locator("button, input, select, [tabindex]").first.focus()
-    many = piece.evaluate("(piece) => [...piece.querySelectorAll('button, input, select, [tabindex]')].filter((each) => each.checkVisibility()).length")
+    many = piece.evaluate(
+        "(piece) => [...piece.querySelectorAll('button, input, select, [tabindex]')].filter((each) => each.checkVisibility()).length"
+    )
     seen = []
     for _ in range(many):
         seen.append(piece.evaluate(order))
@@ -157,12 +163,17 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     shown, query = piece.evaluate(SHOWN), piece.page.evaluate("location.search")
     asked = re.findall(r"[?&]([\w.]+)=", query)
     assert asked and all(each.startswith(f"{name}.") for each in asked)
-    assert len(asked) < piece.page.evaluate("(name) => import(`../live/${name}.js`).then((m) => Object.keys(m.default.start).length)", name) + (name == "bits")
+    assert len(asked) < piece.page.evaluate(
+        "(name) => import(`../live/${name}.js`).then((m) => Object.keys(m.default.start).length)", name
+    ) + (name == "bits")
     piece.page.reload()
     started(piece.page, name)
     settled = "(piece) => new Promise((resolve) => setTimeout(() => resolve(%s), 50))" % "true"
     piece.evaluate(settled)
-    assert piece.evaluate("(piece) => piece.querySelector('.hb-live__told').textContent") in re.sub("<.*?>", "", shown) or piece.evaluate(SHOWN) == shown
+    assert (
+        piece.evaluate("(piece) => piece.querySelector('.hb-live__told').textContent") in re.sub("<.*?>", "", shown)
+        or piece.evaluate(SHOWN) == shown
+    )
 
 
 def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(visit):
@@ -172,9 +183,13 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
         page.emulate_media(reduced_motion=motion)
         piece = started(page, "stream")
         # The first frame, whenever the browser draws the next.
-        sums = piece.evaluate(f"(piece) => (piece.querySelector('.hb-live__main').click(), ({end})(piece.querySelector('svg')))")
+        sums = piece.evaluate(
+            f"(piece) => (piece.querySelector('.hb-live__main').click(), ({end})(piece.querySelector('svg')))"
+        )
         assert sums == at_once
-        page.wait_for_function("document.querySelector('#live-stream svg .end .big').textContent === '1.368'", timeout=5000)
+        page.wait_for_function(
+            "document.querySelector('#live-stream svg .end .big').textContent === '1.368'", timeout=5000
+        )
         seconds = "getComputedStyle(document.querySelector('#live-balloon .moves')).transitionDuration"
         assert page.evaluate(seconds) == ("0s" if motion == "reduce" else "0.4s")
 
@@ -183,8 +198,8 @@ def test_a_piece_plays_pauses_and_goes_back_and_its_caption_tells_the_end(open_p
     piece = open_piece("stream", step=0)
     piece.page.emulate_media(reduced_motion="reduce")
     piece.locator(".hb-live__fold").click()
-    button = lambda name: piece.get_by_role("button", name=name, exact=True)  # noqa: E731
-    done = lambda: piece.get_attribute("data-done")  # noqa: E731
+    button = lambda name: piece.get_by_role("button", name=name, exact=True)
+    done = lambda: piece.get_attribute("data-done")
     button("Play").click()
     button("Pause").click()
     button("Next pair").click()
@@ -201,7 +216,7 @@ def test_a_piece_plays_pauses_and_goes_back_and_its_caption_tells_the_end(open_p
 def test_a_field_that_was_refused_holds_back_nothing_else_and_two_fields_may_change_one_after_the_other(open_piece):
     piece = open_piece("flash")
     piece.locator(".hb-live__fold").click()
-    field = lambda name: piece.get_by_label(name, exact=True)  # noqa: E731
+    field = lambda name: piece.get_by_label(name, exact=True)
     alert, block = piece.locator(".hb-live__wrong"), piece.get_by_role("slider", name="Keys a block")
     field("Queries").fill("abc")
     block.press("ArrowRight")
@@ -286,7 +301,7 @@ def test_a_finger_taps_slides_and_scrolls(visit):
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/" + ("?dot.q=2 1&dot.k=1 -2" if name == "dot" else ""))
     piece = started(page, name)
-    held: Callable = lambda: piece.locator(".hold").last.bounding_box()  # noqa: E731
+    held: Callable = lambda: piece.locator(".hold").last.bounding_box()
     before = held()
     assert not dragged(piece, piece.locator(".hold").last, right, down)
     assert abs(held()["x"] - before["x"] - right) < 20

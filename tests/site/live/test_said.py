@@ -116,4 +116,6 @@ def test_a_piece_refuses_it(pieces, name, state, words):
 
 @pytest.mark.parametrize(("step", "drawn"), [("99", "3.006, the same"), ("-3", "once"), ("1.5", "0.503")])
 def test_a_page_that_asks_for_a_step_gets_one_that_the_piece_has(pieces, step, drawn):
-    assert drawn in BeautifulSoup(pieces.still("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
+    assert (
+        drawn in BeautifulSoup(pieces.still("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
+    )
