@@ -49,7 +49,14 @@ def report(folder: str) -> None:
 
 
 def executed() -> set[str]:
-    kernels = {f"{function.__module__}:{function.__qualname__}" for function in compiled}
+    """Returns our functions that were called, and our kernels that were launched with all that's compiled into them."""
+    waiting, reached = [*compiled], set()
+    while waiting:
+        if (function := waiting.pop()) not in reached:
+            reached.add(function)
+            named = (function.__globals__.get(name) for name in function.__code__.co_names)
+            waiting += [each.fn for each in named if isinstance(getattr(each, "fn", None), FunctionType)]
+    kernels = {f"{function.__module__}:{function.__qualname__}" for function in reached}
     return called | {name for name in kernels if name.startswith("kernels.")}
 
 

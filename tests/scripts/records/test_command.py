@@ -59,7 +59,10 @@ def test_several_gpus_run_each_cell_at_once_and_rank_0_is_kept_with_where_it_ran
     assert read("chain").provenance.keys() == {*WHERE, "executed", "digest", "checksum"}
 
 
-FUNCTIONS, LAUNCHED = {"base:double", "base:Counter.up"}, {"launch:launch", "launch:kernel", "launch:given"}
+FUNCTIONS, LAUNCHED = (
+    {"base:double", "base:Counter.up"},
+    {f"launch:{name}" for name in ("launch", "kernel", "helper", "given")},
+)
 EXECUTED = {"chain": {"child:apart", "child:inside"} | FUNCTIONS | LAUNCHED, "launch": LAUNCHED}
 EXECUTED |= {"ranks": {"bench.parallel.ranks:meet"} | LAUNCHED}
 
@@ -70,10 +73,11 @@ def test_what_was_executed_is_noted(read, name):
 
 
 WATCH = """
-import _thread, sys
+import _thread, os, sys
 sys.path.append("scripts/records")
 import watched
 watched.start("apart")
+os.write(2, b"from C")
 from kernels.base import Counter
 from kernels.launch import launch
 def elsewhere(): launch(1), over.release()
@@ -90,7 +94,7 @@ def test_every_python_sees_what_runs(house, any_python):
     """Also in a thread that Python didn't start itself, as autograd's. 3.12 watches by another means than 3.11."""
     house.write("apart/stderr", "")
     run = house.run(any_python, "-c", WATCH)
-    assert run.returncode == 0, (house.root / "apart/stderr").read_text()
+    assert (run.returncode, (house.root / "apart/stderr").read_text()) == (0, "from C")
     executed = json.loads(run.stdout.splitlines()[-1])["executed"]
     assert {*executed} == {f"kernels.{each}" for each in FUNCTIONS | LAUNCHED}
 

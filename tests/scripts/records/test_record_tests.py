@@ -54,7 +54,7 @@ GIVEN = "import pytest\n\n@pytest.fixture\ndef given():\n    {}\n\ndef test_more
 FAIL = ["def test_more(): ...\n\ndef test_wrong():\n    1 / 0", GIVEN.format("1 / 0"), GIVEN.format("yield\n    1 / 0")]
 
 
-@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1")])
+@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1"), (STUCK, "2")])
 def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(house, texts, processes):
     files = {f"tests/kernels/test_more_{number}.py": text for number, text in enumerate(texts)}
     for file, text in {**files, "tests/kernels/test_a.py": "def test_more(): ..."}.items():

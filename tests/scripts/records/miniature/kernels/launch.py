@@ -2,11 +2,16 @@ import triton
 
 
 @triton.jit
+def helper(x): ...
+
+
+@triton.jit
 def given(x): ...
 
 
 @triton.jit
-def kernel(x, operators): ...
+def kernel(x, operators):
+    helper(operators[0](x))
 
 
 def launch(x):
