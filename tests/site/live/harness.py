@@ -1,7 +1,4 @@
-"""A row says what a function of a model is asked, what is true, and which change to its source has to be noticed.
-
-Ask for more than one function at once with JavaScript: in ``(x) => m.half(m.double(x))`` the module is ``m``.
-"""
+"""A row says what a model is asked, what is true, and which change to its source has to be noticed."""
 
 import json
 import math
@@ -13,12 +10,12 @@ from pathlib import Path
 from scripts.site.live import Pieces
 
 FEW = 300
+ASKS = Path(__file__).with_name("asks.js").read_text()
 
 
 @dataclass(frozen=True)
 class Row:
-    module: str  # "stream" for stream.model.js
-    asks: str  # the name of a function, or JavaScript
+    asks: str  # "row: attention" is a function of row.model.js, or what asks.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
     wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
@@ -26,13 +23,15 @@ class Row:
     floor: float = 0  # absolute
     also: tuple[tuple[str, str], ...] = ()  # other mistakes
 
+    @property
+    def module(self) -> str:
+        return f"{self.asks.partition(':')[0]}.model.js"
+
     def answers(self, pieces: Pieces, cases: list) -> list:
-        module = f"{self.module}.model.js"
-        pieces.load(module)
-        pieces.engine.eval(
-            f"modules.row = ((m) => ({{ asked: {'m.' if self.asks.isidentifier() else ''}{self.asks} }}))"
-            f"(modules[{json.dumps(module)}]); 0"
-        )
+        pieces.load(self.module)
+        module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.asks)
+        function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.asks.partition(': ')[2])}]"
+        pieces.engine.eval(f"{{ {ASKS}; modules.row = {{ asked: {function} }}; }} 0")
         pieces.loaded.add("row")
         return pieces.calls("row", "asked", cases)
 
@@ -51,7 +50,7 @@ class Row:
     def spoilt(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
         """The pieces with that mistake, in a folder of their own."""
         shutil.copytree(pieces.folder, folder, dirs_exist_ok=True)
-        path = folder / f"{self.module}.model.js"
+        path = folder / self.module
         text = path.read_text()
         assert text.count(mistake[0]) == 1, f"{path.name} has {text.count(mistake[0])} times {mistake[0]}"
         path.write_text(text.replace(*mistake))

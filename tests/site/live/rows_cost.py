@@ -44,8 +44,8 @@ def chip(name: str) -> dict:
 
 PRINTED = {
     ("binary", 2**27): "128 MiB", ("binary", 1023): "1023 B", ("binary", 0): "0 B", ("metric", 2**27): "134 MB",
-    ("metric", 1_068_000): "1.07 MB", ("time", 5.1257e-3): "5.13 ms", ("time", 41e-6): "41 µs", ("grouped", 8192): "8192",
-    ("grouped", 1048576): "1,048,576", ("brief", 31.25): "31.3",
+    ("metric", 1_068_000): "1.07 MB", ("time", 5.1257e-3): "5.13 ms", ("time", 41e-6): "41 µs",
+    ("grouped", 8192): "8192", ("grouped", 1048576): "1,048,576", ("brief", 31.25): "31.3",
 }  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def fitting(model, n, batch, format, gpus):
 
 
 @each
-def ringed(model, tokens, batch, gpus):
+def ringed(model, tokens, batch, _, gpus):
     """What a ring sends; computing beside fetching; and whether the one hides the other."""
     part = Part(tokens, model["heads"], model["kvHeads"], model["dim"])
     least = hidden_from(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
@@ -172,38 +172,25 @@ def least(parts):
 
 
 ROWS = [
-    Row("cost", """(s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s),
-            m.attentionFlops(s), m.attentionFlops(s, true)]""",
-        costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), near=NEAR),
-    Row("cost", "attainable", each(cost.attainable),
-        lambda: [[10**x, 10**y, 10**z] for x in range(-3, 7) for y in (9, 13, 16) for z in (9, 12, 13)], ("Math.min(peak", "Math.max(peak")),
-    Row("cost", "chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), near=NEAR),
-    Row("units", "(how, value) => m[how](value, 'B')", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
+    Row("cost: all", costs, shapes, ("2 * squareBytes(shape)", "squareBytes(shape)"), near=NEAR),
+    Row("cost: attainable", each(cost.attainable),
+        lambda: [[10**x, 10**y, 1e12] for x in range(-3, 7) for y in (9, 13, 16)], ("Math.min(peak", "Math.max(peak")),
+    Row("cost: chip", each(chip), lambda: [[name] for name in PEAK], ("memory: 141e9", "memory: 143e9"), near=NEAR),
+    Row("units: printed", each(lambda *asked: PRINTED[asked]), lambda: [list(asked) for asked in PRINTED],
         ("scaled(bytes, 1024", "scaled(bytes, 1000")),
-    Row("balloon", "(shape, memory) => [m.STEPS.map((_, step) => m.held(shape, step)), m.last(shape, memory)]", held, memories,
-        ("> memory", ">= memory"), near=NEAR),
-    Row("trips", """(form, shape) => { const all = m.trips(form, shape);
-            const bytes = (kernel, up) => all.filter((trip) => trip.kernel === kernel && trip.up === up).reduce((sum, trip) => sum + trip.bytes, 0);
-            const kernels = [...new Set(all.map(({ kernel }) => kernel))].map((kernel) => [kernel, bytes(kernel, true), bytes(kernel, false)]);
-            return [kernels, all.filter(({ square }) => square).length, m.moved(all, 99, true)]; }""",
-        traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
+    Row("balloon: held", held, memories, ("> memory", ">= memory"), near=NEAR),
+    Row("trips: by kernel", traffic, lambda: [[form, shape] for (shape,) in shapes() for form in FORMS],
         ("read.map(trip(kernel, true))", "read.map(trip(kernel, false))"), near=NEAR),
-    Row("roof", "place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), near=NEAR),
-    Row("roof", "() => Object.entries(m.examples()).map(([name, { flops, moved }]) => [name, flops / 1e9, moved / 1e6])", examples,
-        lambda: [[]], ("5 * n * n", "4 * n * n"), near=1e-6),
-    Row("calculator", "(model, n, batch, format) => [m.tokenBytes(model, format), m.prefill(model, n, batch), m.decode(model, n, batch, format)]",
-        work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), near=NEAR),
-    Row("calculator", "(model, n, batch, format, gpus) => m.memory(model, n, batch, format, 'H100', gpus)", fitting, models,
-        ("free / (token * batch)", "free / token"), near=1e-9),
-    Row("calculator", """(flops, bytes, chips) => { const { arithmetic, memory } = m.limits({ flops, bytes }, 'H100', chips);
-            return Math.max(arithmetic, memory); }""",
-        limit, lambda: [[10**x, 10**y, chips] for x in range(6, 19) for y in range(3, 15) for chips in (1, 2, 16)],
+    Row("roof: place", under_the_roof, kernels, ("flops / bytes", "bytes / flops"), near=NEAR),
+    Row("roof: examples", examples, lambda: [[]], ("5 * n * n", "4 * n * n"), near=1e-6),
+    Row("calculator: work", work, models, ("row(heads) + row(kvHeads)", "row(heads) + row(heads)"), near=NEAR),
+    Row("calculator: memory", fitting, models, ("free / (token * batch)", "free / token"), near=1e-9),
+    Row("calculator: limit", limit,
+        lambda: [[10**x, 10**y, many] for x in range(6, 19) for y in range(3, 15) for many in (1, 16)],
         ("flops / (peak * chips)", "flops / (bandwidth * chips)"), near=NEAR),
-    Row("calculator", "leastTime", least,
+    Row("calculator: leastTime", least,
         lambda: [[[{"arithmetic": 3.0, "memory": more}, {"arithmetic": 1.0, "memory": 2.5}]] for more in (1.0, 2.0)],
         ("sum + each.memory", "sum + each.arithmetic")),
-    Row("calculator", """(model, tokens, batch, gpus) => { const { sent, computing, fetching, hidden } = m.ring(model, tokens * gpus, batch, "H100", gpus);
-            return [sent, computing / fetching, hidden]; }""",
-        ringed, lambda: [[model, 1 + n % 2**13, batch, gpus] for model, n, batch, _, gpus in models()],
+    Row("calculator: ring", ringed, lambda: [[model, 1 + n % 2**13, *more] for model, n, *more in models()],
         ("...part, heads: kvHeads", "...part, heads"), near=1e-9),
 ]  # fmt: skip

@@ -1,15 +1,11 @@
-"""Memory, tiles and barriers: the models beside PyTorch's tensors, the kernels' own lines, and the figure of chapter 9."""
+"""Memory, tiles and barriers: the models beside PyTorch's tensors, and the kernels' own lines."""
 
 import ast
 import random
-from functools import cache
 
 import torch
 
-from kernels.bench.cost import attainable
-from kernels.bench.hardware import H100
 from kernels.bench.strided_read import BLOCK, strided_read
-from scripts.figures.hopper import hopper_timeline
 from scripts.records import ROOT
 from tests.site.live.harness import Row, each
 
@@ -64,7 +60,7 @@ def multiplied(size, edge):
 
 
 def tensors() -> list:
-    """The shape and strides of a tensor, its axes in any order, perhaps with a part left out; and a shape to view it in."""
+    """The shape and strides of a tensor, its axes in any order, perhaps not all of it; and a shape to view it in."""
     drawn = random.Random(0)
 
     def tensor() -> torch.Tensor:
@@ -109,37 +105,7 @@ def counted(shape, *_):
 
 
 def setting(stages=2, consumers=2, copy=0, product=512, softmax=512, bug="none") -> dict:
-    return locals() | {"blocks": hopper_timeline.BLOCKS}
-
-
-def schedule(choice) -> tuple[dict, list] | None:
-    """The figure's, if copies take no time; it asks for tiles at the end, so one stage may be too few for it."""
-    bars, asked = hopper_timeline.schedule(choice)
-    product, softmax = (
-        next(bar.clocks for bar in bars if (bar.line == "tensor cores") is which) for which in (True, False)
-    )
-    use = lambda text: hopper_timeline.BLOCKS - 1 - int(text[-1])
-    starts = {(bar.text, bar.consumer): bar.start for bar in bars if bar.line == "tensor cores"}
-    reads = {
-        (tile[0], tile[1:], at, c): starts["SO"["KV".index(tile[0])] + tile[1:], c]
-        for tile, at in asked
-        for c in range(choice.consumers)
-    }
-    if any(asked_at > start for (*_, asked_at, _), start in reads.items()):
-        return None
-    drawn = sorted([bar.text[:-1], use(bar.text), bar.consumer, bar.start, bar.end] for bar in bars)
-    return setting(choice.stages, choice.consumers, 0, product, softmax), [
-        drawn,
-        [[text[0], use(text), at] for text, at in asked],
-    ]
-
-
-@cache
-def schedules() -> dict[str, tuple[dict, list]]:
-    drawn = random.Random(0)
-    sizes = lambda: (16 * drawn.randint(1, 32), drawn.randint(1, 3), 2 * drawn.randint(1, 128), drawn.randint(1, 4))
-    found = filter(None, (schedule(hopper_timeline.Choice("", *sizes())) for _ in range(400)))
-    return {str(wanted): (wanted, true) for wanted, true in found}
+    return locals() | {"blocks": 6}
 
 
 def bit(side: str, function: str):
@@ -184,48 +150,14 @@ def settings() -> list:
 
 
 ROWS = [
-    Row("program", """(rows, stride, id, load, bytes) => { const { read, masked, programs } = m.program(rows, stride, id);
-            const asked = m.lanes(rows, stride, id, load), { wanted, fetched } = m.cost(asked, bytes);
-            const sectors = m.sectors(asked, bytes).map(({ sector }) => sector).sort((a, b) => a - b);
-            return [asked.filter(({ reads }) => reads).map(({ address }) => address), [read, masked], sectors, wanted, fetched, programs]; }""",
-        read, loads, ("(address * bytes) / SECTOR", "(address * bytes) / 2 / SECTOR")),
-    Row("program", """(rows, stride) => Array.from({ length: m.program(rows, stride, 0).programs }, (_, id) => {
-            const asked = Array.from({ length: m.loads }, (_, load) => m.lanes(rows, stride, id, load)).flat().filter(({ reads }) => reads);
-            return asked.reduce((sum, { address }) => sum + (address % 997), 0); })""",
-        sums, lambda: [[2500, 1], [1025, 3], [1000, 2], [1, 5]], ("row < rows", "row <= rows")),
-    Row("tile", """(size, edge) => { const all = m.tiles(size, edge), { numbers, perByte } = m.cost(size, edge), done = m.fetched(size, edge, all.length);
-            const cell = (t, i) => (t.top + Math.floor(i / t.width)) * size + t.left + (i % t.width);
-            const cells = new Set(all.flatMap((t) => Array.from({ length: t.height * t.width }, (_, i) => cell(t, i))));
-            return [numbers, done.numbers, done.rows, done.columns, cells.size === size * size, perByte]; }""",
-        multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), near=1e-12),
-    Row("tile", "(size, edge) => m.cost(size, edge).perByte",  # the roofline of tiles
-        each(lambda _, edge: attainable(edge / 2, H100["bf16 peak"].value, H100["hbm bandwidth"].value) / H100["hbm bandwidth"].value),
-        lambda: [cut for cut in CUTS if cut[0] % cut[1] == 0], ("flop / (2 * numbers)", "flop / numbers"), near=1e-12),
-    Row("cells", """(shape, strides, view) => { const cells = m.walk(shape, strides), why = m.uneven(cells, view);
-            const uneven = why !== null && new Set(m.gaps(why.line)).size > 1 && why.line.every((cell) => cells.includes(cell));
-            return [cells, m.strides(cells, view), uneven]; }""",
-        viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
-    Row("cells", """(shape) => { const own = m.contiguous(shape), last = shape.length - 1;
-            const turned = m.walk(m.exchanged(shape, 0, last), m.exchanged(own, 0, last));
-            return [own, m.exchanged(own, 0, last), m.inOrder(turned), m.slice(shape, last, shape[last] - 1)]; }""",
-        counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
-    Row("ring", """(wanted) => { const { bars, notes } = m.simulate(wanted), names = { scores: "S", output: "O", softmax: "" };
-            const done = bars.filter(({ kind }) => kind !== "copy").map((b) => [names[b.kind], b.use, b.consumer, b.start, b.end]);
-            const order = (a, b) => { const i = a.findIndex((x, i) => x !== b[i]); return i < 0 ? 0 : a[i] < b[i] ? -1 : 1; };
-            return [done.sort(order), notes.filter(({ what }) => what === "asked").map(({ tensor, use, at }) => [tensor, use, at])]; }""",
-        each(lambda wanted: schedules()[str(wanted)][1]), lambda: [[wanted] for wanted, _ in schedules().values()],
-        ('tensor === "K" ? block : block - 1', "block")),
-    Row("ring", """(setting, worker, side) => m.simulate(setting).moments.map(({ waits }) => waits[worker])
-            .filter((wait) => wait && wait.side === side && wait.tensor === (side === "full" ? "K" : "V"))
-            .filter((wait, i, all) => !i || wait.place !== all[i - 1].place || wait.bit !== all[i - 1].bit).map(({ place, bit }) => [place, bit])""",
-        waits, lambda: [[setting(stages, 1, **slow), worker, side] for stages in (1, 2, 3, 4) for slow, worker, side in SLOW],
+    Row("program: load", read, loads, ("(address * bytes) / SECTOR", "(address * bytes) / 2 / SECTOR")),
+    Row("program: sums", sums, lambda: [[2500, 1], [1025, 3], [1000, 2], [1, 5]], ("row < rows", "row <= rows")),
+    Row("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), near=1e-12),
+    Row("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
+    Row("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),
+    Row("ring: waits", waits, lambda: [[setting(i, 1, **slow), *who] for i in (1, 2, 3, 4) for slow, *who in SLOW],
         ('Number(side === "free")', "0")),
-    Row("ring", """(setting) => { const { bars, hung } = m.simulate(setting), wrong = bars.some((bar) => bar.wrong);
-            const line = (...kinds) => bars.filter(({ kind }) => kinds.includes(kind)).sort((a, b) => a.start - b.start || a.end - b.end);
-            const alone = (...kinds) => line(...kinds).every((bar, i, all) => !i || all[i - 1].end <= bar.start);
-            const fair = alone("copy") && alone("scores", "output") && alone("softmax");
-            return ["consumers", "greedy"].includes(setting.bug) ? wrong : [hung, wrong, bars.length, fair]; }""",
-        ended, settings, ("Math.max(now, free[unit])", "now")),
-    Row("ring", "(setting) => m.busy(m.simulate(setting).bars) === 1", each(lambda setting: setting["stages"] == 2),  # the chapter's clocks
+    Row("ring: ended", ended, settings, ("Math.max(now, free[unit])", "now")),
+    Row("ring: always busy", each(lambda setting: setting["stages"] == 2),  # by the chapter's clocks
         lambda: [[setting(stages, copy=512)] for stages in (1, 2)], ("(last - first)", "last")),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from tests.site.live import rows_attention, rows_cost, rows_formats, rows_machin
 from tests.site.live.test_pieces import NAMES, modules
 
 ROWS = [*rows_attention.ROWS, *rows_cost.ROWS, *rows_formats.ROWS, *rows_machine.ROWS]
-each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.module}: {row.asks.split(chr(10))[0][:50]}")
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.asks)
 
 
 @each_row
@@ -27,4 +27,4 @@ def test_a_mistake_is_noticed(row, pieces, tmp_path):
 
 def test_every_model_of_a_piece_has_its_rows():
     needed = {module for name in NAMES for module in modules(f"{name}.js") if module.endswith(".model.js")}
-    assert needed == {f"{row.module}.model.js" for row in ROWS}
+    assert needed == {row.module for row in ROWS}

@@ -1,0 +1,115 @@
+// What the rows ask of more than one function of a model at once; `m` is the module.
+const asks = {
+  "stream: sums": (m) => (scores, block) => m.read(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
+  "stream: instants": (m) => (scores, block) => {
+    const run = m.read(scores, block);
+    return run.steps.slice(1).map((_, i) => {
+      const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.times(run, i + 1)];
+      const waits = (shrink === line || shrink[0] >= line[1]) && drops.every(([start]) => start >= shrink[1]);
+      return [from.sum, to.sum, to.max, waits];
+    });
+  },
+  "stream: output": (m) => (scores, values, block) => {
+    let state = m.empty(2);
+    for (let i = 0; i < scores.length; i += block) state = m.update(state, scores.slice(i, i + block), values.slice(i, i + block));
+    return m.output(state);
+  },
+  "row: causal": (m) => (q, k) => m.causal(m.products(q, k)).map(m.softmax),
+  "dot: measured": (m) => (q, k) => {
+    const { sum, lengths, angle, along } = m.measured(q, k);
+    return [sum, ...lengths, Math.cos((angle * Math.PI) / 180), along];
+  },
+  "dot: turned and back": (m) => (q, k, angle) => [...m.turned(q, k, angle), m.turn(q, m.turned(q, k, angle))],
+  "overflow: shares": (m) => (type, scores, safe) => m.softmaxIn(type, scores, safe).shares,
+  "flash: output and gradients": (m) => (problem) => {
+    const [{ dq }, { dk, dv }] = ["dq", "dkdv"].map((pass) => m.backward(pass, problem, 99));
+    const scaled = (rows) => rows.map((row) => row.map((x) => problem.scale * x));
+    return [m.forward(problem, 99).map(({ blend, sum }) => blend.map((x) => x / sum)), scaled(dq), scaled(dk), dv];
+  },
+  "decode: owners": (m) => (lengths, block, programs) =>
+    m.shares(lengths, block, programs).flatMap(({ program, sequence, begin, count, whole }) => Array.from({ length: count }, (_, i) => [program, sequence, begin + i, whole])),
+  "decode: row": (m) => (keys, values, query, scale, block, cuts, topLeft) => {
+    const part = (stop, i) => m.partOf(keys, values, query, scale, block, cuts[i], stop - cuts[i], topLeft);
+    return asks["decode: merged"](m)(cuts.slice(1).map(part));
+  },
+  "decode: merged": (m) => (parts) => [m.merged(parts).output, m.merged(parts).lse],
+  "cost: all": (m) => (s) => [m.squareBytes(s), m.rowBytes(s), m.qkvoBytes(s), m.eagerPeakBytes(s), m.fusedPeakBytes(s), m.attentionFlops(s), m.attentionFlops(s, true)],
+  "units: printed": (m) => (how, value) => m[how](value, "B"),
+  "balloon: held": (m) => (shape, memory) => [m.STEPS.map((_, step) => m.held(shape, step)), m.last(shape, memory)],
+  "trips: by kernel": (m) => (form, shape) => {
+    const all = m.trips(form, shape);
+    const bytes = (kernel, up) => all.filter((trip) => trip.kernel === kernel && trip.up === up).reduce((sum, trip) => sum + trip.bytes, 0);
+    const kernels = [...new Set(all.map(({ kernel }) => kernel))].map((kernel) => [kernel, bytes(kernel, true), bytes(kernel, false)]);
+    return [kernels, all.filter(({ square }) => square).length, m.moved(all, 99, true)];
+  },
+  "roof: examples": (m) => () => Object.entries(m.examples()).map(([name, { flops, moved }]) => [name, flops / 1e9, moved / 1e6]),
+  "calculator: work": (m) => (model, n, batch, format) => [m.tokenBytes(model, format), m.prefill(model, n, batch), m.decode(model, n, batch, format)],
+  "calculator: memory": (m) => (model, n, batch, format, gpus) => m.memory(model, n, batch, format, "H100", gpus),
+  "calculator: limit": (m) => (flops, bytes, chips) => {
+    const { arithmetic, memory } = m.limits({ flops, bytes }, "H100", chips);
+    return Math.max(arithmetic, memory);
+  },
+  "calculator: ring": (m) => (model, tokens, batch, format, gpus) => {
+    const { sent, computing, fetching, hidden } = m.ring(model, tokens * gpus, batch, "H100", gpus);
+    return [sent, computing / fetching, hidden];
+  },
+  "bits: read": (m) => (name, code) => {
+    const [value, ...beside] = asks["bits: around"](m)(name, code);
+    return [value, m.fields(m.FORMATS[name], code), ...(Number.isFinite(value) ? beside : [null, null])];
+  },
+  "bits: around": (m) => (name, code) => {
+    const value = (one) => (one === null ? null : m.decode(m.FORMATS[name], one));
+    return [value(code), ...[-1, 1].map((way) => value(m.beside(m.FORMATS[name], code, way)))];
+  },
+  "bits: stored": (m) => (name, number) => {
+    const code = m.encode(m.FORMATS[name], number);
+    return [code, ...asks["bits: around"](m)(name, code)];
+  },
+  "bits: encoded": (m) => (name, number) => m.encode(m.FORMATS[name], number),
+  "block: quantized": (m) => (name, row, given) => {
+    const { tensor, blocks } = m.quantize(m.SCHEMES[name], row, given);
+    const codes = m.pack(m.SCHEMES[name], blocks.flatMap(({ codes }) => codes));
+    return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
+  },
+  "block: back": (m) => (name, row) => asks["block: quantized"](m)(name, row)[3],
+  "program: load": (m) => (rows, stride, id, load, bytes) => {
+    const [{ read, masked, programs }, asked] = [m.program(rows, stride, id), m.lanes(rows, stride, id, load)];
+    const { wanted, fetched } = m.cost(asked, bytes);
+    const sectors = m.sectors(asked, bytes).map(({ sector }) => sector).sort((a, b) => a - b);
+    return [asked.filter(({ reads }) => reads).map(({ address }) => address), [read, masked], sectors, wanted, fetched, programs];
+  },
+  "program: sums": (m) => (rows, stride) =>
+    Array.from({ length: m.program(rows, stride, 0).programs }, (_, id) => {
+      const asked = Array.from({ length: m.loads }, (_, load) => m.lanes(rows, stride, id, load)).flat().filter(({ reads }) => reads);
+      return asked.reduce((sum, { address }) => sum + (address % 997), 0);
+    }),
+  "tile: all": (m) => (size, edge) => {
+    const [all, { numbers, perByte }] = [m.tiles(size, edge), m.cost(size, edge)];
+    const done = m.fetched(size, edge, all.length);
+    const cell = (t, i) => (t.top + Math.floor(i / t.width)) * size + t.left + (i % t.width);
+    const cells = new Set(all.flatMap((t) => Array.from({ length: t.height * t.width }, (_, i) => cell(t, i))));
+    return [numbers, done.numbers, done.rows, done.columns, cells.size === size * size, perByte];
+  },
+  "cells: viewed": (m) => (shape, strides, view) => {
+    const cells = m.walk(shape, strides);
+    const why = m.uneven(cells, view);
+    return [cells, m.strides(cells, view), why !== null && new Set(m.gaps(why.line)).size > 1 && why.line.every((cell) => cells.includes(cell))];
+  },
+  "cells: counted": (m) => (shape) => {
+    const [own, last] = [m.contiguous(shape), shape.length - 1];
+    const turned = m.walk(m.exchanged(shape, 0, last), m.exchanged(own, 0, last));
+    return [own, m.exchanged(own, 0, last), m.inOrder(turned), m.slice(shape, last, shape[last] - 1)];
+  },
+  "ring: waits": (m) => (setting, worker, side) =>
+    m.simulate(setting).moments.map(({ waits }) => waits[worker])
+      .filter((wait) => wait && wait.side === side && wait.tensor === (side === "full" ? "K" : "V"))
+      .filter((wait, i, all) => !i || wait.place !== all[i - 1].place || wait.bit !== all[i - 1].bit).map(({ place, bit }) => [place, bit]),
+  "ring: ended": (m) => (setting) => {
+    const { bars, hung } = m.simulate(setting);
+    const wrong = bars.some((bar) => bar.wrong);
+    const line = (kinds) => bars.filter(({ kind }) => kinds.includes(kind)).sort((a, b) => a.start - b.start || a.end - b.end);
+    const alone = ["copy", "scores output", "softmax"].every((kinds) => line(kinds).every((bar, i, all) => !i || all[i - 1].end <= bar.start));
+    return ["consumers", "greedy"].includes(setting.bug) ? wrong : [hung, wrong, bars.length, alone];
+  },
+  "ring: always busy": (m) => (setting) => m.busy(m.simulate(setting).bars) === 1,
+};
