@@ -41,7 +41,7 @@ def run(name: str) -> None:
 
 
 def ranks_of(name: str) -> int:
-    """Returns how many GPUs work together here, a power of two; 1 if there's none, and the run will say so."""
+    """Returns how many GPUs work together here, a power of two; 1 if there are none, which the run refuses."""
     try:
         import torch
     except ImportError:

@@ -33,8 +33,8 @@ compiled: set[FunctionType] = set()  # the function inside each kernel that was 
 
 
 def start(folder: str) -> None:
-    """folder: of this Jupyter kernel alone; its parent reads ``stderr`` there"""
-    # Jupyter's own capture of what C code writes is late, and may be too late.
+    """Prints where it runs, and watches from now on; what C code writes to stderr goes into a file in this folder."""
+    # Jupyter's own capture of it is late, and may be too late.
     os.dup2(os.open(f"{folder}/stderr", os.O_WRONLY | os.O_APPEND), 2)
     print(json.dumps(provenance()))
     watch_launches()
@@ -44,6 +44,7 @@ def start(folder: str) -> None:
 
 
 def report(folder: str) -> None:
+    """Prints what was executed, here and in every Python that the snippet started."""
     elsewhere = (json.loads(path.read_text()) for path in Path(folder).glob(f"*{LEFT}"))
     print(json.dumps({"executed": sorted(executed().union(*elsewhere)), "interpreter": in_interpreter()}))
 
