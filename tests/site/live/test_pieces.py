@@ -267,10 +267,14 @@ def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, d
     assert abs(hold.bounding_box()["x"] - before - right) < 20
 
 
-def test_on_paper_the_stage_is_whole_and_no_control_is_left(open_piece):
+def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("stream", step=0)
-    piece.page.emulate_media(media="print")
+    page = piece.page
+    others = [started(page, name) for name in NAMES if name != "stream"]
+    drawn = [look(other, "read")[0] for other in others]
+    page.emulate_media(media="print")
+    assert [look(other, "read")[0] for other in others] == drawn
     assert piece.locator("svg:visible").count() == 1 and piece.locator(".printed").is_visible()
     assert "= 0.503 → 1.871 × 1 = 1.871 → 3.006" in piece.inner_text()
-    assert not piece.page.locator(".hb-live :is(.hb-live__main, input, select):visible").count()
-    piece.page.emulate_media(media="screen")
+    assert not page.locator(".hb-live :is(.hb-live__main, .hb-live__fold, input, select):visible").count()
+    page.emulate_media(media="screen")
