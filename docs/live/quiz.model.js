@@ -1,7 +1,8 @@
 // The questions of a chapter: what its answers say to each choice, and how many were answered.
 
 /**
- * What an answer says to each choice: "(b). …" to the right one, "(a) …" to a wrong one, each with the paragraphs after it.
+ * What an answer says to each choice: "(b). …" to the right one, "(a) …" or "(c) and (d) …" to wrong ones, each with the
+ * paragraphs after it.
  * @param {string[]} paragraphs @returns {{right: string[], said: Record<string, number[]>}} right: the letters said to be; said: which paragraphs
  */
 export function explained(paragraphs) {
@@ -9,12 +10,13 @@ export function explained(paragraphs) {
   const right = [];
   /** @type {Record<string, number[]>} */
   const said = {};
-  let letter = "";
+  /** @type {string[]} */
+  let letters = [];
   paragraphs.forEach((text, index) => {
-    const [, start, stop] = /^\s*\(([a-z])\)(\.?)/.exec(text) ?? [];
-    if (start) letter = start;
-    if (stop) right.push(letter);
-    if (letter) (said[letter] ??= []).push(index);
+    const [, first, second, stop] = /^\s*\(([a-z])\)(?: and \(([a-z])\))?(\.?)/.exec(text) ?? [];
+    if (first) letters = second ? [first, second] : [first];
+    if (stop) right.push(...letters);
+    for (const letter of letters) (said[letter] ??= []).push(index);
   });
   return { right, said };
 }

@@ -26,6 +26,8 @@ def open_piece(visit):
 
     def opened(name: str, width: int = 1280, **state):
         address = urlencode({f"{name}.{key}": value for key, value in state.items()})
-        return started(visit.kept(f"live/?{address}#live-{name}", width), name)
+        page = visit.kept(f"live/?{address}#live-{name}", width)
+        page.emulate_media(reduced_motion="reduce")  # every picture comes to rest at once
+        return started(page, name)
 
     return opened

@@ -170,7 +170,6 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
 
 def test_a_piece_plays_pauses_and_goes_back_and_its_end_is_known(open_piece):
     piece = open_piece("stream", step=0)
-    piece.page.emulate_media(reduced_motion="reduce")
     piece.locator(".hb-live__fold").click()
     button = lambda name: piece.get_by_role("button", name=name, exact=True)
     for name in ("Play", "Pause", "Next pair", "Back", "Play"):
@@ -180,7 +179,6 @@ def test_a_piece_plays_pauses_and_goes_back_and_its_end_is_known(open_piece):
     assert "step 3 of 3" in piece.inner_text() and piece.get_attribute("data-done") is not None
     piece.get_by_label("forget to rescale").check()
     assert piece.get_attribute("data-done") is None
-    piece.page.emulate_media(reduced_motion="no-preference")
 
 
 def test_a_field_that_was_refused_holds_back_no_other_and_two_fields_may_change_one_after_the_other(open_piece):

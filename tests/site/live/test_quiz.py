@@ -56,8 +56,10 @@ def test_a_question_that_cannot_be_answered_is_noticed(pieces, choices, paragrap
 
 
 def test_what_is_said_to_a_choice_goes_on_to_the_next_one(pieces):
-    (answer,) = pieces.calls(MODEL, "explained", [[["(b). Yes.", "Because (a) is less.", "(a) forgets."]]])
-    assert answer == {"right": ["b"], "said": {"b": [0, 1], "a": [2]}}
+    (answer,) = pieces.calls(
+        MODEL, "explained", [[["(b). Yes.", "Because (a) is less.", "(a) and (c) forget.", "Twice."]]]
+    )
+    assert answer == {"right": ["b"], "said": {"b": [0, 1], "a": [2, 3], "c": [2, 3]}}
 
 
 def test_progress_counts_what_the_questions_offer(pieces):
