@@ -14,7 +14,7 @@ from mkdocs.utils import get_relative_url
 
 from scripts import records
 from scripts.records.reader import BEHIND
-from scripts.site import assets, cache
+from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.markup import drawings, maths, tables
@@ -165,6 +165,7 @@ class Build(BasePlugin):
     def on_post_build(self, config):
         assets.copy(config.site_dir)
         assets.style(config.site_dir, self.styles)
+        live.publish(Path(config.site_dir, "live"))
         self.pages.tidy()
         self.formulas.kept.tidy()
         self.snippets.kept.tidy()
