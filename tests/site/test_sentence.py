@@ -134,10 +134,14 @@ def test_arrow_keys_ask_word_after_word_and_the_dot_products_follow(sentence):
 def test_shares_move_before_what_they_take(visit):
     page = visit("")
     page.locator(".stage:enabled").wait_for()
+    page.evaluate("""() => new MutationObserver((all) => {
+        window.flown = all.flatMap(({ addedNodes }) => [...addedNodes]).some(({ className }) => className === "flying") || window.flown
+    }).observe(document.querySelector(".stage"), { childList: true })""")
     page.clock.install()
     page.get_by_role("button", name="Change soft to tired").click()
-    page.clock.run_for(500)
-    assert page.locator(".share").nth(1).inner_text() == "59 %"
-    assert page.locator(".flying").count()
+    page.clock.run_for(300)
+    assert not page.evaluate("window.flown")
+    page.clock.run_for(200)
+    assert page.locator(".share").nth(1).inner_text() == "59 %" and page.evaluate("window.flown")
     page.clock.run_for(500)
     assert page.locator(".out > span").first.inner_text() == "6.2"

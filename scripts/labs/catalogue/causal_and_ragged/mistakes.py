@@ -32,7 +32,7 @@ CAUSAL = "flash-attention#causal-half-the-tiles"
 MASKS = "many-heads#masks-who-may-look-at-whom"
 ENDS = "blocks-of-keys#the-query-repeated-the-products-summed"
 SDPA = "flash-attention#you-need-not-write-it"
-EMPTY = "online-softmax#empty-update-merge"
+EMPTY = "online-softmax#two-states-become-one"
 STAY = "flash-attention#the-queries-stay-the-keys-pass"
 
 MISTAKES = (
@@ -174,7 +174,7 @@ MISTAKES = (
     Mistake(
         "not-rescaled",
         "Your sums are not rescaled when the maximum moves.",
-        "online-softmax#use-the-maximum-so-far",
+        "online-softmax#use-the-largest-so-far",
         lambda q, k, v, is_causal: not_rescaled(q, k, v, is_causal),
     ),
     Mistake(

@@ -11,8 +11,8 @@ from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
 
 LIKE = "three-matmuls#the-dot-product-says-how-alike"
 SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
-OVERFLOW = "online-softmax#what-overflows"
-MAXIMUM = "online-softmax#subtract-the-maximum"
+OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
+MAXIMUM = "online-softmax#you-arent-waiting-for-the-sum"
 INF = float("inf")
 
 

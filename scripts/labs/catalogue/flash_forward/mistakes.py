@@ -24,9 +24,9 @@ from scripts.labs.lab import Mistake
 
 STAY = "flash-attention#the-queries-stay-the-keys-pass"
 KERNEL = "flash-attention#the-kernel"
-SO_FAR = "online-softmax#use-the-maximum-so-far"
-CARRY = "online-softmax#carry-the-values-along"
-OVERFLOW = "online-softmax#what-overflows"
+SO_FAR = "online-softmax#use-the-largest-so-far"
+CARRY = "online-softmax#attention-never-asks-for-the-shares"
+OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 
 MISTAKES = (
     *OF_ONE_TILE,
@@ -190,7 +190,7 @@ MISTAKES = (
         "maximum-from-zero",
         "The maximum begins at 0 or at another number that the scores may lie far below. Then every exponential is 0, "
         "and 0 is divided by 0: the maximum of nothing is minus infinity.",
-        "online-softmax#empty-update-merge",
+        "online-softmax#two-states-become-one",
         in_fp32(stream(begin=0.0)),
     ),
 )

@@ -21,7 +21,7 @@ from scripts.labs.lab import Mistake
 TILES = "flash-attention#three-words-tile-by-tile"
 KERNEL = "flash-attention#the-kernel"
 ONE_NUMBER = "flash-attention#one-number-a-row"
-SO_FAR = "online-softmax#use-the-maximum-so-far"
+SO_FAR = "online-softmax#use-the-largest-so-far"
 SCALE = "three-matmuls#why-the-scores-are-divided-by-d"
 
 TWO = "These are powers of 2, and powers of e are wanted: with tl.exp2, multiply the scores by log₂ e as well."

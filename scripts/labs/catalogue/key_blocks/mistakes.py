@@ -13,7 +13,7 @@ KERNEL = "blocks-of-keys#the-kernel"
 SOFTMAX = "three-matmuls#softmax-turns-a-row-into-shares"
 SCALE = "three-matmuls#why-the-scores-are-divided-by-d"
 PROGRAM = "first-kernel#one-head-in-fifteen-lines"
-OVERFLOW = "online-softmax#what-overflows"
+OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 
 
 def blocks(x: Tensor) -> tuple[Tensor, ...]:
@@ -240,7 +240,7 @@ MISTAKES = (
         "maximum-from-zero",
         "The maximum is never below 0 or another number, where it begins or which hidden places hold. Where all scores "
         "lie far below, every exponential is 0, and 0 is divided by 0.",
-        "online-softmax#empty-update-merge",
+        "online-softmax#two-states-become-one",
         from_zero,
     ),
 )

@@ -247,7 +247,7 @@ MISTAKES = (
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
         "0 it is 0.",
-        "online-softmax#what-overflows",
+        "online-softmax#you-arent-waiting-for-the-sum",
         overflowing,
     ),
     Mistake(

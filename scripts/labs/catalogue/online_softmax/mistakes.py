@@ -8,10 +8,10 @@ from torch import Tensor
 from scripts.labs.catalogue.online_softmax.truth import Four, block_state, empty, exp_below, merge, update
 from scripts.labs.lab import Mistake
 
-SO_FAR = "online-softmax#use-the-maximum-so-far"
-CARRY = "online-softmax#carry-the-values-along"
-MERGE = "online-softmax#empty-update-merge"
-WHY = "online-softmax#why-nothing-is-lost-in-three-lines"
+SO_FAR = "online-softmax#use-the-largest-so-far"
+CARRY = "online-softmax#attention-never-asks-for-the-shares"
+MERGE = "online-softmax#two-states-become-one"
+WHY = "online-softmax#nothing-gets-lost-in-three-lines"
 
 
 # The mistakes: of an update, what becomes of the old state and of the block is put in differently.
@@ -235,7 +235,7 @@ UPDATE_MISTAKES = (
         "overflow",
         "The exponentials are taken of the scores as they are, with no maximum taken off: e to the power of a large "
         "score is infinite in FP32.",
-        "online-softmax#what-overflows",
+        "online-softmax#you-arent-waiting-for-the-sum",
         overflowing,
     ),
     Mistake("base-two", "These are powers of 2, and powers of e are wanted.", SO_FAR, base_two),

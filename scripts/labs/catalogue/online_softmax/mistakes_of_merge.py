@@ -155,7 +155,7 @@ FINISH_MISTAKES = (
     Mistake(
         "overflow",
         "The maximum is put back before the logarithm is taken, and e to the power of a large maximum is infinite.",
-        "online-softmax#what-overflows",
+        "online-softmax#you-arent-waiting-for-the-sum",
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             (running_max.float().exp() * running_sum.float()).log().to(running_max.dtype),

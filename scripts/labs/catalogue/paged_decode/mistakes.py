@@ -35,10 +35,10 @@ from scripts.labs.lab import Mistake
 
 PAGES = "decode#pages"
 SPLIT = "decode#eight-readers-132-sms"
-CARRY = "online-softmax#carry-the-values-along"
-SO_FAR = "online-softmax#use-the-maximum-so-far"
-MERGING = "online-softmax#empty-update-merge"
-OVERFLOW = "online-softmax#what-overflows"
+CARRY = "online-softmax#attention-never-asks-for-the-shares"
+SO_FAR = "online-softmax#use-the-largest-so-far"
+MERGING = "online-softmax#two-states-become-one"
+OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 SCALE = "three-matmuls#why-the-scores-are-divided-by-d"
 
 

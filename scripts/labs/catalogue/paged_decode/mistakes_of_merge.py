@@ -11,8 +11,8 @@ from scripts.labs.catalogue.paged_decode.truth import merged
 from scripts.labs.lab import Mistake, widened
 
 SPLIT = "decode#eight-readers-132-sms"
-MERGING = "online-softmax#empty-update-merge"
-OVERFLOW = "online-softmax#what-overflows"
+MERGING = "online-softmax#two-states-become-one"
+OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 
 
 def weighed(form, lse=None):

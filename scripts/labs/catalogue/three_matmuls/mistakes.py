@@ -240,7 +240,7 @@ MISTAKES = (
     Mistake(
         "overflow",
         "A softmax by hand, and the maximum is not taken off first: e to the power of a large score is infinite.",
-        "online-softmax#what-overflows",
+        "online-softmax#you-arent-waiting-for-the-sum",
         overflowing,
     ),
     Mistake(
