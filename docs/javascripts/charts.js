@@ -42,7 +42,7 @@ globalThis.charts = (() => {
     if (trace.marker.symbol?.endsWith?.("-open")) trace.marker.line = { width: 2, ...trace.marker.line };
     if (trace.type !== "bar") trace.line = { width: 2, ...trace.line, color: ink };
     for (const error of [trace.error_x, trace.error_y]) if (error) error.color = bar ? colour.ink : ink;
-    const on = ["accent", "soft"].includes(trace.meta.role) && !trace.meta.hollow ? colour.paper : colour.ink;
+    const on = ["accent", "ink", "soft"].includes(trace.meta.role) && !trace.meta.hollow ? colour.paper : colour.ink;
     trace.textfont = { color: legible(trace, colour), ...bold(trace), ...trace.textfont };
     if (bar) trace.insidetextfont = { color: on };
   }

@@ -1,13 +1,17 @@
-// One row of scores in a type of number: the formula as it stands beside the one that subtracts the maximum.
-import { html, svg } from "lit-html";
+// One row of scores in a type of number: each exponential, and their sum, and the largest number that the type has. Drag a
+// score, and the formula as it stands runs over that edge; with the maximum subtracted, nothing does.
+import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { button, choice, numbers, shown, slider, table, textField } from "./parts.js";
-import { TYPES, softmaxIn } from "./overflow.model.js";
+import { button, choice, numbers, shown, slider, stay, table, textField } from "./parts.js";
+import { TYPES, end, softmaxIn } from "./overflow.model.js";
 
-const start = { scores: "11 10 9", type: "FP16" };
+const start = { scores: "10 9 8", type: "FP16" };
 
 /** @typedef {typeof start} S */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
+
+const [LEFT, RIGHT, END] = [64, 396, 480]; // of the tracks; the shares stand at the end
+const [TOP, LINE, HEAD] = [20, 34, 40]; // the label of the edge, a line, the title of a panel
 
 /** @param {S} state */
 function worked({ scores, type }) {
@@ -18,19 +22,87 @@ function worked({ scores, type }) {
 
 /** @param {number} value */
 const percent = (value) => (Number.isNaN(value) ? "NaN" : `${shown(100 * value, 1)} %`);
+/** @param {number} value */
+const grouped = (value) => (value >= 1000 && value < 1e6 ? Math.round(value).toLocaleString("en") : shown(value, value < 10 ? 3 : 1));
 
-/** Bars of both forms, one pair a score; where there is no number, a word. @param {Softmax} naive @param {Softmax} safe */
-function drawing(naive, safe) {
-  const height = 52;
-  const bar = (/** @type {number} */ share, /** @type {number} */ y, /** @type {string} */ colour) => svg`
-    <rect class="${colour} fill moves" x="128" y=${y} width=${Math.max(1, 275 * (share || 0))} height="17" />
-    <text class="${colour} small" x=${135 + 275 * (share || 0)} y=${y + 14}>${percent(share)}</text>`;
-  const pair = (/** @type {number} */ score, /** @type {number} */ i) => svg`
-    <text class="ink" x="0" y=${height * i + 32}>${shown(score)}</text>
-    <text class="accent small end" x="120" y=${height * i + 22}>naive</text>${bar(naive.shares[i], height * i + 8, "accent")}
-    <text class="query small end" x="120" y=${height * i + 42}>safe</text>${bar(safe.shares[i], height * i + 28, "query")}`;
-  const said = `Two shares for each score. Naive: ${naive.shares.map(percent).join(", ")}. Safe: ${safe.shares.map(percent).join(", ")}.`;
-  return html`<svg viewBox="0 0 480 ${height * naive.stored.length + 6}" role="img" aria-label=${said}>${naive.stored.map(pair)}</svg>`;
+/** Where e to the x is on a track: its places are as far apart as the logarithms. @param {string} type */
+function scaleOf(type) {
+  const high = end(type);
+  const [from, to] = [-0.8 * high, 1.25 * high];
+  const clamp = (/** @type {number} */ x) => Math.min(to, Math.max(from, x));
+  return {
+    high, to,
+    at: (/** @type {number} */ x) => LEFT + ((RIGHT - LEFT) * (clamp(x) - from)) / (to - from),
+    score: (/** @type {number} */ place) => clamp(from + ((to - from) * (place - LEFT)) / (RIGHT - LEFT)),
+  };
+}
+
+/** @typedef {ReturnType<typeof scaleOf>} Scale */
+
+/**
+ * A bar from 1 to where a number is; what the type can't hold is a ring, beyond the edge or at the end of the track.
+ * @param {Scale} scale @param {number} y @param {number} exact its logarithm, before the type rounds it @param {number} held as the type holds it @param {string} colour
+ */
+function bar(scale, y, exact, held, colour) {
+  if (Number.isNaN(exact)) return svg`<text class="small soft" x=${scale.at(0) + 8} y=${y}>NaN</text>`;
+  const fits = held > 0 && held < Infinity;
+  const [x, one] = [held === Infinity ? Math.max(scale.at(exact), scale.at(scale.high) + 16) : scale.at(exact), scale.at(0)];
+  const ring = svg`<circle class="${colour} ${fits ? "fill" : "stroke ring"} moves" cx=${x} cy=${y} r="6" />`;
+  const words = held === Infinity ? "∞" : grouped(held);
+  return svg`<rect class="${colour} fill moves ${fits ? "" : "faint"}" x=${Math.min(x, one)} y=${y - 3} width=${Math.abs(x - one)} height="6" />${ring}
+    <text class="small ${colour === "ink" ? "ink strong" : "soft"} ${exact > 0 ? "end" : ""}" x=${x + (exact > 0 ? (fits ? -2 : 4) : -6)} y=${y - 9}>${words}</text>`;
+}
+
+const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(exponent, 1)}</tspan>`;
+/** The logarithm of a sum of exponentials, as exact as a drawing needs it. @param {number[]} row */
+const logSum = (row) => {
+  const max = Math.max(...row);
+  return Number.isFinite(max) ? max + Math.log(row.reduce((sum, x) => sum + Math.exp(x - max), 0)) : max;
+};
+
+/** How tall a panel is. @param {number[]} row */
+const tall = (row) => HEAD + LINE * (row.length + 1);
+
+/** One of the two forms: its exponentials, their sum, and the shares. @param {Scale} scale @param {Softmax} form @param {number} top @param {unknown} title @param {number[]} right the shares as they should be */
+function panel(scale, form, top, title, right) {
+  const lines = form.lowered.map((score, i) => {
+    const y = top + HEAD + LINE * (i + 0.5);
+    const share = form.shares[i];
+    const wrong = !(Math.abs(share - right[i]) <= 0.02 * right[i] + 1e-4);
+    return svg`<text x="0" y=${y + 5}>${power(score)}</text>${bar(scale, y, score, form.powers[i], "rose-fill")}
+      <text class="end ${wrong ? "strong accent" : ""}" x=${END} y=${y + 5}>${percent(share)}</text>`;
+  });
+  const y = top + HEAD + LINE * (form.lowered.length + 0.5);
+  const [edge, foot] = [scale.at(scale.high), top + tall(form.lowered)];
+  return svg`<rect class="track fill" x=${LEFT} y=${top + HEAD - 12} width=${edge - LEFT} height=${foot - top - HEAD + 12} />
+    <path class="line stroke" d="M${scale.at(0)} ${top + HEAD - 12}V${foot}" /><path class="ink stroke" d="M${edge} ${top + HEAD - 12}V${foot}" />
+    <text class="strong" x="0" y=${top + 16}>${title}</text><text class="small soft end" x=${END} y=${top + 16}>share</text>
+    ${lines}<text x="0" y=${y + 5}>sum</text>${bar(scale, y, logSum(form.lowered), form.sum, "ink")}`;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+function picture(state, set) {
+  const { typed, naive, safe } = worked(state);
+  const scale = scaleOf(state.type);
+  const height = TOP + 2 * tall(typed) + 16;
+  const max = Math.max(...naive.stored);
+  const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(scale.high), 2);
+  const drag = (/** @type {PointerEvent} */ event) => {
+    const grip = /** @type {SVGElement} */ (event.currentTarget);
+    if (event.type === "pointerdown") grip.setPointerCapture(event.pointerId);
+    if (!grip.hasPointerCapture(event.pointerId)) return;
+    const { left, width } = /** @type {SVGElement} */ (grip.ownerSVGElement).getBoundingClientRect();
+    set(moved(state, 0, Math.round(2 * scale.score(((event.clientX - left) * END) / width)) / 2));
+  };
+  const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
+  return html`<svg viewBox="0 0 ${END} ${height}" role="img" aria-label=${said}>
+    <text class="small middle soft" x=${scale.at(0)} y=${TOP + 16}>1</text>
+    <text class="small end" x=${scale.at(scale.high) + 4} y="14">${state.type} ends at ${largest}</text>
+    <text class="small middle soft" x=${(scale.at(scale.high) + RIGHT) / 2 + 8} y=${TOP + 16}>∞</text>
+    ${panel(scale, naive, TOP, "As it stands", safe.shares)}
+    ${panel(scale, safe, TOP + tall(typed) + 16, Number.isFinite(max) ? `Minus the maximum, ${shown(max, 1)}` : "Minus the maximum", safe.shares)}
+    ${Number.isNaN(typed[0]) ? nothing : svg`<circle class="hold grip" cx=${scale.at(typed[0])} cy=${TOP + HEAD + LINE / 2} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />`}
+  </svg>`;
 }
 
 /** @param {S} state */
@@ -43,38 +115,38 @@ function lines(state) {
   return table(`Both forms of softmax in ${type}`, [type, ...naive.stored.map((_, i) => `score ${i + 1}`), "sum"], [
     line("score", naive.stored),
     line("e to it", naive.powers, naive.sum),
-    ["naive share", ...naive.shares.map(percent), ""],
+    ["share", ...naive.shares.map(percent), ""],
     line("− maximum", safe.lowered),
     line("e to it", safe.powers, safe.sum),
-    ["safe share", ...safe.shares.map(percent), ""],
+    ["share", ...safe.shares.map(percent), ""],
   ]);
-}
-
-/** @param {S} state */
-function picture(state) {
-  const { naive, safe } = worked(state);
-  return drawing(naive, safe);
 }
 
 /** @param {S} state @param {number} i @param {(change: Partial<S>) => void} set */
 function score(state, i, set) {
   const { typed } = worked(state);
   const finite = typed[i] === -Infinity ? -20 : typed[i];
-  return slider(`Score ${i + 1}`, finite, (to) => set(moved(state, i, to)), { min: Math.min(-20, finite), max: Math.max(100, finite), step: 0.5, told: shown(typed[i]) });
+  const most = Math.max(100, 100 * Math.ceil(end(state.type) / 90));
+  return slider(`Score ${i + 1}`, finite, (to) => set(moved(state, i, to)), { min: Math.min(-20, finite), max: Math.max(most, finite), step: 0.5, told: shown(typed[i]) });
 }
 
 /** @param {S} state @param {number} i @param {number} to */
 const moved = (state, i, to) => ({ scores: worked(state).typed.map((old, j) => (i === j ? to : old)).join(" ") });
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => score(state, 0, set);
+/** Fine where the edge is; the slider behind "more" goes further. @param {S} state @param {(change: Partial<S>) => void} set */
+function primary(state, set) {
+  const { typed } = worked(state);
+  const { to } = scaleOf(state.type);
+  return slider("Score 1", Math.max(-20, Math.min(to, typed[0])), (to) => set(moved(state, 0, to)), { min: -20, max: Math.round(to), step: 0.5, told: shown(typed[0]) });
+}
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const more = (state, set) => html`
   ${choice("Type", state.type, (type) => set({ type }), Object.keys(TYPES))}
   ${button("Set score 1 to 100", () => set(moved(state, 0, 100)))}
   ${textField("Scores", state.scores, (scores) => set({ scores }), 16)}
-  ${worked(state).typed.slice(1).map((_, i) => score(state, i + 1, set))}`;
+  ${worked(state).typed.slice(1).map((_, i) => score(state, i + 1, set))}
+  ${lines(state)}`;
 
 /** What the subtraction gained, and which shares are too small for the type all the same. @param {S} state @param {Softmax} safe @param {string} [gained] */
 function lost(state, { stored, shares }, gained = "nothing overflows") {
@@ -88,14 +160,14 @@ function lost(state, { stored, shares }, gained = "nothing overflows") {
 function told(state) {
   const { naive, safe } = worked(state);
   const [high, first] = [Math.max(...naive.stored), state.type];
-  if (high === -Infinity) return "Every score is −∞, so there’s nothing to share. Naively 0/0 is NaN, and in the safe form −∞ minus the maximum −∞ is NaN already. Our kernels give 0.";
+  if (high === -Infinity) return "Every score is −∞, so there’s nothing to share. As it stands 0/0 is NaN, and −∞ minus the maximum −∞ is NaN already. Our kernels give 0.";
   if (high === Infinity) return `${first} can’t hold the score itself: it’s ∞ before softmax begins, and no form of softmax can fix that.`;
   if (naive.powers.includes(Infinity)) return `e to the ${shown(high)} doesn’t fit into ${first}. It’s ∞, ∞/∞ is NaN, and anything else divided by ∞ is 0. ${lost(state, safe)}`;
   if (naive.sum === Infinity) return `Each exponential fits into ${first}, but their sum doesn’t: it’s ∞, and every share is 0. No NaN, no warning.`;
   if (naive.sum === 0) return `Every exponential is too small for ${first} and becomes 0, and 0/0 is NaN. ${lost(state, safe, "the largest is 1")}`;
   const apart = Math.max(...naive.shares.map((share, i) => Math.abs(share - safe.shares[i])));
-  return `Everything fits. The sum is ${shown(naive.sum)}, and the two forms ${apart === 0 ? "agree" : `differ by at most ${shown(100 * apart, 2)} percentage points, which is rounding`}.`;
+  return `Everything fits: the sum is ${grouped(naive.sum)}, and both forms ${apart === 0 ? "give the same shares" : `agree to ${shown(100 * apart, 2)} percentage points, which is rounding`}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A softmax that overflows, and one that doesn’t", start, picture, numbers: lines, primary, more, told };
+export default { title: "A softmax that overflows, and one that doesn’t", start, picture, primary, more, told };

@@ -16,6 +16,17 @@ export const TYPES = {
 /** @param {string} type @param {number} value */
 export const rounded = (type, value) => TYPES[type](value);
 
+/** The largest score whose exponential fits into that type. @param {string} type */
+export function end(type) {
+  let [fits, above] = [0, 1000];
+  for (let i = 0; i < 60; i++) {
+    const middle = (fits + above) / 2;
+    if (TYPES[type](Math.exp(middle)) < Infinity) fits = middle;
+    else above = middle;
+  }
+  return fits;
+}
+
 /**
  * Softmax as the formula has it, or with the largest score subtracted first. The sum runs in FP32 at least and is then
  * rounded, as in PyTorch; so four numbers have one order in which they are added.

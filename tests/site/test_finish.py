@@ -64,6 +64,16 @@ def test_a_column_of_numbers_stands_right_with_its_head_and_one_of_words_does_no
     )
 
 
+def test_a_cell_by_hand_says_what_stands_above_it():
+    heads = "<thead><tr><th>a &amp; b</th><th><i>sum</i></th></tr></thead>"
+    table = f"<table>{heads}<tbody><tr><td>x</td><td>y</td></tr></tbody></table>"
+    inside = tables.wrap(f'<div class="admonition by-hand"><p>1</p>{table}</div>{table}')
+    assert inside.count('<td data-head="a &amp; b">x</td><td data-head="sum">y</td>') == 1
+    assert "data-head" not in tables.wrap(
+        f'<div class="admonition by-hand"></div><div class="admonition">{table}</div>'
+    )
+
+
 def test_in_the_table_of_a_run_the_head_of_a_number_stands_as_it_does():
     table = (
         '<table class="hb-grid"><thead><tr><th>a</th><th>b</th></tr></thead><tbody>'

@@ -134,8 +134,9 @@ def test_arrow_keys_ask_word_after_word_and_the_dot_products_follow(sentence):
 def test_shares_move_before_what_they_take(visit):
     page = visit("")
     page.locator(".stage:enabled").wait_for()
-    page.evaluate("""() => new MutationObserver((all) => {
-        window.flown = all.flatMap(({ addedNodes }) => [...addedNodes]).some(({ className }) => className === "flying") || window.flown
+    page.evaluate("""() => new MutationObserver((changes) => {
+        const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
+        window.flown ||= added.some(({ className }) => className === "flying");
     }).observe(document.querySelector(".stage"), { childList: true })""")
     page.clock.install()
     page.get_by_role("button", name="Change soft to tired").click()

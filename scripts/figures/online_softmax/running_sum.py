@@ -17,7 +17,7 @@ def figure() -> go.Figure:
     rows = records.table("online_softmax", "shares")
     fig = go.Figure()
     for block in sorted({row["block"] for row in rows}):
-        look = plot.Look(f"from block {block}", "accent" if block == FIRST else "grey")
+        look = plot.Look(f"from block {block}", "ink" if block == FIRST else "grey")
         own = plot.where(rows, block=block)
         trace = look.trace("%{name}, after block %{x}: %{y:.4g}")
         texts = [f"block {block}" if row["share"] > 0.2 else "" for row in own]
@@ -33,6 +33,8 @@ def figure() -> go.Figure:
     totals = {read: sum(row["share"] for row in plot.where(rows, read=read)) for read in {row["read"] for row in rows}}
     tops = list(totals), list(totals.values()), [f"{total:.3f}" for total in totals.values()]
     plot.labels(fig, *tops, textposition="top center")
+    before, after = (row["share"] for row in plot.where(rows, block=FIRST)[:2])
+    plot.labels(fig, [FIRST + 0.5], [after + 0.1], [f"times {after / before:.3f}"], role="accent")
     return plot.page(
         fig,
         320,

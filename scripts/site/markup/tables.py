@@ -7,6 +7,7 @@ and place a second time.
 from __future__ import annotations
 
 import re
+from html import escape, unescape
 
 TABLE = re.compile(r"<table(?P<attributes>[^>]*)>(?P<rows>.*?)</table>", re.DOTALL)
 ROW = re.compile(r"<tr\b[^>]*>.*?</tr>", re.DOTALL)
@@ -25,6 +26,7 @@ def wrap(html: str) -> str:
 def set_table(found: re.Match) -> str:
     attributes, rows = found["attributes"], found["rows"]
     if "class=" not in attributes:
+        rows = headed(rows) if by_hand(found.string[: found.start()]) else rows
         return WRAPPED.format(f'<table class="hb-grid"{attributes}>{marked(rows, numbers(rows))}</table>')
     if "hb-grid" not in attributes:
         return found[0]
@@ -32,6 +34,24 @@ def set_table(found: re.Match) -> str:
     first = ROW.search(body)
     columns = [i for i, cell in enumerate(CELL.findall(first[0] if first else "")) if "hb-number" in cell[1]]
     return f"<table{attributes}>{marked(head, set(columns))}{end}{body}</table>"
+
+
+def by_hand(before: str) -> bool:
+    """Whether what comes after ``before`` is in a callout *By hand*."""
+    inside = before[before.rfind('<div class="admonition') :]
+    return inside.startswith('<div class="admonition by-hand') and inside.count("<div") > inside.count("</div")
+
+
+def headed(rows: str) -> str:
+    """``rows`` in which each cell says what stands above it, for a phone, and no line ends within a vector."""
+    heads = [escape(unescape(TAG.sub("", text).strip())) for tag, _, text in CELL.findall(rows) if tag == "th"]
+
+    def cells(found: re.Match) -> str:
+        at = iter(heads)
+        row = re.sub(r"<td\b", lambda _: f'<td data-head="{next(at)}"', found[0])
+        return re.sub(r"\[[^][<]*\]", lambda vector: vector[0].replace(" ", "\u00a0"), row)
+
+    return ROW.sub(cells, rows)
 
 
 def numbers(rows: str) -> set[int]:

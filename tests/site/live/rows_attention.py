@@ -160,6 +160,13 @@ def softmax_in(name, row, safe):
     return (safe_softmax if safe else naive_softmax)(double(row).to(TYPES[name])).double()
 
 
+@each
+def end_of(name):
+    """Half a step above the largest number; there it rounds to infinity."""
+    limits = torch.finfo(TYPES[name])
+    return math.log(limits.max) + math.log1p(limits.eps / 4)
+
+
 PASSES = ("forward", "dq", "dkdv")
 
 
@@ -271,6 +278,7 @@ ROWS = [
         ('type === "FP64" ? round : Math.fround', "round")),
     Row("overflow: shares", softmax_in, lambda: near_the_end("FP32", "FP64"), ("round(score - max)", "score"),
         near=1e-6, floor=1e-44),
+    Row("overflow: end", end_of, lambda: [[name] for name in TYPES], ("else above", "else fits"), near=1e-6),
     Row("flash: programs", tiles, lambda: [[name, *one] for one in problems((12, 12, 5, 5), MANY) for name in PASSES],
         ("Math.min(stop, first + 1)", "Math.min(stop, first + blockQ)")),
     Row("flash: output and gradients", outputs_and_gradients, lambda: problems((4, 4, 3, 3), MANY),
