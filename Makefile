@@ -21,7 +21,7 @@ help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf 'make %-9s %s\n' "$$name" "$$what"; done
 
-site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows stale outputs with a mark
+site:  ## build the site into site/; with a GPU, first run what is stale or missing; PREVIEW=1 shows what is stale or missing with a mark
 	$(SETUP) site
 	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
 		echo "Not recorded, see above. A stale record that snippets/behind.toml doesn't list stops the build."; fi

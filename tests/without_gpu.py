@@ -36,7 +36,7 @@ if not torch.cuda.is_available():
     language_patched_once_a_launch()
 
 # Begun first, in this order, so that none of them is left alone at the end.
-SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_snippets.py", "test_record_command.py", "test_serve.py"]
+SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_snippets.py", "test_command.py", "test_serve.py"]
 SLOW_FILES += [
     "test_labs.py",
     "test_pages.py",
