@@ -49,22 +49,22 @@ def told(path: Path, start: float) -> None:
 
 def handbook(site: Path) -> list[str]:
     """The first page, each chapter and then its lab notes in the order of the navigation, and what stands behind."""
-    chapters = list(dict.fromkeys(pages(site, "chapters/primer/", "chapters")))
-    notes = [note for chapter in chapters if (site / (note := chapter.replace("chapters/", "notes/"))).is_dir()]
+    chapters = list(dict.fromkeys(pages(site, "chapters/primer/", "chapters/*")))
+    notes = [note for chapter in chapters if (site / (note := f"{chapter}notes/")).is_dir()]
     return ["", *chapters, *notes, *OF_NO_CHAPTER]
 
 
 def sheets(site: Path) -> list[str]:
     """The sheets in the order of the navigation."""
-    return [path for path in dict.fromkeys(pages(site, "whiteboard/", "whiteboard")) if path != "whiteboard/all/"]
+    return [*dict.fromkeys(pages(site, "whiteboard/", "chapters/*/sheet")), "whiteboard/talk/"]
 
 
-def pages(site: Path, page: str, folder: str) -> Iterator[str]:
-    """The pages of a folder to which a page links, in their order."""
+def pages(site: Path, page: str, wanted: str) -> Iterator[str]:
+    """The pages like ``wanted``, ``chapters/*``, to which a page links, in their order."""
     html = (site / page / "index.html").read_text(encoding="utf-8")
     for link in LINKED.findall(html.partition("<body")[2]):  # the head names the next page
         target = (site / page / link).resolve()
-        if target.parent == (site / folder).resolve() and (target / "index.html").is_file():
+        if (target / "index.html").is_file() and target in set(site.resolve().glob(wanted)):
             yield f"{target.relative_to(site.resolve()).as_posix()}/"
 
 

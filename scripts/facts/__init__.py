@@ -82,8 +82,8 @@ def find(mark: str, chapter: str) -> Fact:
 
 
 def chapter_of(page: str) -> str:
-    """Returns the chapter of a page: ``balloon`` of ``notes/balloon.md``."""
-    return Path(page).stem
+    """Returns the chapter of a page: ``balloon`` of ``chapters/balloon/notes.md``."""
+    return Path(page).parent.name
 
 
 def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:

@@ -107,11 +107,11 @@ def heading(address: str, root: Path = ROOT) -> str:
     if chapter not in names:
         raise LabError(f"{address}: there is no chapter {chapter}")
     where = f"chapter {names.index(chapter)}" if names.index(chapter) else "the primer"
-    text = (root / "docs" / "chapters" / f"{chapter}.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "chapters" / chapter / "index.md").read_text(encoding="utf-8")
     for title in re.findall(r"^#{2,4} (.+?)(?: *\{.*\})?$", text, re.MULTILINE):
         if anchor_of(title) == anchor:
             return f"{where}, *{title}*"
-    raise LabError(f"{address}: docs/chapters/{chapter}.md has no such heading")
+    raise LabError(f"{address}: docs/chapters/{chapter}/index.md has no such heading")
 
 
 def anchor_of(title: str) -> str:

@@ -21,7 +21,7 @@ from scripts.site.markup import drawings, maths, tables
 from scripts.site.markup.together import together
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import api, glossary, labs, order
+from scripts.site.pages import api, glossary, labs, moved, order
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -113,12 +113,11 @@ class Build(BasePlugin):
             page_as_typed.refuse_forged()
             page_as_typed.compute()
         markdown = api.directed(self.lists.filled(markdown), self.reader.root)
-        if page.file.src_uri.startswith("whiteboard/") and page.file.name not in ("index", "all"):
-            markdown = self.sheets.laid_out(markdown, page.file.name)
+        if sheet := order.sheet_name(page.file.src_uri):
+            markdown = self.sheets.laid_out(markdown, sheet, "../" * page.url.count("/"))
         search.weigh(page, self.terms)
         self.fences.turn_to(Page(page.url, markdown, before + 1, page.file.src_uri))
-        explained = page.file.src_uri.startswith(("chapters/", "whiteboard/"))
-        if explained:
+        if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.restore(page, markdown, files)
         return markdown
@@ -144,7 +143,7 @@ class Build(BasePlugin):
         html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
         html = glossary.quiet_headings(html)
         drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
-        if page.file.src_uri.startswith("whiteboard/"):
+        if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):
             html = together(html)
         return self.pages.keep(page, html)
 
@@ -171,6 +170,7 @@ class Build(BasePlugin):
         self.snippets.kept.tidy()
         self.sheets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
+        moved.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")
         if behind := self.reader.behind:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import unescape
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mkdocs.exceptions import PluginError
 
-from scripts.site.pages.order import Chapter
+from scripts.site.pages.order import Chapter, chapter_name
 
-FOLDERS = ("chapters", "notes", "whiteboard")  # a chapter, its lab notes and its sheet have one name
 SHOWN = re.compile(r"<desc>(.+?)</desc>", re.DOTALL)
 OF_SITE = "Queries stay on the chip, keys and values stream past, and the square of scores is never written to memory."
 
@@ -58,5 +57,4 @@ class Cards:
 
     def of(self, source: str) -> Card:
         """That of a page, by its file in docs/."""
-        page = PurePosixPath(source)
-        return self.of_chapters.get(page.stem, self.of_site) if page.parent.name in FOLDERS else self.of_site
+        return self.of_chapters.get(chapter_name(source), self.of_site)

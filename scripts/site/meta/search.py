@@ -7,11 +7,11 @@ from html import escape, unescape
 
 from mkdocs.structure.pages import Page
 
-# By the beginning of its address: whoever looks for a word wants it explained first, then where else it stands.
+# By its address: whoever looks for a word wants it explained first, then where else it stands.
 WEIGHTS = {
-    "chapters/": 8,
+    "chapters/[^/]+/$": 8,
+    "chapters/": 1,
     "whiteboard/": 1,
-    "notes/": 1,
     "api/bench/": 0.1,  # what measures a kernel names it more often than the kernel does
     "api/": 0.2,
     "snippets/": 0.2,
@@ -40,7 +40,7 @@ def weigh(page: Page, terms: dict[str, list[str]]) -> None:
 
     terms: by the address of a page
     """
-    kinds = [weight for kind, weight in WEIGHTS.items() if page.url.startswith(kind)]
+    kinds = [weight for kind, weight in WEIGHTS.items() if re.match(kind, page.url)]
     page.meta["search"] = {"boost": kinds[0] if kinds else OTHERS} | page.meta.get("search", {})
     if tags := [*page.meta.get("tags", []), *terms.get(page.url, [])]:
         page.meta["tags"] = tags

@@ -39,14 +39,14 @@ class Lab:
 
     def chapter_linked(self, chapters: dict) -> str:
         chapter = chapters[self.chapter]
-        return f"[{chapter.number or 'primer'}](chapters/{chapter.name}.md)"
+        return f"[{chapter.number or 'primer'}]({chapter.page})"
 
     def head(self, chapters: dict) -> str:
         """The line below the title of its page."""
         chapter = chapters[self.chapter]
         where = f"chapter {chapter.number}" if chapter.number else "the primer"
         return (
-            f"*Lab {self.number}, for [{where}](../chapters/{chapter.name}.md). About {self.minutes} minutes. "
+            f"*Lab {self.number}, for [{where}](../{chapter.page}). About {self.minutes} minutes. "
             f"Your file: `labs/{self.file}`. The grader: `make lab N={self.number}`. "
             f'The same as a notebook: <a href="../{self.name}.ipynb" download>{self.name}.ipynb</a>.*'
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from types import ModuleType
 
@@ -52,7 +53,10 @@ class Lists:
         self.chapters, self.reader, self.pieces, self.drawn = chapters, reader, pieces, drawn
         self.labs = labs.every(reader.root)
         self.copies = copies
-        self.sheets, self.rooms = order.sheets(nav, docs), order.below(nav, docs / "api")
+        pages = list(order.pages(nav))
+        self.sheets = {page: name for page in pages if (name := order.sheet_name(page))}
+        self.rooms = [docs / page for page in pages if page.startswith("api/")]
+        self.docs = docs
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
@@ -87,24 +91,25 @@ class Lists:
         return about(sum(reading.minutes(chapter.text) for chapter in self.chapters))
 
     def hours_at_the_board(self) -> str:
-        names = {chapter.name for chapter in self.chapters}
-        texts = [sheet.read_text(encoding="utf-8") for sheet in self.sheets if sheet.stem in names]
+        texts = [self.read(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
         return about(sum(int(MINUTES.search(text)[1]) for text in texts))
 
+    def read(self, page: str) -> str:
+        return (self.docs / page).read_text(encoding="utf-8")
+
     def sheet_rows(self) -> str:
-        texts = {sheet.stem: sheet.read_text(encoding="utf-8") for sheet in self.sheets}
         rows = [
-            f"| [{chapter.title}]({chapter.name}.md) | [{chapter.number}](../chapters/{chapter.name}.md) "
-            f"| {MINUTES.search(texts[chapter.name])[1]} |"
+            f"| [{chapter.title}](../{chapter.sheet}) | [{chapter.number}](../{chapter.page}) "
+            f"| {MINUTES.search(self.read(chapter.sheet))[1]} |"
             for chapter in self.chapters
-            if chapter.name in texts
+            if chapter.sheet in self.sheets
         ]
         return "\n".join(rows)
 
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
-        read = [(sheet.stem, SHEET.match(sheet.read_text(encoding="utf-8"))[0]) for sheet in self.sheets]
-        texts = [self.drawn.laid_out(text, name, alone=False) for name, text in read]
+        read = [(name, rebased(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()]
+        texts = [self.drawn.laid_out(text, name, "../../", alone=False) for name, text in read]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
     def to_take_along(self, names: dict[str, str]) -> str:
@@ -119,7 +124,7 @@ class Lists:
         for chapter in self.chapters:
             for fence in LIVE.finditer(chapter.text):
                 where = "The primer" if not chapter.number else f"Chapter {chapter.number}"
-                link = f"[{where}: {chapter.title}](chapters/{chapter.name}.md#live-{fence[1]})"
+                link = f"[{where}: {chapter.title}]({chapter.page}#live-{fence[1]})"
                 found.setdefault(fence[1], f"## {self.pieces.title(fence[1])}\n\n{link}\n\n{fence[0]}")
         return "\n\n".join(found.values())
 
@@ -153,7 +158,7 @@ class Lists:
 
     def labs_of(self, chapter: str) -> str:
         """The line at a chapter's end; nothing where no lab belongs to it."""
-        links = [f"[{lab.title}](../labs/{lab.name}.md)" for lab in self.labs if lab.chapter == chapter]
+        links = [f"[{lab.title}](../../labs/{lab.name}.md)" for lab in self.labs if lab.chapter == chapter]
         return f"Build it yourself: {', '.join(links)}." if links else ""
 
     def lab_head(self, name: str) -> str:
@@ -169,6 +174,16 @@ class Lists:
 
     def all_modules(self) -> str:
         return api.lines(self.rooms, self.reader.root)
+
+
+def rebased(text: str, page: str) -> str:
+    """The Markdown of a page as it has to be in another one in ``whiteboard/``: its links lead to the same pages."""
+
+    def link(found: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), found[1]))
+        return f"]({posixpath.relpath(target, 'whiteboard')}"
+
+    return re.sub(r"\]\((?!\w+:|#)([^)#?\s]+)", link, text)
 
 
 def about(minutes: int) -> str:

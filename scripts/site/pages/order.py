@@ -1,13 +1,14 @@
 """The one order of chapters, and what follows from it: navigation, sheets and snippets.
 
-``extra: chapters`` in mkdocs.yml names each chapter by its page, ``docs/chapters/NAME.md``, alone or in a part. All
-else comes from the folders: titles from the pages, a sheet for each chapter that has ``docs/whiteboard/NAME.md``, and
-the snippets in the chapters' folders.
+``extra: chapters`` in mkdocs.yml names each chapter by its folder, ``docs/chapters/NAME``, alone or in a part. All else
+comes from the folders: the title from ``index.md``, notes and a sheet for each chapter that has ``notes.md`` and
+``sheet.md``, and the snippets in the chapters' folders.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SHOWN = re.compile(r"``` run\n\s*(\w+):|snippets/(\w+)\.ipynb")
 @dataclass(frozen=True)
 class Chapter:
     """
-    name: of its page, ``first-kernel``   number: 0 is the primer   part: the title of its part, if it stands in one
+    name: of its folder, ``first-kernel``   number: 0 is the primer   part: the title of its part, if it stands in one
     """
 
     name: str
@@ -35,6 +36,19 @@ class Chapter:
     def folder(self) -> str:
         """What its folder is called in all rooms of code."""
         return self.name.replace("-", "_")
+
+    @property
+    def page(self) -> str:
+        """In docs/, as its notes and its sheet are."""
+        return f"chapters/{self.name}/index.md"
+
+    @property
+    def notes(self) -> str:
+        return f"chapters/{self.name}/notes.md"
+
+    @property
+    def sheet(self) -> str:
+        return f"chapters/{self.name}/sheet.md"
 
     @property
     def numbered(self) -> str:
@@ -52,13 +66,13 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
         named += [(name, part) for part, names in parts for name in names]
     found = []
     for number, (name, part) in enumerate(named):
-        file = docs / "chapters" / f"{name}.md"
+        file = docs / "chapters" / name / "index.md"
         if not file.is_file():
-            raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}.md")
+            raise PluginError(f"mkdocs.yml, extra.chapters: there is no docs/chapters/{name}/index.md")
         try:
             text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise PluginError(f"docs/chapters/{name}.md is not UTF-8: byte {error.start} cannot be read") from error
+            raise PluginError(f"docs/chapters/{name}/index.md is not UTF-8: byte {error.start} cannot be read") from error
         found.append(Chapter(name, number, part, title(text), text))
     return found
 
@@ -92,8 +106,8 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter,
     """The navigation of mkdocs.yml, in which a folder, such as ``whiteboard/``, stands for its pages."""
     folders = {
         "chapters/": chapter_entries(chapters),
-        "notes/": beside(chapters, docs, "notes"),
-        "whiteboard/": beside(chapters, docs, "whiteboard"),
+        "notes/": [{each.numbered: each.notes} for each in chapters if (docs / each.notes).is_file()],
+        "whiteboard/": [{each.numbered: each.sheet} for each in chapters if (docs / each.sheet).is_file()],
         "labs/": [{lab.numbered: lab.page} for lab in labs.every(docs.parent)],
         "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
     }
@@ -110,27 +124,27 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter,
     return expanded(nav)
 
 
-def beside(chapters: list[Chapter], docs: Path, folder: str) -> list[dict]:
-    """The pages of a folder that belong to a chapter, by its title."""
-    pages = [(chapter.numbered, f"{folder}/{chapter.name}.md") for chapter in chapters]
-    return [{title: page} for title, page in pages if (docs / page).is_file()]
-
-
-def sheets(nav: list, docs: Path) -> list[Path]:
-    """The whiteboard sheets in the order of the navigation, those that belong to no chapter among them."""
-    return [page for page in below(nav, docs / "whiteboard") if page.name not in ("index.md", "all.md")]
-
-
-def below(nav: list, folder: Path) -> list[Path]:
-    """The pages of a folder of docs/ in the order of the navigation."""
-    found = []
+def pages(nav: list) -> Iterator[str]:
+    """The pages of the navigation, in its order."""
     for entry in nav:
         if isinstance(entry, dict):
             for inner in entry.values():
-                found += below(inner if isinstance(inner, list) else [inner], folder)
-        elif entry.startswith(f"{folder.name}/"):
-            found.append(folder.parent / entry)
-    return found
+                yield from pages(inner if isinstance(inner, list) else [inner])
+        else:
+            yield entry
+
+
+def sheet_name(page: str) -> str:
+    """What the board of a sheet is called: its chapter, or ``talk``; nothing if the page is no sheet."""
+    folder, _, file = page.rpartition("/")
+    if folder == "whiteboard":
+        return "" if file in ("index.md", "all.md") else file.removesuffix(".md")
+    return folder.removeprefix("chapters/") if folder.startswith("chapters/") and file == "sheet.md" else ""
+
+
+def chapter_name(page: str) -> str:
+    """The chapter of a page, ``balloon`` of ``chapters/balloon/notes.md``; nothing if it's of none."""
+    return page.split("/")[1] if re.match(r"chapters/[^/]+/", page) else ""
 
 
 def chapter_entries(chapters: list[Chapter]) -> list[dict]:
@@ -138,7 +152,7 @@ def chapter_entries(chapters: list[Chapter]) -> list[dict]:
     entries: list[dict] = []
     parts: dict[str, list] = {}
     for chapter in chapters:
-        entry = {chapter.numbered: f"chapters/{chapter.name}.md"}
+        entry = {chapter.numbered: chapter.page}
         if not chapter.part:
             entries.append(entry)
             continue

@@ -1,6 +1,6 @@
 """The whiteboard sheets: what a writer typed as steps, laid out with the board as it looks after each.
 
-In ``docs/whiteboard/NAME.md`` a step is
+In ``docs/chapters/NAME/sheet.md`` a step is
 
     <!-- step 9 min, 30: 7, 20: 6 -->
     **Its title.** What is drawn.
@@ -107,7 +107,9 @@ class Sheets:
 
     def _drawn(self, script: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
-        page = self.root / "docs" / "whiteboard" / f"{script.replace('_', '-')}.md"
+        name = script.replace("_", "-")
+        pages = [self.root / "docs" / page for page in (f"chapters/{name}/sheet.md", f"whiteboard/{name}.md")]
+        page = next(filter(Path.is_file, pages))
         with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).noting():
             try:
                 return board(script)
@@ -136,9 +138,10 @@ class Sheets:
                     svg = drawn.svg(step, answered=False)
                     yield File.generated(config, f"{FOLDER}/{name}/{step}-ask.svg", content=svg)
 
-    def laid_out(self, text: str, name: str, alone: bool = True) -> str:
+    def laid_out(self, text: str, name: str, home: str, alone: bool = True) -> str:
         """A sheet's Markdown with its steps as a strip of pictures.
 
+        home: from the page's address to the site's root
         alone: it has a page of its own, with speeches, anchors and the presenter
 
         Raises:
@@ -150,32 +153,32 @@ class Sheets:
         if not found or not drawn or drawn.steps != len(found):
             pictures = drawn.steps if drawn else "no"
             raise PluginError(
-                f"whiteboard/{name}.md has {len(found)} steps, scripts/boards has {pictures} pictures of it"
+                f"the sheet {name} has {len(found)} steps, scripts/boards has {pictures} pictures of it"
             )
         offered = sorted({version for step in found for version in step.minutes}, key=lambda version: -version or -99)
         begun = {version: starts(found, version) for version in offered}
-        strip = "\n\n".join(self.step(name, number, step, begun, alone) for number, step in enumerate(found))
+        strip = "\n\n".join(self.step(name, number, step, begun, home, alone) for number, step in enumerate(found))
         key = POLL.sub(poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{asked(found)}"
-        ways = f"{self.ways(name)}\n\n" * alone
+        ways = f"{self.ways(name, home)}\n\n" * alone
         return (
             f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
             f'<div class="hb-key" markdown>\n\n{key}\n\n</div>\n\n{sheet["after"]}'
         )
 
-    def ways(self, name: str) -> str:
+    def ways(self, name: str, home: str) -> str:
         """The presenter's button, and the example with fresh numbers."""
         button = '<button type="button" class="hb-present" hidden>Present</button>'
         if name not in self.worksheets.chapters():
             return f'<p class="hb-ways">{button}</p>'
         links = ", ".join(
-            f'<a href="../../{WORKSHEETS}/{name}/{version}.html">{version}</a>'
-            f' (<a href="../../{WORKSHEETS}/{name}/{version}-key.html">key</a>)'
+            f'<a href="{home}{WORKSHEETS}/{name}/{version}.html">{version}</a>'
+            f' (<a href="{home}{WORKSHEETS}/{name}/{version}-key.html">key</a>)'
             for version in self.worksheets.VERSIONS
         )
         return f'<p class="hb-ways">{button} Worksheets with fresh numbers: {links}</p>'
 
-    def step(self, name: str, number: int, step: Step, begun: dict, alone: bool) -> str:
-        drawn, picture = self.boards[name], f"../../{FOLDER}/{name}/{number + 1}"
+    def step(self, name: str, number: int, step: Step, begun: dict, home: str, alone: bool) -> str:
+        drawn, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
         shows = escape(drawn.alternatives[number])
         ask = f' data-ask="{picture}-ask.svg"' if drawn.asks(number + 1) else ""
         minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
