@@ -38,11 +38,11 @@ def main(name: str, board: bool = False) -> None:
 
 
 def show_board(name: str) -> None:
-    from scripts.boards import demos
+    from scripts.chapters import demo
 
-    if name not in demos.names():
-        sys.exit(f"No sheet has a demo {name!r}; with BOARD=1 there are: {', '.join(demos.names())}")
-    print("\n".join(demos.lines(name)))
+    if name not in demo.chapters():
+        sys.exit(f"No sheet has a demo {name!r}; with BOARD=1 there are: {', '.join(demo.chapters())}")
+    print("\n".join(demo.lines(name)))
 
 
 def without_gpu(source: str, why: str = "torch finds no GPU") -> str:

@@ -15,16 +15,17 @@ LADDER = ("bench", "parallel", "dispatch", "serving", "hopper", "formats", "flas
 STANDARD = {"__future__", *sys.stdlib_module_names}
 REGISTRY = "kernels.bench.hardware"
 MEASURES = {REGISTRY, "kernels.bench.cost", "kernels.bench.parallel.cost"}
-WORKED = "scripts.chapters.*.worked"
+# What a chapter's figures, boards and worksheets share, and what one chapter may take from another.
+SHARED = {
+    f"scripts.chapters.{name}" for name in ("board", "hand", "plot", "shares", "worksheet", "*.worked", "*.board")
+}
 # Make records, on a GPU; what reads a record doesn't import them.
 MAKE_RECORDS = {f"scripts.records.{name}" for name in ("processes", "run", "watched")}
 # Grimp doesn't see what is run by its path or imported by name: these files, and what they may import of our rooms.
 BY_NAME = {
-    "scripts/boards": {"scripts.records", "scripts.boards", WORKED, *MEASURES},
-    "scripts/boards/demos": {"scripts.boards", WORKED, "kernels", "torch", "triton"},
-    "scripts/chapters": {"scripts.records", "scripts.facts", WORKED, *MEASURES},
-    "scripts/figures": {"scripts.records", "scripts.figures.plot", WORKED, *MEASURES},
-    "snippets": {"kernels", "torch", "triton"},
+    "scripts/chapters/**/*.py": {"scripts.records", "scripts.facts", *SHARED, *MEASURES},
+    "scripts/chapters/**/demo.py": {*SHARED, "scripts.chapters.demo", "kernels", "torch", "triton"},
+    "snippets/**/*.py": {"kernels", "torch", "triton"},
 }
 ROOMS = "kernels", "snippets", "scripts", "tests", "torch", "triton", ""  # "" is a relative import
 
@@ -84,8 +85,7 @@ def test_what_figures_count_with_imports_no_torch(graph, module):
 def test_what_builds_the_site_imports_of_our_rooms_the_registry_alone_and_no_torch(graph, room):
     modules = ({room} | graph.find_descendants(room)) - MAKE_RECORDS
     found = modules.union(*map(graph.find_upstream_modules, modules))
-    others = "scripts.figures", "scripts.boards", "scripts.chapters", "scripts.labs"
-    assert of_packages(found, "kernels", "torch", "triton", *others) == {REGISTRY}
+    assert of_packages(found, "kernels", "torch", "triton", "scripts.chapters", "scripts.labs") == {REGISTRY}
     assert not found & MAKE_RECORDS
 
 
@@ -93,21 +93,20 @@ def test_the_grader_of_the_labs_imports_no_solution(graph):
     found = reached(graph, "scripts.labs")
     assert not of_packages(found, *(f"kernels.{room}" for room in LADDER if room != "bench"))
     assert not of_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
-    assert not of_packages(found, "scripts.site", "scripts.figures", "snippets", "tests")
+    assert not of_packages(found, "scripts.site", "scripts.chapters", "snippets", "tests")
 
 
-@pytest.mark.parametrize("folder", BY_NAME)
-def test_what_is_imported_by_name_imports_what_its_room_may(folder):
-    inner = {ROOT / other for other in BY_NAME if other.startswith(f"{folder}/")}  # has its own line
-    files = [file for file in sorted(ROOT.joinpath(folder).rglob("*.py")) if not inner & set(file.parents)]
-    assert files
-    assert {file.name: found for file in files if (found := strangers(file.read_text(), BY_NAME[folder]))} == {}
+@pytest.mark.parametrize("files", BY_NAME)
+def test_what_is_imported_by_name_imports_what_its_room_may(files):
+    own_line = {file for other in BY_NAME if len(other) > len(files) for file in ROOT.glob(other)}
+    found = {file: strangers(file.read_text(), BY_NAME[files]) for file in {*ROOT.glob(files)} - own_line}
+    assert found and {file: names for file, names in found.items() if names} == {}
 
 
 def test_what_a_demo_takes_from_a_board_reads_no_record():
     """What `make run` sets up cannot read one."""
-    taken = set.union(*(imported(file.read_text()) for file in ROOT.glob("scripts/boards/demos/*.py")))
-    boards = [ROOT / f"{module.replace('.', '/')}.py" for module in of_packages(taken, "scripts.boards")]
+    taken = set.union(*(imported(file.read_text()) for file in ROOT.glob("scripts/chapters/*/demo.py")))
+    boards = [ROOT / f"{module.replace('.', '/')}.py" for module in of_packages(taken, "scripts.chapters")]
     files = [file for file in boards if file.exists()]
     assert files and [file.name for file in files if of_packages(imported(file.read_text()), "scripts.records")] == []
 
@@ -120,8 +119,8 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
         ("from kernels import flash", {"kernels.flash"}),
         ("from kernels.flash.call import flash_attention", {"kernels.flash.call"}),
         ("from scripts import records, watch", {"scripts.watch"}),
-        ("from scripts.figures.three_matmuls import scaling", {"scripts.figures.three_matmuls.scaling"}),
-        ("from scripts.chapters.balloon import facts, worked", {"scripts.chapters.balloon.facts"}),
+        ("from scripts.chapters.hopper.figures import scaling", {"scripts.chapters.hopper.figures.scaling"}),
+        ("from scripts.chapters.balloon import demo, worked", {"scripts.chapters.balloon.demo"}),
         ("from snippets import scaling", {"snippets.scaling"}),
         ("import torch.nn", {"torch.nn"}),
         ("from . import scaling", {"..scaling"}),
@@ -132,7 +131,7 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
     ],
 )
 def test_a_figure_that_imports_another_room_is_found(line, found):
-    assert strangers(line, BY_NAME["scripts/figures"]) == found
+    assert strangers(line, next(iter(BY_NAME.values()))) == found
 
 
 def test_importing_the_library_imports_neither_torch_nor_triton():

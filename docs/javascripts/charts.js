@@ -1,4 +1,4 @@
-// How charts look.  scripts/figures/plot.py says what is drawn and in which role; here that gets the page's type and colours,
+// How charts look.  scripts/chapters/plot.py says what is drawn and in which role; here that gets the page's type and colours,
 // and words stand where they belong: a name at its line's end, a value at its bar's, a unit at the end of its axis.
 globalThis.charts = (() => {
   "use strict";

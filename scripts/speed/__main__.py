@@ -85,7 +85,7 @@ def rebuilds() -> None:
             ("docs", "*.md", REBUILD),
             ("kernels", "*.py", math.inf),
             ("snippets", "*.py", math.inf),
-            ("scripts/figures", "*.py", math.inf),
+            ("scripts/chapters", "*.py", math.inf),
         ]:
             file = max((ROOT / folder).rglob(pattern), key=lambda path: path.stat().st_size)
             text = file.read_bytes()

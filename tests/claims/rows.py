@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from kernels.bench.hardware import H100
 from scripts import records
-from scripts.figures import plot
+from scripts.chapters import plot
 
 
 def rows(snippet, table, **wanted):

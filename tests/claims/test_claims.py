@@ -1,6 +1,6 @@
 """What words on a page claim, ``[in every setting]{claim=name}``, is computed by the check of that name.
 
-A check is a public function in a module beside this file, one module a chapter.  Its docstring says in numbers what it
+A check is a public function in tests/chapters/NAME/claims.py.  Its docstring says in numbers what it
 asserts.  A check with parameters is given the numbers that are typed in the words, in their order, so that the page
 alone holds them: ``at most [1.07]{claim=spread}`` calls ``spread(Decimal("1.07"))``.  The numbers in the words of a
 check without parameters stand in its docstring, in the same order.
@@ -14,7 +14,6 @@ import importlib
 import inspect
 import re
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -32,15 +31,15 @@ DIGITS = r"(?<![\w.])(?<![A-Za-z]-)(?:\d[\d,]*(?:\.\d+)?|\.\d+)"
 NUMBER = re.compile(rf"({DIGITS}|\b(?:{'|'.join(COUNTS)})\b)({'|'.join(filter(None, PARTS))})?", re.IGNORECASE)
 
 
-NO_CHECKS = {"banks", "compiled", "rows", "test_banks", "test_claims"}
 NO_CLAIM = re.compile(r"[Cc]hapter \d+|[\d.]+ \w+(?=<!-- =)")  # numbers that others compute
 
 
 def checks():
     """name -> the check."""
-    stems = {path.stem for path in Path(__file__).parent.glob("*.py")} - NO_CHECKS
+    chapters = sorted(path.parent.name for path in ROOT.glob("tests/chapters/*/claims.py"))
     found = {}
-    for module in (importlib.import_module(f"tests.claims.{stem}") for stem in sorted(stems)):
+    for name in ("claims.corrections", *(f"chapters.{chapter}.claims" for chapter in chapters)):
+        module = importlib.import_module(f"tests.{name}")
         for name, check in inspect.getmembers(module, inspect.isfunction):
             if check.__module__ == module.__name__ and not name.startswith("_"):
                 assert name not in found, f"two checks are named {name}"

@@ -10,10 +10,8 @@ from scripts.site.pages import sheets
 from tests.docs.pages import DOCS, plain
 from tests.docs.tables import tables
 
-SHEETS = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.glob("whiteboard/*.md"))
-STEPS = {sheet: found for sheet in SHEETS if (found := sheets.steps((DOCS / sheet).read_text(encoding="utf-8")))}
-OTHERS = ["whiteboard/all.md", "whiteboard/index.md"]
-TALK = "whiteboard/talk.md"
+SHEETS = sheets.every(ROOT)
+STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in SHEETS.items()}
 SPEECH = range(120, 201)  # words
 BREATH = 30  # words
 PARTS = ("**Ask.** ", "**They answer.** ", "**Why it works.** ")
@@ -23,7 +21,7 @@ MARK = re.compile(r"<!--.*?-->", re.DOTALL)
 
 def announced(sheet):
     """The minutes that a sheet says above its steps that it takes."""
-    head = re.split("<!-- step ", (DOCS / sheet).read_text(encoding="utf-8"))[0]
+    head = re.split("<!-- step ", SHEETS[sheet].read_text(encoding="utf-8"))[0]
     return {int(minutes) for minutes in re.findall(r"(\d+)[- ]minutes?\b", head)}
 
 
@@ -46,8 +44,7 @@ def test_a_step_begins_when_those_before_it_have_ended(sheet):
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_there_is_a_picture_a_step(sheet):
-    name = sheet.removeprefix("whiteboard/").removesuffix(".md")
-    assert sheets.board(name.replace("-", "_")).steps == len(STEPS[sheet])
+    assert sheets.board(sheet.replace("-", "_")).steps == len(STEPS[sheet])
 
 
 @pytest.mark.parametrize("sheet", STEPS)
@@ -74,7 +71,7 @@ def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_a_sheet_has_two_polls_each_with_one_right_answer_and_what_every_answer_shows(sheet):
-    polls = POLL.findall((DOCS / sheet).read_text(encoding="utf-8"))
+    polls = POLL.findall(SHEETS[sheet].read_text(encoding="utf-8"))
     assert len(polls) == 2
     for step, text in polls:
         assert 1 <= int(step) <= len(STEPS[sheet])
@@ -88,7 +85,8 @@ def test_the_letter_of_the_right_answer_cannot_be_guessed():
     right = {}
     for sheet in STEPS:
         polls = [
-            re.findall(r"^- (.)", text, re.MULTILINE) for _, text in POLL.findall((DOCS / sheet).read_text("utf-8"))
+            re.findall(r"^- (.)", text, re.MULTILINE)
+            for _, text in POLL.findall(SHEETS[sheet].read_text(encoding="utf-8"))
         ]
         right[sheet] = ["ABCDE"[answers.index("*")] for answers in polls]
     letters = Counter(letter for both in right.values() for letter in both)
@@ -97,25 +95,25 @@ def test_the_letter_of_the_right_answer_cannot_be_guessed():
 
 
 def test_every_board_belongs_to_a_sheet():
-    boards = {path.stem.replace("_", "-") for path in sheets.scripts(ROOT)}
-    assert boards == {sheet.removeprefix("whiteboard/").removesuffix(".md") for sheet in STEPS}
+    boards = {path.parent.name.replace("_", "-") for path in ROOT.glob("scripts/chapters/*/board.py")}
+    assert boards == {*SHEETS}
 
 
 def test_every_sheet_is_laid_out_in_steps():
-    assert sorted([*STEPS, *OTHERS]) == SHEETS
+    assert all(STEPS.values())
 
 
 def test_the_talk_is_announced_with_its_minutes():
     (row,) = next(iter(tables("whiteboard/index.md")))  # the build adds a row for every other sheet
     (at_home,) = re.findall(r"a talk of (\d+) minutes", (DOCS / "index.md").read_text(encoding="utf-8"))
-    assert {int(at_home), int(row["Minutes at the board"])} == {sum(step.minutes[0] for step in STEPS[TALK])}
+    assert {int(at_home), int(row["Minutes at the board"])} == {sum(step.minutes[0] for step in STEPS["talk"])}
 
 
 def test_the_square_goes_up_in_the_minute_that_the_talk_says():
-    (said,) = re.findall(r"the square goes up there in minute (\d+)", (DOCS / TALK).read_text(encoding="utf-8"))
+    (said,) = re.findall(r"the square goes up there in minute (\d+)", SHEETS["talk"].read_text(encoding="utf-8"))
     (begins,) = [
         start
-        for start, step in zip(sheets.starts(STEPS[TALK]), STEPS[TALK], strict=True)
+        for start, step in zip(sheets.starts(STEPS["talk"]), STEPS["talk"], strict=True)
         if "The square goes up" in step.draw
     ]
     assert int(said) == begins

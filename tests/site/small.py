@@ -64,14 +64,14 @@ FILES = {
     "docs/index.md": "# One\n\nA page.\n",
     "docs/glossary.md": "# Glossary\n\n## Terms\n\nterm\n:   A word.\n",
     "docs/tested.md": "# Tests\n\n``` suite\ntests/kernels/random_cases\n```\n\n``` suite\ntests/kernels\n```\n",
-    "docs/chapters/online-softmax.md": f"# A\n\n[one row]{{fact=rows}}\n\n{''.join(map(SHOWN.format, SNIPPETS))}",
+    "docs/chapters/online-softmax/index.md": f"# A\n\n[one row]{{fact=rows}}\n\n{''.join(map(SHOWN.format, SNIPPETS))}",
     "kernels/state.py": "class State: ...\n",
-    "scripts/boards/worksheets/__init__.py": "def pages():\n    return []\n",
+    "scripts/chapters/worksheet.py": "def pages():\n    return []\n",
     "scripts/chapters/online_softmax/facts.py": FACTS,
     WAITS: '"""Waits."""\n\n\ndef test_b(): ...\n',
     "LICENSE": "",
 }
-FILES |= {f"scripts/figures/online_softmax/of_{name}.py": FIGURE.format(name) for name in SNIPPETS}
+FILES |= {f"scripts/chapters/online_softmax/figures/of_{name}.py": FIGURE.format(name) for name in SNIPPETS}
 FILES |= {f"snippets/online_softmax/{name}.py": SNIPPET.format(name) for name in SNIPPETS}
 
 

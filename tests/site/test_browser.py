@@ -45,6 +45,7 @@ def every(page, selector: str) -> list:
 def axe(page, options: str = "{}") -> list:
     """What axe has to say of a page with all of its boxes open: the rule, and where it is broken."""
     page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+    page.evaluate("document.getAnimations().forEach((moving) => moving.finish())")
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=str(AXE))
     found = page.evaluate(f"axe.run({{ resultTypes: ['violations'], ...{options} }})")["violations"]

@@ -133,11 +133,11 @@ def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
 def test_a_chapter_without_its_drawing_is_named(tmp_path):
     chapter = order.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
     with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
-        _ = Cards([chapter], tmp_path).of("notes/nowhere.md").shows
+        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").shows
 
 
 def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():
-    for folder in ("chapters", "notes", "whiteboard"):
-        assert CARDS.of(f"{folder}/primer.md") == CARDS.of_chapters["primer"]
+    for page in ("index.md", "notes.md", "sheet.md"):
+        assert CARDS.of(f"chapters/primer/{page}") == CARDS.of_chapters["primer"]
     for page in ("index.md", "notes/index.md", "whiteboard/talk.md", "api/primer.md", "snippets/primer.ipynb"):
         assert CARDS.of(page) == CARDS.of_site

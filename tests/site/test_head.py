@@ -6,7 +6,7 @@ from scripts.records import ROOT
 from scripts.site.meta import head
 
 BASE = "http://127.0.0.1/handbook/"
-CHAPTERS = {path.stem for path in (ROOT / "docs" / "chapters").glob("*.md")}
+CHAPTERS = {path.parent.name for path in (ROOT / "docs" / "chapters").glob("*/index.md")}
 
 
 def test_every_page_says_what_it_is(site, pages):

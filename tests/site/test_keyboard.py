@@ -5,7 +5,7 @@ import pytest
 from tests.site.conftest import CHAPTER, NAMES, SCHEME, SCHEMES, scroll_through
 from tests.site.keyboard import assert_reached, tab_through
 
-NOTES = "notes/blocks-of-keys/"  # they have a figure, tables and code, and fewer of each than a chapter
+NOTES = "chapters/blocks-of-keys/notes/"  # they have a figure, tables and code, and fewer of each than a chapter
 
 
 def test_the_keyboard_reaches_every_control_on_a_phone(visit):

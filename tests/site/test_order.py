@@ -23,12 +23,12 @@ NAV = [
     {"Code": ["snippets/"]},
 ]
 PAGES = {
-    "chapters/start.md": "# Start here\n",
-    "chapters/one-two.md": "# One, two\n\n[late](../snippets/late.ipynb)\n\n``` run\nearly:x\n```\n",
-    "chapters/three.md": "---\nsearch: x\n---\n\n# Three\n",
-    "chapters/four.md": "# Four\n",
-    "notes/one-two.md": "# What was found\n",
-    "whiteboard/three.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, of these 5 minutes for questions.\n"
+    "chapters/start/index.md": "# Start here\n",
+    "chapters/one-two/index.md": "# One, two\n\n[late](../../snippets/late.ipynb)\n\n``` run\nearly:x\n```\n",
+    "chapters/three/index.md": "---\nsearch: x\n---\n\n# Three\n",
+    "chapters/four/index.md": "# Four\n",
+    "chapters/one-two/notes.md": "# What was found\n",
+    "chapters/three/sheet.md": "# Sheet\n\n## Part\n\nFor [chapter 2](x). 40 minutes, 5 of them for questions.\n"
     "\n</div>\n\n## To be said\n",
     "whiteboard/talk.md": "# The talk\n",
 }
@@ -54,17 +54,17 @@ def paths(*names):
 def test_the_navigation_numbers_chapters_and_parts_and_takes_titles_from_the_pages(docs, chapters):
     assert order.navigation(NAV, chapters, [(chapters[1], ["late"])], docs) == [
         {"Home": "index.md"},
-        {"0 · Start here": "chapters/start.md"},
-        {"I · First part": [{"1 · One, two": "chapters/one-two.md"}, {"2 · Three": "chapters/three.md"}]},
-        {"II · Second part": [{"3 · Four": "chapters/four.md"}]},
+        {"0 · Start here": "chapters/start/index.md"},
+        {"I · First part": [{"1 · One, two": "chapters/one-two/index.md"}, {"2 · Three": "chapters/three/index.md"}]},
+        {"II · Second part": [{"3 · Four": "chapters/four/index.md"}]},
         {
             "Board": [
                 {"At the board": "whiteboard/index.md"},
-                {"2 · Three": "whiteboard/three.md"},
+                {"2 · Three": "chapters/three/sheet.md"},
                 {"Talk": "whiteboard/talk.md"},
             ]
         },
-        {"Notes": [{"1 · One, two": "notes/one-two.md"}]},
+        {"Notes": [{"1 · One, two": "chapters/one-two/notes.md"}]},
         {"Code": [{"1 · One, two": ["snippets/late.ipynb"]}]},
     ]
 
@@ -76,7 +76,7 @@ def test_snippets_come_by_chapter_as_its_page_first_speaks_of_them(chapters):
 
 
 def test_a_chapter_without_its_page_stops_the_build(docs):
-    with pytest.raises(PluginError, match=r"there is no docs/chapters/five\.md"):
+    with pytest.raises(PluginError, match=r"there is no docs/chapters/five/index\.md"):
         order.chapters([*ORDER, "five"], docs)
 
 
@@ -91,7 +91,7 @@ def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     rows = lists.filled("| a |\n<!-- a row for every sheet -->\n| b |")
-    assert rows == "| a |\n| [Three](three.md) | [2](../chapters/three.md) | 40 |\n| b |"
+    assert rows == "| a |\n| [Three](../chapters/three/sheet.md) | [2](../chapters/three/index.md) | 40 |\n| b |"
     every = lists.filled("# All\n\n<!-- every sheet -->\n")
     assert re.findall("^#+ .*", every, re.MULTILINE) == ["# All", "## Sheet", "### Part", "## The talk"]
 
@@ -133,7 +133,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     reader = Reader(docs.parent)
     lists = Lists(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
     rows = lists.filled("<!-- a row for every lab -->")
-    assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three.md) | 9 |"
+    assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three/index.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (
         "Build it yourself: [second](../labs/second.md), [first_one](../labs/first-one.md)."
     )

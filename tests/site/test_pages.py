@@ -13,8 +13,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
+from scripts.chapters import plot
 from scripts.facts.quantities import unconverted
-from scripts.figures import plot
 from scripts.records import ROOT, Reader, machine, suite
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary

@@ -1,6 +1,7 @@
 """A PDF of several pages: each begins on a leaf of its own, leaves have numbers, bookmarks and links lead right."""
 
 import io
+import re
 
 import pypdf
 import pytest
@@ -9,7 +10,7 @@ from scripts.copies import __main__ as command
 from scripts.copies import pdf
 from scripts.speed.static_server import serve
 
-PATHS = ["whiteboard/", "whiteboard/traffic/", "notes/blocks-of-keys/"]  # the last has a figure
+PATHS = ["whiteboard/", "chapters/traffic/sheet/", "chapters/blocks-of-keys/notes/"]  # the last has a figure
 ELSEWHERE = "https://example.org/handbook/"
 
 
@@ -82,7 +83,7 @@ def test_links_lead_within_the_pdf_or_to_where_the_site_will_stand(printed, url)
 
 
 def test_the_handbook_has_every_chapter_in_its_order_and_every_sheet_is_printed(site):
-    chapters = [path for path in command.handbook(site) if path.startswith("chapters/")]
+    chapters = [path for path in command.handbook(site) if re.fullmatch("chapters/[^/]+/", path)]
     assert chapters[0] == "chapters/primer/" and len(chapters) == len(list((site / "chapters").glob("*/index.html")))
     sheets = command.sheets(site)
-    assert sheets[-1] == "whiteboard/talk/" and len(sheets) == len(list((site / "whiteboard").glob("*/index.html"))) - 1
+    assert sheets[-1] == "whiteboard/talk/" and len(sheets) == len(list((site / "chapters").glob("*/sheet/"))) + 1

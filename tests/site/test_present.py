@@ -10,7 +10,7 @@ from scripts.records import ROOT
 from scripts.site.pages import sheets
 
 NAME = "online-softmax"
-STEPS = sheets.steps((ROOT / "docs" / "whiteboard" / f"{NAME}.md").read_text(encoding="utf-8"))
+STEPS = sheets.steps(sheets.every(ROOT)[NAME].read_text(encoding="utf-8"))
 TITLES = [step.draw.split("**")[1] for step in STEPS]
 
 
@@ -21,7 +21,7 @@ FOCUS = "document.activeElement.localName"
 def presenter(request, visit):
     page: Page = visit.tab("light", 1280)
     page.clock.install()  # before the page's scripts: what they began on another clock they could not cancel on this
-    visit.go(page, f"whiteboard/{getattr(request, 'param', NAME)}/")
+    visit.go(page, f"chapters/{getattr(request, 'param', NAME)}/sheet/")
     page.get_by_role("button", name="Present", exact=True).click()
     return page.locator("dialog.hb-presenter")
 

@@ -58,7 +58,7 @@ def test_the_fields_names_lead_to_the_chapter_that_explains_them(visit):
     found = {query: first(page, query)[0] for queries in wanted.values() for query in queries}
     assert found == {query: f"chapters/{name}/" for name, queries in wanted.items() for query in queries}
     assert set(first(page, "speculative")) == {"chapters/decode/"}, "in brackets"
-    assert "notes/hopper/" in first(page, "CUTLASS"), "in brackets or quotation marks"
+    assert "chapters/hopper/notes/" in first(page, "CUTLASS"), "in brackets or quotation marks"
 
 
 def test_lists_of_references_are_found_on_their_page_alone(index):

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 
 from tests.site.conftest import Copy, command
 
-CHAPTER, NOTE = "chapters/online-softmax/", "notes/online-softmax/"
+CHAPTER, NOTE = "chapters/online-softmax/", "chapters/online-softmax/notes/"
 READY = PATIENCE = 60  # seconds: a build takes some ten, and twice that while other tests run
 
 
@@ -104,12 +104,14 @@ CHANGED = "this code has changed since the run shown here"
 
 def test_what_is_changed_is_shown_at_the_next_reload_until_it_is_restored(server):
     """A kernel, a figure and a cell at once, and all of it restored at once, since each change is a build."""
-    quoted, cell = "kernels.softmax:OnlineSoftmax.update", "softmax_order:moves"
+    quoted, cell = "kernels.softmax:exp_below", "softmax_order:moves"
     before = server.shows(lambda article: not article.select(".hb-stale"))
     assert outputs(before, "softmax_order") and outputs(before, "overflow")
-    kernel = server.changed("kernels/softmax.py", lambda text: text.replace("block: Tensor", "block: object"))
+    kernel = server.changed(
+        "kernels/softmax.py", lambda text: text.replace("below(score: Tensor", "below(score: object")
+    )
     figure = server.changed(
-        "scripts/figures/online_softmax/rescale_factor.py",
+        "scripts/chapters/online_softmax/figures/rescale_factor.py",
         lambda text: text.replace('"title": "block"', '"title": "b"'),
     )
     script = server.changed(

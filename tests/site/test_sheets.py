@@ -7,15 +7,13 @@ from unicodedata import normalize
 import pypdf
 import pytest
 
-from scripts.boards import worksheets
+from scripts.chapters import worksheet as worksheets
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 from tests.site.conftest import WALKS
 
-SHEETS = sorted(path.stem for path in (ROOT / "docs" / "whiteboard").glob("*.md") if path.stem not in ("index", "all"))
-STEPS = {
-    sheet: sheets.steps((ROOT / "docs" / "whiteboard" / f"{sheet}.md").read_text(encoding="utf-8")) for sheet in SHEETS
-}
+STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in sheets.every(ROOT).items()}
+ADDRESSES = {name: "whiteboard/talk/" if name == "talk" else f"chapters/{name}/sheet/" for name in STEPS}
 PAPERS = {"some": ["Letter"], "all": ["A4", "Letter"]}  # Letter is the lower one; `make test-all` prints on both
 COMPLETE = "[...document.images].filter((one) => one.complete && one.naturalWidth).length"
 LOADED = """all => Promise.all(all.map(async (one) => {
@@ -39,7 +37,7 @@ def papers(request) -> list[str]:
 
 
 def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_its_key(visit, papers):
-    for sheet, (path, page) in zip(SHEETS, visit.each([f"whiteboard/{sheet}/" for sheet in SHEETS]), strict=True):
+    for sheet, (path, page) in zip(STEPS, visit.each([*ADDRESSES.values()]), strict=True):
         times = [text.split()[0] for text in page.locator(".hb-step .hb-step__time").all_text_contents()]
         assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])], path
         page.add_style_tag(content="img { visibility: hidden }")  # to read past thousands of strokes takes long
@@ -71,11 +69,11 @@ def test_control_p_waits_for_every_picture(visit):
 def test_all_sheets_are_printed_at_once(visit):
     page = visit("whiteboard/all/")
     titles = [title.removesuffix("¶") for title in page.locator("article h2").all_text_contents()]
-    assert len(titles) == len(SHEETS)
+    assert len(titles) == len(STEPS)
     headings_alone = "body * { visibility: hidden } h2, h2 * { visibility: visible }"  # all of it takes long to read
     page.add_style_tag(content=headings_alone)
     for paper in PAPERS["all"]:
         leaves = [words(leaf) for leaf in printed(page, paper)]
-        assert len(leaves) == 2 * len(SHEETS), paper
+        assert len(leaves) == 2 * len(STEPS), paper
         begun = [next(i for i, leaf in enumerate(leaves) if title in leaf) for title in titles]
         assert begun == sorted(begun) and begun[0] == 0, paper

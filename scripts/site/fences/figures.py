@@ -38,13 +38,13 @@ class Figure:
 
 def paths(root: Path) -> dict[str, Path]:
     """Where the script of each figure lies: in the folder of the first chapter that shows it."""
-    return {path.stem: path for path in sorted((root / "scripts" / "figures").glob("*/[!.]*.py"))}
+    return {path.stem: path for path in sorted((root / "scripts" / "chapters").glob("*/figures/[!.]*.py"))}
 
 
 def load(name: str, root: Path) -> Figure:
     path = paths(root).get(name)
     if not path:
-        raise FigureError(f"{name}: there is no scripts/figures/*/{name}.py")
+        raise FigureError(f"{name}: there is no scripts/chapters/*/figures/{name}.py")
     script = runpy.run_path(str(path))
     if not script.get("ALT"):
         raise FigureError(f"{name}: {path.relative_to(root)} has no ALT, its text alternative")

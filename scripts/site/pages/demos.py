@@ -9,7 +9,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 
 MARK = "<!-- demo took -->"
-SECONDS = "scripts/boards/demos/seconds.json"
+SECONDS = "scripts/chapters/seconds.json"
 
 
 def timed(text: str, sheet: str, root: Path) -> str:
@@ -21,8 +21,9 @@ def timed(text: str, sheet: str, root: Path) -> str:
     if MARK not in text:
         return text
     said = json.loads((root / SECONDS).read_text(encoding="utf-8"))
-    if sheet not in said["seconds"]:
-        raise PluginError(f"whiteboard/{sheet}.md has {MARK}, {SECONDS} no {sheet!r}: python -m scripts.boards.demos")
-    seconds, day = said["seconds"][sheet], date.fromisoformat(said["measured"])
+    folder = sheet.replace("-", "_")
+    if folder not in said["seconds"]:
+        raise PluginError(f"the sheet {sheet} has {MARK}, {SECONDS} no {folder!r}: python -m scripts.demos")
+    seconds, day = said["seconds"][folder], date.fromisoformat(said["measured"])
     where = f"on {said['machine']}, {day.day} {day:%B %Y}"
     return text.replace(MARK, f"{seconds} second{'s' * (seconds > 1)} {where}")

@@ -72,7 +72,9 @@ def chapters(order: list, docs: Path) -> list[Chapter]:
         try:
             text = file.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise PluginError(f"docs/chapters/{name}/index.md is not UTF-8: byte {error.start} cannot be read") from error
+            raise PluginError(
+                f"{file.relative_to(docs.parent)} is not UTF-8: byte {error.start} cannot be read"
+            ) from error
         found.append(Chapter(name, number, part, title(text), text))
     return found
 

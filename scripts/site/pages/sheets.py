@@ -16,7 +16,7 @@ In ``docs/chapters/NAME/sheet.md`` a step is
 with the minutes that it has in the whole lesson and in those of 30 and of 20 minutes; one that is not named leaves the
 step out.  ``<!-- key -->`` begins the second page, and on it ``<!-- poll after step 3 -->`` a question with its list of
 answers, ``- 1.871: what it shows of whoever chose it``, the right one in bold.  The pictures come from
-``scripts/boards/NAME.py``, one a step.
+``scripts/chapters/NAME/board.py``, one a step.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from scripts.facts.quantities import unconverted
 from scripts.site import cache
 from scripts.site.markup.together import together
 from scripts.site.pages import demos
+from scripts.site.pages.order import sheet_name
 
 STEP = re.compile(r"^<!-- step (\d+) min((?:, \d+: \d+)*) -->$", re.MULTILINE)
 VERSION = re.compile(r", (\d+): (\d+)")
@@ -103,18 +104,17 @@ class Sheets:
 
     @cached_property
     def boards(self) -> dict:
-        return {path.stem.replace("_", "-"): self._drawn(path.stem) for path in scripts(self.root)}
+        folders = [path.parent.name for path in sorted((self.root / "scripts" / "chapters").glob("*/board.py"))]
+        return {folder.replace("_", "-"): self._drawn(folder) for folder in folders}
 
-    def _drawn(self, script: str):
+    def _drawn(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
-        name = script.replace("_", "-")
-        pages = [self.root / "docs" / page for page in (f"chapters/{name}/sheet.md", f"whiteboard/{name}.md")]
-        page = next(filter(Path.is_file, pages))
+        page = every(self.root)[folder.replace("_", "-")]
         with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).noting():
             try:
-                return board(script)
+                return board(folder)
             except records.Missing as fault:
-                empty = import_module("scripts.boards.board").Board()
+                empty = import_module("scripts.chapters.board").Board()
                 for _ in steps(page.read_text(encoding="utf-8")):
                     empty.step(str(fault))
                     empty.rub()
@@ -123,11 +123,11 @@ class Sheets:
 
     @cached_property
     def worksheets(self):
-        return import_module("scripts.boards.worksheets")
+        return import_module("scripts.chapters.worksheet")
 
     def files(self, config) -> Iterator[File]:
         """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
-        drawn_from = cache.digest(("kernels/bench", "scripts/boards"))
+        drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS}/{address}", content=together(html))
@@ -152,9 +152,7 @@ class Sheets:
         drawn = self.boards.get(name)
         if not found or not drawn or drawn.steps != len(found):
             pictures = drawn.steps if drawn else "no"
-            raise PluginError(
-                f"the sheet {name} has {len(found)} steps, scripts/boards has {pictures} pictures of it"
-            )
+            raise PluginError(f"the sheet {name} has {len(found)} steps, its board has {pictures} pictures")
         offered = sorted({version for step in found for version in step.minutes}, key=lambda version: -version or -99)
         begun = {version: starts(found, version) for version in offered}
         strip = "\n\n".join(self.step(name, number, step, begun, home, alone) for number, step in enumerate(found))
@@ -245,11 +243,12 @@ def poll(found: re.Match) -> str:
     )
 
 
-def scripts(root: Path) -> list[Path]:
-    return [
-        path for path in sorted((root / "scripts" / "boards").glob("[!_.]*.py")) if path.stem not in ("board", "hand")
-    ]
+def every(root: Path) -> dict[str, Path]:
+    """The page of each sheet, by its name."""
+    docs = root / "docs"
+    pages = [*sorted(docs.glob("chapters/*/sheet.md")), *sorted(docs.glob("whiteboard/*.md"))]
+    return {name: page for page in pages if (name := sheet_name(page.relative_to(docs).as_posix()))}
 
 
-def board(name: str):
-    return import_module(f"scripts.boards.{name}").board()
+def board(folder: str):
+    return import_module(f"scripts.chapters.{folder}.board").board()

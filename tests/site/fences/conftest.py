@@ -32,9 +32,9 @@ FILES = {
     "class State:\n    @functools.cache\n    def merge(self):\n        return 1 < 2\n",
     "snippets/chapter/first.py": f'# %% tags=["show"]\n{CELL}\n',
     "snippets/chapter/second.py": f'# %% tags=["show"]\n{CELL}\n',
-    "scripts/figures/chapter/bars.py": FIGURE.format(body=BARS),
-    "scripts/figures/chapter/raising.py": FIGURE.format(body="return {}['nothing']"),
-    "scripts/figures/chapter/mute.py": "def figure():\n    return None\n",
+    "scripts/chapters/chapter/figures/bars.py": FIGURE.format(body=BARS),
+    "scripts/chapters/chapter/figures/raising.py": FIGURE.format(body="return {}['nothing']"),
+    "scripts/chapters/chapter/figures/mute.py": "def figure():\n    return None\n",
     "tests/kernels/test_late.py": '"""Later."""\n\n\ndef test_a(): ...\n\n\ndef test_b(): ...\n',
     "tests/kernels/test_state.py": '"""1 < 2 <always>.\n\nMore.\n"""\n',
 }

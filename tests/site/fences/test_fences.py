@@ -86,7 +86,7 @@ def test_a_line_past_the_fence_can_be_highlighted(house):
         ('``` source\nkernels.state from="def"\n```', "a part is written from="),
         ("``` run\nnothing:show\n```", "there is no snippet nothing"),
         ("``` run\nfirst:nothing\n```", "has no cell nothing; it has show"),
-        (f"``` figure {CAPTION}\nnothing\n```", "there is no scripts/figures/*/nothing.py"),
+        (f"``` figure {CAPTION}\nnothing\n```", "there is no scripts/chapters/*/figures/nothing.py"),
         ("``` figure\nbars\n```", "a figure has a caption"),
         (f"``` figure {CAPTION}\nraising\n```", "raising: KeyError: 'nothing'"),
         (f"``` figure {CAPTION}\nmute\n```", "has no ALT"),

@@ -7,7 +7,7 @@ from scripts.records import ROOT
 from tests.site.test_browser import axe
 
 MODEL = "quiz.model.js"
-CHAPTERS = sorted(path.stem for path in (ROOT / "docs" / "chapters").glob("*.md"))
+CHAPTERS = sorted(path.parent.name for path in (ROOT / "docs" / "chapters").glob("*/index.md"))
 CHOICES = ["(a) 4", "(b) 6"]
 
 

@@ -1,0 +1,227 @@
+# ruff: noqa: RUF001  (signs as a board has them)
+"""Sheet 3: small, square, small: the shapes, their bytes as powers of two, and which of them live together."""
+
+from __future__ import annotations
+
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib, qkvo_bytes, square_bytes
+from scripts import records
+from scripts.chapters.balloon.worked import BYTES, HEAD_DIM, HEADS, POINTS, SENTENCES, WORDS
+from scripts.chapters.board import Board
+
+SIDE, THIN = 112, 14  # pixels: N is 8 · d, as in the chapter's drawing
+LIVES = {"Q·Kᵀ": (1, "raw"), "· scale": (2, "scores"), "softmax": (2, "shares"), "· V": (2, "output")}
+
+
+def power(number: int) -> str:
+    """4096 as 2¹², for the marker."""
+    exponent = number.bit_length() - 1
+    assert number == 2**exponent, number
+    return f"2^{{{exponent}}}"
+
+
+def board() -> Board:
+    board = Board()
+    pocket(board)
+    shapes(board)
+    exponents(board)
+    ratio(board)
+    alive(board)
+    curves(board)
+    cards(board)
+    left(board)
+    return board
+
+
+def ballooned(board: Board, x: float, y: float, size: float) -> None:
+    """A balloon with its knot and a piece of string."""
+    board.ring(x, y, size, size * 1.15)
+    bottom = y + size * 0.575
+    board.line((x - 4, bottom + 7), (x, bottom), (x + 4, bottom + 7), (x - 4, bottom + 7))
+    board.line((x, bottom + 7), (x + 3, bottom + 16), (x - 2, bottom + 26))
+
+
+def pocket(board: Board) -> None:
+    board.step("A small balloon on the left and a small one on the right; between them a question mark.")
+    with board.group("pocket"):
+        for x in (90, 390):
+            ballooned(board, x, 110, 34)
+            board.words(x, 190, "small")
+        board.words(240, 116, "?", 2.4)
+        board.arrow(136, 116, 200, 116)
+        board.arrow(280, 116, 344, 116)
+
+
+def shapes(board: Board) -> None:
+    board.step(
+        "Four shapes to scale: Q is a sliver, N by d; scores and shares are squares, N by N; the output is a sliver "
+        "again, N by d. Above them stands: small, square, small."
+    )
+    board.rub("pocket")
+    tables = [
+        (48, THIN, "Q", "N×d"),
+        (118, SIDE, "scores", "N×N"),
+        (262, SIDE, "shares", "N×N"),
+        (420, THIN, "O", "N×d"),
+    ]
+    with board.group("shapes"):
+        for x, width, name, shape in tables:
+            board.box(x, 74, width, SIDE)
+            board.words(x + width / 2, 210, name)
+            if width == THIN:
+                board.words(x + width / 2, 240, shape)
+        with board.answer():
+            for x, width, _, shape in tables[1:3]:
+                board.words(x + width / 2, 240, shape)
+    board.words(240, 26, "small,  square,  small", 1.1)
+
+
+def exponents(board: Board) -> None:
+    query = qkvo_bytes(WORDS, HEAD_DIM, BYTES) // 4
+    square = square_bytes(WORDS, BYTES)
+    slices = SENTENCES * HEADS
+    n, d, size, many = (power(number) for number in (WORDS, HEAD_DIM, BYTES, slices))
+    board.step(
+        f"Powers of two: one head of Q is {query >> 20} MiB, one square {square >> 20} MiB. All {slices} of them: "
+        f"{query * slices >> 30} GiB and {square * slices >> 30} GiB."
+    )
+    board.rub("shapes")
+    with board.group("heads"):
+        board.words(20, 58, f"N = {WORDS} = {n},  d = {HEAD_DIM} = {d},  {BYTES} bytes = {size}", 0.9, at="left")
+    with board.group("sizes"):
+        board.words(20, 90, "Q", at="left")
+        board.words(110, 90, f"{n} · {d} · {size}", at="left")
+        board.words(20, 120, "square", at="left")
+        board.words(110, 120, f"{n} · {n} · {size}", at="left")
+        with board.answer():
+            board.words(262, 90, f"= {power(query)} = {query >> 20} MiB", at="left")
+            board.words(262, 120, f"= {power(square)} = {square >> 20} MiB", at="left")
+    with board.group("heads"):
+        board.line((20, 144), (460, 144))
+        board.words(20, 174, f"{SENTENCES} · {HEADS} = {many} heads", 0.9, at="left")
+        with board.answer():
+            board.words(262, 214, f"{query * slices >> 30} GiB  →  {square * slices >> 30} GiB", 1.15)
+
+
+def ratio(board: Board) -> None:
+    board.step(
+        "Q and the square, one head of each, are left. Below them the bytes of the square over those of Q: heads, "
+        "batch, bytes of a number and one N are struck out above and below the line. N over d is left, in a ring: "
+        f"{WORDS} over {HEAD_DIM}, {WORDS // HEAD_DIM}."
+    )
+    board.rub("heads")
+    with board.group("ratio"):
+        signs = ["heads", "batch", "bytes", "N"]
+        places = [62, 130, 200, 250]
+        for y, last in ((166, "N"), (212, "d")):
+            for x, sign in zip(places, signs, strict=True):
+                board.words(x, y, sign, 0.95)
+                with board.answer():
+                    board.strike(x - (26 if len(sign) > 1 else 10), y + 8, x + (26 if len(sign) > 1 else 10), y - 8)
+            board.words(284, y, last, 1.1)
+        board.line((30, 189), (302, 189))
+        board.words(330, 189, "=", 1.1)
+        with board.answer():
+            board.words(386, 168, "N", 1.2)
+            board.line((366, 189), (406, 189))
+            board.words(386, 210, "d", 1.2)
+            board.ring(386, 190, 72, 84)
+            board.words(166, 248, f"{WORDS} ÷ {HEAD_DIM} = {WORDS // HEAD_DIM}", 1.1)
+
+
+def alive(board: Board) -> None:
+    query, square = (size >> 20 for size in (qkvo_bytes(WORDS, HEAD_DIM, BYTES) // 4, square_bytes(WORDS, BYTES)))
+    peak = eager_peak_bytes(WORDS, HEAD_DIM, BYTES) >> 20
+    counts = ", ".join(str(count) for count, _ in LIVES.values())
+    board.step(
+        f"Four kernels in a row, what each writes below it, and the squares that are alive: {counts}. The peak of one "
+        f"head is two squares and the output: 2 times {square} plus {query}, {peak} MiB."
+    )
+    board.rub("ratio")
+    with board.group("alive"):
+        for i, (kernel, (count, written)) in enumerate(LIVES.items()):
+            x = 68 + 114 * i
+            board.words(x, 148, kernel, 0.95)
+            board.words(x, 171, f"→ {written}", 0.75)
+            with board.answer():
+                for k in range(count):
+                    board.box(x - (15 * count + 3 * (count - 1)) + 36 * k, 184, 30, 30)
+                if kernel == "· V":
+                    board.box(x + 40, 184, 5, 30)
+                board.words(x, 230, str(count), 1.1)
+        board.words(20, 256, "peak of one head:", 0.9, at="left")
+        with board.answer():
+            board.words(196, 256, f"2 · {square} + {query} = {peak} MiB", at="left")
+
+
+def curves(board: Board) -> None:
+    tried = records.table("balloon", "limit")
+    shortest = tried[-1]["longest"] + tried[-1]["gap"]  # at which the three lines ran out of memory
+    card = records.read("balloon").chip
+    lines, fused = ([mib(count(n, 128, 2)) for n in POINTS] for count in (eager_peak_bytes, fused_peak_bytes))
+    board.step(
+        f"Memory against words. The three lines rise with N squared, {lines[0]:,.0f} MiB at {POINTS[0]:,} words and "
+        f"{lines[1]:,.0f} at {POINTS[1]:,}; a cross stands at {shortest:,}, where our {card} ran out. FlashAttention "
+        f"rises with N, to {fused[1]:.1f} MiB, and so lies on the axis."
+    )
+    board.rub("sizes", "alive")
+    # The cross stands at one place whatever its number is, because that is as large as the card's memory.
+    start, floor, across, up = 40, 214, 336 / shortest, 150 / mib(eager_peak_bytes(shortest, 128, 2))
+
+    def place(n: float) -> tuple[float, float]:
+        return start + n * across, floor - mib(eager_peak_bytes(round(n), 128, 2)) * up
+
+    with board.group("curves"):
+        board.axis(start, floor, 420, 164, up="MiB, one head")
+        board.curve(lambda x: place((x - start) / across)[1], start, place(shortest)[0])
+        x, y = place(shortest)
+        with board.answer():  # said after it
+            board.line((x - 9, y - 9), (x + 9, y + 9), width=3.2)
+            board.line((x - 9, y + 9), (x + 9, y - 9), width=3.2)
+            board.words(x + 16, y + 16, f"{shortest:,}", 0.8, at="left")
+            board.words(x + 16, y + 38, "ran out:", 0.8, at="left")
+            board.words(x + 16, y + 60, card, 0.8, at="left")
+        for n, size in zip(POINTS, lines, strict=True):
+            x, y = place(n)
+            board.ring(x, y, 9, 9)
+            board.line((x, floor - 5), (x, floor + 5))
+            board.words(x, floor + 18, f"{n:,}", 0.8)
+            with board.answer():
+                board.words(x - 12, y - 14, f"{size:,.0f}", 0.9, at="right")
+        board.words(150, 96, "N²", 1.3)
+        board.line((start, floor - 3), (start + 400, floor - 4), width=3.2)
+        board.words(20, 254, "FlashAttention, N:", 0.8, at="left")
+        with board.answer():
+            board.words(190, 254, f"{fused[0]:.2f} → {fused[1]:.1f} MiB", 0.8, at="left")
+
+
+def cards(board: Board) -> None:
+    found = {row["card"]: row["longest"] for row in records.table("balloon", "cards") if row["heads"] == 1}
+    said = ", ".join(f"{card} GB {longest:,}" for card, longest in found.items())
+    board.step(f"What the demo prints, ticked off: how many words of one head a card can hold: {said}.")
+    board.rub("curves")
+    with board.group("cards"):
+        board.words(130, 64, "card", 0.9)
+        board.words(290, 64, "words, one head", 0.9)
+        board.line((80, 82), (390, 82))
+        for i, (card, longest) in enumerate(found.items()):
+            y = 106 + 36 * i
+            board.words(130, y, f"{card} GB")
+            board.words(420, y, "✓")
+            if i:
+                with board.answer():
+                    board.words(290, y, f"{longest:,}", 1.1)
+            else:
+                board.words(290, y, f"{longest:,}", 1.1)
+
+
+def left(board: Board) -> None:
+    board.step("One large square, N by N, a sliver at either side; it stays on the board.")
+    board.rub("cards")
+    board.box(150, 52, 180, 180)
+    board.words(240, 130, "N×N", 1.6)
+    with board.answer():
+        board.words(240, 170, "nobody asked for it", 0.8)
+    board.box(82, 52, 22, 180)
+    board.box(376, 52, 22, 180)
+    board.words(60, 142, "Q", 1.1)
+    board.words(420, 142, "O", 1.1)

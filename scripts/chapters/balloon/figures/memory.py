@@ -1,0 +1,64 @@
+"""Peak memory of the three lines and of FlashAttention against N, predicted and measured, and where it runs out."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Peak memory of one head against the number of words, both axes logarithmic. Two predicted lines: that of the "
+    "three lines of code rises fourfold at each doubling of the words, that of FlashAttention twofold. The measured "
+    "points of both forms lie on their lines. Close beyond the last point of the three lines of code stands a cross: "
+    "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. "
+    "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
+)
+HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
+EARLY = 8192  # where PyTorch's backend still lies apart from ours
+LENGTHS = [1024 * 2**doubled for doubled in range(11)]
+PREDICTED = [
+    (eager_peak_bytes, plot.Look("three lines", "ink", predicted=True)),
+    (fused_peak_bytes, plot.Look("FlashAttention", "accent", predicted=True)),
+]
+MEASURED = {  # form -> its column in the table of the limit, and its look
+    "attention": ("peak", plot.Look("three lines", "ink")),
+    "flash_attention": ("fused", plot.Look("FlashAttention", "accent")),
+    "sdpa_flash": (None, plot.Look("PyTorch's flash backend", "soft", symbol="diamond")),
+}
+FAILED = plot.Look("out of memory", "ink", symbol="x")
+
+
+def figure() -> go.Figure:
+    rows = records.table("prefill_memory", "forward")
+    tried = records.table("balloon", "limit")
+    longest = tried[-1]["longest"]  # the largest N that fitted
+    at = {row["n"]: row for row in tried}
+    last, failed = at[longest], at[longest + tried[-1]["gap"]]
+
+    fig = go.Figure()
+    for count, look in PREDICTED:
+        sizes = [mib(count(n, HEAD_DIM, ELEMENT_BYTES)) for n in LENGTHS]
+        fig.add_scatter(x=LENGTHS, y=sizes, **look.scatter("N = %{x:,}, predicted: %{y:,.4g} MiB", "lines"))
+    for form, (column, look) in MEASURED.items():
+        peaks = {row["n"]: row["peak"] for row in plot.where(rows, form=form)}
+        peaks |= {row["n"]: row[column] for row in (last, failed) if column}
+        fitted = sorted(n for n, peak in peaks.items() if peak)
+        hover = f"N = %{{x:,}}, {look.name}: %{{y:,.4g}} MiB"
+        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **look.scatter(hover, "markers", size=9, named=None))
+    early = plot.where(rows, form="sdpa_flash", n=EARLY)
+    plot.labels(
+        fig,
+        [EARLY],
+        [row["peak"] for row in early],
+        [" PyTorch's flash"],
+        textposition="top right",
+        role="soft",
+    )
+    hover = "N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed"
+    fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13, named="above"))
+    return plot.page(
+        fig,
+        420,
+        xaxis=plot.log("words N", LENGTHS[::2]),
+        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
+    )

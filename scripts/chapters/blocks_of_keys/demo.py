@@ -1,0 +1,52 @@
+"""Sheet 6: steps and places by the kernel's block of keys, a tile of three keys, and what the kernel makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import torch
+
+from kernels.bench.cost import mib
+from kernels.bench.hardware import H100
+from kernels.first.key_blocks import BLOCK_K, key_blocks_attention
+from kernels.softmax import safe_softmax
+from scripts.chapters.blocks_of_keys.worked import KEYS, LONG, QUERY, SHARING, VALUES, N
+from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.three_matmuls.worked import number
+
+SNIPPET = "key_blocks"
+SIZE = 2  # keys of a block at the board
+
+
+def lines() -> Iterator[str]:
+    steps = N // BLOCK_K
+    yield f"Trays of {BLOCK_K} keys: {N} steps become {steps}, and {steps} · {N} = {steps * N} places."
+    yield ""
+    counts = [[keys, N // keys, f"{N // keys * N:,}" if keys == 1 else N // keys * N] for keys in (1, BLOCK_K)]
+    yield from table(["keys a step", "steps", "places"], *counts)
+    yield ""
+    query, keys, values = (torch.tensor(rows, dtype=torch.float64, device=DEVICE) for rows in (QUERY, KEYS, VALUES))
+    scores = keys @ query / sqrt(len(query))
+    written = safe_softmax(scores).round(decimals=1)  # as at the board
+    rows = []
+    for at in range(0, len(KEYS), SIZE):
+        block, none = slice(at, at + SIZE), at + SIZE - len(KEYS)  # how many places have no key
+        products = " ".join([*map(vector, keys[block] * query), *["-"] * none])
+        masked = torch.nn.functional.pad(scores[block], (0, max(none, 0)), value=-torch.inf)
+        shares = torch.nn.functional.pad(written[block], (0, max(none, 0)))
+        cells = [products, listed(keys[block] @ query), listed(masked), per_cent(shares)]
+        rows.append([at // SIZE + 1, *cells, vector(written[block] @ values[block])])
+    yield from table(["block", "products", "sums", "÷ √2", "shares", "blend"], *rows)
+    q, k, v = (x.float().view(1, 1, -1, x.shape[-1]) for x in (query, keys, values))
+    output = key_blocks_attention(q, k, v)[0, 0, 0]
+    yield f"the kernel, to whole numbers: {vector(output.round())}"
+    with_zero = torch.cat([scores, scores.new_zeros(1)])
+    nobody = safe_softmax(with_zero)[-1]
+    yield f"with 0 for -∞: the exponentials add up to {with_zero.exp().sum():.2f}, {100 * nobody:.0f} % to nobody"
+    strip, registers = SHARING * LONG * 4, H100["registers per SM"].value
+    yield f"the strip: {mib(strip):.0f} MiB; registers {registers / 2**10:.0f} KiB, {registers // (LONG * 4):.0f} rows"
+
+
+def listed(numbers: torch.Tensor) -> str:
+    return " ".join(number(value) if value > -torch.inf else "-∞" for value in numbers.tolist())

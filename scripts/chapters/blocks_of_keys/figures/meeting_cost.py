@@ -1,0 +1,32 @@
+"""What one meeting of a query with a key costs as N grows, for the two programs that hold a whole row of scores."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Picoseconds a meeting against N, from two hundred and fifty-six to eight thousand, both axes logarithmic. One key "
+    "at a time is level up to five hundred and twelve, then rises, and in the end doubles with N. Key blocks lie far "
+    "below it, nearly level up to four thousand, and rise at the last point."
+)
+FORMS = {
+    "one_key_attention": plot.Look("one key", "ink"),
+    "key_blocks_attention": plot.Look("key blocks", "accent"),
+}
+
+
+def figure() -> go.Figure:
+    rows = records.table("key_blocks", "times")
+    lengths = sorted({row["n"] for row in rows})
+    fig = go.Figure()
+    for form, look in FORMS.items():
+        costs = {row["n"]: row["one_meeting"] for row in plot.where(rows, form=form)}
+        trace = look.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting")
+        fig.add_scatter(x=lengths, y=[costs[n] for n in lengths], **trace)
+    return plot.page(
+        fig,
+        360,
+        xaxis=plot.log("words N", lengths),
+        yaxis=plot.log("picoseconds a meeting", [50, 100, 200, 500, 1000, 2000, 5000, 10000]),
+    )

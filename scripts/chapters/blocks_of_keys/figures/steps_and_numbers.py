@@ -1,0 +1,44 @@
+"""What a step costs: time of the two programs against the number of scores, where the multiplications stay the same."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Time against the number of scores, both axes from nought, for three head dimensions. The multiplications are the "
+    "same in all three, since half as many heads of twice the size make half as many scores. One key at a time lies on "
+    "a straight line through the origin: twice the scores, twice the time. Blocks of keys lie on a level line: the "
+    "number of scores hardly matters to them."
+)
+FORMS = {
+    "one_key_attention": plot.Look("one key", "ink"),
+    "key_blocks_attention": plot.Look("key blocks", "accent"),
+}
+HEAD_DIMS = (256, 128, 64)
+N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · N, the width is heads · d
+
+
+def figure() -> go.Figure:
+    scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in HEAD_DIMS]
+    fig, hover = go.Figure(), "%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms"
+    for form, look in FORMS.items():
+        fig.add_scatter(
+            x=scores,
+            y=[median(form, head_dim) for head_dim in HEAD_DIMS],
+            text=[f"d = {head_dim}" for head_dim in HEAD_DIMS],
+            textposition="top left",
+            **look.scatter(hover, "lines+markers+text" if form == "one_key_attention" else "lines+markers"),
+        )
+    return plot.page(
+        fig,
+        340,
+        xaxis={"title": "million scores", "range": [0, 280], "tickvals": [0, *scores], "tickformat": ".0f"},
+        yaxis={"title": "milliseconds", "range": [0, 135], "tickvals": [0, 25, 50, 75, 100, 125]},
+    )
+
+
+def median(form: str, head_dim: int) -> float:
+    rows = records.table("prefill_speed", f"forward_{head_dim}")
+    (row,) = plot.where(rows, form=form, n=N, causal=False)
+    return row["median"]

@@ -1,0 +1,61 @@
+"""How large the KV cache of one sequence is against the length of its context, in three formats."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import gib
+from kernels.bench.hardware import H100
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Size of a cache against the tokens of its context, both axes logarithmic. Three parallel lines rise in "
+    "proportion to the context: the cache of sixteen bits highest, that of eight at half of it, that of four lowest. "
+    "A dashed line across is all the memory of the GPU. A menu chooses the heads of keys and values: with more of them "
+    "all three lines rise, and the highest meets the dashed line at a shorter context."
+)
+LAYERS, COUNTED_HEADS = 32, 8  # the snippet counts 8 heads
+HEADS = {"8 heads": 8, "32 heads": 32, "1 head": 1}
+CONTEXT = [1024 * 2**doubled for doubled in range(11)]
+FORMATS = {
+    "bf16": plot.Look("BF16", predicted=True),
+    "fp8": plot.Look("FP8", predicted=True),
+    "nvfp4": plot.Look("NVFP4", "accent", predicted=True),
+}
+WHOLE = plot.Look("all of an H100's memory", "ink")
+
+
+def figure() -> go.Figure:
+    token = {row["format"]: row["token"] for row in records.table("kv_cache_size", "formats")}
+
+    def sizes(format: str, heads: int) -> list[float]:
+        """In bytes, at each context."""
+        return [token[format] * heads / COUNTED_HEADS * LAYERS * n for n in CONTEXT]
+
+    def drawn(heads: int) -> dict:
+        """The cache in GiB, and the milliseconds that reading it takes at the least."""
+        every = [sizes(format, heads) for format in FORMATS]
+        bandwidth = H100["hbm bandwidth"].value
+        return {
+            "y": [[gib(size) for size in own] for own in every],
+            "customdata": [[1e3 * size / bandwidth for size in own] for own in every],
+        }
+
+    fig = go.Figure()
+    first = drawn(COUNTED_HEADS)
+    hover = "%{name}, %{x:,} tokens: %{y:.3g} GiB, at least %{customdata:.3g} ms to read"
+    for look, y, least in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
+        fig.add_scatter(x=CONTEXT, y=y, customdata=least, **look.scatter(hover))
+    memory = gib(H100["hbm"].value)
+    fig.add_scatter(
+        x=[CONTEXT[0], CONTEXT[-1]], y=[memory] * 2, **WHOLE.scatter("%{name}: %{y:.3g} GiB", "lines", named="start")
+    )
+    choices = {label: [drawn(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
+    return plot.page(
+        fig,
+        420,
+        plot.menu("Heads of keys and values", choices),
+        xaxis=plot.log("tokens of context", CONTEXT[::2]),
+        yaxis=plot.log_sizes(
+            "cache of one sequence", [2**22, 2**25, 2**28, 2**31, 2**34, 2**37], gib, range=[-2.6, 2.9]
+        ),
+    )

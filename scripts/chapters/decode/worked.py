@@ -1,0 +1,43 @@
+"""Sheet 11: a cache of Llama 3 8B in 16 bits, a page table, and what two programs find in four tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2
+LONG = 131072  # tokens
+PAGES, PAGE, TABLE, TOKENS = 8, 16, (6, 1, 2), 33
+
+QUERY = (1, 1)
+KEYS = ((0, 0), (1, 0), (1, 1), (0, 1))
+VALUES = ((9, 0), (0, 9), (9, 0), (0, 9))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one program finds in its tokens, in powers of 2."""
+
+    scores: list[int]
+    terms: list[float]
+    maximum: int
+    total: float
+    blend: list[float]
+
+    @property
+    def output(self) -> list[float]:
+        return [number / self.total for number in self.blend]
+
+
+def part(begin: int, end: int, mark: int | None = None) -> Part:
+    """Tokens begin to end; measured from ``mark``, from their own maximum if there is none."""
+    scores = [sum(q * k for q, k in zip(QUERY, key, strict=True)) for key in KEYS[begin:end]]
+    top = max(scores)
+    terms = [2.0 ** (score - (top if mark is None else mark)) for score in scores]
+    blend = [sum(t * v[i] for t, v in zip(terms, VALUES[begin:end], strict=True)) for i in (0, 1)]
+    return Part(scores, terms, top, sum(terms), blend)
+
+
+def shares(one: Part, other: Part) -> list[float]:
+    """What the two parts' sums are worth at the larger maximum."""
+    top = max(one.maximum, other.maximum)
+    return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]

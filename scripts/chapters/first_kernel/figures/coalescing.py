@@ -1,0 +1,39 @@
+"""The same bytes read at stride 1 to 32: what arrived in a second, and what sectors alone predict."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A chart with both axes logarithmic: useful gigabytes a second against the stride, from neighbours to numbers "
+    "thirty-two apart. The measured speed halves each time the stride doubles, up to sixteen, and falls only a little "
+    "after that. The prediction from single sectors follows it up to eight and then stays level; the prediction from "
+    "sectors handed out in pairs follows it up to sixteen. PyTorch's own sum of the same numbers is level with the "
+    "first point."
+)
+MEASURED = plot.Look("measured", "accent")
+ONE_BY_ONE = plot.Look("sectors singly", predicted=True)
+IN_PAIRS = plot.Look("sectors in pairs", "ink", predicted=True)
+TORCH_SUM = plot.Look("PyTorch's sum", symbol="diamond")
+
+
+def figure() -> go.Figure:
+    rows = {row["read"]: row["speed"] for row in records.table("coalescing", "reads")}
+    speeds = {int(name.removeprefix("stride_")): speed for name, speed in rows.items() if name.startswith("stride_")}
+    strides = sorted(speeds)
+    fig = go.Figure()
+    for look, speed in [
+        (MEASURED, [speeds[stride] for stride in strides]),
+        (ONE_BY_ONE, [speeds[1] / min(stride, 8) for stride in strides]),
+        (IN_PAIRS, [speeds[1] / min(stride, 16) for stride in strides]),
+    ]:
+        fig.add_scatter(x=strides, y=speed, **look.scatter("stride %{x}, %{name}: %{y:.0f} GB/s"))
+    hover = "%{name}: %{y:.0f} GB/s"
+    fig.add_scatter(x=strides[:1], y=[rows["torch_sum"]], **TORCH_SUM.scatter(hover, "markers", size=11))
+    return plot.page(
+        fig,
+        330,
+        xaxis=plot.log("stride, in FP32 numbers", strides),
+        yaxis=plot.log("useful GB/s", [100, 200, 500, 1000, 2000, 3000]),
+    )

@@ -1,0 +1,41 @@
+"""The first kernel beside PyTorch at one N: the same FLOPs in many small heads or few large ones."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A chart with a logarithmic time axis and three settings of the same arithmetic: heads of sixty-four, twice that "
+    "and four times that, with as many times fewer heads. The first kernel's time is far above all others and is "
+    "halved each time the heads are halved. The three lines in PyTorch also become faster, and the fastest of "
+    "PyTorch's fused kernels is the lowest, with the first kernel hundreds of times above it."
+)
+N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
+ONE_KEY = plot.Look("one key", "accent")
+THREE_LINES = plot.Look("three lines", "ink")
+FASTEST = plot.Look("PyTorch's fastest")
+
+
+def figure() -> go.Figure:
+    times = [medians(head_dim) for head_dim in HEAD_DIMS]
+    fig = go.Figure()
+    for look, spent in [
+        (ONE_KEY, [each["one_key_attention"] for each in times]),
+        (THREE_LINES, [each["attention"] for each in times]),
+        (FASTEST, [min(time for form, time in each.items() if form.startswith("sdpa")) for each in times]),
+    ]:
+        settings = [f"{WIDTH // head_dim} heads<br>of {head_dim}" for head_dim in HEAD_DIMS]
+        fig.add_scatter(x=settings, y=spent, **look.scatter("%{name}: %{y:.3g} ms"))
+    return plot.page(
+        fig,
+        360,
+        xaxis={"type": "category"},
+        margin={"b": 48},
+        yaxis=plot.log("milliseconds", [0.1, 1, 10, 100]),
+    )
+
+
+def medians(head_dim: int) -> dict[str, float]:
+    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    return {row["form"]: row["median"] for row in rows}

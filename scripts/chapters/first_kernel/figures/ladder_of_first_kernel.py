@@ -1,0 +1,32 @@
+"""The ladder after chapter 5: one key at a time, the three lines, the fused kernel that PyTorch has, and the limit."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A ladder of times on a logarithmic axis, slowest on top: one key at a time, the three lines, the fastest fused "
+    "kernel of PyTorch, and the limit of the chip. Beside each time stands what part of the limit it reaches. One key "
+    "at a time lies far from all others and stays below one per cent of the limit, the three lines get a part of the "
+    "way, and the fused kernel about half of it. A menu chooses the head dimension; the larger it is, the "
+    "shorter the time of one key and of the three lines."
+)
+N, WORDS, WIDTH = 512, 16384, 2048  # as in prefill_speed; the width is heads · d
+HEAD_DIMS = (64, 128, 256)
+
+
+def figure() -> go.Figure:
+    choices = {str(head_dim): rungs(head_dim) for head_dim in HEAD_DIMS}
+    return plot.ladder(choices, "Head dimension d", "128", accent="one key")
+
+
+def rungs(head_dim: int) -> list[plot.Rung]:
+    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    median = {row["form"]: row["median"] for row in rows}
+    return [
+        plot.Rung("one key", median["one_key_attention"]),
+        plot.Rung("three lines", median["attention"]),
+        plot.fused(median),
+        plot.limit(N, head_dim, WIDTH // head_dim, WORDS // N),
+    ]

@@ -1,0 +1,120 @@
+"""Chapter 5: who a program is, its row of scores, and what a warp and a head ask for."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from kernels.bench.cost import qkvo_bytes, requested_bytes
+from scripts.chapters.shares import output, percent
+from scripts.chapters.worksheet import Blank, Worksheet, rows_of, sized
+
+ROWS = ((1, 0), (0, 1), (1, 1))
+VALUES = ((10, 0), (0, 10), (5, 5))
+POWERS = (1, 0.37, 0.14)  # e to the power of 0, -1 and -2
+LANES, SECTOR, NUMBER = 32, 32, 4  # of a warp; bytes of a sector and of a number in FP32
+
+
+def worksheet(draw: random.Random) -> Worksheet | None:
+    row = softmax(draw)
+    if not row:
+        return None
+    sentences, d = draw.randint(2, 4), draw.choice((2, 4, 8))
+    heads, words = draw.sample(range(2, 7), 2)
+    programs = sorted(draw.sample(range(words, sentences * heads * words), 3))
+    return Worksheet(
+        title="A first kernel: who reads what",
+        given=[
+            f"{sentences} sentences, {heads} heads each, {words} words, {d} numbers a query, and one program a query. "
+            "The programs are numbered from 0, through the words of a head, then the heads of a sentence, then the "
+            "sentences. Words, heads and sentences count from 0, too. The queries lie in memory in the order of their "
+            "programs, without a gap.",
+        ],
+        head=["Program", "Word", "Head", "Sentence", "Reads number", "to number"],
+        rows=[
+            [
+                str(number),
+                Blank(str(number % words)),
+                Blank(str(number // words % heads)),
+                Blank(str(number // words // heads)),
+                Blank(str(number * d)),
+                Blank(str(number * d + d - 1)),
+            ]
+            for number in programs
+        ],
+        questions=[
+            (
+                "In numbers, how far is it from one word to the next, from one head and from one sentence?",
+                f"{d}, {words * d}, {heads * words * d}",
+            ),
+            *row,
+            *vectors(draw),
+            *sectors(draw),
+            *asked_for(draw),
+        ],
+    )
+
+
+def softmax(draw: random.Random) -> list[tuple[str, str]]:
+    """A row of three scores in four places, and its output; nothing if the shares are not even."""
+    query = draw.choice(((1, 0), (0, 1), (1, 1), (2, 1), (1, 2)))
+    keys, values = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, VALUES))
+    scores = [query[0] * a + query[1] * b for a, b in keys]
+    below = [max(scores) - score for score in scores]
+    if max(below) > 2 or len(set(scores)) < 2 or len(set(keys)) < 2 or len(set(values)) < 2:
+        return []
+    terms, exactly = [POWERS[each] for each in below], [math.exp(-each) for each in below]
+    found, shares = output(terms, exactly, values), percent(terms)
+    if not found or shares != percent(exactly):
+        return []
+    return [
+        (
+            f"Another program has the query [{query[0]}, {query[1]}], three keys, {rows_of(keys)}, and a row of 4 "
+            "places; it does not divide by √d. What stands in its row after the last key?",
+            f"[{', '.join(map(str, scores))}, -∞]",
+        ),
+        (
+            f"To hand: e^{{-1}} = {POWERS[1]} and e^{{-2}} = {POWERS[2]}. The values are {rows_of(values)}. What are "
+            "the four shares, in whole per cent, and what is the output?",
+            f"{' '.join(map(str, [*shares, 0]))} %, [{found[0]:g}, {found[1]:g}]",
+        ),
+    ]
+
+
+def vectors(draw: random.Random) -> list[tuple[str, str]]:
+    block = draw.choice((128, 256, 512, 1024))
+    count = 100 * draw.randint(2 * block // 100 + 1, 5 * block // 100)
+    programs = -(-count // block)
+    real = count - (programs - 1) * block
+    ask = (
+        f"Two vectors of {count} numbers are added, BLOCK = {block}. How many programs does it take, and for how many "
+        "places of the last one is the mask True, for how many False?"
+    )
+    return [(ask, f"{programs} programs; {real} True, {block - real} False")]
+
+
+def sectors(draw: random.Random) -> list[tuple[str, str]]:
+    stride = draw.choice((2, 3, 4, 5, 6, 8, 16))
+    travel = min(LANES * NUMBER * stride // SECTOR, LANES)
+    ask = (
+        f"The 32 lanes of a warp load a number of FP32 each, {stride} apart, the first at the beginning of a sector. "
+        "How many sectors of 32 bytes travel, and which part of their bytes is wanted?"
+    )
+    return [(ask, f"{travel} sectors, 1/{travel * SECTOR // (LANES * NUMBER)}")]
+
+
+def asked_for(draw: random.Random) -> list[tuple[str, str]]:
+    n, d = 2 ** draw.randint(8, 12), 2 ** draw.randint(6, 7)
+    both = qkvo_bytes(n, d, 2) // 2
+    return [
+        (
+            f"One head of {n} words, d = {d}, FP16. How large are K and V together, and how much of them do all its "
+            "programs ask for?",
+            f"{sized(both)}; {n} times that, {sized(requested_bytes(n, d, 2, 1) - both)}",
+        ),
+        (
+            "When a query of this head meets a key, over how many places of the row does the program go for each "
+            "number of the key?",
+            f"{n} ÷ {d} = {n // d}",
+        ),
+    ]

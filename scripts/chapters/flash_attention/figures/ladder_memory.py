@@ -1,0 +1,78 @@
+"""The ladder complete: peak memory of every form that was measured, a form a line, at one length after the other."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import mib
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Peak memory of one head on a logarithmic axis, a form a line: the three lines and the three kernels, equal, and "
+    "far to the right wherever the words are many; then SDPA's flash, memory-efficient and cuDNN backends and our "
+    "FlashAttention, far to the left and all but equal, except that flash takes more while the words are few. At the "
+    "greatest length the forms with the square are marked as out of memory. In training our FlashAttention takes "
+    "least. A menu chooses the pass and the number of words."
+)
+FORMS = {  # form -> its name on the axis
+    "attention": "three lines",
+    "three_kernel_attention": "three kernels",
+    "sdpa_flash": "SDPA flash",
+    "sdpa_efficient": "SDPA efficient",
+    "sdpa_cudnn": "SDPA cuDNN",
+    "flash_attention": "FlashAttention",
+}
+LOOKS = {  # look -> the forms that have it
+    plot.Look("with the square", "ink"): ("attention", "three_kernel_attention"),
+    plot.Look("PyTorch, fused"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
+    plot.Look("ours, fused", "accent"): ("flash_attention",),
+}
+FAILED = plot.Look("out of memory", "ink", symbol="x")
+PASSES = {"forward": "forward", "forward and backward": "training"}
+SHOWN = "forward, N = 65,536"
+
+
+def figure() -> go.Figure:
+    choices = {
+        f"{label}, N = {n:,}": points(records.table("prefill_memory", name), n)
+        for label, name in PASSES.items()
+        for n in dict.fromkeys(row["n"] for row in records.table("prefill_memory", name))
+    }
+    fig = go.Figure()
+    for look, own in zip([*LOOKS, FAILED], choices[SHOWN], strict=True):
+        hover = "%{y}, %{name}" if look is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
+        side = "middle left" if look is FAILED else "middle right"
+        fig.add_scatter(**own, textposition=side, **look.scatter(hover, "markers+text", 11, named=None))
+    every = list(range(len(fig.data)))
+    moves = {
+        label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
+        for label, drawn in choices.items()
+    }
+    names = list(FORMS.values())
+    return plot.page(
+        fig,
+        330,
+        plot.menu("What is measured", moves, SHOWN),
+        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6.6]),
+        yaxis=plot.rows(categoryorder="array", categoryarray=names),
+    )
+
+
+def points(rows: list[dict], n: int) -> list[dict]:
+    """Peaks at one length, by look, and at last who ran out of memory.
+
+    That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
+    """
+    now = {row["form"]: row for row in plot.where(rows, n=n)}
+    fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in LOOKS.values()]
+    failed = [form for form, row in now.items() if row["out_of_memory"]]
+    last = max(row["peak"] for row in plot.where(rows, form="attention", out_of_memory=False))
+    drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]
+    drawn.append(([4 * last for _ in failed], failed, "out of memory"))
+    return [
+        {"x": x, "y": [FORMS[form] for form in own], "text": [f" {said or size(peak)} " for peak in x]}
+        for x, own, said in drawn
+    ]
+
+
+def size(mebibytes: float) -> str:
+    return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"

@@ -1,0 +1,60 @@
+"""The ladder complete: the speed of every rung and of every backend of SDPA, against N."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Speed against the number of words, both axes logarithmic. Forward, from bottom to top: one key, which stops after "
+    "few lengths, and key blocks, below all others; SDPA's math backend; three kernels; the three lines; then, far "
+    "above, the memory-efficient backend, the flash backend, our FlashAttention, and cuDNN on top. The fused forms "
+    "rise as the words become more, the three lines do not keep pace. A menu chooses the pass, full or causal; "
+    "another chooses the head dimension."
+)
+FORMS = {
+    "one_key_attention": plot.Look("one key"),
+    "key_blocks_attention": plot.Look("key blocks"),
+    "three_kernel_attention": plot.Look("three kernels"),
+    "attention": plot.Look("three lines", "ink"),
+    "flash_attention": plot.Look("FlashAttention", "accent"),
+    "sdpa_math": plot.Look("SDPA math"),
+    "sdpa_efficient": plot.Look("SDPA efficient"),
+    "sdpa_flash": plot.Look("SDPA flash"),
+    "sdpa_cudnn": plot.Look("SDPA cuDNN"),
+}
+PASSES = {  # label -> direction, causal
+    "forward": ("forward", False),
+    "forward, causal": ("forward", True),
+    "backward": ("backward", False),
+    "backward, causal": ("backward", True),
+}
+HEAD_DIMS = (64, 128, 256)
+LENGTHS = [512 * 2**doubled for doubled in range(6)]
+
+
+def figure() -> go.Figure:
+    """A trace for each form and head dimension: one menu shows a head dimension, the other fills in a pass."""
+    traces = [(form, head_dim) for head_dim in HEAD_DIMS for form in FORMS]
+    passes = {
+        label: {"y": [speeds(form, *which, head_dim) for form, head_dim in traces]} for label, which in PASSES.items()
+    }
+    fig = go.Figure()
+    for (form, head_dim), y in zip(traces, passes["forward"]["y"], strict=True):
+        hover = f"%{{name}}, d = {head_dim}, N = %{{x:,}}: %{{y:.4g}} TFLOP/s"
+        fig.add_scatter(x=LENGTHS, y=y, **FORMS[form].scatter(hover, size=7))
+    every = list(range(len(traces)))
+    return plot.page(
+        fig,
+        420,
+        plot.menu("Pass", {label: [filled, every] for label, filled in passes.items()}),
+        plot.switch(fig, "Head dimension d", [str(head_dim) for _, head_dim in traces], "128"),
+        xaxis=plot.log("words N", LENGTHS),
+        yaxis=plot.log("TFLOP/s", [1, 3, 10, 30, 100, 300], range=[-0.4, 2.95]),
+    )
+
+
+def speeds(form: str, direction: str, causal: bool, head_dim: int) -> list[float | None]:
+    rows = records.table("prefill_speed", f"{direction}_{head_dim}")
+    found = {row["n"]: row["speed"] for row in plot.where(rows, form=form, causal=causal)}
+    return [found.get(n) for n in LENGTHS]

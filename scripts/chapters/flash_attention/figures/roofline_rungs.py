@@ -1,0 +1,68 @@
+"""The roofline of the GPU of the runs and every rung of the ladder under it."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attention_flops, eager_traffic, fused_traffic, three_kernels_traffic
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
+    "figures. The three lines and the three kernels lie under the slope. With bytes counted, one key and key blocks "
+    "lie right of the ridge, far below the flat roof; FlashAttention lies much further right, and above them all. A "
+    "menu chooses between one head with its bytes counted and many heads with their bytes predicted; there "
+    "FlashAttention is close to the flat roof, and SDPA's fused backends join, of which cuDNN comes nearest."
+)
+HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
+FORMS = {  # form -> look, and where its name stands
+    "attention": (plot.Look("three lines", "ink"), "middle right"),
+    "three_kernel_attention": (plot.Look("three kernels"), "bottom right"),
+    "one_key_attention": (plot.Look("one key"), "bottom center"),
+    "key_blocks_attention": (plot.Look("key blocks"), "bottom center"),
+    "flash_attention": (plot.Look("ours", "accent"), "middle left"),
+    "sdpa_efficient": (plot.Look("efficient"), "bottom center"),
+    "sdpa_flash": (plot.Look("flash"), "middle right"),
+    "sdpa_cudnn": (plot.Look("cuDNN"), "middle right"),
+}
+
+
+def figure() -> go.Figure:
+    return plot.roofline(
+        {"one head, bytes counted": counted(), "many heads, bytes predicted": predicted()},
+        FORMS,
+        xaxis=plot.log("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
+        yaxis=plot.log("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
+        ends=(10, 20000),
+        gpu=plot.chip("hbm_traffic"),
+    )
+
+
+def counted() -> plot.Points:
+    """One head, every kernel of a form together, caches flushed before each."""
+    rows = plot.where(records.table("hbm_traffic", "counted"), caches="flushed")
+    points = {}
+    for form in dict.fromkeys(row["form"] for row in rows):
+        kernels = plot.where(rows, form=form)
+        flops = attention_flops(kernels[0]["n"], HEAD_DIM)
+        moved = 1e6 * sum(row["read"] + row["written"] for row in kernels)
+        points[form] = flops / moved, flops / 1e9 / sum(row["time"] for row in kernels)
+    return points
+
+
+def predicted() -> plot.Points:
+    """Many heads, at the speed that the ladder measured and the bytes that each form must move."""
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    speeds = {(row["form"], row["n"]): row["speed"] for row in rows}
+    points = {}
+    for form in FORMS:
+        n = N if (form, N) in speeds else min(n for name, n in speeds if name == form)
+        size = {"n": n, "head_dim": HEAD_DIM, "element_bytes": 2, "heads": HEADS, "batch": TOKENS // n}
+        if form == "attention":
+            steps = eager_traffic(**size)
+        elif form == "three_kernel_attention":
+            steps = three_kernels_traffic(**size, square_element_bytes=4)
+        else:
+            steps = fused_traffic(**size)
+        moved = sum(step.read + step.written for step in steps)
+        points[form] = attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) / moved, speeds[form, n]
+    return points

@@ -1,0 +1,45 @@
+"""Bytes that FlashAttention asks for against the queries in a block, and bytes that HBM moves."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import eager_traffic, mb, qkvo_bytes, requested_bytes
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Megabytes against the number of queries in a block, both axes logarithmic. What is asked for falls in step with "
+    "the block, from far above the three lines of code, whose count is a level dotted line, to far below it. Our "
+    "kernel's block is a circle on the falling line, a little below the dotted one. The least that any form must move "
+    "is a level dashed line far below. A diamond straight under the circle, just under the dashed line, is what the "
+    "counters of the memory saw."
+)
+N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # as in the snippet
+BLOCKS = [2**doubled for doubled in range(11)]
+ASKED = plot.Look("asked for", "ink", predicted=True)
+THREE_LINES = plot.Look("three lines, through HBM", predicted=True)
+LEAST = plot.Look("Q, K, V and output, once", predicted=True)
+OURS = plot.Look("our kernel", "ink")
+COUNTED = plot.Look("HBM, counted", "accent")
+
+
+def figure() -> go.Figure:
+    (whole,) = plot.where(records.table("hbm_traffic", "whole"), form="flash_attention")
+    asked = [mb(requested_bytes(N, HEAD_DIM, ELEMENT_BYTES, block)) for block in BLOCKS]
+    # The kernel's own block is the one whose requests the snippet computed.
+    ours, _ = min(zip(BLOCKS, asked, strict=True), key=lambda block: abs(block[1] - whole["requested"]))
+    three_lines = sum(mb(read + written) for _, read, written in eager_traffic(N, HEAD_DIM, ELEMENT_BYTES))
+    least = mb(qkvo_bytes(N, HEAD_DIM, ELEMENT_BYTES))
+
+    fig, amount = go.Figure(), "%{name}: %{y:,.4g} MB"
+    fig.add_scatter(x=BLOCKS, y=asked, **ASKED.scatter("blocks of %{x}: %{y:,.4g} MB asked for", "lines"))
+    for look, level in [(THREE_LINES, three_lines), (LEAST, least)]:
+        fig.add_scatter(x=[BLOCKS[0], BLOCKS[-1]], y=[level, level], **look.scatter(amount, "lines", named="start"))
+    for look, size in [(OURS, whole["requested"]), (COUNTED, whole["flushed"])]:
+        fig.add_scatter(x=[ours], y=[size], **look.scatter(amount, "markers", size=12))
+    ticks = [1, 10, 100, 1000, 10000]
+    return plot.page(
+        fig,
+        420,
+        xaxis=plot.log("queries in a block", BLOCKS[::2]),
+        yaxis=plot.log("MB", ticks, [f"{tick:,}" for tick in ticks], range=[0, 4.7]),
+    )

@@ -1,0 +1,33 @@
+"""The ladder complete: every rung, and PyTorch's fastest backend, with the part of the limit that each reaches."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A ladder of times on a logarithmic axis, slowest on top: one key and key blocks, far to the right; three kernels; "
+    "the three lines; then, far to the left and close together, our FlashAttention and SDPA's cuDNN backend; and the "
+    "limit. Beside each time stands what part of the limit it reaches. A menu chooses the number of words. One key and "
+    "key blocks are there for few words only. With many words our FlashAttention and cuDNN reach more than half of the "
+    "limit, the three lines a small part."
+)
+FORMS = {
+    "one_key_attention": "one key",
+    "key_blocks_attention": "key blocks",
+    "three_kernel_attention": "three kernels",
+    "attention": "three lines",
+    "flash_attention": "FlashAttention",
+    "sdpa_cudnn": "SDPA cuDNN",
+}
+HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+
+
+def figure() -> go.Figure:
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    choices = {}
+    for n in dict.fromkeys(row["n"] for row in rows):
+        took = {row["form"]: row["median"] for row in plot.where(rows, n=n)}
+        rungs = [plot.Rung(name, took[form]) for form, name in FORMS.items() if form in took]
+        choices[str(n)] = [*rungs, plot.limit(n, HEAD_DIM, HEADS, TOKENS // n)]
+    return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

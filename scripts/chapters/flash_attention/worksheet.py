@@ -1,0 +1,52 @@
+"""Chapter 8: three queries over three keys, a block of two and the last."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+from scripts.chapters.worksheet import Blank, Worksheet, rows_of
+
+ROWS = ((1, 0), (0, 1), (1, 1))
+VALUES = ((10, 0), (0, 10), (5, 5))
+
+
+def worksheet(draw: random.Random) -> Worksheet | None:
+    q, k, v = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, ROWS, VALUES))
+    rows, moved = [], False
+    for query, (a, b) in enumerate(q, 1):
+        dots = [a * c + b * d for c, d in k]
+        early, late = state(dots[:2], v), state(dots, v)
+        output = [part / late[1] for part in late[2]]
+        if any(10 * number % 1 for number in (*early[2], *late[2], *output)):
+            return None
+        moved |= early[0] < late[0]
+        said = [f"{top}, {plain(total)}, {pair(blend)}" for top, total, blend in (early, late)]
+        rows.append([f"query {query}", Blank(" ".join(map(str, dots))), *map(Blank, said), Blank(pair(output))])
+    if not moved or len(set(q)) < 3 or len(set(v)) < 2:
+        return None
+    return Worksheet(
+        title="FlashAttention by hand, in powers of 2",
+        given=[
+            f"Q = {rows_of(q)} · K = {rows_of(k)} · V = {rows_of(v)}. Blocks of two keys. Take 2 to the power of "
+            "the dot product for the exponential.",
+            "After each block: the maximum, the sum and the blend of the values, both measured by that maximum.",
+        ],
+        head=["Query", "Dot products", "After keys 1, 2", "After key 3", "Output"],
+        rows=rows,
+        questions=[("Check each line: a blend adds up to how many times its sum?", "10")],
+    )
+
+
+def state(dots: list[int], values: list[tuple[int, int]]) -> tuple[int, Fraction, list[Fraction]]:
+    top = max(dots)
+    terms = [Fraction(2) ** (dot - top) for dot in dots]
+    return top, sum(terms), [sum(t * v[i] for t, v in zip(terms, values, strict=False)) for i in (0, 1)]
+
+
+def plain(number: Fraction) -> str:
+    return f"{float(number):g}"
+
+
+def pair(numbers: list[Fraction]) -> str:
+    return f"[{', '.join(map(plain, numbers))}]"

@@ -1,0 +1,54 @@
+"""What one GPU does in a ring's call, by messages and by peer memory: from a profiler."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Bars along a line of time, a row for attention with the own part, one for attention with the part of the other "
+    "GPU, one for the small kernels around them and one for what travels. By peer memory the fetch lies under the "
+    "first attention, and the second begins before the first ends. By messages what travels is a kernel itself: it "
+    "begins as the first attention ends, and the second waits for it. The whole takes longer. A menu chooses who "
+    "copies."
+)
+LINES = {"fetch": "travels", "send and receive": "travels"}  # of all else but attention: small kernels
+ROLES = {"own part": "grey", "other's part": "grey", "small kernels": "grey", "travels": "accent"}
+ATTENTION = ("own part", "other's part")  # in the order in which they begin
+
+
+def figure() -> go.Figure:
+    rows = records.table("parallel_timeline", "timeline")
+    fig, of_traces = go.Figure(), []
+    for how in dict.fromkeys(row["how"] for row in rows):
+        taken = lines(plot.where(rows, how=how))
+        for line, role in ROLES.items():
+            own = [row for at, row in taken if at == line]
+            fig.add_bar(
+                orientation="h",
+                base=[row["begin"] for row in own],
+                x=[row["end"] - row["begin"] for row in own],
+                y=[line] * len(own),
+                customdata=[row["what"] for row in own],
+                marker={"line": {"width": 1}},
+                **plot.Look(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
+            )
+            of_traces.append(how)
+    return plot.page(
+        fig,
+        210,
+        plot.switch(fig, "Copied by", of_traces, "peer memory"),
+        barmode="overlay",
+        bargap=0.3,
+        xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},
+        yaxis=plot.rows(categoryorder="array", categoryarray=list(ROLES)),
+    )
+
+
+def lines(rows: list[dict]) -> list[tuple[str, dict]]:
+    """(the line on which it is drawn, row), in the order of the rows."""
+    attention = iter(ATTENTION)
+    return [
+        (next(attention) if row["what"] == "attention" else LINES.get(row["what"], "small kernels"), row)
+        for row in rows
+    ]

@@ -1,0 +1,102 @@
+"""How near each scheme comes to what the kernel alone would need: measured points, and the line that was predicted."""
+
+from collections.abc import Iterator
+
+import plotly.graph_objects as go
+
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Percent of the measured ideal against the tokens of a GPU on a logarithmic axis, the forms of a length side by "
+    "side: points for a ring by peer memory, a ring by messages, an all-gather, an all-to-all and PyTorch, with the "
+    "interval of their repetitions, and a line for the model of the ring by peer memory. With few tokens and few heads "
+    "the ring comes near the ideal only as a graph, with many tokens as it is. On two GPUs PyTorch stays below the "
+    "ring throughout. A menu has every setting that was measured, each named by its number of GPUs, its heads and "
+    "whether the backward pass is in it."
+)
+FORMS = {
+    "ring, peer memory": plot.Look("peer memory", "accent"),
+    "ring, peer memory, as a graph": plot.Look("as a graph", "accent", symbol="star"),
+    "ring, messages": plot.Look("messages", "ink"),
+    "all-gather": plot.Look("all-gather", symbol="square"),
+    "all-to-all": plot.Look("all-to-all", symbol="diamond"),
+    "pytorch": plot.Look("PyTorch", symbol="cross"),
+}
+LINK = Link(360e9)
+APART = 1.07  # from one form to the next, of one length, so that the intervals can be told
+HEAD_DIM = 128
+BOTH = {"forward": "forward", "longest": "forward", "both": "with backward", "longest_both": "with backward"}
+PASSES = {"forward": (False,), "with backward": (False, True)}  # the passes in it, whether backward
+
+
+def figure() -> go.Figure:
+    settings = {}
+    for row, what in measured():
+        settings.setdefault(setting(row, what), []).append(row)
+    fig, of_traces = go.Figure(), []
+    for label, rows in settings.items():
+        for place, (form, look) in enumerate(FORMS.items()):
+            found = sorted(plot.where(rows, form=form), key=lambda row: row["tokens"])
+            found = [row for row in found if row["percent"] is not None]
+            if not found:
+                continue
+            fig.add_scatter(
+                x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
+                customdata=[f"{row['tokens']:,}" for row in found],
+                y=[row["percent"] for row in found],
+                error_y=plot.interval(found, "percent"),
+                **look.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
+            )
+            of_traces.append(label)
+        ring = sorted(plot.where(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
+        line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
+        look = plot.Look("predicted", predicted=True)
+        fig.add_scatter(
+            x=list(line),
+            y=list(line.values()),
+            **look.scatter("predicted, %{x} tokens: %{y:.3g} %", named="start"),
+        )
+        of_traces.append(label)
+    tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
+    return plot.page(
+        fig,
+        360,
+        plot.switch(fig, "Setting", of_traces, of_traces[0]),
+        xaxis=plot.log("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
+        yaxis={"title": "% of the measured ideal", "range": [20, 120]},
+    )
+
+
+def measured() -> Iterator[tuple[dict, str]]:
+    """(row, which passes), each row with what was predicted in percent: two GPUs, then more, if these have run."""
+    for table, what in BOTH.items():
+        for row in records.table("parallel_speed", table):
+            yield row | {"predicted": model(row, PASSES[what])}, what
+    for row in of_more():
+        times = row["predicted"], row["ideal"]
+        percent = None if None in times else 100 * row["ideal"] / row["predicted"]
+        heads = {"heads": 16, "kv_heads": 16, "predicted": percent}
+        yield row | heads, "with backward" if row["backward"] == "yes" else "forward"
+
+
+def of_more() -> list[dict]:
+    """The rows of more than two GPUs; none while that run is awaited, and the figure is drawn without them."""
+    try:
+        records.read("more_gpus")
+    except records.Missing:
+        return []
+    return records.table("more_gpus", "measured")
+
+
+def setting(row: dict, what: str) -> str:
+    return f"{row['gpus']} GPUs, heads {row['heads']}/{row['kv_heads']}, {what}"
+
+
+def model(row: dict, passes: tuple[bool, ...]) -> float:
+    """Percent of the ideal that the model predicts, at the speed of the kernels that the row's ideal stands for."""
+    gpus, part = row["gpus"], Part(row["tokens"], row["heads"], row["kv_heads"], HEAD_DIM)
+    needed = sum(ideal(gpus, part, speed=1, causal=True, backward=each) for each in passes)
+    how = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
+    return row["ideal"] / 10 / sum(predicted(gpus, part, backward=each, **how) for each in passes)

@@ -1,0 +1,55 @@
+"""How much of its speed a ring keeps on more and more GPUs: predicted from a model, not measured."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.parallel.cost import Link, Part, ideal, predicted
+from scripts.chapters import plot
+
+ALT = (
+    "Percent of the ideal against the number of GPUs on a logarithmic axis, a curve for each length of a GPU's part. "
+    "All curves begin at the top. With the longest parts the curve stays there up to the last point. The shorter the "
+    "parts, the deeper a curve falls where the GPUs no longer fit into one machine and the network begins. With few "
+    "heads of keys, and in the backward pass, they fall less. A menu chooses the pass and the heads of keys."
+)
+SPEED, LINK, NETWORK, A_HOST = 640e12, Link(360e9), Link(50e9), 8
+GPUS = [2**doubled for doubled in range(11)]
+PARTS = {
+    2048: plot.Look("2,048 tokens", predicted=True),
+    8192: plot.Look("8,192 tokens", predicted=True),
+    16384: plot.Look("16,384 tokens", predicted=True),
+    32768: plot.Look("32,768 tokens", "accent", predicted=True),
+}
+CHOICES = {
+    "forward, 16 heads of keys": (False, 16),
+    "forward, 2 heads of keys": (False, 2),
+    "backward, 16 heads of keys": (True, 16),
+    "backward, 2 heads of keys": (True, 2),
+}
+
+
+def percents(tokens: int, kv_heads: int, backward: bool) -> list[float]:
+    """Of the ideal, for each number of GPUs; causal."""
+    part = Part(tokens, heads=16, kv_heads=kv_heads, head_dim=128)
+    how = {"speed": SPEED, "causal": True, "backward": backward}
+    return [
+        100 * ideal(gpus, part, **how) / predicted(gpus, part, link=LINK, a_host=A_HOST, beyond=NETWORK, **how)
+        for gpus in GPUS
+    ]
+
+
+def figure() -> go.Figure:
+    fig = go.Figure()
+    choices = {
+        label: [{"y": [percents(tokens, kv_heads, backward) for tokens in PARTS]}]
+        for label, (backward, kv_heads) in CHOICES.items()
+    }
+    first = next(iter(choices.values()))[0]["y"]
+    for look, y in zip(PARTS.values(), first, strict=True):
+        fig.add_scatter(x=GPUS, y=y, **look.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
+    return plot.page(
+        fig,
+        320,
+        plot.menu("Pass and heads", choices),
+        xaxis=plot.log("GPUs", GPUS[::2]),
+        yaxis={"title": "% of the ideal", "range": [0, 105]},
+    )

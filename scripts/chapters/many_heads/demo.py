@@ -1,0 +1,79 @@
+"""Sheet 2: both heads of the board in both forms, the mask, the cells of word 1, and the launches of eight heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
+from kernels.reference import weights
+from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.many_heads.board import ASKS, HANDS_OVER, HEADS, OFFERS, WIDTH, WORDS
+
+SNIPPET = "multihead"
+LONG = 128  # words of the squares that are counted
+VIEWS = {"_unsafe_view"}  # of those operators whose schema does not say so
+
+
+@torch.no_grad()
+def lines() -> Iterator[str]:
+    looped = LoopedMultiHeadAttention(WIDTH, HEADS).to(DEVICE)
+    one, other = (counted(form) for form in (looped, MultiHeadAttention.from_loop(looped)))
+    squares = [count.scores // LONG**2 for count in (one, other)]
+    yield f"{one.launches} launches become {other.launches}, and {squares[0]} squares stay {squares[1]}."
+    yield ""
+    x, loop = torch.tensor(WORDS, dtype=torch.float64, device=DEVICE), by_hand()
+    at_once = MultiHeadAttention.from_loop(loop)
+    heads = [(weights(head.query(x), head.key(x)).round(decimals=2), head.value(x)) for head in loop.heads]
+    exact = [form(x[None])[0] for form in (loop, at_once)]
+    rows = []
+    for word in range(len(WORDS)):
+        cells = [cell for shares, v in heads for cell in (per_cent(shares[word]), vector(shares[word] @ v))]
+        rows.append([word + 1, *cells, vector(exact[1][word], ".3g")])
+    yield from table(["word", "head 1", "output", "head 2", "output", "both, shares not rounded"], *rows)
+    yield f"the loop and all at once {'agree' if torch.allclose(*exact) else 'DIFFER'}"
+    q, k, v = (getattr(loop.heads[0], name)(x) for name in ("query", "key", "value"))
+    causal = weights(q, k, is_causal=True).round(decimals=2) @ v
+    yield f"causal, head 1: {'  '.join(vector(row) for row in causal)}"
+    cells = torch.arange(len(WORDS) * 4).view(1, 2, len(WORDS), 2)  # as the heads leave them
+    mine = cells.transpose(1, 2).reshape(len(WORDS), -1)[0].tolist()
+    steps = [after - before for before, after in pairwise(mine)]
+    yield f"word 1 lies in {', '.join(map(str, mine))}, steps {', '.join(map(str, steps))}: no stride does that, copy"
+    yield f"{LONG} words: {squares[1]} · {LONG}² = {other.scores:,} scores"
+
+
+def by_hand() -> LoopedMultiHeadAttention:
+    """The board's two heads: no bias, and an output projection that hands on what it gets."""
+    loop = LoopedMultiHeadAttention(len(WORDS[0]), 2).double().to(DEVICE)
+    for parameter in loop.parameters():
+        parameter.zero_()
+    for head, (asks, offers) in zip(loop.heads, ((ASKS, OFFERS), (OFFERS, ASKS)), strict=True):
+        for name, rows in (("query", asks), ("key", offers), ("value", HANDS_OVER)):
+            getattr(head, name).weight.copy_(torch.tensor(rows))
+    loop.output.weight.copy_(torch.eye(len(WORDS[0])))
+    return loop
+
+
+class Counting(TorchDispatchMode):
+    """Counts the operators that compute or copy something, on a GPU a kernel each, and the scores of all softmaxes."""
+
+    def __init__(self):
+        super().__init__()
+        self.launches = self.scores = 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        out, name = operator(*args, **kwargs or {}), operator.overloadpacket.__name__
+        is_view = name in VIEWS or any(answer.alias_info for answer in operator._schema.returns)
+        self.launches += not is_view
+        self.scores += out.numel() if name == "_softmax" else 0
+        return out
+
+
+def counted(form: torch.nn.Module) -> Counting:
+    x = torch.randn(1, LONG, WIDTH, device=DEVICE)
+    with Counting() as counting:
+        form(x)
+    return counting

@@ -1,0 +1,95 @@
+"""Chapter 10: eight numbers of a block of NVFP4, byte by byte, and one number in E4M3."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+from kernels.bench.cost import square_bytes
+from scripts.chapters.number_formats.worked import MARKS, TIES, e2m1, e4m3
+from scripts.chapters.worksheet import Blank, Worksheet, sized
+
+TENSORS = (0.25, 0.5, 1, 2)
+SCALES = (0.625, 0.75, 0.875, 1.25, 1.75, 2.25, 2.5, 3.0, 3.5)
+QUOTIENTS = (0.1, 0.4, 0.6, 1.1, 1.4, 1.6, 2.2, 2.4, 2.7, 3.2, 3.4, 3.6, 4.5, 4.8, 5.2, 5.5)  # between marks, no ties
+
+
+def worksheet(draw: random.Random) -> Worksheet | None:
+    tensor, scale = draw.choice(TENSORS), draw.choice(SCALES)
+    unit = tensor * scale
+    quotients = [MARKS[-1], *draw.sample(TIES, 3), *draw.sample(MARKS[1:-1], 2), *draw.sample(QUOTIENTS, 2)]
+    quotients = [draw.choice((1, -1)) * quotient for quotient in quotients]
+    draw.shuffle(quotients)
+    numbers = [round(quotient * unit, 6) for quotient in quotients]
+    codes = [e2m1(quotient) for quotient in quotients]
+    lost = [abs(abs(quotient) - MARKS[code % 8]) * unit for quotient, code in zip(quotients, codes, strict=True)]
+    most = max(lost)
+    if any(len(f"{abs(number):g}") > 5 for number in numbers) or sorted(lost)[-2] > 0.99 * most:
+        return None
+    bits, worth = e4m3(scale)
+    return Worksheet(
+        title="Eight numbers in four bits",
+        given=[
+            f"The first eight numbers of a block of NVFP4: {', '.join(f'{number:g}' for number in numbers)}. The other "
+            f"eight are smaller than the largest of these. The tensor's scale is {tensor:g}.",
+            "Questions 1 and 2 come first: divide by what a stored 1 is worth. Then take the nearest of 0, 0.5, 1, "
+            "1.5, 2, 3, 4, 6, with codes 0 to 7, and at a tie the even code; a minus adds 8. Write the code in "
+            "hexadecimal.",
+        ],
+        head=["Number", "Divided", "Taken", "Sign, exponent, mantissa", "Code"],
+        rows=[
+            [f"{number:g}", *map(Blank, (f"{quotient:g}", said(code), fields(code), f"{code:X}"))]
+            for number, quotient, code in zip(numbers, quotients, codes, strict=True)
+        ],
+        questions=[
+            (
+                "The largest number, without its sign, ÷ 6 ÷ the tensor's scale: how much is that, which are its eight "
+                "bits in E4M3 (bias 7), and which byte in hexadecimal?",
+                f"{worth:g}, {bits}, {int(bits.replace(' ', ''), 2):02X}",
+            ),
+            ("What is a stored 1 worth?", f"{worth:g} · {tensor:g} = {unit:g}"),
+            (
+                "Which are the four bytes, as they are printed?",
+                " ".join(f"{high:X}{low:X}" for low, high in zip(codes[::2], codes[1::2], strict=True)),
+            ),
+            (
+                "Which number is changed by most on the way there and back, in absolute terms, and by how much?",
+                f"{numbers[lost.index(most)]:g}, {most:g}",
+            ),
+            *alone(draw),
+            *stored(draw),
+        ],
+    )
+
+
+def said(code: int) -> str:
+    """The number that a code stands for, -0 with its sign."""
+    return f"{'-' if code >= 8 else ''}{MARKS[code % 8]:g}"
+
+
+def fields(code: int) -> str:
+    """Sign, exponent and mantissa."""
+    return f"{code >> 3} {code >> 1 & 3:02b} {code & 1}"
+
+
+def alone(draw: random.Random) -> list[tuple[str, str]]:
+    """A number that lies two digits of steps above a power of two, and neither on a mark nor in the middle."""
+    while True:
+        number = Fraction(draw.randint(11, 139), 10)
+        power = max(power for power in range(4) if 2**power <= number)
+        steps = (number / 2**power - 1) * 8
+        if (10 * steps).denominator == 1 and steps.denominator > 2 and steps < 7:
+            break
+    bits, worth = e4m3(float(number))
+    ask = (
+        f"Another number is {float(number):g}. In E4M3 there are eight steps from a power of two to the next. How many "
+        "of them does the number lie above the power below it, what is its code, and what does the code stand for?"
+    )
+    return [(ask, f"{float(steps):g} steps; {bits}; {worth:g}")]
+
+
+def stored(draw: random.Random) -> list[tuple[str, str]]:
+    power = draw.randint(11, 15)
+    wide = square_bytes(2**power, 2)
+    ask = f"A tensor takes {sized(wide)} in 16 bits. How much does it take in NVFP4, but for the tensor's own scale?"
+    return [(ask, f"{sized(wide)} ÷ 16 · 4.5 = {sized(wide * 9 // 32)}")]

@@ -1,0 +1,259 @@
+# ruff: noqa: RUF001  (signs as a board has them)
+"""Sheet 7: six scores, two at a time, and what is kept of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from kernels.bench.hardware import H100
+from scripts.chapters.board import Board
+from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State, blocks, merge, read
+
+COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
+LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
+WORK, NEXT = 170, 26  # the first line below it, and from one to the next
+
+
+def pair(numbers: Sequence[float]) -> str:
+    """[15.03, 3.68], and [10, 0] without decimals."""
+    return (
+        "["
+        + ", ".join(f"{round(number, 2):.2f}" if round(number, 2) % 1 else f"{number:.0f}" for number in numbers)
+        + "]"
+    )
+
+
+def board() -> Board:
+    board = Board()
+    parts = blocks()
+    after = read(parts)
+    overflow(board)
+    safe(board)
+    totals(board, parts, after)
+    proof(board)
+    blends(board, parts, after)
+    bug(board, parts)
+    readers(board, parts)
+    machine(board, after)
+    left(board, after[-1])
+    return board
+
+
+def overflow(board: Board) -> None:
+    eleven, ten, twelve = (round(math.exp(power)) for power in (11, 10, 12))
+    half, single, power = (2 - 2**-10) * 2**15, (2 - 2**-23) * 2.0**127, math.exp(89)
+    board.step(
+        f"A line on which e to the 11, {eleven:,.0f}, lies before the end of FP16, {half:.0f}, and e to the 12 behind. "
+        f"Below, e to the 11 plus e to the 10 is {eleven + ten:,.0f}, so inf, and both shares are 0; inf over inf is "
+        "NaN. Last, e to the 89 and the end of FP32."
+    )
+    board.arrow(30, 92, 450, 92)
+    for x, name, number in ((110, "e^{11}", f"{eleven:,.0f}"), (370, "e^{12}", f"{twelve:,.0f}")):
+        board.line((x, 86), (x, 98))
+        board.words(x, 70, name)
+        board.words(x, 114, number, 0.9)
+    board.line((240, 60), (240, 110), width=3.2)
+    board.words(240, 44, f"FP16 ends: {half:.0f}", 0.9)
+    board.words(410, 44, "inf", 1.1)
+    with board.answer():
+        words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
+        words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
+        words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
+        words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
+
+
+def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
+    board.words(LEFT - 14, y, text, size, at="left")
+
+
+def safe(board: Board) -> None:
+    board.step(
+        "Softmax with M, the largest score, taken from every exponent; below it a strip of 64 rows by 8192 scores, "
+        "2 MiB, and only 8 of its rows shaded, 256 KiB, because more does not fit."
+    )
+    board.rub()
+    fraction(board, 240, 62, "e^{S - M}", "Σ  e^{S - M}")
+    strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
+    with board.answer():  # said after it
+        board.box(60, 146, 360, 64)
+        board.hatch(60, 146, 360, 8, gap=10)
+        board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
+        board.words(60, 232, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+
+
+def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
+    board.words(x, y - 22, above, 1.2)
+    board.line((x - 70, y), (x + 70, y))
+    board.words(x, y + 26, below, 1.2)
+
+
+def totals(board: Board, parts: list[State], after: list[State]) -> None:
+    said = "; ".join(
+        f"after block {i}: maximum {state.running_max:g}, sum {state.running_sum:.3f}"
+        for i, state in enumerate(after, 1)
+    )
+    board.step(
+        f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
+        "out, and all six at once; at the side, e to the minus 1 and minus 2. The blocks are struck out one by one."
+    )
+    board.rub()
+    for block in range(len(after)):
+        board.row(LEFT + 20 + 136 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=60, h=27)
+    row(board, -1, ["block", "max", "factor", "new", "sum"])
+    for i, (part, state) in enumerate(zip(parts, after, strict=True)):
+        with board.answer() if i + 1 == len(after) else nullcontext():
+            board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
+            kept = f"{state.factor:.3g}" if i else "-"
+            row(
+                board, i, [i + 1, f"{state.running_max:g}", kept, f"{part.running_sum:.3f}", f"{state.running_sum:.3f}"]
+            )
+            with board.group("work"):
+                words(board, WORK + NEXT * i, sums(i, parts, after))
+    with board.group("powers"):
+        for power in (1, 2):
+            board.words(390, FIRST + LINE * (power - 1), f"e^{{-{power}}} = {math.exp(-power):.3f}", 0.85)
+    terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
+    with board.answer(), board.group("work"):
+        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+
+
+def sums(i: int, parts: list[State], after: list[State]) -> str:
+    """The line of this block, worked out: the old ones by the factor, then the new ones."""
+    here = SCORES[BLOCK * i : BLOCK * (i + 1)]
+    fresh = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in here)
+    if not i:
+        return f"{fresh} = {after[0].running_sum:.3f}"
+    old, new = after[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - after[i].running_max)
+    kept, total = after[i].factor * old, after[i].running_sum
+    if after[i].factor == 1:
+        return f"{fresh} = {new:.3f},   {old:.3f} + {new:.3f} = {total:.3f}"
+    return f"{after[i].factor:.3f} · {old:.3f} = {kept:.3f},   {kept:.3f} + {new:.3f} = {total:.3f}"
+
+
+def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
+    board.table(LEFT + sum(COLUMNS[:skip]), FIRST + LINE * line, [cells], COLUMNS[skip:], size=0.75)
+
+
+def proof(board: Board) -> None:
+    board.step(
+        "The working is gone. In its place m is the maximum, l the sum, a dash says after the block. Then the proof in "
+        "three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old sum "
+        "times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity and a "
+        "sum of 0."
+    )
+    board.rub("work")
+    lines = (
+        "m = max,  ℓ = sum,  ′ = after the block",
+        "so far:  ℓ = Σ e^{S - m}",
+        "1.  e^{m - m′} · e^{S - m}  =  e^{S - m′}  in each term",
+        "2.  e^{m - m′} · ℓ  +  Σ e^{S - m′} of the block  =  ℓ′",
+        "3.  it began with  (-∞, 0)",
+    )
+    with board.group("proof"):
+        for i, line in enumerate(lines):
+            words(board, WORK - 4 + 22.5 * i, line)
+
+
+def blends(board: Board, parts: list[State], after: list[State]) -> None:
+    said = "; ".join(f"{pair(state.accumulator)}, so far {pair(state.output)}" for state in after)
+    board.step(
+        f"Under each score its value: {pair(VALUES[0])} under the first three, {pair(VALUES[-1])} under the others. "
+        f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
+        "worked out, and the check: each accumulator adds up to ten times its sum."
+    )
+    board.rub("proof", "powers")
+    for i, value in enumerate(VALUES):
+        board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
+    row(board, -1, ["accumulator", "so far"], skip=5)
+    for i, state in enumerate(after[:-1]):
+        row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
+    first, second, last = after
+    with board.answer():
+        row(board, 2, [pair(last.accumulator), pair(last.output)], skip=5)
+    shrunk = [second.factor * part for part in first.accumulator]
+    with board.group("work"):
+        words(board, WORK, f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}")
+        words(board, WORK + NEXT, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
+        x, y = second.accumulator
+        with board.answer():
+            words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
+            words(
+                board,
+                WORK + 3 * NEXT,
+                f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
+            )
+
+
+def bug(board: Board, parts: list[State]) -> None:
+    wrong = read(parts, forget=True)[-1]
+    board.step(
+        f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
+        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
+    )
+    board.rub("work")
+    with board.group("bug"):
+        totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
+        words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
+        words(
+            board,
+            WORK + NEXT,
+            " + ".join(pair(part.accumulator) for part in parts) + f" = {pair(wrong.accumulator)}",
+            0.8,
+        )
+        words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
+        with board.answer():
+            words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
+            board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
+
+
+def readers(board: Board, parts: list[State]) -> None:
+    rest = merge(parts[1], parts[2])
+    whole = merge(parts[0], rest)
+    say = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
+    board.step(
+        f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "
+        f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
+    )
+    board.rub("bug")
+    with board.group("readers"):
+        board.words(90, 178, say[0], 0.95)
+        board.words(90, 212, say[1], 0.95)
+        board.arrow(150, 179, 206, 191)
+        board.arrow(150, 211, 206, 199)
+        with board.answer():
+            board.words(268, 195, say[2], 0.95)
+            words(
+                board,
+                248,
+                f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
+            )
+        board.words(400, 178, "nothing read:", 0.75)
+        board.words(400, 202, "(-∞, 0)", 0.95)
+
+
+def machine(board: Board, after: list[State]) -> None:
+    board.step("A tick behind each line of the table: the demo has printed the same numbers.")
+    with board.group("ticks"):
+        for i in range(len(after)):
+            board.words(467, FIRST + LINE * i, "✓", 0.85)
+
+
+def left(board: Board, last: State) -> None:
+    kept = ROWS * (DIM + 2) * 4
+    board.step(
+        "The values are struck out, too. In the last line of the table three things are ringed, and they are all that "
+        f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
+        f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
+    )
+    board.rub("readers", "ticks", "work", "bug")
+    board.strike(LEFT + 14, 48, LEFT + 416, 48)
+    for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
+        board.ring(x, FIRST + 2 * LINE, wide, 23)
+    board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
+    board.strike(LEFT - 14, 210, LEFT + 164, 172)
+    board.arrow(LEFT + 170, 191, LEFT + 204, 191)
+    board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
+    registers = int(H100["registers per SM"].value) // 2**10
+    words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

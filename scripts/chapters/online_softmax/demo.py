@@ -1,0 +1,51 @@
+"""Sheet 7: two scores at a time, one factor for everything that is added up, and two readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from kernels.softmax import OnlineSoftmax, exp_below, softmax
+from scripts.chapters.demo import DEVICE, table
+from scripts.chapters.online_softmax.board import pair
+from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES
+
+SNIPPET = "online_softmax"
+
+
+def lines() -> Iterator[str]:
+    scores, values = (torch.tensor(rows, dtype=torch.float32) for rows in (SCORES, VALUES))
+    state, blend = OnlineSoftmax.empty(), torch.zeros(2)
+    rows, parts, blends = [], [], []
+    for number, (block, value) in enumerate(zip(scores.split(BLOCK), values.split(BLOCK), strict=True), 1):
+        parts.append(OnlineSoftmax.empty().update(block))
+        blends.append(exp_below(block, parts[-1].running_max) @ value)
+        before, state = state, state.update(block)
+        factor, grown = (exp_below(each, state.running_max) for each in (before.running_max, parts[-1].running_max))
+        blend = factor * blend + grown * blends[-1]
+        kept = f"{factor:.3g}" if number > 1 else "-"
+        sums = [f"{parts[-1].running_sum:.3f}", f"{state.running_sum:.3f}"]
+        rows.append([number, f"{state.running_max:g}", kept, *sums, said(blend), said(blend / state.running_sum)])
+    at_once = OnlineSoftmax.empty().update(scores)
+    yield (
+        f"The same factor for everything added up: {state.running_sum:.3f} in blocks, "
+        f"{at_once.running_sum:.3f} at once."
+    )
+    yield from table(["block", "max", "factor", "new", "sum", "accumulator", "so far"], *rows)
+    shares = softmax(scores[None].to(DEVICE), block=BLOCK)[0].cpu()
+    yield f"the kernel, two scores at a time: {said(shares @ values)}"
+    wrong, lost = sum(part.running_sum for part in parts), sum(blends)
+    yield f"not rescaled: {said(lost)} ÷ {wrong:.3f} = {said(lost / wrong)}"
+    rest = parts[1].merge(parts[2])
+    one, other, both, exchanged = map(told, (parts[0], rest, parts[0].merge(rest), rest.merge(parts[0])))
+    yield f"two readers: {one} and {other} are {both}; exchanged, {exchanged}"
+    yield f"lse: {state.running_max:g} + ln {state.running_sum:.3f} = {state.lse:.3f}"
+
+
+def said(numbers: torch.Tensor) -> str:
+    return pair(numbers.tolist())
+
+
+def told(state: OnlineSoftmax) -> str:
+    return f"({state.running_max:g}, {state.running_sum:.3f})"

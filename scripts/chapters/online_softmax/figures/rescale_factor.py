@@ -1,0 +1,32 @@
+"""The factor by which each block rescales what was summed before it, for one row in three orders."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "The rescale factor of each block against the number of the block, for one row in three orders. Sorted falling, "
+    "every factor is one. In random order nearly all are one. Sorted rising, every factor lies below one: lowest at "
+    "both ends of the row, where scores lie far apart, and around three quarters in the middle."
+)
+ORDERS = [  # look, and the size of its markers
+    (plot.Look("falling", "ink", symbol="square"), 9),
+    (plot.Look("rising", "accent"), 8),
+    (plot.Look("random", symbol="diamond"), 6),
+]
+
+
+def figure() -> go.Figure:
+    rows = records.table("softmax_order", "factors")[1:]  # the first block finds nothing to rescale
+    blocks = [row["block"] for row in rows]
+    fig = go.Figure()
+    for look, size in ORDERS:
+        trace = look.scatter("%{name}, block %{x}: %{y:.3g}", "markers", size=size)
+        fig.add_scatter(x=blocks, y=[row[look.name] for row in rows], **trace)
+    return plot.page(
+        fig,
+        340,
+        xaxis={"title": "block", "range": [0.5, len(rows) + 1.5], "tickvals": [2, 8, 16, 24, 32]},
+        yaxis={"title": "rescale factor", "range": [-0.04, 1.08], "tickvals": [0, 0.25, 0.5, 0.75, 1]},
+    )

@@ -1,0 +1,52 @@
+"""The talk: the first word from its products to its output, and what cooks and hallway need for a long text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import torch
+
+from kernels.bench.cost import attention_flops, eager_traffic, mib, qkvo_bytes, square_bytes
+from kernels.bench.hardware import H100
+from kernels.reference import weights
+from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.talk.board import BYTES, DIM, WORDS
+from scripts.chapters.three_matmuls.worked import K, Q, V, number
+
+SNIPPET = "roofline"
+TEXTBOOK = ("QKᵀ", "softmax", "PV")  # the scale folded into the first
+
+
+def lines() -> Iterator[str]:
+    square, least = square_bytes(WORDS, BYTES), qkvo_bytes(WORDS, DIM, BYTES)
+    trips = [each for each in eager_traffic(WORDS, DIM, BYTES) if each.kernel in TEXTBOOK]
+    moved = sum((each.read + each.written) // square for each in trips) * square
+    peak, speed = H100["bf16 peak"].value, H100["hbm bandwidth"].value
+    cooks, hallway = 1e6 * attention_flops(WORDS, DIM) / peak, 1e6 * moved / speed
+    yield f"The hallway needs {hallway:.0f} µs for the square, the cooks {cooks:.0f} µs: N/d = {moved // least}."
+    yield ""
+    q, k, v = (torch.tensor(rows, dtype=torch.float64, device=DEVICE) for rows in (Q, K, V))
+    products, shares = q @ k.T, weights(q, k).round(decimals=2)  # in whole per cents, as at the board
+    powers = (products / sqrt(q.shape[-1])).exp()
+    rows = [
+        [
+            i + 1,
+            spaced(products[i]),
+            spaced(powers[i]),
+            number(powers[i].sum().item()),
+            per_cent(share),
+            vector(share @ v),
+        ]
+        for i, share in enumerate(shares)
+    ]
+    yield from table(["row", "q · k", "exponentials", "sum", "shares", "output"], *rows)
+    yield ""
+    thin = f"{mib(least / 4):.0f} MiB"
+    yield f"{WORDS} words: Q {thin}, the square {mib(square):.0f} MiB, the output {thin}"
+    yield f"kitchen {peak / 1e12:.0f} TFLOP/s, hallway {speed / 1e12:.2f} TB/s"
+    yield f"four trips {mib(moved):.0f} MiB, Q, K, V and the output {mib(least):.0f} MiB"
+
+
+def spaced(row: torch.Tensor) -> str:
+    return " ".join(number(value) for value in row.tolist())

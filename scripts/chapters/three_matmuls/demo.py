@@ -1,0 +1,46 @@
+"""Sheet 1: three words from their products to their output, and the shapes and sizes of longer texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import torch
+
+from kernels.bench.cost import mib, square_bytes
+from kernels.reference import attention, weights
+from scripts.chapters.demo import DEVICE, per_cent, table, vector
+from scripts.chapters.three_matmuls.board import BYTES, DIM, SHAPE, WORDS
+from scripts.chapters.three_matmuls.worked import K, Q, V, number
+
+SNIPPET = "three_matmuls"
+
+
+def lines() -> Iterator[str]:
+    square, thin = mib(square_bytes(WORDS, BYTES)), mib(WORDS * DIM * BYTES)
+    yield f"Thin, square, thin: {WORDS} words make {square:.0f} MiB of scores between tables of {thin:.0f} MiB."
+    yield ""
+    q, k, v = (torch.tensor(rows, dtype=torch.float64, device=DEVICE) for rows in (Q, K, V))
+    products, shares = q @ k.T, weights(q, k)
+    scores = products / sqrt(q.shape[-1])
+    rows = []
+    for word in range(len(Q)):
+        powers = scores[word].exp()
+        written = shares[word].round(decimals=2)  # in whole per cents, as at the board
+        parts = [spaced(products[word]), spaced(scores[word]), spaced(powers), number(powers.sum().item())]
+        rows.append([word + 1, *parts, per_cent(written), vector(written @ v)])
+    yield from table(["word", "q · k", "÷ √2", "exponentials", "sum", "shares", "output"], *rows)
+    exactly = ", ".join(f"{value:.3f}" for value in attention(q, k, v)[0].tolist())
+    yield f"word 1, shares not rounded: {'  '.join(f'{share:.3f}' for share in shares[0].tolist())} → [{exactly}]"
+    yield ""
+    q = torch.zeros(SHAPE, device="meta")
+    grid, output = q @ q.T, attention(q, q, q)
+    yield f"{SHAPE[0]} words: Q {shape(q)}, scores {shape(grid)}, output {shape(output)}"
+
+
+def spaced(row: torch.Tensor) -> str:
+    return " ".join(number(value) for value in row.tolist())
+
+
+def shape(x: torch.Tensor) -> str:
+    return "×".join(map(str, x.shape))  # noqa: RUF001  (as at the board)

@@ -1,0 +1,30 @@
+"""The ladder as it stands after chapter 1: the three lines, the fused kernel that PyTorch has, and the limit."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A ladder of times on a logarithmic axis, slowest on top: the three lines, the fastest fused kernel of PyTorch, "
+    "and the limit of the chip. Beside each time stands what part of the limit it reaches. At every number of words "
+    "the three lines stay far from the limit, and the fused kernel gets more than half of the way. A menu chooses the "
+    "number of words."
+)
+HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+
+
+def figure() -> go.Figure:
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), causal=False)
+    lengths = dict.fromkeys(row["n"] for row in rows)
+    choices = {str(n): rungs(n, {row["form"]: row["median"] for row in plot.where(rows, n=n)}) for n in lengths}
+    return plot.ladder(choices, "Words N", "8192", accent="three lines")
+
+
+def rungs(n: int, median: dict[str, float]) -> list[plot.Rung]:
+    """From the medians of all forms at N words."""
+    return [
+        plot.Rung("three lines", median["attention"]),
+        plot.fused(median),
+        plot.limit(n, HEAD_DIM, HEADS, TOKENS // n),
+    ]

@@ -1,0 +1,47 @@
+"""What each kernel of a form with a square reads from memory and writes to it: predicted, and counted in two ways."""
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Two bar charts, one above the other: megabytes read and megabytes written by each kernel, predicted, counted with "
+    "caches flushed, and counted with caches kept. For the three lines of PyTorch, scale, softmax and the last matmul "
+    "read one square each, and the counts agree with the prediction. The first matmul, scale and softmax write one "
+    "square each; flushed, the counts of what is written fall short of it; kept, only that of the first matmul does, "
+    "and later kernels make up for it. A menu shows the three Triton kernels instead, whose square is twice as large."
+)
+FORMS = {"attention": "the three lines of PyTorch", "three_kernel_attention": "three Triton kernels"}
+LOOKS = {
+    "predicted": plot.Look("predicted", "ink", predicted=True),
+    "flushed": plot.Look("counted, flushed", "accent"),
+    "kept": plot.Look("counted, kept", symbol="diamond"),
+}
+MOVED = ["read", "written"]
+
+
+def figure() -> go.Figure:
+    steps = {form: [row["step"] for row in rows_of(form, "predicted")] for form in FORMS}
+    sizes = {form: [[row[moved] for row in rows_of(form, how)] for moved in MOVED for how in LOOKS] for form in FORMS}
+    fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
+    places = [(panel, moved, how) for panel, moved in enumerate(MOVED, start=1) for how in LOOKS]
+    for (panel, moved, how), size in zip(places, sizes["attention"], strict=True):
+        look, hover = LOOKS[how], f"%{{y}}, {how}: %{{x:.1f}} MB {moved}"
+        own = {"x": size, "y": steps["attention"], "row": panel, "col": 1}
+        if look.predicted:
+            fig.add_bar(**own, **look.bars(hover))
+        else:
+            fig.add_scatter(**own, **look.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
+        fig.update_yaxes(plot.rows(f"MB {moved}"), row=panel, col=1)
+    fig.update_xaxes(rangemode="tozero")
+    forms = {FORMS[form]: [{"x": sizes[form], "y": [steps[form]] * len(places)}] for form in FORMS}
+    return plot.page(fig, 400, plot.menu("Form", forms), bargap=0.35)
+
+
+def rows_of(form: str, how: str) -> list[dict]:
+    """A row for each kernel of a form: predicted, or counted with caches flushed or kept."""
+    if how == "predicted":
+        return plot.where(records.table("hbm_traffic", "predicted"), form=form)
+    return plot.where(records.table("hbm_traffic", "counted"), form=form, caches=how)

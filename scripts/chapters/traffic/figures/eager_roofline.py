@@ -1,0 +1,51 @@
+"""The roofline of the GPU of the run and the four kernels of the three lines under it."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attention_flops
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A roofline with both axes logarithmic: TFLOP/s against FLOP per byte. A dashed roof is drawn from the maker's "
+    "figures, a solid one a little below it from what a copy and a large matmul reached there. The four kernels of the "
+    "three lines are points, and so is the whole. All lie left of the ridge. The two matmuls lie under the slope near "
+    "its end, the scale on the slope far to the left, the softmax well below the slope. A menu chooses whether bytes "
+    "are those counted with caches flushed, counted with caches kept, or predicted."
+)
+FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
+HEAD_DIM = 128  # as in the snippet
+LOOKS = {name: (plot.Look(name, "ink"), "bottom right") for name in ("QKᵀ", "scale")}
+LOOKS["softmax"] = (plot.Look("softmax", "accent"), "bottom right")
+LOOKS["PV"] = (plot.Look("PV", "ink"), "top left")
+LOOKS["all four"] = (plot.Look("all four", symbol="diamond"), "bottom right")
+BYTES = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
+TICKS = [0.1, 1, 10, 100, 1000]
+
+
+def figure() -> go.Figure:
+    return plot.roofline(
+        {label: points(choice) for label, choice in BYTES.items()},
+        LOOKS,
+        xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
+        yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
+        ends=(0.1, 3000),
+        gpu=plot.chip("hbm_traffic"),
+        reached=True,
+    )
+
+
+def points(choice: str) -> plot.Points:
+    """Each of the four kernels and all of them; with predicted bytes, too, the time is the one with caches flushed."""
+    predicted = plot.where(records.table("hbm_traffic", "predicted"), form="attention")
+    counted = plot.where(records.table("hbm_traffic", "counted"), form="attention")
+    moved = plot.where(counted, caches=choice) or predicted
+    timed = plot.where(counted, caches="kept" if choice == "kept" else "flushed")
+
+    n = predicted[0]["n"]
+    flops = [FLOPS_A_SCORE.get(row["step"], 0) * n * n or attention_flops(n, HEAD_DIM) / 2 for row in predicted]
+    megabytes = [row["read"] + row["written"] for row in moved]
+    times = [row["time"] for row in timed]
+    kernels = zip([*flops, sum(flops)], [*megabytes, sum(megabytes)], [*times, sum(times)], strict=True)
+    found = [(f / 1e6 / mb, f / 1e9 / ms) for f, mb, ms in kernels]
+    return dict(zip([*(row["step"] for row in predicted), "all four"], found, strict=True))

@@ -1,0 +1,34 @@
+"""The rung of chapter 1 again: the three lines, what their trips alone would take, and the limit."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import eager_traffic, qkvo_bytes, square_bytes
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A ladder of times on a logarithmic axis, slowest on top: the three lines as measured; the time that their six "
+    "trips of the square would take if memory never paused; the same for the four trips of the textbook; and the "
+    "limit, far to the left, which needs no square. Beside each time stands what part of the limit it reaches. Six "
+    "trips alone, and four as well, take several times as long as the limit. A menu chooses the number of words."
+)
+HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+
+
+def figure() -> go.Figure:
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
+    choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *reckoned(row["n"])] for row in rows}
+    return plot.ladder(choices, "Words N", "8192", accent="six trips")
+
+
+def reckoned(n: int) -> list[plot.Rung]:
+    """What the bytes take at the maker's bandwidth: as typed, as the textbook has it, and at the limit."""
+    batch = TOKENS // n
+    typed = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))
+    textbook = 4 * square_bytes(n, 2, HEADS, batch) + qkvo_bytes(n, HEAD_DIM, 2, HEADS, batch)
+    bandwidth = plot.chip("prefill_speed")["hbm bandwidth"].value
+    return [
+        plot.Rung("six trips", 1e3 * typed / bandwidth, measured=False),
+        plot.Rung("four trips", 1e3 * textbook / bandwidth, measured=False),
+        plot.limit(n, HEAD_DIM, HEADS, batch),
+    ]

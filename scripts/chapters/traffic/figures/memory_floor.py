@@ -1,0 +1,41 @@
+"""The three lines as N grows, above two floors: their bytes at a copy's speed, and their arithmetic at a matmul's."""
+
+import plotly.graph_objects as go
+
+from kernels.bench.cost import attention_flops, eager_traffic
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Milliseconds against the number of words N, both axes logarithmic. Three lines rise. Lowest is the floor of "
+    "arithmetic. Above it, several times as high, is the floor of memory: six trips of all squares, and one of "
+    "the small tables, at the speed of a copy. The measured time starts close above the floor of memory and leaves it "
+    "as N grows. At the largest N it is nearer to it again."
+)
+HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
+MEASURED = plot.Look("measured", "ink")
+MEMORY = plot.Look("its bytes", "accent", predicted=True)
+ARITHMETIC = plot.Look("its arithmetic", predicted=True)
+
+
+def figure() -> go.Figure:
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
+    lengths = [row["n"] for row in rows]
+    moved = [
+        sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths
+    ]
+    flops = [attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) for n in lengths]
+    speed = plot.chip("prefill_speed")
+    fig = go.Figure()
+    for look, times in [
+        (MEASURED, [row["median"] for row in rows]),
+        (MEMORY, [1e3 * count / speed["hbm copy"].value for count in moved]),
+        (ARITHMETIC, [1e3 * count / speed["bf16 matmul"].value for count in flops]),
+    ]:
+        fig.add_scatter(x=lengths, y=times, **look.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
+    return plot.page(
+        fig,
+        360,
+        xaxis=plot.log("words N", lengths),
+        yaxis=plot.log("milliseconds", [0.1, 0.3, 1, 3, 10, 30]),
+    )

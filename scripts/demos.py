@@ -1,0 +1,49 @@
+"""`python -m scripts.demos` measures how long the demo of each sheet takes: writes scripts/chapters/seconds.json."""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import torch
+
+from scripts.chapters import demo
+
+SECONDS = Path(__file__).parent / "chapters" / "seconds.json"
+
+
+def main() -> None:
+    took = {chapter: math.ceil(seconds(snippet)) for snippet, chapter in demo.chapters().items()}
+    said = {"machine": machine(), "measured": date.today().isoformat(), "seconds": dict(sorted(took.items()))}
+    SECONDS.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    print(SECONDS.read_text(encoding="utf-8"), end="")
+
+
+def seconds(name: str) -> float:
+    """Of a process of its own, from its start to its end; processor time, which other work does not lengthen."""
+    before = used()
+    command = [sys.executable, "-m", "scripts.run", name, "--board"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return used() - before
+
+
+def used() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
+def machine() -> str:
+    """In words that follow *on*."""
+    names = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]  # fmt: skip
+    gpu = f"with an {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "without a GPU"
+    return f"one processor of an {names[0]}, {gpu}"
+
+
+if __name__ == "__main__":
+    main()

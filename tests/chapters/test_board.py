@@ -1,0 +1,125 @@
+"""The marker: what is new has its colour, what is rubbed out is gone, and no words run off the board or over others."""
+
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from scripts.chapters.board import NEW, OLD, Board, OffTheBoard
+from scripts.chapters.hand import Unwritable
+from scripts.records import ROOT
+from scripts.site.pages import sheets
+
+BOARDS = [name.replace("-", "_") for name in sheets.every(ROOT)]
+TOUCH = 2  # pixels that two words may share: their areas are a little larger than their ink
+
+
+def drawn() -> Board:
+    board = Board()
+    board.step("One.")
+    board.words(100, 50, "one")
+    with board.group("passing"):
+        board.words(100, 90, "passing")
+    board.step("Two.")
+    board.rub("passing")
+    with board.answer():
+        board.words(100, 130, "two")
+    return board
+
+
+def parts(svg: str, colour: str) -> int:
+    """How many things a picture has in this colour."""
+    root = ElementTree.fromstring(svg)
+    return sum(len(group) for group in root.iter("{http://www.w3.org/2000/svg}g") if group.get("stroke") == colour)
+
+
+def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
+    board = drawn()
+    assert (parts(board.svg(1), NEW), parts(board.svg(1), OLD)) == (2, 0)
+    assert (parts(board.svg(2), NEW), parts(board.svg(2), OLD)) == (1, 1)
+
+
+def test_what_is_named_stays_when_all_else_is_rubbed_out():
+    board = drawn()
+    board.step("Three.")
+    board.rub(but=("passing",))
+    assert board.read(3) == []  # it went in the second step
+    board = Board()
+    board.step("One.")
+    board.words(100, 50, "one")
+    with board.group("kept"):
+        board.words(100, 90, "kept")
+    board.step("Two.")
+    board.rub(but=("kept",))
+    assert board.read(2) == ["kept"]
+
+
+def test_what_is_rubbed_out_is_read_no_more():
+    board = drawn()
+    assert board.read(1) == ["one", "passing"] and board.read(2) == ["one", "two"]
+
+
+def test_the_answer_can_be_kept_back():
+    board = drawn()
+    assert board.asks(2) and not board.asks(1)
+    assert parts(board.svg(2, answered=False), NEW) == 0
+
+
+def test_what_runs_off_the_board_is_refused():
+    board = drawn()
+    with pytest.raises(OffTheBoard, match="step 2: far too long for its place runs off the board"):
+        board.words(400, 50, "far too long for its place")
+
+
+def test_a_sign_that_cannot_be_written_is_refused():
+    with pytest.raises(Unwritable, match="cannot write ж"):
+        drawn().words(100, 50, "ж")
+
+
+def test_writing_too_small_for_paper_is_refused():
+    with pytest.raises(ValueError, match="too small"):
+        drawn().words(100, 50, "small", 0.5)
+
+
+def test_powers_are_raised():
+    board = drawn()
+    width = [
+        right - left for left, _, right, _ in (board.words(100, y, text) for y, text in ((20, "e2"), (180, "e^{2}")))
+    ]
+    assert width[1] < width[0]
+    board.words(200, 200, "10⁻³ ≈ ½ · √2 ÷ ∞ → ℓ′")  # noqa: RUF001
+
+
+def test_the_same_board_is_drawn_alike_each_time():
+    assert drawn().svg(2) == drawn().svg(2)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_no_words_lie_over_others(name):
+    board = sheets.board(name)
+    for step in range(1, board.steps + 1):
+        words = [ink for ink in board.ink if ink.text and ink.on(step)]
+        over = [(a.text, b.text) for a, b in combinations(words, 2) if overlap(a.area, b.area)]
+        assert over == [], f"step {step}"
+
+
+def overlap(a, b) -> bool:
+    return all(min(a[i + 2], b[i + 2]) - max(a[i], b[i]) > TOUCH for i in (0, 1))
+
+
+def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
+    """More than a title or a note: at least three marks of earlier steps."""
+    later, kept = 0, {}
+    for name in BOARDS:
+        board = sheets.board(name)
+        steps = range(2, board.steps + 1)
+        old = [sum(ink.on(step) and ink.step < step for ink in board.ink) for step in steps]
+        later, kept[name] = later + len(steps), sum(marks >= 3 for marks in old)
+    assert sum(kept.values()) >= later / 3, kept
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_step_draws_something_and_says_what(name):
+    board = sheets.board(name)
+    for step, shows in enumerate(board.alternatives, 1):
+        assert any(ink.step == step for ink in board.ink) and len(shows.split()) > 4 and shows.endswith(".")

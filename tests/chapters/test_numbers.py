@@ -1,0 +1,121 @@
+"""No figure has a number of its own: what it plots is in a table that it reads, or follows from tables, constants
+of chips and what kernels.bench counts. Change these, and it changes.
+
+Not seen: a wrong row, column or formula, and a text in which rounding hides the change. Powers of two are sizes and may
+stand in a figure; what else it places itself is listed in OWN.
+"""
+
+import functools
+import re
+import types
+import zlib
+from math import frexp
+
+import pytest
+
+from kernels.bench import cost, hardware
+from kernels.bench.parallel import cost as parallel
+from scripts import records
+from scripts.chapters import plot
+from tests.chapters.conftest import drawn, shown
+
+OWN = {  # figure -> what it places itself, and why
+    "eager_roofline": {0.1, 3000},  # where roofs begin and end
+    "roofline_rungs": {10, 20000},
+    "overflow": {125, 127, 131, 250},  # where a bar that goes on is cut, and its arrowhead
+    "who_sees_whom": {3},  # a GPU
+    "hopper_timeline": {3, 5, 4186},  # blocks, and where dots say that it goes on
+    "ladder_of_formats": {25},  # percent that four bits are of sixteen
+}
+LADDER = {100}  # the track, in percent of the limit; a model's ideal, too
+BESIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
+PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
+COUNTED = [
+    (module, name, function)
+    for module in (cost, parallel)
+    for name, function in vars(module).items()
+    if isinstance(function, types.FunctionType) and function.__module__ == module.__name__
+    if name not in ("mib", "mb", "gib", "gb")
+]
+
+
+def numbers(part, text=False):
+    """All numbers in a part of a figure, in a fixed order; in texts those that stand by themselves."""
+    if isinstance(part, dict):
+        for key in sorted(part):
+            yield from numbers(part[key], text or key == "text")
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from numbers(inner, text)
+    elif isinstance(part, int | float) and not isinstance(part, bool):
+        yield part
+    elif isinstance(part, str) and text:
+        yield from (float(found.replace(",", "")) for found in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", part))
+
+
+def plotted(name, figure):
+    whole = figure.to_plotly_json()
+    chosen = [button["args"][0] for menu in whole["layout"].get("updatemenus", ()) for button in menu["buttons"]]
+    return [
+        list(numbers(part.get(key), key == "text"))
+        for part in (*whole["data"], *(each for each in chosen if isinstance(each, dict)))
+        for key in PLOTTED
+        if not (key == "x" and name in BESIDE)
+    ]
+
+
+def other(value, name):
+    """A number made larger by a factor of its own, between 1.2 and 1.8; integers are sizes and stay."""
+    return value * (1.2 + zlib.crc32(name.encode()) % 600 / 1000) if isinstance(value, float) else value
+
+
+def elsewhere(monkeypatch):
+    """Change every measured number, every constant of a chip and all that is counted."""
+    table = records.table
+
+    def changed(snippet, name):
+        rows = enumerate(table(snippet, name))
+        return [{column: other(value, f"{column} {place}") for column, value in row.items()} for place, row in rows]
+
+    def more(found):
+        if isinstance(found, list):
+            return [step._replace(read=1.25 * step.read, written=1.25 * step.written) for step in found]
+        return 1.25 * found
+
+    def counted(function):
+        return functools.wraps(function)(lambda *given, **named: more(function(*given, **named)))
+
+    monkeypatch.setattr(records, "table", changed)
+    for chip in (hardware.H100, hardware.H200):
+        for what, constant in chip.items():
+            monkeypatch.setitem(chip, what, constant._replace(value=other(float(constant.value), what)))
+    for module, name, function in COUNTED:
+        for place in (module, plot):
+            if vars(place).get(name) is function:
+                monkeypatch.setattr(place, name, counted(function))
+
+
+@pytest.mark.parametrize("which", shown())
+def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(which, monkeypatch):
+    name, _ = which
+    held = {0.0, *LADDER, *OWN.get(name, ())}
+    table = records.table
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "table", lambda *where: held.update(numbers(found := table(*where))) or found)
+        first = plotted(name, drawn(*which))
+    elsewhere(monkeypatch)
+    then = plotted(name, drawn(*which))
+    assert len(first) == len(then)
+    typed = set()
+    for now, later in zip(first, then, strict=True):
+        same = zip(now, later, strict=True) if len(now) == len(later) else [(a, a) for a in {*now} & {*later}]
+        typed |= {abs(a) for a, b in same if a == b}
+    assert not {number for number in typed if not vouched(number, held)}
+
+
+def vouched(number, held):
+    """It's a recorded one or a size, or either in a unit of bytes or a decimal one."""
+    near = float(f"{number:.9g}")
+    return near in held or any(
+        frexp(near * unit / other)[0] == 0.5 for unit in (1, 1000, 10**6) for other in {1, *held} if other
+    )
