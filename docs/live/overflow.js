@@ -152,8 +152,8 @@ const more = (state, set) => html`
 function lost(state, { stored, shares }, gained = "nothing overflows") {
   const gone = shares.filter((share, i) => share === 0 && stored[i] > -Infinity).length;
   const small = Math.min(...shares.filter((share) => share > 0));
-  if (gone) return `With the maximum subtracted ${gained}, but ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type}.`;
-  return `With the maximum subtracted ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : `, and the shares are right as far as ${state.type} rounds`}.`;
+  if (gone) return `Minus the maximum ${gained}, but ${gone === 1 ? "one share is" : `${gone} shares are`} too small for ${state.type}.`;
+  return `Minus the maximum ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ""}.`;
 }
 
 /** @param {S} state */
@@ -162,11 +162,11 @@ function told(state) {
   const [high, first] = [Math.max(...naive.stored), state.type];
   if (high === -Infinity) return "Every score is −∞, so there’s nothing to share. As it stands 0/0 is NaN, and −∞ minus the maximum −∞ is NaN already. Our kernels give 0.";
   if (high === Infinity) return `${first} can’t hold the score itself: it’s ∞ before softmax begins, and no form of softmax can fix that.`;
-  if (naive.powers.includes(Infinity)) return `e to the ${shown(high)} doesn’t fit into ${first}. It’s ∞, ∞/∞ is NaN, and anything else divided by ∞ is 0. ${lost(state, safe)}`;
-  if (naive.sum === Infinity) return `Each exponential fits into ${first}, but their sum doesn’t: it’s ∞, and every share is 0. No NaN, no warning.`;
+  if (naive.powers.includes(Infinity)) return `e^{${shown(high)}} doesn’t fit into ${first}: ∞/∞ is NaN, and all else over ∞ is 0. ${lost(state, safe)}`;
+  if (naive.sum === Infinity) return `Each exponential fits, but their sum doesn’t. Every share is 0: no NaN, no warning.`;
   if (naive.sum === 0) return `Every exponential is too small for ${first} and becomes 0, and 0/0 is NaN. ${lost(state, safe, "the largest is 1")}`;
   const apart = Math.max(...naive.shares.map((share, i) => Math.abs(share - safe.shares[i])));
-  return `Everything fits: the sum is ${grouped(naive.sum)}, and both forms ${apart === 0 ? "give the same shares" : `agree to ${shown(100 * apart, 2)} percentage points, which is rounding`}.`;
+  return `The sum is ${grouped(naive.sum)}, as ${first} rounds it. It fits, and both forms ${apart < 0.01 ? "agree" : "differ by rounding"}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { worded } from "./frame.js";
 import { numbers, slider, textField, tick, whole } from "./parts.js";
-import { chain, fixed, frame, plain, read, times, told, word } from "./stream.model.js";
+import { blocks, chain, fixed, frame, plain, read, times, told, word } from "./stream.model.js";
 
 const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
@@ -18,7 +18,7 @@ const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build dra
 const runOf = (state) => read(numbers("Scores", state.scores, { most: 999, count: [2, MOST] }), whole("Scores a block", state.block, 1, MOST), state.forget);
 
 /** @param {S} state */
-const steps = (state) => runOf(state).steps.length - 1;
+const steps = (state) => blocks(runOf(state)) + 1;
 
 /* The drawing is in pixels, so letters keep their size at any width. */
 
@@ -50,7 +50,8 @@ function layout(run, width, height) {
   const finite = run.scores.filter(Number.isFinite);
   const low = Math.min(0, ...finite);
   const high = Math.max(low + 1, ...finite);
-  const most = Math.max(run.atOnce.sum, ...run.steps.map(({ sum }) => sum)) || 1;
+  const sums = [run, read(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
+  const most = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
   const score = (/** @type {number} */ s) => floor - ((Math.max(low, s) - low) * (floor - top)) / (high - low);
   return {
     small, width, column, thick, bars, bar, floor, score, room, apart,
@@ -81,9 +82,9 @@ function drawBars(run, f, at) {
     const below = y - at.score(max); // how far the bar stays below the line is the exponent
     const exponent = when === "now" && below > 24 && score > -Infinity;
     return [
-      group(1 - lit, rect(x, at.floor - card, at.bar, card, "rose-fill", 0.34), text(middle, at.floor - card / 2 + 8, "middle rose hidden", "?")),
+      group(1 - lit, rect(x, at.floor - card, at.bar, card, "track"), text(middle, at.floor - card / 2 + 8, "middle soft hidden", "?")),
       rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", lit * (1 - gone)),
-      path(`M${x} ${at.zero}V${y}h${at.bar}V${at.zero}`, "rose thin dashes", 0.7 * gone),
+      path(`M${x} ${at.zero}V${y}h${at.bar}V${at.zero}`, "rose thin dashes", 0.4 * gone),
       text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), lit * (1 - gone)),
       exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
     ];
@@ -141,13 +142,14 @@ function drawFactor(run, f, at) {
   const end = x - (at.small ? 10 : 14);
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
+  if (!exponent) return group(Math.min(1, 4 * f.shrunk) * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
   return group(
     Math.min(1, 4 * f.shrunk) * (crowded ? 1 - f.checked : 1),
     path(`M${x - 5} ${from}h10${head}`, "violet"),
-    exponent ? text(end, from + 5, "end amount soft", fixed(before.sum)) : nothing,
-    text(end, exponent ? Math.max(from + 30, middle) : from + 8, `end factor violet ${run.forget && exponent ? "forgot" : ""}`, exponent ? svg`× ${power(exponent)}` : "× 1"),
+    text(end, from + 5, "end amount soft", fixed(before.sum)),
+    text(end, Math.max(from + 36, middle), `end factor violet ${run.forget ? "forgot" : ""}`, svg`× ${power(exponent)}`),
   );
 }
 
@@ -161,7 +163,8 @@ function drawCheck(run, f, at) {
   const all = `all ${word(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
   const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end rose", line));
-  if (!f.checked) return group(1 - f.asked, outline, label, text(at.column + at.thick / 2, (y + at.floor) / 2 + 12, "middle rose ask", "?"));
+  const near = Math.abs(at.floor - at.tall(run.steps[f.k].before.sum) + 24 - y) < 64; // the factor needs this place
+  if (!f.checked) return [outline, near && f.asked ? nothing : label, group(1 - f.asked, text(at.column + at.thick / 2, (y + at.floor) / 2 + 12, "middle rose ask", "?"))];
   const [entry, extra] = [entriesOf(at), f.sum - sum];
   let level = at.floor;
   const rows = terms.map((term, i) => {
@@ -174,14 +177,15 @@ function drawCheck(run, f, at) {
   return [
     group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${rows.map(({ seam }) => seam)}</g>`),
     group(late(late(f.checked)), label, text(end, y + 26, "end rose strong", fixed(sum)), rows.map(({ named }) => named),
-      entry(level - at.tall(extra) / 2, at.tall(extra), "", at.small ? "extra" : "too much", extra)),
+      entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
+    group(late(f.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
 
 /** @param {S} state @param {unknown} set @param {import("./frame.js").At} at */
 function picture(state, set, { width, t }) {
   const run = runOf(state);
-  const step = run.steps[state.step];
+  const step = run.steps[Math.min(state.step, blocks(run))];
   const label = `${told(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
   const draw = (/** @type {string} */ name, /** @type {number} */ wide, /** @type {number} */ high, /** @type {Frame} */ f) => {
     const at = layout(run, wide, high);
@@ -190,7 +194,7 @@ function picture(state, set, { width, t }) {
   const now = frame(run, state.step, t);
   const drawn = (/** @type {number} */ wide, name = "") => draw(name, wide, wide < 600 ? 376 : 432, now);
   return html`${width ? drawn(width) : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}
-    ${draw("printed", PAPER, 400, frame(run, run.steps.length - 1))}<p class="hb-live__log">${worded(chain(run))}</p>`;
+    ${draw("printed", PAPER, 400, frame(run, blocks(run) + 1))}<p class="hb-live__log">${worded(chain(run))}</p>`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
@@ -204,7 +208,7 @@ export default {
   title: "A softmax while its row is still arriving",
   start, steps, picture, more,
   told: (state) => told(runOf(state), state.step),
-  next: ({ block }) => (block === 2 ? "Next pair" : "Next block"),
+  next: (state) => (state.step === steps(state) - 1 ? "Check the sum" : state.block === 2 ? "Next pair" : "Next block"),
   lasts: (state) => times(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

@@ -46,25 +46,26 @@ export function read(scores, block, forget = false) {
   return { scores, block, forget, steps, atOnce: update(none, scores) };
 }
 
+/** The blocks of a row. After as many steps one more compares their sum with that of all scores at once. @param {Run} run */
+export const blocks = (run) => run.steps.length - 1;
+
 /** When each change of a step begins and ends, in milliseconds: the old before the new. @param {Run} run @param {number} k */
 export function times(run, k) {
   const [beat, pause] = [400, 80];
+  const never = [Infinity, Infinity];
+  if (k > blocks(run)) return { line: [0, 0], shrink: [0, 0], drops: run.steps[k - 1].terms.map(() => [0, 0]), fuse: [0, beat], check: [beat + pause, 2 * beat + pause], end: 2 * beat + pause };
   const { terms, before } = run.steps[k];
   const line = [0, beat];
   const shrink = before.sum ? [beat + pause, 2 * beat + pause] : line;
   const first = shrink[1] + 2 * pause;
   const drops = terms.map((_, i) => first + i * Math.min(200, 600 / terms.length)).map((start) => [start, start + beat]);
-  const landed = drops.length ? drops[drops.length - 1][1] : 0;
-  if (!k || k < run.steps.length - 1) return { line, shrink, drops, fuse: [Infinity, Infinity], check: [Infinity, Infinity], end: landed };
-  const fuse = [landed + 2 * pause, landed + 2 * pause + beat];
-  const end = fuse[1] + pause + 1.5 * beat;
-  return { line, shrink, drops, fuse, check: [fuse[1] + pause, end], end };
+  return { line, shrink, drops, fuse: never, check: never, end: drops.length ? drops[drops.length - 1][1] : 0 };
 }
 
 /** @param {number} a @param {number} b @param {number} part */
 const mix = (a, b, part) => a + (b - a) * part;
 /** How far a change is, from 0 to 1; it slows down to its end. @param {number[]} span @param {number} t */
-const during = ([from, to], t) => (from === Infinity ? 0 : 1 - (1 - Math.min(1, Math.max(0, (t - from) / (to - from)))) ** 3);
+const during = ([from, to], t) => (from === Infinity ? 0 : to === 0 ? 1 : 1 - (1 - Math.min(1, Math.max(0, (t - from) / (to - from)))) ** 3);
 
 /**
  * What to draw t milliseconds into step k; without t, the step at rest. Parts from 0 to 1 say how far a change is. `stack`
@@ -73,7 +74,8 @@ const during = ([from, to], t) => (from === Infinity ? 0 : 1 - (1 - Math.min(1, 
  * @param {Run} run @param {number} k @param {number} [t]
  */
 export function frame(run, k, t = Infinity) {
-  const [step, old, when] = [run.steps[k], run.steps[k].before, times(run, k)];
+  const step = run.steps[Math.min(k, blocks(run))];
+  const [old, when] = [step.before, times(run, k)];
   const [moved, fused] = [during(when.line, t), during(when.fuse, t)];
   const shrunk = old.sum ? during(when.shrink, t) : 1;
   const scale = old.sum ? mix(1, step.kept / old.sum, shrunk) : 1;
@@ -83,13 +85,13 @@ export function frame(run, k, t = Infinity) {
     ...old.terms.map((term, i) => ({ height: term * scale, ink: moved, lift: 1, drop: 1, power: run.scores[older + i] - old.max })),
     ...step.terms.map((term, i) => {
       const [start, end] = when.drops[i];
-      return { height: term, ink: fused, lift: during([start - 160, start], t), drop: during([start, end], t), power: run.scores[old.seen + i] - step.max };
+      return { height: term, ink: fused, lift: end ? during([start - 160, start], t) : 1, drop: during([start, end], t), power: run.scores[old.seen + i] - step.max };
     }),
   ];
   const kept = old.sum * scale;
   const first = old.max === -Infinity;
   return {
-    k, stack, moved, shrunk, fused, scale, kept, first,
+    k: Math.min(k, blocks(run)), stack, moved, shrunk, fused, scale, kept, first,
     checked: during(when.check, t),
     asked: first ? Number(step.max > -Infinity) * moved : 1, // from the question to the first block
     line: first ? step.max : mix(old.max, step.max, moved),
@@ -120,19 +122,19 @@ export function chain({ steps, forget }) {
 
 /** What has just happened; e^{…} marks a power. @param {Run} run @param {number} k */
 export function told(run, k) {
-  const { before: old, ...step } = run.steps[k];
+  const { before: old, ...step } = run.steps[Math.min(k, blocks(run))];
   const name = run.block === 2 ? "pair" : "block";
   const many = word(run.scores.length);
   const capital = (/** @type {string} */ words) => words[0].toUpperCase() + words.slice(1);
   if (!k) return `${capital(many)} scores. You see each ${name} once, then it’s gone.`;
+  if (k > blocks(run)) {
+    if (Math.abs(step.sum - run.atOnce.sum) > 5e-4) return `We forgot to rescale and got ${fixed(step.sum)}. All ${many} at once give ${fixed(run.atOnce.sum)}.`;
+    return `All ${many} at once give ${fixed(run.atOnce.sum)}, too. We never had more than one ${name} and two numbers.`;
+  }
   if (step.max === -Infinity) return "Everything so far is masked, so there’s nothing to add. A kernel has to guard this case: −∞ − (−∞) is NaN.";
   const powers = step.terms.map((_, i) => `e^{${plain(run.scores[old.seen + i] - step.max)}}`);
   const terms = powers.length > 2 ? fixed(step.sum - step.kept) : powers.join(" + ");
-  if (k === run.steps.length - 1) {
-    if (Math.abs(step.sum - run.atOnce.sum) > 5e-4) return `We forgot to rescale and got ${fixed(step.sum)}. All ${many} at once give ${fixed(run.atOnce.sum)}.`;
-    return `${step.moved ? "That makes" : "The line stayed, so nothing shrank:"} ${fixed(step.sum)}, the same as all ${many} at once.`;
-  }
-  if (!old.sum) return `The line rests on ${plain(step.max)}. Measured from there, the ${name} is worth ${terms}.`;
+  if (!old.sum) return `The line is the largest score so far. Measured from it, the first ${name} is worth ${terms}. What will the next one do to the column?`;
   if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
   const rise = plain(step.max - old.max);
   if (run.forget) return `The line rose by ${rise}, but we forgot to shrink the old sum: still ${fixed(step.kept)}.`;

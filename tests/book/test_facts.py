@@ -152,7 +152,8 @@ def test_the_command_writes_todays_words(monkeypatch, tmp_path):
 
     name, fact = next(iter(FACTS.items()))
     chapter, _, name = name.partition(".")
-    page = Path(tmp_path, f"{chapter.replace('_', '-')}.md")
+    page = Path(tmp_path, chapter.replace("_", "-"), "index.md")
+    page.parent.mkdir()
     page.write_text(f"One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
     monkeypatch.setattr(command, "DOCS", tmp_path)
     assert command.main(["--write"]) == 1  # because of the fact that isn't there

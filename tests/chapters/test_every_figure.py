@@ -26,7 +26,7 @@ def fixed_colours(part, path=""):
 
 
 def test_each_name_is_the_name_of_one_figure():
-    assert len(figures.paths(ROOT)) == len(list((ROOT / "scripts" / "figures").glob("*/*.py"))) > 0
+    assert len(figures.paths(ROOT)) == len(list(ROOT.glob("scripts/chapters/*/figures/*.py"))) > 0
 
 
 def test_a_figure_leaves_colours_template_and_width_to_the_page(figure):

@@ -48,7 +48,7 @@ def test_no_other_page_quotes_a_solution():
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_the_chapter_of_a_lab_leads_to_it(lab):
-    chapter = (DOCS / "chapters" / f"{lab.chapter}.md").read_text(encoding="utf-8")
+    chapter = (DOCS / "chapters" / lab.chapter / "index.md").read_text(encoding="utf-8")
     assert f"<!-- labs of {lab.chapter} -->" in chapter
 
 

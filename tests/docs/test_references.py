@@ -10,7 +10,7 @@ import pytest
 from scripts.records import ROOT
 
 DOCS = ROOT / "docs"
-CHAPTERS = sorted((DOCS / "chapters").glob("*.md"))
+CHAPTERS = sorted((DOCS / "chapters").glob("*/index.md"))
 KERNELS = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((ROOT / "kernels").rglob("*.py"))
@@ -53,7 +53,7 @@ def plain(words):
 PAGE = (DOCS / "references.md").read_text(encoding="utf-8")
 ON_PAGE = works(PAGE)
 FURTHER = works(section(PAGE, "Going further"))
-LISTS = {page.stem: section(page.read_text(encoding="utf-8"), "References") for page in CHAPTERS}
+LISTS = {page.parent.name: section(page.read_text(encoding="utf-8"), "References") for page in CHAPTERS}
 CITED = {chapter: works(text) for chapter, text in LISTS.items()}
 
 
@@ -90,7 +90,7 @@ def test_an_entry_names_those_who_cite_it():
             assert not chapters | modules, f"{address} is cited: it belongs to a group above"
             continue
         assert chapters, f"no chapter cites {address}"
-        assert set(re.findall(r"\(chapters/([\w-]+)\.md\)", item)) == chapters, address
+        assert set(re.findall(r"\(chapters/([\w-]+)/index\.md\)", item)) == chapters, address
         assert set(re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)) == modules, address
 
 

@@ -176,7 +176,7 @@ def test_a_piece_plays_pauses_and_goes_back_and_its_end_is_known(open_piece):
         assert piece.get_attribute("data-done") is None
         button(name).click()
     button("Play").wait_for(timeout=15_000)  # at the end it stops by itself
-    assert "step 3 of 3" in piece.inner_text() and piece.get_attribute("data-done") is not None
+    assert "step 4 of 4" in piece.inner_text() and piece.get_attribute("data-done") is not None
     piece.get_by_label("forget to rescale").check()
     assert piece.get_attribute("data-done") is None
 

@@ -42,8 +42,8 @@ SAID = [
     ("row", {"columns": "true"}, "hands out 84.7 %"),
     ("stream", {}, "You see each pair once"),
     ("stream", {"step": 2}, "The line rose by 1, so the old sum shrank to 0.503"),
-    ("stream", {"step": 3}, "3.006, the same as all six at once"),
-    ("stream", {"step": 3, "forget": "true"}, "got 3.871. All six at once give 3.006"),
+    ("stream", {"step": 4}, "All six at once give 3.006, too"),
+    ("stream", {"step": 4, "forget": "true"}, "got 3.871. All six at once give 3.006"),
     ("stream", {"step": 1, "scores": "-inf -inf 2"}, "−∞ − (−∞) is NaN"),
     ("tile", {"size": 6, "step": 99}, "3 times, 216 fetches for 432 FLOP"),
     ("trips", {"form": "fused", "step": 2}, "never written"),
@@ -89,7 +89,7 @@ def test_a_piece_refuses_it(pieces, name, state, words):
         told(pieces, name, state)
 
 
-@pytest.mark.parametrize(("step", "drawn"), [("99", "3.006, the same"), ("-3", "once"), ("1.5", "0.503")])
+@pytest.mark.parametrize(("step", "drawn"), [("99", "give 3.006, too"), ("-3", "once"), ("1.5", "0.503")])
 def test_a_page_that_asks_for_a_step_gets_one_that_the_piece_has(pieces, step, drawn):
     assert (
         drawn in BeautifulSoup(pieces.still("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
