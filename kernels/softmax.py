@@ -36,7 +36,7 @@ def naive_softmax(scores: Tensor) -> Tensor:
 
 
 def safe_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis, the maximum subtracted first: no overflow.
+    """Softmax along the last axis, the maximum subtracted first: no exponential overflows.
 
     A row of nothing but -inf has no shares: NaN here; the kernel below says 0.
     """

@@ -189,7 +189,7 @@ function picture(state, set, { width, t }) {
   const label = `${told(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
   const draw = (/** @type {string} */ name, /** @type {number} */ wide, /** @type {number} */ high, /** @type {Frame} */ f) => {
     const at = layout(run, wide, high);
-    return html`<svg class="stage ${name}" viewBox="0 0 ${wide} ${high}" role="img" aria-label=${label}>${drawBars(run, f, at)}${drawColumn(run, f, at)}${drawFactor(run, f, at)}${drawCheck(run, f, at)}</svg>`;
+    return html`<svg class="stage ${name}" viewBox="0 0 ${wide} ${high}" role="img" aria-label=${label}>${drawBars(run, f, at)}${f.checked ? nothing : drawCheck(run, f, at)}${drawColumn(run, f, at)}${drawFactor(run, f, at)}${f.checked ? drawCheck(run, f, at) : nothing}</svg>`;
   };
   const now = frame(run, state.step, t);
   const drawn = (/** @type {number} */ wide, name = "") => draw(name, wide, wide < 600 ? 376 : 432, now);

@@ -104,6 +104,12 @@ class Build(BasePlugin):
             files.append(picture)
         return files
 
+    def on_nav(self, nav, config, files):
+        for page in nav.pages:  # to Material, an index is the page of its section, and no entry of its own
+            if chapter := order.chapter_name(page.file.src_uri):
+                page.file.name = page.file.name.replace("index", chapter)
+        return nav
+
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
         if page.file.src_uri.endswith(".ipynb"):

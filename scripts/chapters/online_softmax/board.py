@@ -96,14 +96,14 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     )
     board.step(
         f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
-        "out, and all six at once; at the side, e to the minus 1 and minus 2. The blocks are struck out one by one."
+        "out, and all six at once; in the corner, e to the minus 1 and minus 2. The blocks are struck out one by one."
     )
     board.rub()
     for block in range(len(after)):
         board.row(LEFT + 20 + 136 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=60, h=27)
     row(board, -1, ["block", "max", "factor", "new", "sum"])
     for i, (part, state) in enumerate(zip(parts, after, strict=True)):
-        with board.answer() if i + 1 == len(after) else nullcontext():
+        with board.answer() if i else nullcontext():
             board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
             kept = f"{state.factor:.3g}" if i else "-"
             row(
@@ -113,7 +113,9 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
                 words(board, WORK + NEXT * i, sums(i, parts, after))
     with board.group("powers"):
         for power in (1, 2):
-            board.words(390, FIRST + LINE * (power - 1), f"e^{{-{power}}} = {math.exp(-power):.3f}", 0.85)
+            board.words(425, WORK + 86 * (power - 1), f"e^{{-{power}}} = {math.exp(-power):.3f}", 0.8)
+    with board.answer(), board.group("work"):
+        board.words(250, WORK, "e^{1 - 1} → e^{1 - 2}", 0.85)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer(), board.group("work"):
         words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
@@ -138,10 +140,10 @@ def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
 
 def proof(board: Board) -> None:
     board.step(
-        "The working is gone. In its place m is the maximum, l the sum, a dash says after the block. Then the proof in "
-        "three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old sum "
-        "times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity and a "
-        "sum of 0."
+        "The working is gone. In its place m is the maximum, l the sum, a prime says after the block. Then the proof "
+        "in three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old "
+        "sum times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity "
+        "and a sum of 0."
     )
     board.rub("work")
     lines = (
@@ -153,7 +155,7 @@ def proof(board: Board) -> None:
     )
     with board.group("proof"):
         for i, line in enumerate(lines):
-            words(board, WORK - 4 + 22.5 * i, line)
+            words(board, WORK - 4 + 21 * i, line)
 
 
 def blends(board: Board, parts: list[State], after: list[State]) -> None:
@@ -163,7 +165,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"The table has two more columns, accumulator and so far, by blocks: {said}. Below, the second and the third "
         "worked out, and the check: each accumulator adds up to ten times its sum."
     )
-    board.rub("proof", "powers")
+    board.rub("proof")
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     row(board, -1, ["accumulator", "so far"], skip=5)
@@ -175,14 +177,15 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     shrunk = [second.factor * part for part in first.accumulator]
     with board.group("work"):
         words(board, WORK, f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}")
-        words(board, WORK + NEXT, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
+        words(board, WORK + 23, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
         x, y = second.accumulator
         with board.answer():
-            words(board, WORK + 2 * NEXT, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
+            words(board, WORK + 46, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
             words(
                 board,
-                WORK + 3 * NEXT,
+                WORK + 69,
                 f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
+                0.75,
             )
 
 
@@ -192,7 +195,7 @@ def bug(board: Board, parts: list[State]) -> None:
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
         f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
     )
-    board.rub("work")
+    board.rub("work", "powers")
     with board.group("bug"):
         totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
         words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
@@ -218,19 +221,20 @@ def readers(board: Board, parts: list[State]) -> None:
     )
     board.rub("bug")
     with board.group("readers"):
-        board.words(90, 178, say[0], 0.95)
-        board.words(90, 212, say[1], 0.95)
-        board.arrow(150, 179, 206, 191)
-        board.arrow(150, 211, 206, 199)
         with board.answer():
+            board.words(90, 178, say[0], 0.95)
+            board.words(90, 212, say[1], 0.95)
+            board.arrow(150, 179, 206, 191)
+            board.arrow(150, 211, 206, 199)
             board.words(268, 195, say[2], 0.95)
             words(
                 board,
                 248,
                 f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
             )
-        board.words(400, 178, "nothing read:", 0.75)
-        board.words(400, 202, "(-∞, 0)", 0.95)
+        board.words(425, WORK + 86, f"e^{{-2}} = {math.exp(-2):.3f}", 0.8)
+        board.words(400, 196, "nothing read:", 0.75)
+        board.words(400, 220, "(-∞, 0)", 0.95)
 
 
 def machine(board: Board, after: list[State]) -> None:
@@ -247,7 +251,7 @@ def left(board: Board, last: State) -> None:
         f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
         f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
-    board.rub("readers", "ticks", "work", "bug")
+    board.rub("readers", "ticks", "work", "bug", "powers")
     board.strike(LEFT + 14, 48, LEFT + 416, 48)
     for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
         board.ring(x, FIRST + 2 * LINE, wide, 23)

@@ -46,9 +46,8 @@ def test_the_drawn_shares_are_equal():
 
 def test_the_line_that_asks_the_page_table_stands_in_the_kernel():
     kernel = (ROOT / "kernels" / "serving" / "decode_kernel.py").read_text(encoding="utf-8")
-    (line,) = re.findall(
-        r"`(page = [^`]*), …\)`", (DOCS / "chapters" / "decode" / "index.md").read_text(encoding="utf-8")
-    )
+    page = (DOCS / "chapters" / "decode" / "index.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"`(page = [^`]*), …\)`", page)
     assert f"{line}, key < length, 0)" in kernel
 
 
