@@ -23,9 +23,8 @@ def test_every_page_says_what_it_is(site, pages):
         assert 25 < len(said["description"]) <= head.LENGTH, page
         assert not set("<>\\") & set(said["description"]), page
         assert said["og:url"] == BASE + page
-        folder, _, name = page.rstrip("/").partition("/")
-        own = folder in ("chapters", "notes", "whiteboard") and name in CHAPTERS
-        card = f"assets/cards/{name}.png" if own else "assets/card.png"
+        folder, _, name = page.partition("/")
+        card = f"assets/cards/{name.partition('/')[0]}.png" if folder == "chapters" else "assets/card.png"
         assert said["og:image"] == said["twitter:image"] == BASE + card and (site / card).is_file()
         assert said["og:image:alt"] == said["twitter:image:alt"]
         assert said["twitter:card"] == "summary_large_image" and len(said["og:image:alt"]) > 40

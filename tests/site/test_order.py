@@ -87,7 +87,7 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
-    as_typed = SimpleNamespace(laid_out=lambda text, name, alone: text)
+    as_typed = SimpleNamespace(laid_out=lambda text, name, home, alone: text)
     lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
     assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     rows = lists.filled("| a |\n<!-- a row for every sheet -->\n| b |")
@@ -135,7 +135,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     rows = lists.filled("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three/index.md) | 9 |"
     assert lists.filled("<!-- labs of three -->") == (
-        "Build it yourself: [second](../labs/second.md), [first_one](../labs/first-one.md)."
+        "Build it yourself: [second](../../labs/second.md), [first_one](../../labs/first-one.md)."
     )
     assert lists.filled("<!-- labs of four -->") == ""
     assert "`labs/02_first_one.py`" in lists.filled("<!-- lab first-one -->")

@@ -76,10 +76,13 @@ def test_a_term_is_searched_on_the_page_of_the_chapter_that_explains_it(index):
 
 
 def test_chapters_weigh_most_and_lists_least(index):
-    weights = {entry["location"].partition("/")[0]: entry["boost"] for entry in index}
-    assert weights["chapters"] > weights["glossary"] > weights["whiteboard"] == weights["notes"]
-    lists = {weights[name] for name in ("api", "snippets", "measurements", "tested", "contributing")}
-    assert max(lists) < weights["notes"]
+    weights = {entry["location"].partition("#")[0]: entry["boost"] for entry in index}
+    chapter, notes, sheet = (weights[f"chapters/balloon/{page}"] for page in ("", "notes/", "sheet/"))
+    assert chapter > weights["glossary/"] > sheet == notes == weights["whiteboard/"]
+    lists = {
+        weights[name] for name in ("api/kernels/", "snippets/balloon/", "measurements/", "tested/", "contributing/")
+    }
+    assert max(lists) < notes
 
 
 def test_front_matter_comes_before_the_weight_of_a_kind():

@@ -136,13 +136,12 @@ def test_shares_move_before_what_they_take(visit):
     page.locator(".stage:enabled").wait_for()
     page.evaluate("""() => new MutationObserver((changes) => {
         const added = changes.flatMap(({ addedNodes }) => [...addedNodes]);
-        window.flown ||= added.some(({ className }) => className === "flying");
+        const flies = added.some(({ className }) => className === "flying");
+        if (flies) window.then ??= document.querySelectorAll(".share")[1].textContent;
     }).observe(document.querySelector(".stage"), { childList: true })""")
     page.clock.install()
     page.get_by_role("button", name="Change soft to tired").click()
-    page.clock.run_for(300)
-    assert not page.evaluate("window.flown")
-    page.clock.run_for(200)
-    assert page.locator(".share").nth(1).inner_text() == "59 %" and page.evaluate("window.flown")
+    page.clock.run_for(500)
+    assert page.locator(".share").nth(1).inner_text() == "59 %" == page.evaluate("window.then")
     page.clock.run_for(500)
     assert page.locator(".out > span").first.inner_text() == "6.2"

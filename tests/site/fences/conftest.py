@@ -113,7 +113,7 @@ class House:
         keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
 
     def html(self, text):
-        self.fences.turn_to(Page("chapters/one/", text, self.first_line, "chapters/one.md"))
+        self.fences.turn_to(Page("chapters/one/", text, self.first_line, "chapters/one/index.md"))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )
