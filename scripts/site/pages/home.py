@@ -146,12 +146,8 @@ def panel(name: str, square: Markup, below: str) -> Markup:
 
 
 def tile(number: int) -> Markup:
-    """The last few are still fading when the picture comes to rest."""
-    rest = max(0.0, 0.5 - 0.11 * (TILES**2 - 1 - number))
-    style = f"--n:{number}" + (f";--rest:{rest:.2f}" if rest else "")
-    return Markup('<rect x="{}" y="{}" width="1" height="1" style="{}"/>').format(
-        number % TILES, number // TILES, style
-    )
+    place = number % TILES, number // TILES
+    return Markup('<rect x="{}" y="{}" width="1" height="1" style="--n:{}"/>').format(*place, number)
 
 
 def size(count: int) -> str:
