@@ -212,7 +212,9 @@ class Running {
   fromAddress() {
     const own = [...new URLSearchParams(location.search)].filter(([key]) => key.startsWith(`${this.name}.`));
     const asked = Object.fromEntries(own.map(([key, text]) => [key.slice(this.name.length + 1), text]));
-    if (own.length) this.become(stateFrom(this.piece, asked, this.first));
+    if (!own.length) return;
+    this.open = Object.keys(asked).some((key) => key !== "step"); // what was set is then in sight
+    this.become(stateFrom(this.piece, asked, this.first));
   }
 }
 

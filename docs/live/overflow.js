@@ -5,7 +5,7 @@ import { Refused } from "./frame.js";
 import { button, choice, numbers, shown, slider, stay, table, textField } from "./parts.js";
 import { TYPES, end, softmaxIn } from "./overflow.model.js";
 
-const start = { scores: "10 9 8", type: "FP16" };
+const start = { scores: "9 10 10", type: "FP16" };
 
 /** @typedef {typeof start} S */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
@@ -87,12 +87,12 @@ function picture(state, set) {
   const height = TOP + 2 * tall(typed) + 16;
   const max = Math.max(...naive.stored);
   const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(scale.high), 2);
-  const drag = (/** @type {PointerEvent} */ event) => {
+  const drag = (/** @type {number} */ i) => (/** @type {PointerEvent} */ event) => {
     const grip = /** @type {SVGElement} */ (event.currentTarget);
     if (event.type === "pointerdown") grip.setPointerCapture(event.pointerId);
     if (!grip.hasPointerCapture(event.pointerId)) return;
     const { left, width } = /** @type {SVGElement} */ (grip.ownerSVGElement).getBoundingClientRect();
-    set(moved(state, 0, Math.round(2 * scale.score(((event.clientX - left) * END) / width)) / 2));
+    set(moved(state, i, Math.round(4 * scale.score(((event.clientX - left) * END) / width)) / 4));
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
   return html`<svg viewBox="0 0 ${END} ${height}" role="img" aria-label=${said}>
@@ -101,7 +101,7 @@ function picture(state, set) {
     <text class="small middle soft" x=${(scale.at(scale.high) + RIGHT) / 2 + 8} y=${TOP + 16}>∞</text>
     ${panel(scale, naive, TOP, "As it stands", safe.shares)}
     ${panel(scale, safe, TOP + tall(typed) + 16, Number.isFinite(max) ? `Minus the maximum, ${shown(max, 1)}` : "Minus the maximum", safe.shares)}
-    ${Number.isNaN(typed[0]) ? nothing : svg`<circle class="hold grip" cx=${scale.at(typed[0])} cy=${TOP + HEAD + LINE / 2} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />`}
+    ${typed.map((score, i) => (Number.isNaN(score) ? nothing : svg`<rect class="hold grip" x=${scale.at(score) - 30} y=${TOP + HEAD + LINE * i} width="60" height=${LINE} @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}
   </svg>`;
 }
 
@@ -136,8 +136,9 @@ const moved = (state, i, to) => ({ scores: worked(state).typed.map((old, j) => (
 /** Fine where the edge is; the slider behind "more" goes further. @param {S} state @param {(change: Partial<S>) => void} set */
 function primary(state, set) {
   const { typed } = worked(state);
-  const { to } = scaleOf(state.type);
-  return slider("Score 1", Math.max(-20, Math.min(to, typed[0])), (to) => set(moved(state, 0, to)), { min: -20, max: Math.round(to), step: 0.5, told: shown(typed[0]) });
+  const high = end(state.type);
+  const [min, max] = [Math.floor(high - 11), Math.ceil(high + 2)];
+  return slider("Score 1", Math.max(min, Math.min(max, typed[0])), (to) => set(moved(state, 0, to)), { min, max, step: 0.25, told: shown(typed[0]) });
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
@@ -166,7 +167,7 @@ function told(state) {
   if (naive.sum === Infinity) return `Each exponential fits, but their sum doesn’t. Every share is 0: no NaN, no warning.`;
   if (naive.sum === 0) return `Every exponential is too small for ${first} and becomes 0, and 0/0 is NaN. ${lost(state, safe, "the largest is 1")}`;
   const apart = Math.max(...naive.shares.map((share, i) => Math.abs(share - safe.shares[i])));
-  return `The sum is ${grouped(naive.sum)}, as ${first} rounds it. It fits, and both forms ${apart < 0.01 ? "agree" : "differ by rounding"}.`;
+  return `The sum is ${grouped(naive.sum)}, as ${first} rounds it. It fits${naive.powers.includes(0) ? ", what’s too small is 0" : ""}, and both forms ${apart < 0.01 ? "agree" : "differ by rounding"}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */

@@ -111,16 +111,15 @@ function entriesOf(at) {
 /** The column: what we had in ink, the block's pieces in rose on top of it, the entries beside it, the sum as its lid. @param {Run} run @param {Frame} f @param {Layout} at */
 function drawColumn(run, f, at) {
   const [entry, kept] = [entriesOf(at), at.tall(f.kept)];
-  let [y, lid] = [at.floor, at.floor];
+  let y = at.floor;
   const old = kept ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", f.kept, late(f.moved) * (1 - f.fused)) : nothing;
-  const pieces = f.stack.map(({ height, ink, lift, drop, power: exponent }) => {
-    const [h, fall] = [at.tall(height), (1 - drop) * 32];
+  const pieces = f.stack.map(({ height, ink, grown, power: exponent }) => {
+    const h = at.tall(height) * grown;
     const shown = ink < 1 && !Number.isNaN(exponent) ? [
-      rect(at.column, y - h - fall, at.thick, h, "rose-fill piece", Math.min(1, 3 * drop) * (1 - ink)),
-      entry(y - h / 2 - fall, h, "", power(exponent), height, drop * (1 - late(ink + 0.5))),
+      rect(at.column, y - h, at.thick, h, "rose-fill piece", 1 - ink),
+      entry(y - h / 2, h, "", power(exponent), height, grown * (1 - late(ink + 0.5))),
     ] : nothing;
-    y -= h * drop;
-    lid -= (h + fall) * lift; // the lid lifts, the piece drops in, and both come down together
+    y -= h;
     return shown;
   });
   return [
@@ -128,8 +127,8 @@ function drawColumn(run, f, at) {
     bracket(at, at.column, at.width, "kept"),
     rect(at.column, at.floor - at.tall(f.ink), at.thick, at.tall(f.ink), "ink"),
     old, pieces,
-    rect(at.column, lid - 4, at.width - at.column, 4, "ink"),
-    text(at.width, lid - 14, "soft end halo", svg`sum <tspan class="big">${f.k ? fixed(f.sum) : "0"}</tspan>`),
+    rect(at.column, y - 4, at.width - at.column, 4, "ink"),
+    text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${f.k ? fixed(f.sum) : "0"}</tspan>`),
   ];
 }
 

@@ -56,7 +56,7 @@ export function times(run, k) {
   if (k > blocks(run)) return { line: [0, 0], shrink: [0, 0], drops: run.steps[k - 1].terms.map(() => [0, 0]), fuse: [0, beat], check: [beat + pause, 2 * beat + pause], end: 2 * beat + pause };
   const { terms, before } = run.steps[k];
   const line = [0, beat];
-  const shrink = before.sum ? [beat + pause, 2 * beat + pause] : line;
+  const shrink = before.sum ? [beat + pause, 3 * beat + pause] : line; // the slow one: it's what the picture is about
   const first = shrink[1] + 2 * pause;
   const drops = terms.map((_, i) => first + i * Math.min(200, 600 / terms.length)).map((start) => [start, start + beat]);
   return { line, shrink, drops, fuse: never, check: never, end: drops.length ? drops[drops.length - 1][1] : 0 };
@@ -69,8 +69,8 @@ const during = ([from, to], t) => (from === Infinity ? 0 : to === 0 ? 1 : 1 - (1
 
 /**
  * What to draw t milliseconds into step k; without t, the step at rest. Parts from 0 to 1 say how far a change is. `stack`
- * lists the column's pieces from the floor up: `ink` is 0 while a piece is the block's and 1 once it's ours, `lift` says how
- * far the lid has made room for it, and `drop` is 1 once it has landed. The frame's `ink` is everything that's ours.
+ * lists the column's pieces from the floor up: `ink` is 0 while a piece is the block's and 1 once it's ours, and `grown` is 1
+ * once all of it is there. The frame's `ink` is everything that's ours.
  * @param {Run} run @param {number} k @param {number} [t]
  */
 export function frame(run, k, t = Infinity) {
@@ -81,12 +81,9 @@ export function frame(run, k, t = Infinity) {
   const scale = old.sum ? mix(1, step.kept / old.sum, shrunk) : 1;
   const older = old.seen - old.terms.length;
   const stack = [
-    { height: old.kept * scale, ink: 1, lift: 1, drop: 1, power: NaN },
-    ...old.terms.map((term, i) => ({ height: term * scale, ink: moved, lift: 1, drop: 1, power: run.scores[older + i] - old.max })),
-    ...step.terms.map((term, i) => {
-      const [start, end] = when.drops[i];
-      return { height: term, ink: fused, lift: end ? during([start - 160, start], t) : 1, drop: during([start, end], t), power: run.scores[old.seen + i] - step.max };
-    }),
+    { height: old.kept * scale, ink: 1, grown: 1, power: NaN },
+    ...old.terms.map((term, i) => ({ height: term * scale, ink: moved, grown: 1, power: run.scores[older + i] - old.max })),
+    ...step.terms.map((term, i) => ({ height: term, ink: fused, grown: during(when.drops[i], t), power: run.scores[old.seen + i] - step.max })),
   ];
   const kept = old.sum * scale;
   const first = old.max === -Infinity;
@@ -96,7 +93,7 @@ export function frame(run, k, t = Infinity) {
     asked: first ? Number(step.max > -Infinity) * moved : 1, // from the question to the first block
     line: first ? step.max : mix(old.max, step.max, moved),
     max: !first && moved < 0.5 ? old.max : step.max,
-    sum: total(stack.map(({ height, drop }) => height * drop)),
+    sum: total(stack.map(({ height, grown }) => height * grown)),
     ink: old.sum || fused ? kept + (fused ? step.sum - step.kept : 0) : 0,
     bars: run.scores.map((score, i) => ({
       score,
@@ -134,7 +131,7 @@ export function told(run, k) {
   if (step.max === -Infinity) return "Everything so far is masked, so there’s nothing to add. A kernel has to guard this case: −∞ − (−∞) is NaN.";
   const powers = step.terms.map((_, i) => `e^{${plain(run.scores[old.seen + i] - step.max)}}`);
   const terms = powers.length > 2 ? fixed(step.sum - step.kept) : powers.join(" + ");
-  if (!old.sum) return `The line is the largest score so far. Measured from it, the first ${name} is worth ${terms}. What will the next one do to the column?`;
+  if (!old.sum) return `${capital(many)} scores, a ${name} at a time. The line is the largest so far; measured from it, this ${name} adds ${terms}. What will the next one do to the column?`;
   if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
   const rise = plain(step.max - old.max);
   if (run.forget) return `The line rose by ${rise}, but we forgot to shrink the old sum: still ${fixed(step.kept)}.`;

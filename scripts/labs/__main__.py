@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from scripts.labs import about, child, progress
+from scripts.labs import about, graded, progress
 
 
 def main(asked: str, root: Path = about.ROOT) -> int:
@@ -21,7 +21,7 @@ def main(asked: str, root: Path = about.ROOT) -> int:
         print(error)
         return 2
     try:
-        passed, told = child.grade_file(found, folder / found.file)
+        passed, told = graded.grade_file(found, folder / found.file)
     except KeyboardInterrupt:
         print("Stopped, and not judged.")
         return 130

@@ -39,18 +39,18 @@ async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
     with tempfile.TemporaryDirectory() as place:
         processes = [Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(groups(ranks))]
         try:
-            ran, *_ = await together(each.start() for each in processes)
+            ran, *_ = await answers(each.start() for each in processes)
             for number, cell in enumerate(cells, start=1):
-                cell.outputs, *_ = await together(each.run(number) for each in processes)
+                cell.outputs, *_ = await answers(each.run(number) for each in processes)
                 cell.execution_count = number
-            reports = await together(each.ask(-1, "after the last cell") for each in processes)
+            reports = await answers(each.ask(-1, "after the last cell") for each in processes)
         finally:
             await asyncio.gather(*(each.end(now=ranks > 1) for each in processes))
     executed = {place for each in reports for place in each["executed"]}
     return ran | {"executed": sorted(executed), "interpreter": any(each["interpreter"] for each in reports)}
 
 
-async def together(coroutines: Iterable[Coroutine]) -> list:
+async def answers(coroutines: Iterable[Coroutine]) -> list:
     """Returns what each process answers.
 
     Raises the error of the first that fails; but if one died, of that one: others may have failed because they lost it.

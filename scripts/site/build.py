@@ -18,7 +18,7 @@ from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
 from scripts.site.fences.page import Page
 from scripts.site.markup import drawings, maths, tables
-from scripts.site.markup.together import together
+from scripts.site.markup.unbroken import unbroken
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
 from scripts.site.pages import api, glossary, labs, moved, order
@@ -150,7 +150,7 @@ class Build(BasePlugin):
         html = glossary.quiet_headings(html)
         drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):
-            html = together(html)
+            html = unbroken(html)
         return self.pages.keep(page, html)
 
     def on_env(self, env, config, files):

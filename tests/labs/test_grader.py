@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, child, fit, progress
+from scripts.labs import about, fit, progress
+from scripts.labs import graded as grader
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded
 from scripts.labs.grading.watched import interpreted
@@ -32,7 +33,7 @@ def graded(lab, tmp_path, change, seconds=None):
     file = tmp_path / lab.file
     file.write_text(change(source))
     assert file.read_text() != source
-    return child.grade_file(lab, file, seconds)
+    return grader.grade_file(lab, file, seconds)
 
 
 def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(lab, tmp_path):
@@ -57,7 +58,7 @@ def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, said, 
     notes.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
     if case:
         began.write_text(case)
-    assert said in child.died(1, notes, file, began)
+    assert said in grader.died(1, notes, file, began)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):
     assert asked.returncode == 2
     assert asked.stdout.startswith("There is no lab '99'; there are: 1 dot-and-softmax")
     lab = about.find("4")
-    passed, told = child.grade_file(lab, tmp_path / lab.file)
+    passed, told = grader.grade_file(lab, tmp_path / lab.file)
     assert (passed, told) == (False, f"There is no {tmp_path.name}/{lab.file}: `make labs` makes it.")
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, child, fit
+from scripts.labs import about, fit, graded
 from scripts.labs.grading import judge, resembles
 from scripts.labs.grading.watched import interpreted
 from scripts.labs.lab import Lab, load
@@ -103,7 +103,7 @@ def test_a_right_one_passes(slug, file):
     found = verdict(lab, file)
     assert found.passed, told(lab, found)
     assert "passed" in told(lab, found)
-    most = child.SECONDS if interpreted() else child.SECONDS_ON_GPU  # there for a case, most of it the compiler's
+    most = graded.SECONDS if interpreted() else graded.SECONDS_ON_GPU  # there for a case, most of it the compiler's
     assert found.seconds < most, "a solution would be stopped before it is judged"
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from kernels.bench import timing
-from scripts.labs import about, child
+from scripts.labs import about, graded
 from scripts.labs.grading import judge, timed
-from scripts.labs.grading.laid import laid
+from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import load
 from scripts.labs.message import told
 from tests.labs import wrong
@@ -28,7 +28,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
     for module in (judge, timed):
-        monkeypatch.setattr(module, "laid", lambda case, device: laid(case, "cpu"))
+        monkeypatch.setattr(module, "guarded_case", lambda case, device: guarded_case(case, "cpu"))
 
 
 def with_a_small_case(slug, number, **more):
@@ -101,25 +101,25 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
         environments.append(more)
         return answers.pop(0)
 
-    monkeypatch.setattr(child, "in_a_process", in_a_process)
+    monkeypatch.setattr(graded, "in_a_process", in_a_process)
     lab = about.find(slug)
-    assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == wanted
+    assert graded.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
 
 def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_longer_limited():
     """A driver that finds no room for its addresses finds no GPU, and then the lab would never be graded on it."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with child.memory_limited():
+    with graded.memory_limited():
         assert resource.getrlimit(resource.RLIMIT_AS) != before
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(child, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
+    monkeypatch.setattr(graded, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
     lab = about.find("vector-add")
-    assert child.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == (True, "first")
+    assert graded.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == (True, "first")
 
 
 def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
@@ -128,7 +128,7 @@ def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
     lab = about.find(slug)
     file = tmp_path / lab.file
     file.write_text(change((wrong.HERE / lab.folder / "right_1.py").read_text()))
-    return child.grade_file(lab, file, seconds)
+    return graded.grade_file(lab, file, seconds)
 
 
 @pytest.mark.gpu
@@ -191,7 +191,7 @@ def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_pa
     file = tmp_path / "mine.py"
     source = (wrong.HERE / "vector_add" / "right_1.py").read_text()
     file.write_text(with_a_number_that_only_a_gpu_gets(source, number, kernel))
-    passed, told = child.grade_file(about.find("vector-add"), file)
+    passed, told = graded.grade_file(about.find("vector-add"), file)
     assert passed, told
 
 

@@ -13,7 +13,7 @@ from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VAL
 
 COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
-WORK, NEXT = 170, 26  # the first line below it, and from one to the next
+WORK, NEXT = 170, 24  # the first line below it, and from one to the next
 
 
 def pair(numbers: Sequence[float]) -> str:
@@ -90,35 +90,47 @@ def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
 
 
 def totals(board: Board, parts: list[State], after: list[State]) -> None:
-    said = "; ".join(
-        f"after block {i}: maximum {state.running_max:g}, sum {state.running_sum:.3f}"
-        for i, state in enumerate(after, 1)
-    )
+    said = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
     board.step(
-        f"Six scores in boxes, two at a time, and a table with a line for each block: {said}. Below, each sum worked "
-        "out, and all six at once; in the corner, e to the minus 1 and minus 2. The blocks are struck out one by one."
+        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}. The next two "
+        f"move the maximum: {said[1]}, worked out below. In the corner, e to the minus 1 and minus 2."
     )
     board.rub()
-    for block in range(len(after)):
-        board.row(LEFT + 20 + 136 * block, 8, SCORES[BLOCK * block : BLOCK * (block + 1)], w=60, h=27)
+    for i in range(len(after)):
+        board.row(LEFT + 20 + 136 * i, 8, [""] * BLOCK, w=60, h=27)
     row(board, -1, ["block", "max", "factor", "new", "sum"])
-    for i, (part, state) in enumerate(zip(parts, after, strict=True)):
-        with board.answer() if i else nullcontext():
-            board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
-            kept = f"{state.factor:.3g}" if i else "-"
-            row(
-                board, i, [i + 1, f"{state.running_max:g}", kept, f"{part.running_sum:.3f}", f"{state.running_sum:.3f}"]
-            )
-            with board.group("work"):
-                words(board, WORK + NEXT * i, sums(i, parts, after))
     with board.group("powers"):
-        for power in (1, 2):
-            board.words(425, WORK + 86 * (power - 1), f"e^{{-{power}}} = {math.exp(-power):.3f}", 0.8)
-    with board.answer(), board.group("work"):
-        board.words(250, WORK, "e^{1 - 1} → e^{1 - 2}", 0.85)
+        powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
+        board.words(366, 256, powers, 0.75)
+    block(board, 0, parts, after)
+    with board.answer():
+        scores(board, 1)
+        block(board, 1, parts, after)
+        with board.group("work"):
+            board.words(250, WORK, "e^{1 - 1} → e^{1 - 2}", 0.85)
+    board.step(f"The last two scores in their boxes. Their line: {said[2]}. Below, all six at once give the same sum.")
+    scores(board, 2)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
-    with board.answer(), board.group("work"):
-        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+    with board.answer():
+        block(board, 2, parts, after)
+        with board.group("work"):
+            words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+
+
+def scores(board: Board, i: int) -> None:
+    for at, score in enumerate(SCORES[BLOCK * i : BLOCK * (i + 1)]):
+        board.words(LEFT + 50 + 136 * i + 60 * at, 21.5, f"{score:g}")
+
+
+def block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
+    """The block's line in the table and its working; then its scores are struck out."""
+    state, kept = after[i], f"{after[i].factor:.3g}" if i else "-"
+    if not i:
+        scores(board, 0)
+    board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
+    row(board, i, [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"])
+    with board.group("work"):
+        words(board, WORK + NEXT * i, sums(i, parts, after))
 
 
 def sums(i: int, parts: list[State], after: list[State]) -> str:
@@ -153,8 +165,8 @@ def proof(board: Board) -> None:
         "2.  e^{m - m′} · ℓ  +  Σ e^{S - m′} of the block  =  ℓ′",
         "3.  it began with  (-∞, 0)",
     )
-    with board.group("proof"):
-        for i, line in enumerate(lines):
+    for i, line in enumerate(lines):
+        with board.answer() if i > 1 else nullcontext(), board.group("proof"):
             words(board, WORK - 4 + 21 * i, line)
 
 
@@ -169,24 +181,21 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
     row(board, -1, ["accumulator", "so far"], skip=5)
-    for i, state in enumerate(after[:-1]):
-        row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
     first, second, last = after
-    with board.answer():
-        row(board, 2, [pair(last.accumulator), pair(last.output)], skip=5)
+    for i, state in enumerate(after):
+        with board.answer() if i else nullcontext():
+            row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
     shrunk = [second.factor * part for part in first.accumulator]
-    with board.group("work"):
-        words(board, WORK, f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}")
-        words(board, WORK + 23, f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}")
-        x, y = second.accumulator
-        with board.answer():
-            words(board, WORK + 46, f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}")
-            words(
-                board,
-                WORK + 69,
-                f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
-                0.75,
-            )
+    x, y = second.accumulator
+    lines = (
+        f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}",
+        f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}",
+        f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
+        f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}",
+    )
+    with board.answer(), board.group("work"):
+        for i, line in enumerate(lines):
+            words(board, WORK + 23 * i, line, 0.8)
 
 
 def bug(board: Board, parts: list[State]) -> None:
@@ -195,8 +204,8 @@ def bug(board: Board, parts: list[State]) -> None:
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
         f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
     )
-    board.rub("work", "powers")
-    with board.group("bug"):
+    board.rub("work")
+    with board.answer(), board.group("bug"):
         totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
         words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
         words(
@@ -206,9 +215,8 @@ def bug(board: Board, parts: list[State]) -> None:
             0.8,
         )
         words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
-        with board.answer():
-            words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
-            board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
+        words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
+        board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
 
 
 def readers(board: Board, parts: list[State]) -> None:
@@ -220,21 +228,19 @@ def readers(board: Board, parts: list[State]) -> None:
         f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
     )
     board.rub("bug")
-    with board.group("readers"):
-        with board.answer():
-            board.words(90, 178, say[0], 0.95)
-            board.words(90, 212, say[1], 0.95)
-            board.arrow(150, 179, 206, 191)
-            board.arrow(150, 211, 206, 199)
-            board.words(268, 195, say[2], 0.95)
-            words(
-                board,
-                248,
-                f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
-            )
-        board.words(425, WORK + 86, f"e^{{-2}} = {math.exp(-2):.3f}", 0.8)
-        board.words(400, 196, "nothing read:", 0.75)
-        board.words(400, 220, "(-∞, 0)", 0.95)
+    with board.group("readers"), board.answer():
+        board.words(90, 178, say[0], 0.95)
+        board.words(90, 212, say[1], 0.95)
+        board.arrow(150, 179, 206, 191)
+        board.arrow(150, 211, 206, 199)
+        board.words(268, 195, say[2], 0.95)
+        words(
+            board,
+            238,
+            f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
+        )
+        board.words(400, 178, "nothing read:", 0.75)
+        board.words(400, 202, "(-∞, 0)", 0.95)
 
 
 def machine(board: Board, after: list[State]) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from scripts.labs.file import fault, first_line, functions_of
 from scripts.labs.grading.budget import Wanted, results, wanted
 from scripts.labs.grading.guarded import Guarded
-from scripts.labs.grading.laid import laid
+from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.resembles import behaves_like
 from scripts.labs.grading.story import WITHOUT
 from scripts.labs.grading.story import told as story_of
@@ -92,7 +92,7 @@ def judge_case(
     """
     wants = wanted(part, case)
     on_gpu = lab.about.triton and not interpreted()
-    inputs, outputs = laid(case, "cuda" if on_gpu else "cpu")
+    inputs, outputs = guarded_case(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
     watch = None if on_gpu else Watch([*inputs, *outputs])

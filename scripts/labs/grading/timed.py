@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from scripts.labs.grading.laid import laid
+from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import Lab
 
 
@@ -18,7 +18,7 @@ def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, fl
         if not (part.large and part.rung):
             continue
         case = part.large()
-        inputs, outputs = laid(case, "cuda")
+        inputs, outputs = guarded_case(case, "cuda")
         arguments = case.inputs | {each.name: each.tensor for each in inputs}
         outs = {each.name: each.tensor for each in outputs}
         module, _, name = part.rung.partition(":")

@@ -40,7 +40,7 @@ class Outside(Exception):
 class Access:
     """One load or store of one program.
 
-    table: the argument that is touched; "" for memory that the reader's function made itself
+    table: the argument that is accessed; "" for memory that the reader's function made itself
     places: how far behind the table's first number each lane's number lies, -1 where the mask is False
     size: bytes of a number
     atomic: whether it adds to what stands there
@@ -132,19 +132,19 @@ class Watch:
             setattr(owner, name, was)
 
     def follow(self, kind: str, program: tuple, pointers, mask, **more: bool) -> None:
-        """Notes what is touched.
+        """Notes what is accessed.
 
         Raises:
             Outside: if some of it lies in no table.
         """
         addresses = np.asarray(pointers.data).astype(np.int64)
         where = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)
-        touched = addresses[where]
-        if not touched.size:
+        accessed = addresses[where]
+        if not accessed.size:
             return
-        name = next((name for name, each in self.tables.items() if holds(span(each.buffer), touched[0])), "")
+        name = next((name for name, each in self.tables.items() if holds(span(each.buffer), accessed[0])), "")
         if not name:
-            if not any(low <= touched.min() and touched.max() < high for low, high in self.others):
+            if not any(low <= accessed.min() and accessed.max() < high for low, high in self.others):
                 raise Outside(f"{said(program)} {kind} far outside every table")
             self.accesses.append(Access(kind, tuple(program), "", np.where(where, addresses, -1), 0, **more))
             return
@@ -212,14 +212,14 @@ def said(program: tuple) -> str:
 
 
 def beyond(name: str, tensor: Tensor, places: np.ndarray) -> str:
-    """Which numbers that are none of a table's are touched, and what it has."""
+    """Which numbers that are none of a table's are accessed, and what it has."""
     if not tensor.numel():
         return f"{counted(places.size, 'number')} of {name}, which is empty"
     low, high = int(places.min()), int(places.max())
     if tensor.ndim == 1 and tensor.stride(0) == 1:
-        touched = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
+        accessed = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
         has = f"has {name}[0] alone" if len(tensor) == 1 else f"goes from {name}[0] to {name}[{len(tensor) - 1}]"
-        return f"{touched}, and {name} {has}"
+        return f"{accessed}, and {name} {has}"
     place = int(places[0])
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     if place < 0:

@@ -35,7 +35,7 @@ from mkdocs.structure.files import File
 from scripts import records
 from scripts.facts.quantities import unconverted
 from scripts.site import cache
-from scripts.site.markup.together import together
+from scripts.site.markup.unbroken import unbroken
 from scripts.site.pages import demos
 from scripts.site.pages.order import sheet_name
 
@@ -130,7 +130,7 @@ class Sheets:
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
-            yield File.generated(config, f"{WORKSHEETS}/{address}", content=together(html))
+            yield File.generated(config, f"{WORKSHEETS}/{address}", content=unbroken(html))
         for name, drawn in self.boards.items():
             for step in range(1, drawn.steps + 1):
                 yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn.svg(step))

@@ -22,7 +22,7 @@ def states(blocks) -> list[OnlineSoftmax]:
 
 
 def test_each_line_of_the_table_is_a_state_of_the_library():
-    written = BOARD.read(5)
+    written = BOARD.read(6)
     for count, state in enumerate(states(BLOCKS), 1):
         seen = count * drawn.BLOCK
         total = state.running_sum.item()
@@ -36,13 +36,13 @@ def test_each_line_of_the_table_is_a_state_of_the_library():
 def test_the_two_readers_merge_to_the_library_s_state():
     first, rest = states(BLOCKS[:1])[0], states(BLOCKS[1:])[-1]
     for state in (first, rest, first.merge(rest)):
-        assert f"({state.running_max:g}, {state.running_sum:.3f})" in BOARD.read(7)
+        assert f"({state.running_max:g}, {state.running_sum:.3f})" in BOARD.read(8)
 
 
 def test_without_rescaling_it_adds_up_and_is_wrong():
     marks = torch.cat([block - block.max() for block in BLOCKS]).exp()
     blend = marks @ VALUES
-    said = " ".join(BOARD.read(6))
+    said = " ".join(BOARD.read(7))
     assert f"{drawn.pair(blend.tolist())} ÷ {marks.sum():.3f}" in said
     assert drawn.pair((blend / marks.sum()).tolist()) in said and output(SCORES, VALUES) == "[5, 5]"
 
@@ -71,11 +71,11 @@ def test_only_eight_of_the_64_rows_fit_into_the_registers():
 def test_what_is_kept_of_the_strip_fits_into_the_registers():
     kept = drawn.ROWS * (drawn.DIM + 2) * 4  # a maximum, a sum and an accumulator a row
     assert kept < H100["registers per SM"].value
-    assert f"{kept / 2**10:g} KiB of" in " ".join(BOARD.read(9))
+    assert f"{kept / 2**10:g} KiB of" in " ".join(BOARD.read(10))
 
 
 def test_the_new_ones_are_what_each_block_brings():
     for i, block in enumerate(states(BLOCKS)):
         fresh = (BLOCKS[i] - block.running_max).exp()
-        assert f"{fresh.sum():.3f}" in BOARD.read(3)[BOARD.read(3).index("sum") + 1 :][5 * i + i :]
-        assert drawn.pair((fresh @ VALUES[2 * i : 2 * i + 2]).tolist()) in " ".join(BOARD.read(5))
+        assert f"{fresh.sum():.3f}" in BOARD.read(4)[BOARD.read(4).index("sum") + 1 :]
+        assert drawn.pair((fresh @ VALUES[2 * i : 2 * i + 2]).tolist()) in " ".join(BOARD.read(6))

@@ -8,7 +8,7 @@ from scripts.labs.grading import guarded
 from scripts.labs.lab import Case
 
 
-def laid(case: Case, device: str) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
+def guarded_case(case: Case, device: str) -> tuple[list[guarded.Guarded], list[guarded.Guarded]]:
     """The case's tensors in guarded buffers, on that device: inputs and outputs."""
     tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
     inputs = [

@@ -1,4 +1,4 @@
-"""Grades one file in a process of its own: ``python -m scripts.labs.child SLUG FILE VERDICT TRACE CASE``.
+"""Grades one file in a process of its own: ``python -m scripts.labs.graded SLUG FILE VERDICT TRACE CASE``.
 
 An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  The last three are files
 that it writes: what is to be told, once all is done; where it was if it is stopped or crashes; and which case it is at.
@@ -56,7 +56,7 @@ def in_a_process(about: About, file: Path, seconds: float | None, more: dict[str
             sys.executable,
             *quiet,
             "-m",
-            "scripts.labs.child",
+            "scripts.labs.graded",
             about.slug,
             str(file),
             *map(str, (verdict, trace, case)),
