@@ -10,7 +10,7 @@ from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
 LABS = labs.every(ROOT)
-SOLUTION = re.compile(r"^ *``` source\n *tests\.labs\.", re.MULTILINE)
+SOLUTION = re.compile(r"^ *``` source\n *scripts\.labs\.catalogue\.\w+\.solution", re.MULTILINE)
 
 
 def text(lab):
@@ -33,9 +33,8 @@ def test_a_page_has_the_task_three_hints_and_the_solution_folded_at_its_end(lab)
     )
     before, solution = page.split("## The solution")
     assert not SOLUTION.search(before)
-    assert re.fullmatch(
-        r'\n+\?\?\? question ".+"\n(    ``` source\n    tests\.labs\.\w+\.right_\d\S*\n    ```\n+)+', solution
-    )
+    quoted = r"    ``` source\n    scripts\.labs\.catalogue\.\w+\.solution\S*\n    ```\n+"
+    assert re.fullmatch(rf'\n+\?\?\? question ".+"\n({quoted})+', solution)
     task = labs.TASK.search(page)
     assert task and task["task"].count("\n") < 20
 

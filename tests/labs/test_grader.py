@@ -15,7 +15,7 @@ from scripts.labs.grading import guarded
 from scripts.labs.grading.watched import interpreted
 from tests.labs.wrong import named
 
-ADD = ROOT / "tests" / "labs" / "vector_add" / "right_1.py"
+ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
 
 
@@ -168,7 +168,7 @@ def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug,
     from scripts.labs.message import told
 
     lab, file = load(slug), tmp_path / "wrong.py"
-    source = (ROOT / "tests" / "labs" / lab.about.folder / "right_1.py").read_text(encoding="utf-8")
+    source = (ROOT / "scripts/labs/catalogue" / lab.about.folder / "solution.py").read_text(encoding="utf-8")
     assert source.count(old) == 1
     file.write_text(source.replace(old, new), encoding="utf-8")
     message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))

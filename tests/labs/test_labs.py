@@ -17,7 +17,11 @@ from tests.labs import wrong
 from tests.labs.touched import touched
 
 LABS = {each.slug: each for each in about.every()}
-RIGHT = [(slug, file) for slug, each in LABS.items() for file in sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
+RIGHT = [
+    (slug, file)
+    for slug, each in LABS.items()
+    for file in [wrong.solution(slug), *sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
+]
 WRONG = [each for slug in LABS for each in wrong.every(slug)]
 
 
@@ -175,7 +179,7 @@ def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers
 
 def test_a_replacement_that_fits_nowhere_or_twice_is_refused():
     for changes in ([["no such text", ""]], [["\n", ""]], [["import torch", "import torch"]]):
-        with pytest.raises(ValueError, match=r"stands \d+ times in right_1, once is wanted"):
+        with pytest.raises(ValueError, match=r"stands \d+ times in solution, once is wanted"):
             _ = wrong.Wrong("vector-add", "none", "", changes=changes).source
 
 

@@ -42,7 +42,7 @@ def with_a_small_case(slug, number, **more):
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
     lab, begun = with_a_small_case(slug, number), []
-    functions = judge.functions_of(wrong.HERE / lab.about.folder / "right_1.py")
+    functions = judge.functions_of(wrong.solution(lab.about.folder))
     found = judge.judge(lab, functions, begins=lambda part, case: begun.append(part.function))
     assert found.passed and found.cases == len(begun) == 2
     assert found.times.keys() == {lab.parts[0].function}, found.notes
@@ -63,7 +63,7 @@ def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number
 
 def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
     lab = with_a_small_case("vector-add", 0, rung="kernels.first.add:no_such_kernel")
-    found = judge.judge(lab, judge.functions_of(wrong.HERE / "vector_add" / "right_1.py"))
+    found = judge.judge(lab, judge.functions_of(wrong.solution("vector_add")))
     assert found.passed and not found.times
     assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in told(lab, found)
 
@@ -103,7 +103,7 @@ def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, 
 
     monkeypatch.setattr(graded, "in_a_process", in_a_process)
     lab = about.find(slug)
-    assert graded.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == wanted
+    assert graded.grade_file(lab, wrong.solution(lab.folder)) == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
 
@@ -119,7 +119,7 @@ def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setattr(graded, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
     lab = about.find("vector-add")
-    assert graded.grade_file(lab, wrong.HERE / lab.folder / "right_1.py") == (True, "first")
+    assert graded.grade_file(lab, wrong.solution(lab.folder)) == (True, "first")
 
 
 def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
@@ -127,7 +127,7 @@ def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     lab = about.find(slug)
     file = tmp_path / lab.file
-    file.write_text(change((wrong.HERE / lab.folder / "right_1.py").read_text()))
+    file.write_text(change(wrong.solution(lab.folder).read_text()))
     return graded.grade_file(lab, file, seconds)
 
 
@@ -189,7 +189,7 @@ def test_on_a_gpu_a_case_that_does_not_end_is_stopped(tmp_path, monkeypatch):
 def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     file = tmp_path / "mine.py"
-    source = (wrong.HERE / "vector_add" / "right_1.py").read_text()
+    source = wrong.solution("vector_add").read_text()
     file.write_text(with_a_number_that_only_a_gpu_gets(source, number, kernel))
     passed, told = graded.grade_file(about.find("vector-add"), file)
     assert passed, told

@@ -1,6 +1,6 @@
 """The wrong ones of a lab: each is a right one with a mistake.
 
-``wrong.toml`` has them by name, with ``changes``: what stands in the right one once, and what is put in its place.  One
+``wrong.toml`` has them by name, with ``changes``: what stands in the solution once, and what is put in its place.  One
 that has little in common with it is a file of its own, ``wrong_NAME.py``.  To see one as a reader would have it:
 
     .venv/bin/python -m tests.labs.wrong vector-add zeros > labs/04_vector_add.py
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
+CATALOGUE = HERE.parents[1] / "scripts" / "labs" / "catalogue"
 
 
 class Wrong(NamedTuple):
@@ -27,13 +28,15 @@ class Wrong(NamedTuple):
     name: str
     says: str
     names: str = ""
-    base: str = "right_1"
+    base: str = "solution"
     changes: tuple[tuple[str, str], ...] = ()
 
     @property
     def right(self) -> str:
         """The file before it is changed."""
-        return (HERE / folder(self.lab) / f"{self.base}.py").read_text(encoding="utf-8")
+        return (
+            solution(self.lab) if self.base == "solution" else HERE / folder(self.lab) / f"{self.base}.py"
+        ).read_text()
 
     @property
     def source(self) -> str:
@@ -54,6 +57,11 @@ class Wrong(NamedTuple):
 
 def folder(lab: str) -> str:
     return lab.replace("-", "_")
+
+
+def solution(lab: str) -> Path:
+    """The right one that the lab's page shows."""
+    return CATALOGUE / folder(lab) / "solution.py"
 
 
 def every(lab: str) -> list[Wrong]:

@@ -27,7 +27,7 @@ def test_every_lab_has_a_notebook_beside_its_page(tmp_path):
 def test_a_notebook_grades_what_its_cell_defines():
     (lab,) = (lab for lab in LABS if lab.name == "vector-add")
     notebook = labs.notebook(lab, ROOT, SITE)
-    solution = (ROOT / "tests" / "labs" / "vector_add" / "right_1.py").read_text()
+    solution = (ROOT / "scripts/labs/catalogue/vector_add/solution.py").read_text()
     notebook.cells += [nbformat.v4.new_code_cell(solution), nbformat.v4.new_code_cell(notebook.cells[-1].source)]
     NotebookClient(notebook, resources={"metadata": {"path": str(ROOT / "tests")}}, timeout=120).execute()
     told = ["".join(output.text for output in cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]

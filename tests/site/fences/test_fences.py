@@ -47,15 +47,17 @@ def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(house, mark
 
 
 def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(house):
-    for path in ("tests/labs/add/right_1.py", "tests/labs/add/wrong_1.py", "scripts/labs/catalogue/add/start.py"):
+    for path in (f"scripts/labs/catalogue/add/{name}.py" for name in ("solution", "lab", "start")):
         house.write(path, '"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
     about = 'number = 4\ntitle = "Add"\nchapter = "first-kernel"\nminutes = 9\nfunctions = ["add"]\n'
     house.write("scripts/labs/catalogue/add/about.toml", about)
     start = house.checked("``` source\nscripts.labs.catalogue.add.start\n```")  # no record runs it
     assert start.find(class_="filename").get_text() == "labs/04_add.py"
     assert not start.find(class_="filename").a  # the API has no lab
-    assert "return x + y" in house.fence("source", "tests.labs.add.right_1:add").pre.get_text()
-    assert "has no module tests.labs.add.wrong_1" in house.refused("``` source\ntests.labs.add.wrong_1\n```")
+    assert "return x + y" in house.fence("source", "scripts.labs.catalogue.add.solution:add").pre.get_text()
+    assert "has no module scripts.labs.catalogue.add.lab" in house.refused(
+        "``` source\nscripts.labs.catalogue.add.lab\n```"
+    )
 
 
 def test_source_leads_to_the_api_where_the_symbol_is_documented(house):
