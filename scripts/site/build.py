@@ -118,7 +118,8 @@ class Build(BasePlugin):
             page_as_typed = Page(text=markdown, first_line=before + 1)
             page_as_typed.refuse_forged()
             page_as_typed.compute()
-        markdown = api.directed(self.lists.filled(markdown), self.reader.root)
+        markdown = api.listed(self.lists.filled(markdown), page.file.name, self.reader.root)
+        markdown = api.directed(markdown, self.reader.root)
         if sheet := order.sheet_name(page.file.src_uri):
             markdown = self.sheets.laid_out(markdown, sheet, "../" * page.url.count("/"))
         search.weigh(page, self.terms)

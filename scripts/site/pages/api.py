@@ -13,7 +13,23 @@ from pathlib import Path
 from scripts.site.fences.symbols import purpose, room
 
 LINK = re.compile(r"(\]\((?:\.\./)*api)\.md(?=#(kernels\.[\w.]+)\))")
-MODULE = re.compile(r"^::: (kernels\.\S+)$", re.MULTILINE)
+MARK = "<!-- the modules of this room -->"
+
+
+def modules(page: str, root: Path) -> list[str]:
+    """The modules of a room, by the name of its page; ``kernels`` is the page of those at the top."""
+    kernels = root / "kernels"
+    files = kernels.glob("*.py") if page == "kernels" else (kernels / page).rglob("*.py")
+    paths = sorted(file.relative_to(root).with_suffix("") for file in files if file.name != "__init__.py")
+    return [".".join(path.parts) for path in paths]
+
+
+def listed(markdown: str, page: str, root: Path) -> str:
+    """The page's Markdown, with each module of its room in the place of the mark."""
+    sections = [
+        f"::: {module}\n    options: {{toc_label: {module.split('.', 1)[1]}}}" for module in modules(page, root)
+    ]
+    return markdown.replace(MARK, "\n\n".join(sections))
 
 
 def directed(markdown: str, root: Path) -> str:
@@ -27,8 +43,8 @@ def lines(pages: Iterable[Path], root: Path) -> str:
     for page in pages:
         text = page.read_text(encoding="utf-8")
         title = re.search(r"^# API: (.+)$", text, re.MULTILINE)[1]
-        modules = [line(module, page, root) for module in MODULE.findall(text)]
-        sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(modules))
+        said = [line(module, page, root) for module in modules(page.stem, root)]
+        sections.append(f"## {title[0].upper()}{title[1:]}\n\n" + "\n".join(said))
     return "\n\n".join(sections)
 
 
