@@ -214,6 +214,7 @@ class Running {
     const asked = Object.fromEntries(own.map(([key, text]) => [key.slice(this.name.length + 1), text]));
     if (!own.length) return;
     this.open = Object.keys(asked).some((key) => key !== "step"); // what was set is then in sight
+    this.draw();
     this.become(stateFrom(this.piece, asked, this.first));
   }
 }

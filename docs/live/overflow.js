@@ -101,7 +101,7 @@ function picture(state, set) {
     <text class="small middle soft" x=${(scale.at(scale.high) + RIGHT) / 2 + 8} y=${TOP + 16}>∞</text>
     ${panel(scale, naive, TOP, "As it stands", safe.shares)}
     ${panel(scale, safe, TOP + tall(typed) + 16, Number.isFinite(max) ? `Minus the maximum, ${shown(max, 1)}` : "Minus the maximum", safe.shares)}
-    ${typed.map((score, i) => (Number.isNaN(score) ? nothing : svg`<rect class="hold grip" x=${scale.at(score) - 30} y=${TOP + HEAD + LINE * i} width="60" height=${LINE} @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}
+    ${typed.map((score, i) => (Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${scale.at(score)} cy=${TOP + HEAD + LINE * (i + 0.5)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}
   </svg>`;
 }
 
