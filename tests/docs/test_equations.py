@@ -14,7 +14,7 @@ from tests.docs.pages import CLAIM, DOCS, blocks, read
 # The build writes something in the place of these.
 FILLED = re.compile(
     r"<!-- ((a (row|line) for )?every|chapter|hours|labs?|where the two|step|key|poll|demo"
-    r"|the (kernels|sheets|handbook|repository|path|sentence|table|two times))\b"
+    r"|the (kernels|modules|sheets|handbook|repository|path|sentence|table|two times))\b"
 )
 
 ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
