@@ -53,7 +53,7 @@ function bar(scale, y, exact, held, colour) {
     <text class="small ${colour === "ink" ? "ink strong" : "soft"} ${exact > 0 ? "end" : ""}" x=${x + (exact > 0 ? (fits ? -2 : 4) : -6)} y=${y - 9}>${words}</text>`;
 }
 
-const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(exponent, 1)}</tspan>`;
+const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(exponent, 2)}</tspan>`;
 /** The logarithm of a sum of exponentials, as exact as a drawing needs it. @param {number[]} row */
 const logSum = (row) => {
   const max = Math.max(...row);

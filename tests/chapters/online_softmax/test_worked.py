@@ -48,6 +48,14 @@ def test_the_drawing_of_the_merge_has_the_states_of_both_readers():
     assert f"{whole.factor * first.running_sum:.3f}" in words
 
 
+def test_the_drawing_of_the_accumulator_has_every_step():
+    words, last = drawn("online-accumulator"), STEPS[-1]
+    shrunk = [STEPS[1].factor * part for part in STEPS[0].accumulator]
+    added = [now - old for now, old in zip(last.accumulator, STEPS[1].accumulator, strict=True)]
+    for part in (*(part for step in STEPS for part in step.accumulator), *shrunk, *added, *last.output):
+        assert not part or f"{part:.2f}".removesuffix(".00") in words.split()
+
+
 def test_the_table_of_the_sheet():
     rows = table("chapters/online-softmax/sheet.md", "Accumulator")
     for count, (row, step) in enumerate(zip(rows, STEPS, strict=True)):
