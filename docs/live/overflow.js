@@ -23,7 +23,7 @@ function worked({ scores, type }) {
 /** @param {number} value */
 const percent = (value) => (Number.isNaN(value) ? "NaN" : `${shown(100 * value, 1)} %`);
 /** @param {number} value */
-const grouped = (value) => (value >= 1000 && value < 1e6 ? Math.round(value).toLocaleString("en") : shown(value, value < 10 ? 3 : 1));
+const grouped = (value) => (value >= 1000 && value < 1e6 ? String(Math.round(value)).replace(/\B(?=\d{3}$)|\B(?=\d{6}$)/g, ",") : shown(value, value < 10 ? 3 : 1));
 
 /** Where e to the x is on a track: its places are as far apart as the logarithms. @param {string} type */
 function scaleOf(type) {
