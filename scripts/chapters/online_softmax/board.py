@@ -13,7 +13,7 @@ from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VAL
 
 COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
-WORK, NEXT = 170, 24  # the first line below it, and from one to the next
+WORK, NEXT = 166, 23  # the first line below it, and from one to the next
 
 
 def pair(numbers: Sequence[float]) -> str:
@@ -75,6 +75,7 @@ def safe(board: Board) -> None:
     )
     board.rub()
     fraction(board, 240, 62, "e^{S - M}", "Σ  e^{S - M}")
+    board.words(398, 62, "e^{S - M} = e^{S} / e^{M}", 0.8)
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
     with board.answer():  # said after it
         board.box(60, 146, 360, 64)
@@ -107,7 +108,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         scores(board, 1)
         block(board, 1, parts, after)
         with board.group("work"):
-            board.words(250, WORK, "e^{1 - 1} → e^{1 - 2}", 0.85)
+            board.words(250, WORK, "e^{S - 1} → e^{S - 2}", 0.85)
     board.step(f"The last two scores in their boxes. Their line: {said[2]}. Below, all six at once give the same sum.")
     scores(board, 2)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
@@ -186,12 +187,12 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         with board.answer() if i else nullcontext():
             row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
     shrunk = [second.factor * part for part in first.accumulator]
-    x, y = second.accumulator
+    x, y = last.accumulator
     lines = (
         f"{second.factor:.3f} · {pair(first.accumulator)} = {pair(shrunk)}",
         f"{pair(shrunk)} + {pair(parts[1].accumulator)} = {pair(second.accumulator)}",
         f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
-        f"check:  {x:.2f} + {y:.2f} = 10 · {second.running_sum:.3f}",
+        f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     with board.answer(), board.group("work"):
         for i, line in enumerate(lines):
@@ -216,7 +217,9 @@ def bug(board: Board, parts: list[State]) -> None:
         )
         words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
         words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
-        board.words(LEFT + 120, WORK + 3 * NEXT, "adds up to 10, too", 0.85, at="left")
+        board.words(
+            LEFT + 120, WORK + 3 * NEXT, f"{sum(wrong.accumulator):.2f} = 10 · {wrong.running_sum:.3f}", 0.85, at="left"
+        )
 
 
 def readers(board: Board, parts: list[State]) -> None:
