@@ -114,3 +114,11 @@ def test_the_example_is_in_every_list(built):
     assert (built / "snippets/example_run/index.html").is_file()
     assert "chapters/example/" in (built / "index.html").read_text()
     assert "Sheet 13: example" in (built / "whiteboard/all/index.html").read_text()
+
+
+@pytest.mark.parametrize(("old", "new"), [("notes", "notes"), ("whiteboard", "sheet")])
+def test_an_old_address_leads_to_the_page(built, old, new):
+    page = BeautifulSoup((built / old / "example/index.html").read_text(), "html.parser")
+    there = page.find("link", rel="canonical")["href"]
+    assert page.a["href"] == there and f'"{there}" + location.search + location.hash' in page.script.string
+    assert (built / old / "example" / there / "index.html").samefile(built / f"chapters/example/{new}/index.html")

@@ -26,6 +26,8 @@ def modules(page: str, root: Path) -> list[str]:
 
 def listed(markdown: str, page: str, root: Path) -> str:
     """The page's Markdown, with each module of its room in the place of the mark."""
+    if MARK not in markdown:
+        return markdown
     sections = [
         f"::: {module}\n    options: {{toc_label: {module.split('.', 1)[1]}}}" for module in modules(page, root)
     ]
