@@ -64,6 +64,7 @@ class Lists:
             "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
             "<!-- the two times -->": lambda: home.race(self.reader),
             "<!-- where the two were timed, and on what -->": lambda: home.case(self.reader),
+            "<!-- the run that timed the two -->": lambda: home.ran(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,

@@ -259,7 +259,9 @@ def test_a_finger_taps_slides_and_scrolls(visit):
             assert look(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("overflow", -40, 30), ("roof", 60, -90)])
+@pytest.mark.parametrize(
+    ("name", "right", "down"), [("dot", 30, -60), ("merge", 60, 30), ("overflow", -40, 30), ("roof", 60, -90)]
+)
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = started(page, name)
