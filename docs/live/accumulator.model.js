@@ -13,7 +13,7 @@ export function columns(run, k, t = Infinity) {
   const { before: old, terms, sum } = run.steps[now.k];
   const arrived = now.stack.slice(1);
   const first = old.seen - old.terms.length; // the word of the first piece that arrived
-  const part = 1 + (1 / sum - 1) * now.checked; // after the last pair, everything is divided by the sum
+  const part = now.checked ? 1 + (1 / sum - 1) * now.checked : 1; // after the last pair, everything is divided by the sum
   const of = (/** @type {(word: number) => number} */ weight, /** @type {number} */ before) => {
     const recent = old.terms.reduce((all, term, i) => all + term * weight(first + i), 0);
     const pieces = arrived.map(({ height, ink, grown }, i) => ({ height: height * grown * weight(first + i) * part, ink }));

@@ -59,11 +59,11 @@ function drawRow(scores, { readers }, cut, at, lift) {
   return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, lines];
 }
 
-/** The cut, with something to hold. @param {number} x @param {Layout} at @param {unknown} drag */
-const drawCut = (x, at, drag) => svg`
+/** The cut, with something to hold. @param {number} x @param {Layout} at @param {unknown} drag @param {boolean} paper */
+const drawCut = (x, at, drag, paper) => svg`
   <path class="stroke violet" d="M${x} 28V${at.floor + 8}" /><circle class="fill violet" cx=${x} cy="16" r="12" />
   <path class="stroke paper" d="M${x - 2} 12l-4 4l4 4M${x + 2} 12l4 4l-4 4" />
-  <circle class="hold grip" cx=${x} cy="16" r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />`;
+  ${paper ? "" : svg`<circle class="hold grip" cx=${x} cy="16" r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />`}`;
 
 /** Each reader's sum, grey where it shrinks; and both together. @param {Shared} both @param {Layout} at */
 function drawColumns({ readers, factors, parts, sum }, at) {
@@ -94,7 +94,7 @@ function drawColumns({ readers, factors, parts, sum }, at) {
 /** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
 function picture(state, set, { width }) {
   const { scores, both } = worked(state);
-  const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
+  const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const at = layout(scores, both, wide, high);
     const pulled = (/** @type {PointerEvent} */ event, /** @type {(x: number, y: number) => void} */ to) => {
       const grip = /** @type {SVGElement} */ (event.currentTarget);
@@ -108,7 +108,7 @@ function picture(state, set, { width }) {
     const scoreAt = (/** @type {number} */ y) => clamp(0, Math.round((TALLEST * 2 * (at.zero - y)) / (at.zero - at.score(TALLEST))) / 2, TALLEST);
     const lift = (/** @type {number} */ i) => (/** @type {PointerEvent} */ event) =>
       event.pointerType === "touch" ? undefined : pulled(event, (_, y) => set({ scores: scores.map((old, j) => (i === j ? scoreAt(y) : old)).join(" ") }));
-    return [drawRow(scores, both, state.cut, at, lift), drawColumns(both, at), drawCut(at.cut(state.cut), at, drag)];
+    return [drawRow(scores, both, state.cut, at, lift), drawColumns(both, at), drawCut(at.cut(state.cut), at, drag, paper)];
   };
   return stage(width, told(state), draw, [376, 408]);
 }

@@ -85,7 +85,7 @@ function drawPanel(panel, form, title, right) {
 function picture(state, set, { width }) {
   const { typed, naive, safe } = worked(state);
   const max = Math.max(...naive.stored);
-  const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
+  const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const beside = wide >= 600; // two panels beside each other, or one below the other
     const [line, across] = beside ? [44, (wide - 64) / 2] : [36, wide];
     const first = panelAt(state.type, 0, TOP, across, line);
@@ -103,7 +103,7 @@ function picture(state, set, { width }) {
       <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`);
     return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
       ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${beside ? "the maximum, " : ""}${shown(max, 2)}` : "Minus the maximum", safe.shares)}
-      ${typed.map((score, i) => (Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
+      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
   const tall = (/** @type {number} */ line, /** @type {number} */ panels) => TOP + panels * (HEAD + line * (typed.length + 1)) + 16 * (panels - 1) + 4;

@@ -296,7 +296,7 @@ ROWS = [
         ("x * scale + total", "x + total"), near=1e-6, floor=1e-9),
     Row("accumulator: columns", ridden, with_values, ("(before - recent) * now.scale", "before - recent"),
         near=1e-6, floor=1e-6),
-    Row("merge: shared", merged_at, cuts, ("factors[i] * reader.sum", "reader.sum"), near=1e-6,
+    Row("merge: shared", merged_at, cuts, ("factors[i] * reader.sum", "reader.sum"), near=1e-5,
         also=(("expBelow(reader.max, max)", "expBelow(max, reader.max)"),)),
     Row("row: attention", each(lambda q, k, v, _: attention(double(q), double(k), double(v))), words,
         ("power / total", "power"), near=1e-6, floor=1e-9),
