@@ -10,6 +10,7 @@ import re
 from types import ModuleType
 
 from mkdocs.exceptions import PluginError
+from mkdocs.utils.meta import get_data
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
@@ -95,7 +96,8 @@ class Lists:
         return about(sum(int(MINUTES.search(text)[1]) for text in texts))
 
     def read(self, page: str) -> str:
-        return (self.docs / page).read_text(encoding="utf-8")
+        """A page without its front matter."""
+        return get_data((self.docs / page).read_text(encoding="utf-8"))[0]
 
     def sheet_rows(self) -> str:
         rows = [
