@@ -135,6 +135,16 @@ def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(h
     assert words["title"] == "first, NVIDIA H100, 2026-11-01, commit 0123abcd"
 
 
+def test_a_caption_says_what_its_facts_say(house, fact):
+    page = house.render(
+        '``` figure {caption="In [all 2 rows]{fact=rows}." note="Of [all 2 rows]{fact=rows}."}\nbars\n```'
+    )
+    assert page.figcaption.get_text() == "In all 2 rows." and page.find(class_="hb-note").get_text() == "Of all 2 rows."
+    for option in ("caption", "note"):
+        text = f'``` figure {{caption="Bars." {option}="In [all 3 rows]{{fact=rows}}."}}\nbars\n```'
+        assert "{fact=rows} says 'all 3 rows'" in house.refused(text)
+
+
 @pytest.mark.parametrize(
     "mark, words",
     [

@@ -7,8 +7,7 @@ from scripts.chapters import plot
 
 ALT = (
     "Bars of how many rows moved their maximum how often, the first block counted, for rows of a real model and for "
-    "random rows. Most real rows moved it once, so never after the first block, and few moved it more than twice. "
-    "Random rows moved it most often three or four times."
+    "random rows. It moved with the first block alone in {fact=the_first_block_settles}."
 )
 LOOKS = {"real": plot.Look("a real model", "accent"), "random": plot.Look("random rows", "grey")}
 
