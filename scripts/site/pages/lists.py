@@ -16,7 +16,7 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.meta.repository import to_clone
-from scripts.site.pages import api, home, labs, order, peers
+from scripts.site.pages import api, bars, home, labs, order
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
 
@@ -59,7 +59,9 @@ class Lists:
         self.rooms = [docs / page for page in pages if page.startswith("api/")]
         self.docs = docs
         self.marks = {
-            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
+            "<!-- the kernels beside their peers -->": lambda: bars.html(
+                bars.said(docs / "measurements.md"), self.reader, library
+            ),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
             "<!-- the sentence -->": lambda: home.sentence(self.pieces),
             "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
