@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed fonts lock clean
+.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -78,10 +78,13 @@ worksheet:  ## an example with fresh numbers and its key, into build/worksheets:
 	$(SETUP) site
 	@$(RUN) scripts.worksheet $(CHAPTER) $(SEED)
 
-record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
+record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && \
-		$(RUN) tests.kernels.random_cases $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.gpu_tests $(if $(ALL),--all) && exit $$snippets
+
+random:  ## draw random cases of the kernels for a minute on this machine's GPU, if their record is stale or missing; ALL=1 always
+	$(SETUP) record
+	@$(RUN) tests.kernels.random_cases $(if $(ALL),--all)
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test

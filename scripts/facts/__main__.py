@@ -1,4 +1,4 @@
-"""Says where a page's words aren't what its facts return today: ``python -m scripts.facts [--write]``.
+"""Says where a page's words aren't what its facts return today: ``.venv/bin/python -m scripts.facts [--write]``.
 
 ``--write`` puts today's words onto the pages.
 """

@@ -151,8 +151,8 @@ def test_record_shows_every_table_folded_and_its_command(house):
         (RUN, "make run SNIPPET=first"),
         (BARS, "make run SNIPPET=first"),
         (RECORD, "make run SNIPPET=first"),
-        (SUITE, "-m scripts.record_tests"),
-        (CASES, "-m tests.kernels.random_cases"),
+        (SUITE, "-m scripts.gpu_tests"),
+        (CASES, "make random"),
     ],
 )
 def test_what_has_never_run_is_said_with_how_to(house, text, how):
