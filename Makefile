@@ -25,7 +25,8 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	$(SETUP) site
 	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
 		echo "Not recorded, see above. A stale record that snippets/behind.toml doesn't list stops the build."; fi
-	@$(MKDOCS) build --strict
+	@$(MKDOCS) build --strict --site-dir build/site
+	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
 check: lint  ## lint, then what a changed page can break: records, facts, equations, values, links; a strict build, in under 20 s
