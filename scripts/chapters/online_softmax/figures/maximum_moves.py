@@ -6,9 +6,8 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Two bars of equally many rows, cut by how often each row moved its maximum, the first block counted. Of the rows "
-    "of a real model most moved it once, so never after the first block; of the random rows few did, and most moved "
-    "it twice to five times."
+    "Two bars of equally many rows, one of a real model and one random, cut by how often each row moved its maximum, "
+    "the first block counted. It moved with the first block alone in {fact=the_first_block_settles}."
 )
 KINDS = {"real": ("rows of a real model", 1.0, "accent"), "random": ("random rows", 0.0, "grey")}
 THICK, GAP, NAMED = 0.34, 0.8, 7  # a bar, the gap behind a part in rows, and the rows that have room for a name
