@@ -50,14 +50,15 @@ def overflow(board: Board) -> None:
         "NaN. Last, e to the 89 and the end of FP32."
     )
     board.arrow(30, 92, 450, 92)
-    place = lambda number: 30 + 340 * number / twelve
+    unit = 340 / twelve
     for number, name, aside in ((eleven, "e^{11}", -28), (twelve, "e^{12}", 0)):
-        x = place(number)
+        x = 30 + unit * number
         board.line((x, 86), (x, 98))
         board.words(x + aside, 70, name)
         board.words(x + aside, 114, f"{number:,.0f}", 0.9)
-    board.line((place(half), 52), (place(half), 110), width=3.2)
-    board.words(place(half) - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
+    end = 30 + unit * half
+    board.line((end, 52), (end, 110), width=3.2)
+    board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
     board.words(410, 44, "inf", 1.1)
     with board.answer():
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
