@@ -18,7 +18,7 @@ CALLOUTS = {
 # The build puts something in the place of these.
 FILLED = re.compile(
     r"<!-- ((a (row|line) for )?every|chapter|hours|labs?|where the two|step|key|poll|demo"
-    r"|the (kernels|modules|sheets|handbook|repository|path|sentence|table|two times))\b"
+    r"|the (kernels|modules|sheets|handbook|repository|path|run|sentence|table|two times))\b"
 )
 PAGES = pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
 

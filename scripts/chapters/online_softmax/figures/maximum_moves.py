@@ -9,26 +9,29 @@ ALT = (
     "Two bars of equally many rows, one of a real model and one random, cut by how often each row moved its maximum, "
     "the first block counted. It moved with the first block alone in {fact=the_first_block_settles}."
 )
-KINDS = {"real": ("rows of a real model", 1.0, "accent"), "random": ("random rows", 0.0, "grey")}
-THICK, GAP, NAMED = 0.34, 0.8, 7  # a bar, the gap behind a part in rows, and the rows that have room for a name
+KINDS = {"real": ("rows of a real model", "accent", 2), "random": ("random rows", "grey", 0)}  # name, role, line
+NAMED = 7  # rows, from which on a part has room for its digit
 
 
 def figure() -> go.Figure:
     rows = records.table("real_rows", "moves")
     fig = go.Figure()
-    total = sum(row["real"] for row in rows)
-    for kind, (name, y, role) in KINDS.items():
-        start = 0
+    total = records.table("real_rows", "summary")[0]["rows"]
+    for kind, (name, role, line) in KINDS.items():
         for row in rows:
             moved, count = row["moved"], row[kind]
-            look = plot.Look(name, role if moved == 1 else "track")
-            hover = f"%{{name}}: {count} moved it {moved} times"
-            fig.add_bar(x=[max(count - GAP, 0)], y=[y], base=[start], width=[THICK], **look.bars(hover))
-            if count >= NAMED:
-                plot.labels(fig, [start + count / 2], [y - 0.32], [str(moved)], "soft", textposition="middle center")
-            start += count
+            look = plot.Look(name, role if moved == 1 else "track").bars(f"%{{name}}: {count} moved it {moved} times")
+            inside = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
+            text = [str(moved) if count >= NAMED else ""]
+            fig.add_bar(x=[count], y=[line], width=[1], text=text, marker={"line": {"width": 2}}, **look | inside)
         words = f"<b>{rows[0][kind]} of {total}</b> {name} never moved it again"
-        plot.labels(fig, [0], [y + 0.34], [words], textposition="middle right")
-    hidden = {"visible": False}
-    gaps = {"bargap": 0, "barmode": "overlay", "margin": {"l": 0, "r": 0, "t": 0, "b": 4}}
-    return plot.page(fig, 232, **gaps, xaxis=hidden | {"range": [0, total]}, yaxis=hidden | {"range": [-0.55, 1.6]})
+        plot.labels(fig, [0], [line + 1], [words], textposition="middle right")
+    return plot.page(
+        fig,
+        184,
+        barmode="stack",
+        bargap=0,
+        margin={"l": 0, "r": 0, "t": 0, "b": 4},
+        xaxis={"visible": False, "range": [0, total]},
+        yaxis={"visible": False},
+    )
