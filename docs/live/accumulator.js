@@ -26,7 +26,7 @@ const vector = (row) => `[${row.map(number).join(", ")}]`;
 function layout(run, width, height) {
   const small = width < 560;
   const [thick, gap, away] = small ? [42, 6, 14] : [Math.round(width / 10), 24, 56];
-  const left = width - 3 * thick - gap - away - 6;
+  const left = width - 3 * thick - gap - away - 8;
   const [top, floor] = small ? [60, height - 108] : [72, height - 116];
   const most = Math.max(...[run, read(run.scores, 2, true, run.values)].flatMap(({ steps }) => steps.map(({ sum }) => sum)));
   const bars = barsAt(run, left - (small ? 22 : 88), small, top + 24, floor);
@@ -35,6 +35,7 @@ function layout(run, width, height) {
     columns: [left, left + thick + away, left + 2 * thick + away + gap],
     value: bars.row + (small ? 20 : 24), // the first number of a value, below its score
     bracket: bars.row + (small ? 52 : 58),
+    full: floor - top,
     above: top - 36, // the factor, over all columns
     tall: (/** @type {number} */ sum) => (sum * (floor - top)) / most,
   };
@@ -56,9 +57,9 @@ function drawColumns(run, f, at) {
       y -= h;
       return ink < 1 ? [rect(at.columns[c], y, at.thick, h, "ink", ink), rect(at.columns[c], y, at.thick, h, `${c ? "value" : "rose-fill"} piece`, 1 - ink)] : "";
     });
-    const ghost = c && f.checked ? path(`M${at.columns[c] - 5} ${at.floor}v${-at.tall(truth[c - 1] / TEN)}h${at.thick + 10}V${at.floor}`, "rose thin dashes", f.checked) : "";
+    const ghost = c && f.checked ? path(`M${at.columns[c] - 5} ${at.floor}v${-at.tall(truth[c - 1] / TEN)}h${at.thick + 10}V${at.floor}`, "soft thin dashes", f.checked) : "";
     return [
-      path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"), rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost, rect(at.columns[c], y - 4, at.thick, 4, "ink"),
+      rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"), path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"), rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost, rect(at.columns[c], y - 4, at.thick, 4, "ink"),
       text(at.columns[c] + at.thick / 2, y - 14, at.small ? "strong middle halo" : "big middle halo", c ? (f.k ? height : 0).toFixed(2) : height.toFixed(3)),
     ];
   });
@@ -85,8 +86,8 @@ function picture(state, set, { width, t }) {
     const [sum, one, two] = at.columns;
     return [
       drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
-      f.checked ? [bracket(sum, sum + at.thick, at.bracket, "1 in all"), bracket(one, two + at.thick, at.bracket, "output")]
-        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, "accumulator", 14)],
+      f.checked ? [bracket(sum, sum + at.thick, at.bracket, "1 in all"), bracket(one, two + at.thick, at.bracket, "output, 1 : 10")]
+        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "acc. 1 : 10" : "accumulator, 1 : 10", 14)],
     ];
   };
   return stage(width, told(state), draw, [420, 456]);

@@ -28,14 +28,14 @@ export function barsAt({ scores, block, steps }, bars, small, top, floor) {
 /** The bars of the scores, the words below them, and the line that rests on the tallest so far. @param {Run} run @param {Frame} f @param {BarsAt} at */
 export function drawBars(run, f, at) {
   const { max } = run.steps[f.k];
-  const card = (at.floor - at.score(Math.max(...run.scores))) / 3; // what hasn't arrived lies face down, all alike
+  const card = at.floor - at.score(Math.max(...run.scores)); // what hasn't arrived lies face down, all alike
   const bars = f.bars.map(({ score, lit, gone, when }, i) => {
     const [x, y] = [at.x(i), score === -Infinity ? at.zero : at.score(score)];
     const middle = x + at.bar / 2;
     const below = y - at.score(max); // how far the bar stays below the line is the exponent
     const exponent = when === "now" && below > 24 && score > -Infinity;
     return [
-      group(1 - lit, rect(x, at.floor - card, at.bar, card, "track"), text(middle, at.floor - card / 2 + 8, "middle soft hidden", "?")),
+      group(1 - lit, rect(x, at.floor - card, at.bar, card, "track"), text(middle, at.floor - 20, "middle soft hidden", "?")),
       rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", lit * (1 - gone)),
       text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), lit * (1 - gone)),
       exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
@@ -47,5 +47,6 @@ export function drawBars(run, f, at) {
   });
   const y = f.asked ? at.floor + (at.score(f.line) - at.floor) * f.asked : at.floor;
   const name = svg`max <tspan class="big">${plain(f.max)}</tspan>`;
-  return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, brackets, rect(0, y - 4, at.bars, 4, "ink"), group(f.asked, text(0, y - 14, "soft halo", name))];
+  return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, brackets, rect(0, y - 4, at.bars, 4, "ink"), group(f.asked, text(0, y - 14, "soft halo", name)),
+    group(f.checked, text(at.bars / 2, (at.floor + y) / 2 + 8, "middle hidden", "The scores are gone."))];
 }

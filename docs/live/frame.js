@@ -120,7 +120,7 @@ export function whole(piece, state, earlier, at, buttons) {
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
       <div class="hb-live__said">
-        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(at.t < Infinity ? piece.told(earlier, earlier) : piece.told(state, earlier))}</p>
+        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${at.t < Infinity ? nothing : worded(piece.told(state, earlier))}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>

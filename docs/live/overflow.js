@@ -29,7 +29,7 @@ const grouped = (value) => (value >= 1000 && value < 1e6 ? String(Math.round(val
 /** A panel: where e to the x is on its track, whose places are as far apart as the logarithms. @param {string} type @param {number} x @param {number} top @param {number} width @param {number} line */
 function panelAt(type, x, top, width, line) {
   const high = end(type);
-  const [from, to] = [-0.8 * high, 1.25 * high];
+  const [from, to] = [Math.ceil(-0.8 * high), Math.floor(1.25 * high)];
   const [left, right] = [x + NAME, x + width - SHARE];
   const clamp = (/** @type {number} */ exponent) => Math.min(to, Math.max(from, exponent));
   return {
@@ -54,7 +54,7 @@ function bar(panel, y, exact, held, colour) {
   const ring = svg`<circle class="${colour} ${fits ? "fill" : "stroke ring"} moves" cx=${x} cy=${y} r="6" />`;
   const words = held === Infinity ? "∞" : grouped(held);
   return svg`<rect class="${colour} fill moves ${fits ? "" : "faint"}" x=${Math.min(x, one)} y=${y - 3} width=${Math.abs(x - one)} height="6" />${ring}
-    <text class="small ${colour === "ink" ? "ink strong" : "soft"} ${exact > 0 ? "end" : ""}" x=${x + (exact > 0 ? (fits ? -2 : 4) : -6)} y=${y - 9}>${words}</text>`;
+    <text class="small ${colour === "ink" ? "ink strong" : "soft"} ${exact > 0 ? "end" : ""}" x=${x + (exact > 0 ? (fits ? -2 : 4) : -6)} y=${y - 13}>${words}</text>`;
 }
 
 const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(exponent, 2)}</tspan>`;
@@ -72,7 +72,7 @@ function drawPanel(panel, form, title, right) {
     const share = form.shares[i];
     const wrong = !(Math.abs(share - right[i]) <= 0.02 * right[i] + 1e-4);
     return svg`<text x=${x} y=${y + 6}>${power(score)}</text>${bar(panel, y, score, form.powers[i], "rose-fill")}
-      <text class="end ${wrong ? "strong accent" : ""}" x=${panel.end} y=${y + 6}>${percent(share)}</text>`;
+      <text class="end ${wrong ? "strong" : "soft"}" x=${panel.end} y=${y + 6}>${percent(share)}</text>`;
   });
   const [y, edge, foot] = [panel.row(form.lowered.length), panel.at(panel.high), panel.row(form.lowered.length + 0.5)];
   return svg`<rect class="track fill" x=${left} y=${top + HEAD - 12} width=${edge - left} height=${foot - top - HEAD + 12} />
@@ -103,7 +103,9 @@ function picture(state, set, { width }) {
       <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`);
     return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
       ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${beside ? "the maximum, " : ""}${shown(max, 2)}` : "Minus the maximum", safe.shares)}
-      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
+      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill violet" cx=${first.at(score)} cy=${first.row(i)} r="10" />
+        <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />
+        <circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
   const tall = (/** @type {number} */ line, /** @type {number} */ panels) => TOP + panels * (HEAD + line * (typed.length + 1)) + 16 * (panels - 1) + 4;

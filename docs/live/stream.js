@@ -35,6 +35,7 @@ function layout(run, width, height) {
     ...barsAt(run, column - room, small, top, floor),
     small, width, column, thick, room,
     name: column + thick + space,
+    full: floor - top,
     tall: (/** @type {number} */ sum) => (sum * (floor - top)) / most,
     outset: small ? 4 : 6, // how far the ghost stands out on each side of the column
   };
@@ -65,8 +66,9 @@ function drawColumn(run, f, at) {
     return shown;
   });
   return [
+    rect(at.column, at.floor - at.full, at.thick, at.full, "track"),
     path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
-    bracket(at.column, at.width, at.bracket, "kept"),
+    bracket(at.column, at.width, at.bracket, "running sum"),
     rect(at.column, at.floor - at.tall(f.ink), at.thick, at.tall(f.ink), "ink"),
     old, pieces,
     rect(at.column, y - 4, at.width - at.column, 4, "ink"),
@@ -96,25 +98,20 @@ function drawFactor(run, f, at) {
 
 /** The column that never was, all scores at once, slides over from the bars. @param {Run} run @param {Frame} f @param {Layout} at */
 function drawCheck(run, f, at) {
-  const { sum, max, terms } = run.atOnce;
+  const { sum, terms } = run.atOnce;
   const y = at.floor - at.tall(sum);
   const end = at.column - (at.small ? 10 : 20);
-  const outline = path(`M${at.column - at.outset} ${at.floor}V${y}h${at.thick + 2 * at.outset}V${at.floor}`, "rose thin dashes");
+  const outline = path(`M${at.column - at.outset} ${at.floor}V${y}h${at.thick + 2 * at.outset}V${at.floor}`, "soft thin dashes");
   const all = `all ${word(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
-  const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end rose", line));
+  const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end soft", line));
   const [entry, extra] = [entriesOf(at), f.sum - sum];
   let level = at.floor;
-  const rows = terms.map((term, i) => {
-    const h = at.tall(term);
-    const named = entry(level - h / 2, h, "small rose", power(run.scores[i] - max), term);
-    level -= h;
-    return { named, seam: path(`M${at.column} ${level}h${at.thick}`, "rose-fill thin dashes") };
-  });
+  const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
   const away = (1 - f.checked) * (at.bars / 2 - at.column - at.thick / 2);
   return [
-    group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${rows.map(({ seam }) => seam)}</g>`),
-    group(late(late(f.checked)), label, text(end, y + 26, "end rose strong", fixed(sum)), rows.map(({ named }) => named),
+    group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
+    group(late(late(f.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
       entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
     group(late(f.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];

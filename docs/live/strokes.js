@@ -19,7 +19,7 @@ export const late = (part) => clamp(0, 2 * part - 1, 1);
 
 /** A word below a line that spans what it names. @param {number} x @param {number} right @param {number} y @param {string} name @param {number} [apart] how far the word may stick out */
 export function bracket(x, right, y, name, apart = 0) {
-  const look = name === "now" || name === "kept" ? "ink strong" : "soft";
+  const look = name === "now" ? "ink strong" : "soft";
   const fits = right - x + apart > 8 * name.length + 4;
   return [path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"), fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing];
 }

@@ -59,8 +59,8 @@ def overflow(board: Board) -> None:
     end = 30 + unit * half
     board.line((end, 52), (end, 110), width=3.2)
     board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
-    board.words(410, 44, "inf", 1.1)
     with board.answer():
+        board.words(410, 44, "inf", 1.1)
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
         words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
         words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
@@ -108,12 +108,13 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
         board.words(366, 256, powers, 0.75)
     block(board, 0, parts, after)
-    board.step(f"The next two scores move the maximum: {said[1]}, worked out below.")
+    board.step(f"The next two scores move the maximum: {said[1]}, worked out below. Two bars, and both again, shrunk.")
     scores(board, 1)
     with board.answer():
         block(board, 1, parts, after)
         with board.group("work"):
-            board.words(250, WORK, "e^{S - 1} → e^{S - 2}", 0.85)
+            words(board, WORK, "e^{S - 1} → e^{S - 2}")
+            shrunk(board, [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor)
     board.step(f"The last two scores in their boxes. Their line: {said[2]}. Below, all six at once give the same sum.")
     scores(board, 2)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
@@ -121,6 +122,16 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         block(board, 2, parts, after)
         with board.group("work"):
             words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+
+
+def shrunk(board: Board, terms: list[float], factor: float) -> None:
+    """The terms of a block as bars, and the same bars once the factor has shrunk them."""
+    for x, by in ((300, 1.0), (400, factor)):
+        for i, term in enumerate(terms):
+            tall = 66 * term * by
+            board.box(x + 30 * i, 152 - tall, 22, tall)
+    board.arrow(356, 128, 390, 128)
+    board.words(372, 108, "× e^{-1}", 0.75)
 
 
 def scores(board: Board, i: int) -> None:
