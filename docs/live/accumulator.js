@@ -101,6 +101,7 @@ function told(state) {
   if (k === 1 && run.forget) return "The same six scores, but now we forget to rescale. Watch the second pair.";
   if (k === 1) return "The same exponentials, times the values, build two more columns. What will the next pair do to them?";
   if (k < last(run)) {
+    if (!step.moved && run.forget) return "The line stayed, so there was nothing to forget. The old mistake stays in all three.";
     if (!step.moved) return "The line stayed, and nothing shrank. The pair only brings its values.";
     const rise = `The line rose by ${plain(step.max - step.before.max)}`;
     return run.forget ? `${rise}, but we forgot to shrink the three columns.` : `${rise}, so all three columns shrank by e^{${plain(step.before.max - step.max)}}. Then came the pair.`;

@@ -133,6 +133,7 @@ export function told(run, k) {
   const terms = powers.length > 2 ? fixed(step.sum - step.kept) : powers.join(" + ");
   if (!old.sum && run.forget) return `The same ${many} scores, but now we forget to rescale. Watch what the next ${name} does.`;
   if (!old.sum) return `${capital(many)} scores, a ${name} at a time. The line is the largest so far; measured from it, this ${name} adds ${terms}. What will the next one do to the column?`;
+  if (!step.moved && run.forget && run.steps.slice(2, k).some(({ moved }) => moved)) return `The line stayed, so there was nothing to forget. The old mistake stays in the sum.`;
   if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
   const rise = plain(step.max - old.max);
   if (run.forget) return `The line rose by ${rise}, but we forgot to shrink the old sum: still ${fixed(step.kept)}.`;
