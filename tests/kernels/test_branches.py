@@ -44,6 +44,12 @@ def drive_repeated_read():
     yield repeated_read(torch.randn(8192), 2)
 
 
+def drive_first(attention, length):
+    """Causal, and not.  ``length`` is more than a block, and no whole number of blocks."""
+    for is_causal in (False, True):
+        yield attention(*torch.randn(3, 2, 2, length, 40), is_causal=is_causal)
+
+
 def drive_attention(attention, length, gradient=False):
     """Causal and padded, and neither; heads grouped. ``length`` is more than a block, and no whole number of blocks."""
     for is_causal, key_lengths in ((False, None), (True, torch.tensor([length - 2, 0]))):
@@ -70,7 +76,7 @@ def drive_one_head():
 def drive_one_key():
     from kernels.first.one_key import one_key_attention
 
-    yield from drive_attention(one_key_attention, 5)
+    yield from drive_first(one_key_attention, 5)
 
 
 def drive_key_blocks():
@@ -78,7 +84,7 @@ def drive_key_blocks():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_blocks, "BLOCK_K", 8)
-        yield from drive_attention(key_blocks.key_blocks_attention, 10)
+        yield from drive_first(key_blocks.key_blocks_attention, 10)
 
 
 def drive_three_kernels():
@@ -87,7 +93,7 @@ def drive_three_kernels():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BLOCK_Q", "BLOCK_K", "BLOCK_D"):
             patch.setattr(three_kernels, name, 16)
-        yield from drive_attention(three_kernels.three_kernel_attention, 20)
+        yield from drive_first(three_kernels.three_kernel_attention, 20)
 
 
 def drive_flash():
