@@ -97,12 +97,18 @@ def drive_three_kernels():
 
 
 def drive_flash():
-    from kernels.flash.call import flash_attention
+    from kernels.flash.attention import flash_attention
     from kernels.flash.tiles import Tiles
+    from tests.kernels.flash.test_schedule import shares
+
+    def tiles(kernel, *_):  # two blocks at the diagonal
+        return Tiles(16, 32, 4, 1) if kernel == "dkdv" else Tiles(32, 16, 4, 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernels.flash.call.tiles", lambda *_: Tiles(16, 16, 4, 1))
+        for module in ("forward", "backward"):
+            patch.setattr(f"kernels.flash.{module}.tiles", tiles)
         yield from drive_attention(flash_attention, 40, gradient=True)
+        yield shares(5, 3, 2**14, True, "cpu")  # some pairs in order, some that take turns
         q, k, v = (torch.randn(1, 1, 20, 16, requires_grad=True) for _ in range(3))
         _, lse = flash_attention(q, k, v, return_lse=True)
         lse.sum().backward()
@@ -184,7 +190,7 @@ DRIVERS = {
     drive_one_key: ["first/one_key.py"],
     drive_key_blocks: ["first/key_blocks.py"],
     drive_three_kernels: ["first/three_kernels.py"],
-    drive_flash: ["flash/work.py", "flash/forward.py", "flash/backward.py"],
+    drive_flash: ["flash/schedule.py", "flash/forward.py", "flash/backward.py"],
     drive_backward_rows: ["hopper/backward/rows.py"],
     drive_formats: ["formats/value_triton.py"],
     drive_block_scaling: ["formats/block_triton.py"],

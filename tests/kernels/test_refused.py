@@ -12,14 +12,14 @@ from kernels import dispatch, reference
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.formats.block import FP8
 from kernels.formats.block_triton import quantize_blocks
 from kernels.hopper.call import hopper_attention
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from kernels.softmax import softmax
-from tests.kernels.flash.harness import SMALL
+from tests.kernels.flash import harness
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 CALLS = {
@@ -37,7 +37,7 @@ BY_TORCH_S_RULES = ["reference", "dispatch"]  # of FP32, the dispatcher takes th
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     if not torch.cuda.is_available():
-        monkeypatch.setattr("kernels.flash.call.tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
+        harness.small_tiles(monkeypatch)
 
 
 def each(*names):

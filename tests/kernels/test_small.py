@@ -16,7 +16,7 @@ from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.partial import merge
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import dequantize_blocks, quantize_blocks

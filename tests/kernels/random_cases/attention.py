@@ -12,7 +12,7 @@ from kernels.dispatch import attention
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 from tests.kernels.flash.harness import (
     columns_first,
