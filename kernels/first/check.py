@@ -7,7 +7,7 @@ from torch import Tensor
 from kernels.checks import REFERENCE, check_kernel, check_no_gradient, check_shapes
 
 LONGEST_ROW = 16384  # scores that fit into the registers of one program, in FP32
-FLASH = "kernels.flash.attention.flash_attention"
+FLASH = "kernels.flash_attention"
 
 
 def check(

@@ -14,7 +14,7 @@ from torch import Tensor
 from kernels.checks import REFERENCE, check_attention, check_kernel, check_no_gradient
 from kernels.first.check import LONGEST_ROW, check_contiguous
 
-ONE_KEY = "kernels.first.one_key.one_key_attention"
+ONE_KEY = "kernels.one_key_attention"
 
 
 def one_head_attention(

@@ -33,13 +33,11 @@ def compiled(rung, seq_k, head_dim):
     module = importlib.import_module(f"kernels.first.{rung}")
     kernel = getattr(module, f"{rung}_kernel")
     sizes = {"ROW": seq_k} if rung == "one_key" else {"BLOCK_K": module.BLOCK_K, "LINES": seq_k // module.BLOCK_K}
-    fixed = {"HEAD_DIM": head_dim, "PADDED_DIM": head_dim, "CAUSAL": False, "key_lengths": None} | sizes
-    fixed |= dict.fromkeys(["q_column", "k_column", "v_column"], 1)  # as a launch does for a stride of 1
+    fixed = {"HEAD_DIM": head_dim, "PADDED_DIM": head_dim, "CAUSAL": False} | sizes
     types = dict.fromkeys("qkv", "*bf16") | {"out": "*bf16", "scale": "fp32"}
     names = [parameter.name for parameter in kernel.params]
     signature = {name: "constexpr" if name in fixed else types.get(name, "i32") for name in names}
-    strides = ("_batch", "_head", "_row")
-    even = [name for name in names if name not in fixed and (signature[name] == "*bf16" or name.endswith(strides))]
+    even = [name for name in names if signature[name] == "*bf16" or name.startswith("seq_")]
     source = triton.compiler.ASTSource(
         fn=kernel,
         signature=signature,

@@ -83,16 +83,9 @@ def two_keys_a_warp():
 
 def longest_row_of_key_blocks(scores):
     """The kernel's LONGEST_ROW is this many scores."""
-    from kernels.first.key_blocks import LONGEST_ROW
+    from kernels.first.check import LONGEST_ROW
 
     assert scores == LONGEST_ROW
-
-
-def the_row_fits_beside_the_tile(registers):
-    """Compiled for the longest row, a thread takes so many registers at most and moves none out to memory."""
-    for head_dim in (64, 128):
-        used, spilled = rungs()["registers"]["key_blocks", 16384, head_dim]
-        assert used <= registers == 2**8 - 1 and spilled == 0  # an instruction has eight bits to name a register
 
 
 def a_third_more_registers():
@@ -169,12 +162,6 @@ def instructions_of_a_key(narrow, middle, wide):
     assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
 
 
-def instructions_of_a_block(narrow, middle, wide):
-    """Compiled for N = 512, a block takes a thread so many instructions in both loops at d = 64, 128, 256, to 7 %."""
-    found = [sum(rungs()["instructions"]["key_blocks", N, head_dim]) for head_dim in HEADS]
-    assert all(close(of, typed, 0.07) for of, typed in zip(found, map(float, (narrow, middle, wide)), strict=True))
-
-
 def _a_key(rung, head_dim, n=N):
     """Instructions that a thread starts for a key, as counted."""
     keys = {"one_key": 1, "key_blocks": BLOCK_K}[rung]
@@ -203,21 +190,6 @@ def fewer_instructions_no_less_time():
     fewer = 1 - _a_key("one_key", 64, 256) / _a_key("one_key", 64)
     assert abs(fewer - 1 / 7) < 0.02 and _clocks("one_key", 64, 256) >= _clocks("one_key", 64)
     assert close(_busy("one_key", 64, 256)["unit"], _busy("one_key", 64)["unit"], 0.01)
-
-
-def the_walk_is_a_third():
-    """Of what one key takes at 512 words, its four places take 0.3 to 0.36, if four take twice what 256 to 512 adds.
-
-    In words: third.
-    """
-    count = _by_length()
-    assert 0.3 < 2 * (count[512] - count[256]) / count[512] < 0.36
-
-
-def a_seventh_of_the_instructions():
-    """At d = 128 a key takes a seventh as many instructions in blocks as one key at a time, to 10 %. In words: many."""
-    one_key, blocks = (sum(rungs()["instructions"][rung, N, 128]) for rung in ("one_key", "key_blocks"))
-    assert close(one_key / (blocks / BLOCK_K), 7, 0.1)
 
 
 def arithmetic_is_less_than_a_twentieth():

@@ -307,11 +307,3 @@ def a_longer_row_takes_five_times_the_registers():
     In words: many.
     """
     assert 4.5 < _registers(8192) / _registers(512) < 5.7
-
-
-def registers_double_in_the_last_step():
-    """Compiled, the registers grow by a factor above 1.9 from 4096 to 8192, and by one below 1.4 from 2048 to 4096.
-
-    In words: double.
-    """
-    assert _registers(8192) / _registers(4096) > 1.9 > 1.4 > _registers(4096) / _registers(2048)
