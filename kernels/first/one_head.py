@@ -68,7 +68,7 @@ def one_head_attention(
 def one_head_kernel(
     q, k, v, out, scale, seq_k, HEAD_DIM: tl.constexpr, ROW: tl.constexpr
 ):  # fmt: skip
-    """One query: reads it, then every key, then every value; writes its output."""
+    """Reads one query, then every key, then every value; writes its output."""
     own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
     column = tl.arange(0, HEAD_DIM)
     place = tl.arange(0, ROW)

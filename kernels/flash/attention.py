@@ -42,8 +42,6 @@ def flash_attention(
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Returns ``reference.attention`` in O(N) memory: [batch, heads, N_q, head_dim].
 
-    Differentiable, once, by torch.autograd: the gradients have none.  Forward mode and
-    torch.func.grad are refused; torch.func.vmap takes one entry after the other.
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     FP32, FP16 or BF16, sums in FP32; head_dim 1 to 256.  FP32 products are IEEE FP32, or TF32
     where ``torch.backends.cuda.matmul.fp32_precision`` says so.
@@ -53,16 +51,20 @@ def flash_attention(
     key_lengths: [batch]; in sequence b keys from key_lengths[b] on are padding, and not used
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
     in FP32; it has a gradient, too, so that partial results can be merged and trained through
+
+    torch.autograd differentiates it once, but not its gradients.  It refuses forward mode and
+    torch.func.grad; torch.func.vmap takes one entry after the other.
     A query without any key gets 0, lse -inf and gradient 0; so does one whose every score is
     -inf, where the reference has NaN.  NaN or inf in v reaches the whole block of queries that
     reads it, because 0 · NaN = NaN, and in k the gradient of that block.
-    Asks for Q and the output once, and for K and V once a block of queries; causal, only for
-    those up to the diagonal.  What TMA cannot read in place is copied first: a tensor whose
-    rows are not contiguous, or whose start or strides are no multiples of 16 bytes.
+    It reads Q and writes the output once, and reads K and V once for each block of queries, or
+    if causal up to the diagonal.  It first copies what the TMA can't read in place: a tensor
+    whose rows aren't contiguous, or whose start or strides aren't multiples of 16 bytes.
     torch.autocast changes nothing.
-    Large scores cost the gradients digits, and the output none: the weights are made again from
-    lse, which FP32 rounds.  Where scores reach 1000, gradients are off by up to 1e-4 of their
-    size, as in every FlashAttention, and by twice as much for each doubling.
+    Gradients lose digits in two ways, as in every FlashAttention; the output doesn't.  Large
+    scores: the weights are made again from lse, which FP32 rounds, and where scores reach 1000,
+    gradients are off by up to 1e-4 of their size, and by twice as much for each doubling.  And
+    in 16 bits: delta is made from the output, which is rounded.
 
     Raises a ValueError or TypeError that names the argument, also for one on a CPU outside
     Triton's interpreter.
@@ -84,7 +86,8 @@ def flash_attention(
     return (out, lse) if return_lse else out
 
 
-# What torch has to know: two operators, their shapes, and which is the other's gradient.
+# What torch has to know: two operators, the shapes of their results, and that the second gives
+# the gradients of the first.
 
 
 @torch.library.custom_op("attention_handbook::flash_forward", mutates_args=())

@@ -229,9 +229,7 @@ def test_a_value_that_a_query_may_not_see_reaches_its_tile_of_three_kernels_at_m
 def test_a_row_that_does_not_fit_is_refused(rung, device):
     q = torch.zeros(1, 1, 1, 1, device=device)
     k = torch.zeros(1, 1, 16385, 1, device=device)
-    with pytest.raises(
-        ValueError, match=r"key has sequence length 16385, at most 16384 .* kernels\.flash_attention"
-    ):
+    with pytest.raises(ValueError, match=r"key has sequence length 16385, at most 16384 .* kernels\.flash_attention"):
         rung(q, k, k)
 
 
