@@ -15,7 +15,7 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
-.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record sanitize lint speed fonts lock clean
+.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -25,7 +25,8 @@ site:  ## build the site into site/; with a GPU, first run what is stale or miss
 	$(SETUP) site
 	@if nvidia-smi > /dev/null 2>&1 && ! $(RUN) scripts.record --check; then $(MAKE) --no-print-directory record || \
 		echo "Not recorded, see above. A stale record that snippets/behind.toml doesn't list stops the build."; fi
-	@$(MKDOCS) build --strict
+	@$(MKDOCS) build --strict --site-dir build/site
+	@rm -rf site && mv build/site site  # a build that stops leaves the last site as it was
 	@echo "Built. Read it: $(PYTHON) -m http.server --directory site, then open http://localhost:8000"
 
 check: lint  ## lint, then what a changed page can break: records, facts, equations, values, links; a strict build, in under 20 s
@@ -78,10 +79,13 @@ worksheet:  ## an example with fresh numbers and its key, into build/worksheets:
 	$(SETUP) site
 	@$(RUN) scripts.worksheet $(CHAPTER) $(SEED)
 
-record:  ## run on this machine's GPU the snippets, the kernels' tests and random cases of them whose record is stale or missing; ALL=1 runs all
+record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record
-	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.record_tests $(if $(ALL),--all) && \
-		$(RUN) tests.kernels.random_cases $(if $(ALL),--all) && exit $$snippets
+	@$(RUN) scripts.record $(if $(ALL),--all); snippets=$$?; $(RUN) scripts.gpu_tests $(if $(ALL),--all) && exit $$snippets
+
+random:  ## draw random cases of the kernels for a minute on this machine's GPU, if their record is stale or missing; ALL=1 always
+	$(SETUP) record
+	@$(RUN) tests.kernels.random_cases $(if $(ALL),--all)
 
 sanitize:  ## watch the kernels' memory accesses on this machine's GPU with NVIDIA's compute-sanitizer
 	$(SETUP) test

@@ -1,4 +1,4 @@
-"""`python -m scripts.demos` measures how long the demo of each sheet takes: writes scripts/chapters/seconds.json."""
+"""Measures how long the demo of each sheet takes, into scripts/chapters/seconds.json, which the build quotes."""
 
 from __future__ import annotations
 

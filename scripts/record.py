@@ -1,4 +1,4 @@
-"""Runs snippets on this machine's GPU and keeps what they print: ``python -m scripts.record [--all] [NAME ...]``.
+"""Runs snippets on this machine's GPU and keeps what they print: ``make record``.
 
 Runs what is stale or missing, or the named snippets, or all of them, each in a Jupyter kernel of its own, and prints
 how long each took. A snippet that raises or writes to stderr leaves its old record alone; the others still run, and the
@@ -18,7 +18,8 @@ from scripts.records.root import Unfit
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.record", description="Run snippets on this machine's GPU.")
+    title = __doc__.partition("\n")[0]
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.record", description=title)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="also those whose record is current")
     which.add_argument("--check", action="store_true", help="run nothing; say what would stop a build, exit 1 if any")

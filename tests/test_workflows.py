@@ -105,8 +105,8 @@ def test_only_records_are_taken_from_an_artifact(change):
     files = [
         "snippets/a/b.record.ipynb",
         "snippets/new/c.record.ipynb",
-        "tests/kernels/gpu.record.json",
-        "tests/kernels/random.record.json",
+        "tests/kernels/outcomes.json",
+        "tests/kernels/random_cases.json",
         "snippets/a/b.py",
         "snippets/a/x.record.ipynb.py",
         "tests/kernels/other.record.json",

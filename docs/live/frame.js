@@ -36,6 +36,7 @@ export class Refused extends Error {}
  * @property {(state: S, earlier: S) => string} told what has just happened, in one sentence, which comes once the picture rests; e^{…} is a power, and `earlier` is the state before
  * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
  * @property {(state: S) => string} [next] what the button for the next step says
+ * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then; without it, "Again", and the first step
  * @property {(state: S) => number} [lasts] the milliseconds that its picture moves when it comes to this step
  * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has ended well
  */
@@ -110,9 +111,10 @@ export function whole(piece, state, earlier, at, buttons) {
   const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
   const last = piece.steps?.(state);
   const step = Number(state.step);
-  const next = () => go(step === last ? 0 : step + 1);
+  const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
+  const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
-  const button = html`<button type="button" class="hb-live__main" @click=${next}>${step === last ? "Again" : piece.next?.(state) ?? "Next step"}</button>`;
+  const button = html`<button type="button" class="hb-live__main" @click=${next}>${step === last ? afterwards : piece.next?.(state) ?? "Next step"}</button>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, at)}</div>
     <div class="hb-live__bar">

@@ -2,16 +2,17 @@
 // score, and the formula as it stands runs over that edge; with the maximum subtracted, nothing does.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { button, choice, numbers, shown, slider, stay, table, textField } from "./parts.js";
 import { TYPES, end, softmaxIn } from "./overflow.model.js";
+import { button, choice, numbers, shown, slider, stay, table, textField } from "./parts.js";
+import { stage } from "./strokes.js";
 
 const start = { scores: "9 10 10", type: "FP16" };
 
 /** @typedef {typeof start} S */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
 
-const [LEFT, RIGHT, END] = [64, 396, 480]; // of the tracks; the shares stand at the end
-const [TOP, LINE, HEAD] = [20, 34, 40]; // the label of the edge, a line, the title of a panel
+const [NAME, SHARE] = [64, 76]; // the room beside a track, for the exponential and for its share
+const [TOP, HEAD] = [24, 44]; // the label of the edge, the title of a panel
 
 /** @param {S} state */
 function worked({ scores, type }) {
@@ -25,28 +26,31 @@ const percent = (value) => (Number.isNaN(value) ? "NaN" : `${shown(100 * value, 
 /** @param {number} value */
 const grouped = (value) => (value >= 1000 && value < 1e6 ? String(Math.round(value)).replace(/\B(?=\d{3}$)|\B(?=\d{6}$)/g, ",") : shown(value, value < 10 ? 3 : 1));
 
-/** Where e to the x is on a track: its places are as far apart as the logarithms. @param {string} type */
-function scaleOf(type) {
+/** A panel: where e to the x is on its track, whose places are as far apart as the logarithms. @param {string} type @param {number} x @param {number} top @param {number} width @param {number} line */
+function panelAt(type, x, top, width, line) {
   const high = end(type);
   const [from, to] = [-0.8 * high, 1.25 * high];
-  const clamp = (/** @type {number} */ x) => Math.min(to, Math.max(from, x));
+  const [left, right] = [x + NAME, x + width - SHARE];
+  const clamp = (/** @type {number} */ exponent) => Math.min(to, Math.max(from, exponent));
   return {
-    high, to,
-    at: (/** @type {number} */ x) => LEFT + ((RIGHT - LEFT) * (clamp(x) - from)) / (to - from),
-    score: (/** @type {number} */ place) => clamp(from + ((to - from) * (place - LEFT)) / (RIGHT - LEFT)),
+    high, x, top, left, right, line,
+    end: x + width,
+    at: (/** @type {number} */ exponent) => left + ((right - left) * (clamp(exponent) - from)) / (to - from),
+    score: (/** @type {number} */ place) => clamp(from + ((to - from) * (place - left)) / (right - left)),
+    row: (/** @type {number} */ i) => top + HEAD + line * (i + 0.5),
   };
 }
 
-/** @typedef {ReturnType<typeof scaleOf>} Scale */
+/** @typedef {ReturnType<typeof panelAt>} Panel */
 
 /**
  * A bar from 1 to where a number is; what the type can't hold is a ring, beyond the edge or at the end of the track.
- * @param {Scale} scale @param {number} y @param {number} exact its logarithm, before the type rounds it @param {number} held as the type holds it @param {string} colour
+ * @param {Panel} panel @param {number} y @param {number} exact its logarithm, before the type rounds it @param {number} held as the type holds it @param {string} colour
  */
-function bar(scale, y, exact, held, colour) {
-  if (Number.isNaN(exact)) return svg`<text class="small soft" x=${scale.at(0) + 8} y=${y}>NaN</text>`;
+function bar(panel, y, exact, held, colour) {
+  if (Number.isNaN(exact)) return svg`<text class="small soft" x=${panel.at(0) + 8} y=${y}>NaN</text>`;
   const fits = held > 0 && held < Infinity;
-  const [x, one] = [held === Infinity ? Math.max(scale.at(exact), scale.at(scale.high) + 16) : scale.at(exact), scale.at(0)];
+  const [x, one] = [held === Infinity ? Math.max(panel.at(exact), panel.at(panel.high) + 16) : panel.at(exact), panel.at(0)];
   const ring = svg`<circle class="${colour} ${fits ? "fill" : "stroke ring"} moves" cx=${x} cy=${y} r="6" />`;
   const words = held === Infinity ? "∞" : grouped(held);
   return svg`<rect class="${colour} fill moves ${fits ? "" : "faint"}" x=${Math.min(x, one)} y=${y - 3} width=${Math.abs(x - one)} height="6" />${ring}
@@ -60,49 +64,50 @@ const logSum = (row) => {
   return Number.isFinite(max) ? max + Math.log(row.reduce((sum, x) => sum + Math.exp(x - max), 0)) : max;
 };
 
-/** How tall a panel is. @param {number[]} row */
-const tall = (row) => HEAD + LINE * (row.length + 1);
-
-/** One of the two forms: its exponentials, their sum, and the shares. @param {Scale} scale @param {Softmax} form @param {number} top @param {unknown} title @param {number[]} right the shares as they should be */
-function panel(scale, form, top, title, right) {
+/** One of the two forms: its exponentials, their sum, and the shares. @param {Panel} panel @param {Softmax} form @param {unknown} title @param {number[]} right the shares as they should be */
+function drawPanel(panel, form, title, right) {
+  const { x, top, left, line } = panel;
   const lines = form.lowered.map((score, i) => {
-    const y = top + HEAD + LINE * (i + 0.5);
+    const y = panel.row(i);
     const share = form.shares[i];
     const wrong = !(Math.abs(share - right[i]) <= 0.02 * right[i] + 1e-4);
-    return svg`<text x="0" y=${y + 5}>${power(score)}</text>${bar(scale, y, score, form.powers[i], "rose-fill")}
-      <text class="end ${wrong ? "strong accent" : ""}" x=${END} y=${y + 5}>${percent(share)}</text>`;
+    return svg`<text x=${x} y=${y + 6}>${power(score)}</text>${bar(panel, y, score, form.powers[i], "rose-fill")}
+      <text class="end ${wrong ? "strong accent" : ""}" x=${panel.end} y=${y + 6}>${percent(share)}</text>`;
   });
-  const y = top + HEAD + LINE * (form.lowered.length + 0.5);
-  const [edge, foot] = [scale.at(scale.high), top + tall(form.lowered)];
-  return svg`<rect class="track fill" x=${LEFT} y=${top + HEAD - 12} width=${edge - LEFT} height=${foot - top - HEAD + 12} />
-    <path class="line stroke" d="M${scale.at(0)} ${top + HEAD - 12}V${foot}" /><path class="ink stroke" d="M${edge} ${top + HEAD - 12}V${foot}" />
-    <text class="strong" x="0" y=${top + 16}>${title}</text><text class="small soft end" x=${END} y=${top + 16}>share</text>
-    ${lines}<text x="0" y=${y + 5}>sum</text>${bar(scale, y, logSum(form.lowered), form.sum, "ink")}`;
+  const [y, edge, foot] = [panel.row(form.lowered.length), panel.at(panel.high), panel.row(form.lowered.length + 0.5)];
+  return svg`<rect class="track fill" x=${left} y=${top + HEAD - 12} width=${edge - left} height=${foot - top - HEAD + 12} />
+    <path class="line stroke" d="M${panel.at(0)} ${top + HEAD - 12}V${foot}" /><path class="ink stroke" d="M${edge} ${top + HEAD - 12}V${foot}" />
+    <text class="strong" x=${x} y=${top + 16}>${title}</text><text class="small soft end" x=${panel.end} y=${top + 16}>share</text>
+    ${lines}<text x=${x} y=${y + 6}>sum</text>${bar(panel, y, logSum(form.lowered), form.sum, "ink")}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-function picture(state, set) {
+/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
+function picture(state, set, { width }) {
   const { typed, naive, safe } = worked(state);
-  const scale = scaleOf(state.type);
-  const height = TOP + 2 * tall(typed) + 16;
   const max = Math.max(...naive.stored);
-  const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(scale.high), 2);
-  const drag = (/** @type {number} */ i) => (/** @type {PointerEvent} */ event) => {
-    const grip = /** @type {SVGElement} */ (event.currentTarget);
-    if (event.type === "pointerdown") grip.setPointerCapture(event.pointerId);
-    if (!grip.hasPointerCapture(event.pointerId)) return;
-    const { left, width } = /** @type {SVGElement} */ (grip.ownerSVGElement).getBoundingClientRect();
-    set(moved(state, i, Math.round(4 * scale.score(((event.clientX - left) * END) / width)) / 4));
+  const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
+    const beside = wide >= 600; // two panels beside each other, or one below the other
+    const [line, across] = beside ? [44, (wide - 64) / 2] : [36, wide];
+    const first = panelAt(state.type, 0, TOP, across, line);
+    const second = panelAt(state.type, beside ? across + 64 : 0, beside ? TOP : TOP + HEAD + line * (typed.length + 1) + 16, across, line);
+    const drag = (/** @type {number} */ i) => (/** @type {PointerEvent} */ event) => {
+      const grip = /** @type {SVGElement} */ (event.currentTarget);
+      if (event.type === "pointerdown") grip.setPointerCapture(event.pointerId);
+      if (!grip.hasPointerCapture(event.pointerId)) return;
+      const box = /** @type {SVGElement} */ (grip.ownerSVGElement).getBoundingClientRect();
+      set(moved(state, i, Math.round(4 * first.score(((event.clientX - box.left) * wide) / box.width)) / 4));
+    };
+    const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(first.high), 2);
+    const edges = (beside ? [first, second] : [first]).map((panel) => svg`
+      <text class="small end" x=${panel.at(panel.high) + 4} y="14">${state.type} ends at ${largest}</text>
+      <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`);
+    return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
+      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${beside ? "the maximum, " : ""}${shown(max, 2)}` : "Minus the maximum", safe.shares)}
+      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
-  return html`<svg viewBox="0 0 ${END} ${height}" role="img" aria-label=${said}>
-    <text class="small middle soft" x=${scale.at(0)} y=${TOP + 16}>1</text>
-    <text class="small end" x=${scale.at(scale.high) + 4} y="14">${state.type} ends at ${largest}</text>
-    <text class="small middle soft" x=${(scale.at(scale.high) + RIGHT) / 2 + 8} y=${TOP + 16}>∞</text>
-    ${panel(scale, naive, TOP, "As it stands", safe.shares)}
-    ${panel(scale, safe, TOP + tall(typed) + 16, Number.isFinite(max) ? `Minus the maximum, ${shown(max, 1)}` : "Minus the maximum", safe.shares)}
-    ${typed.map((score, i) => (Number.isNaN(score) ? nothing : svg`<circle class="hold grip" cx=${scale.at(score)} cy=${TOP + HEAD + LINE * (i + 0.5)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}
-  </svg>`;
+  const tall = (/** @type {number} */ line, /** @type {number} */ panels) => TOP + panels * (HEAD + line * (typed.length + 1)) + 16 * (panels - 1) + 4;
+  return stage(width, said, draw, [tall(36, 2), tall(44, 1)]);
 }
 
 /** @param {S} state */

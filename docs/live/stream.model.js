@@ -4,7 +4,7 @@
 /** @typedef {{max: number, sum: number, blend: number[], seen: number}} State blend: the value rows, each times its exponential, added up */
 /** @typedef {State & {factor: number, moved: boolean, kept: number, terms: number[]}} Updated kept: what the old sum is worth now */
 /** @typedef {Updated & {before: Updated}} Step */
-/** @typedef {{scores: number[], block: number, forget: boolean, steps: Step[], atOnce: Updated}} Run */
+/** @typedef {{scores: number[], values: number[][], block: number, forget: boolean, steps: Step[], atOnce: Updated}} Run */
 
 /** @param {number} [width] numbers of a value row @returns {State} a row of which nothing was read */
 export const empty = (width = 0) => ({ max: -Infinity, sum: 0, blend: Array(width).fill(0), seen: 0 });
@@ -34,16 +34,16 @@ export function update(state, scores, values = [], forget = false) {
 /** The blend of everything that was seen: zeros where nothing was, or all of it was masked. @param {State} state */
 export const output = (state) => state.blend.map((x) => (state.sum === 0 ? 0 : x / state.sum));
 
-/** Every state of a row, the empty one first, and the same row read at once. @param {number[]} scores @param {number} block @param {boolean} [forget] @returns {Run} */
-export function read(scores, block, forget = false) {
-  const none = { ...empty(), factor: 1, moved: false, kept: 0, terms: [] };
+/** Every state of a row, the empty one first, and the same row read at once. @param {number[]} scores @param {number} block @param {boolean} [forget] @param {number[][]} [values] @returns {Run} */
+export function read(scores, block, forget = false, values = scores.map(() => [])) {
+  const none = { ...empty(values[0]?.length), factor: 1, moved: false, kept: 0, terms: [] };
   /** @type {Step[]} */
   const steps = [{ ...none, before: none }];
   for (let i = 0; i < scores.length; i += block) {
     const before = steps[steps.length - 1];
-    steps.push({ ...update(before, scores.slice(i, i + block), [], forget), before });
+    steps.push({ ...update(before, scores.slice(i, i + block), values.slice(i, i + block), forget), before });
   }
-  return { scores, block, forget, steps, atOnce: update(none, scores) };
+  return { scores, values, block, forget, steps, atOnce: update(none, scores, values) };
 }
 
 /** The blocks of a row. After as many steps one more compares their sum with that of all scores at once. @param {Run} run */
@@ -131,6 +131,7 @@ export function told(run, k) {
   if (step.max === -Infinity) return "Everything so far is masked, so there’s nothing to add. A kernel has to guard this case: −∞ − (−∞) is NaN.";
   const powers = step.terms.map((_, i) => `e^{${plain(run.scores[old.seen + i] - step.max)}}`);
   const terms = powers.length > 2 ? fixed(step.sum - step.kept) : powers.join(" + ");
+  if (!old.sum && run.forget) return `The same ${many} scores, but now we forget to rescale. Watch what the next ${name} does.`;
   if (!old.sum) return `${capital(many)} scores, a ${name} at a time. The line is the largest so far; measured from it, this ${name} adds ${terms}. What will the next one do to the column?`;
   if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
   const rise = plain(step.max - old.max);

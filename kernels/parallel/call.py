@@ -85,11 +85,13 @@ def context_parallel_attention(
     Two runs agree bit for bit; gradients of the Hopper kernel do if torch is told to keep one
     order by ``torch.use_deterministic_algorithms``.
 
-    Raises a ValueError or TypeError that names the argument, where processes differ on all of
-    them, a RuntimeError that names the processes which did not make the first call of its kind
-    within the group's timeout (on these, if they make it later, one that names who gave up),
-    one in a capture that no such call came before, and with gloo torch.distributed's error
-    where another process fails later.
+    Raises:
+        ValueError or TypeError: for an argument, which it names; where processes differ, on all
+            of them.
+        RuntimeError: if processes didn't make the first call of its kind within the group's
+            timeout: it names them. On these, if they make it later, it names who gave up. Also
+            in a capture that no such call came before.
+        torch.distributed's error: with gloo, where another process fails later.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     group = check_group(group)

@@ -49,10 +49,13 @@ def context_parallel_decode(
 
     The first call of its kind compares all processes', as ``context_parallel_attention`` does.
 
-    Raises a ValueError or TypeError that names the argument, as ``decode_attention`` does,
-    where processes differ on all of them, and in the first call of its kind a RuntimeError that
-    names the processes which did not make it within the group's timeout.  Later failures are as
-    in ``context_parallel_attention`` with messages.
+    Raises:
+        ValueError or TypeError: for an argument, as ``decode_attention``; where processes
+            differ, on all of them.
+        RuntimeError: in the first call of its kind, if processes didn't make it within the
+            group's timeout: it names them.
+
+    Later failures are as in ``context_parallel_attention`` with messages.
     """
     group = check_group(group)
     scale = check_query(q, cache, scale)

@@ -2,7 +2,8 @@
 
 A fact is a function in scripts/chapters/NAME/facts.py. It declares the table it reads and the two forms that it
 compares, and returns the words that a page prints: ``[about half the time of]{fact=name}``, or ``{fact=chapter.name}``
-on a page of another chapter. The build compares; ``python -m scripts.facts --write`` puts today's words onto the pages.
+on a page of another chapter. The build compares; ``.venv/bin/python -m scripts.facts --write`` puts today's words onto
+the pages. In the text alternative of a figure, ``{fact=name}`` alone stands for the words.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from scripts import records
 from scripts.facts.words import NoWords
 
 MARK = re.compile(r"\[((?:[^\[\]`\n]|\n(?!\n))+)\]\{fact=([a-z]\w*(?:\.[a-z]\w*)?)\}")
+CODE = re.compile(r"^ *```[^\n]*(\n.*?^ *```)$|(`[^`\n]*`)", re.DOTALL | re.MULTILINE)
+NAMED = re.compile(r"\{fact=([\w.]+)\}")
 LONGEST = 12  # words
 
 
@@ -81,14 +84,22 @@ def find(mark: str, chapter: str) -> Fact:
     return facts[name]
 
 
+def filled(text: str, chapter: str) -> str:
+    """Returns a text of a chapter with today's words in place of each ``{fact=name}``."""
+    return NAMED.sub(lambda name: find(name[1], chapter)(), text)
+
+
 def chapter_of(page: str) -> str:
     """Returns the chapter of a page: ``balloon`` of ``chapters/balloon/notes.md``."""
     return Path(page).parent.name
 
 
 def marks(markdown: str) -> Iterator[tuple[re.Match, str, str]]:
-    """Yields each mark of a page that isn't inside code, with its words on one line and its name."""
-    code = [match.span() for match in re.finditer(r"^ *```.*?^ *```$|`[^`\n]*`", markdown, re.DOTALL | re.MULTILINE)]
+    """Yields each mark of a page that isn't inside code, with its words on one line and its name.
+
+    A caption isn't code: it's on the first line of its fence.
+    """
+    code = [match.span(match.lastindex) for match in CODE.finditer(markdown)]
     for match in MARK.finditer(markdown):
         if not any(begin < match.end(1) + 1 < end for begin, end in code):
             yield match, " ".join(match[1].split()), match[2]

@@ -1,4 +1,4 @@
-"""Says where a page's words aren't what its facts return today: ``python -m scripts.facts [--write]``.
+"""Says where a page's words aren't what its facts return today: ``.venv/bin/python -m scripts.facts [--write]``.
 
 ``--write`` puts today's words onto the pages.
 """
@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
             path.write_text(found, encoding="utf-8")
             print(f"docs/{page}: rewritten")
         elif found != text:
-            wrong.append(f"docs/{page}: words to rewrite; python -m scripts.facts --write does it")
+            wrong.append(f"docs/{page}: words to rewrite; .venv/bin/python -m scripts.facts --write does it")
     print("\n".join(wrong))
     return int(bool(wrong))
 

@@ -26,7 +26,7 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
     """Yields what a reader sees of a page, but for code, displayed formulas and the list of references."""
     for fence in HIDDEN.finditer(markdown):
         for said in CAPTION.findall(fence[0].partition("\n")[0]):
-            yield Paragraph(said, markdown.count("\n", 0, fence.start()) + 1)
+            yield Paragraph(plain(said), markdown.count("\n", 0, fence.start()) + 1)
     text = HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
     for found in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):

@@ -2,7 +2,7 @@
 """The numbers with a measured unit that a page types, and for which nothing vouches.
 
 A value, a fact, the result of an equation, or a link to the references in the same sentence vouches for a number. A
-number without such a unit is free, and so are pages that still have claims or marks.
+number without such a unit is free, and so is a page that begins with ``records: earlier``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from scripts.facts.equations import Equation
 from scripts.facts.paragraphs import Paragraph
 
-UNCONVERTED = re.compile(r"\{claim=|<!-- (?:= |given|argued|said in words|for )")
+UNCONVERTED = re.compile(r"\A---\n(?:(?!---).*\n)*?records: earlier\n")
 UNIT = r"(?:[nmµu]?s|(?:milli|micro|nano)?seconds?|[kMGT]?B/s|[GTP]?FLOP/s|[MG]Hz|W|watts?)(?!\w)"
 COUNT = r"(?<![\d.,√])\d[\d.,]*"
 MEASURED = re.compile(
@@ -25,8 +25,8 @@ REFERENCES = re.compile(r"\]\([^)]*(?:references\.md|#references)|\]\(https?://"
 
 
 def unconverted(markdown: str) -> bool:
-    """Returns whether a page still has claims or marks: it then reads the records in snippets/earlier."""
-    return bool(UNCONVERTED.search(re.sub(r"`[^`\n]*`", "", markdown)))
+    """Returns whether a page, with its front matter, still reads the frozen records of snippets/earlier."""
+    return bool(UNCONVERTED.match(markdown))
 
 
 def unvouched(paragraph: Paragraph, found: list[Equation]) -> Iterator[str]:

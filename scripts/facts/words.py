@@ -64,6 +64,14 @@ def _compared(ratio: Range, of: str, than: str) -> str:
     return f"{_span(floor(10 * low) / 10, ceil(10 * high) / 10)} times {of}"
 
 
+def part(share: Range) -> str:
+    """Returns what part of a whole something is: "about two thirds", "7 %"."""
+    for mark, name in PARTS.items():
+        if mark / (1 + ABOUT) <= share.low and share.high <= mark * (1 + ABOUT):
+            return f"about {name}"
+    return f"{_span(round(100 * share.low), round(100 * share.high))} %"
+
+
 def standing(ratios: Sequence[Range], settings: str) -> str:
     """Returns in how many settings a form is sure to win or lose: "ahead in 4 of 8 row lengths, behind in 1".
 

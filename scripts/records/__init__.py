@@ -10,8 +10,7 @@
     processes   the Jupyter kernels of a snippet: one, or one for each GPU
     run         one snippet, recorded
 
-Reading runs nothing. ``python -m scripts.record``, ``python -m scripts.record_tests`` and
-``python -m tests.kernels.random_cases`` make the records; figures, facts, pages and tests read them.
+Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """
 
 from scripts.records.reader import Reader, in_charge

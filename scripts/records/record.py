@@ -72,7 +72,7 @@ class Record:
 
 
 def again(name: str) -> str:
-    return f"run it on a GPU with: python -m scripts.record {name}"
+    return f"run it on a GPU with: .venv/bin/python -m scripts.record {name}"
 
 
 @remembered

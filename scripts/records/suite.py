@@ -11,8 +11,8 @@ from scripts.records.digest import Modules, hashed
 from scripts.records.record import checksum, refuse_unless_whole, store
 from scripts.records.root import RecordError
 
-TESTS = "tests/kernels/gpu.record.json"
-RANDOM_CASES = "tests/kernels/random.record.json"
+TESTS = "tests/kernels/outcomes.json"
+RANDOM_CASES = "tests/kernels/random_cases.json"
 DRAWN = "tests.kernels.random_cases."
 
 

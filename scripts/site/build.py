@@ -13,6 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records, takeaway
+from scripts.facts.quantities import unconverted
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
@@ -26,8 +27,6 @@ from scripts.site.pages.lists import Lists
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
-# What a typed number comes from, on pages that aren't converted yet: for tests, not for readers.
-MARK = re.compile(r"<!-- (?:=.*?|for .*?|given|argued|said in words) -->")
 ANCHOR = re.compile(r'<(?:figure|div) [^>]*id="((?:live|figure|step)-\w+)"')
 
 log = logging.getLogger("mkdocs.handbook")
@@ -112,10 +111,11 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
+        earlier = unconverted(page.file.content_string)
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            page_as_typed = Page(text=markdown, first_line=before + 1)
+            page_as_typed = Page(text=markdown, first_line=before + 1, unconverted=earlier)
             page_as_typed.refuse_forged()
             page_as_typed.compute()
         markdown = api.listed(self.lists.filled(markdown), page.file.name, self.reader.root)
@@ -123,7 +123,7 @@ class Build(BasePlugin):
         if sheet := order.sheet_name(page.file.src_uri):
             markdown = self.sheets.laid_out(markdown, sheet, "../" * page.url.count("/"))
         search.weigh(page, self.terms)
-        self.fences.turn_to(Page(page.url, markdown, before + 1, page.file.src_uri))
+        self.fences.turn_to(Page(page.url, markdown, before + 1, page.file.src_uri, earlier))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.restore(page, markdown, files)
@@ -147,7 +147,7 @@ class Build(BasePlugin):
         html = self.fences.page.check(html, self.reader)
         if anchors := ANCHOR.findall(html):  # MkDocs sees no anchor in what a fence returns
             page.present_anchor_ids |= set(anchors)
-        html = tables.wrap(drawings.inline(MARK.sub("", html), page.file.src_uri))
+        html = tables.wrap(drawings.inline(html, page.file.src_uri))
         html = glossary.quiet_headings(html)
         drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):

@@ -83,20 +83,17 @@ class Pages:
         plugin.search_index = KeptIndex(self.entries, self.surroundings, **plugin.config)
 
     def restore(self, page: Page, markdown: str, files) -> None:
-        """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it.
-
-        A page that asks mkdocstrings for a module is always rendered, since mkdocstrings notes what it has rendered.
-        """
+        """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it."""
         names = sorted(file.src_uri for file in files)
-        self.key = () if "\n::: " in markdown else (page.url, markdown, names, self.surroundings)
-        kept = self.pages.get(*self.key) if self.key else None
+        self.key = (page.url, page.meta, markdown, names, self.surroundings)
+        kept = self.pages.get(*self.key)
         self.restored = kept is not None
         if self.restored:
             page.render = lambda config, files: put_back(page, kept, files)
 
     def keep(self, page: Page, html: str) -> str:
         """``html``, the finished content of the page that was last asked for, once it is kept."""
-        if self.key and not self.restored:
+        if not self.restored:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
             self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html

@@ -99,7 +99,7 @@ def test_a_chapter_has_at_most_25_facts_each_on_a_page(chapter):
 
 
 def test_emptied_facts_are_rejected(fact, rows):
-    """What was wrong with claims: their computation could be taken out and nothing noticed."""
+    """A computation that can be taken out without anything noticing guards nothing."""
     said_today = fact(rows)
     empty = facts.Fact(fact.name, fact.address, fact.by, fact.forms, fact.measured, lambda rows: said_today)
     with pytest.raises(AssertionError):

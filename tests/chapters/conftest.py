@@ -33,7 +33,7 @@ def table():
 
 def shown():
     """(name, reader) of each figure, once for every reader that a page may give it."""
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*/*.md")]
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     old = "\n".join(page for page in pages if unconverted(page))
     earlier = set(re.findall(r"^``` figure.*\n(\w+)", old, re.MULTILINE))
     for name in figures.paths(ROOT):

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from scripts import facts
+from scripts.facts.quantities import unconverted
 from scripts.records import ROOT
 from scripts.site.fences import figures
 from tests.chapters.controls import choose, controls, visible
@@ -67,3 +69,30 @@ def state(figure):
 @pytest.mark.parametrize("name", figures.paths(ROOT))
 def test_a_text_alternative_is_sentences_without_measured_numbers(name):
     assert re.fullmatch(r"[A-Z][^\d]{80,}\.", figures.load(name, ROOT).alternative)
+
+
+# Words that compare or count. What a figure shows is free; what it shows *about its numbers* is a fact.
+CONCLUDES = re.compile(
+    r"\b(?:most|few|fewer|more|less|longer|shorter|shortest|longest|lowest|highest|faster|slower|nearly|twice|half|"
+    r"thirds?|quarters?|tenths?|\w+fold|times (?:as|the)|never|always|every)\b"
+)
+
+
+def converted():
+    """The figures that a page without frozen records shows."""
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    new = "\n".join(page for page in pages if not unconverted(page))
+    return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
+
+
+@pytest.mark.parametrize("name", converted())
+def test_a_text_alternative_concludes_through_facts_alone(name):
+    assert CONCLUDES.findall(figures.load(name, ROOT).alternative) == []
+
+
+def test_a_fact_in_a_text_alternative_is_todays():
+    found = figures.load("maximum_moves", ROOT)
+    (name,) = facts.NAMED.findall(found.alternative)
+    assert facts.filled(found.alternative, found.chapter).endswith(f" in {facts.find(name, found.chapter)()}.")
+    with pytest.raises(facts.FactError, match="there is no fact nothing"):
+        facts.filled("It is {fact=nothing}.", found.chapter)

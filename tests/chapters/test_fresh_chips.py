@@ -9,15 +9,11 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kernels.bench.cost import attainable, attention_flops
-from kernels.bench.hardware import H100
-from kernels.bench.parallel.cost import longest_over_mean, pairs_of
 from kernels.flash.partial import merge
 from kernels.formats.block import NVFP4, dequantize, quantize
 from kernels.formats.value import E2M1, E4M3, decode, encode, fields, unpack_e2m1
 from kernels.hopper import ring, work
 from kernels.parallel.local import attend
-from kernels.parallel.order import chunks_of
 from kernels.reference import attention
 from scripts.chapters import worksheet as worksheets
 from scripts.chapters.hopper.figures import hopper_timeline
@@ -44,25 +40,6 @@ def test_the_primer_s_tiles(seed):
         everything = sum(map(sum, fetched))
         found = [len(rows) * len(columns), fetched[0][0], everything, counter.get_total_flops() / everything]
         assert found == expected
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_primer_s_chip_waits_for_nothing_from_its_ridge_on(seed):
-    (dot, product), (chip, ridges), (_, edges), (room, sums), (clock, speed) = worksheets.made("primer", seed).questions
-    one, other = (list(map(float, row.split(", "))) for row in re.findall(r"\[([-\d, ]+)\]", dot))
-    assert float(product) == torch.tensor(one).dot(torch.tensor(other)).item()
-    flop, _, hbm, shared = numbers(chip)
-    for ridge, edge, brought in zip(numbers(ridges), numbers(edges), (hbm, shared), strict=True):
-        assert attainable(ridge, flop, brought) == flop > attainable(ridge - 1, flop, brought)
-        n, tile = 4096, int(edge)  # FLOP of a tile over the bytes of its rows and columns
-        operands = torch.empty(2, tile, n, dtype=torch.float16, device="meta").nbytes
-        assert 2 * tile * tile * n / operands == ridge
-    accumulators = torch.empty(2 * [int(numbers(edges)[0])], device="meta").nbytes
-    assert in_bytes(sums.split(":")[0]) == accumulators
-    assert sums.endswith("yes" if accumulators <= H100["registers per SM"].value else "no")
-    assert in_bytes(room.split("has ")[1].split(" of")[0]) == H100["registers per SM"].value
-    sms, ghz = numbers(clock)
-    assert numbers(speed)[-1] == pytest.approx(hbm * sms * ghz / 1e3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -101,20 +78,6 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
     places, consumer, producer = (numbers(answer) for _, answer in questions[:3])
     assert places == [place for place, _ in full] == [place for place, _ in free]
     assert consumer == [bit for _, bit in full] and producer == [bit for _, bit in free]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_plan_takes_as_much_as_its_tensors(seed):
-    (asked, registers), (rings, kib) = worksheets.made("hopper", seed).questions[3:5]
-    d, keys, threads, rows, *_ = (int(number) for number in numbers(asked))
-    held = [((rows, d), torch.float32), ((rows, keys), torch.float32), ((rows, keys), torch.bfloat16)]
-    each = [torch.empty(shape, dtype=kind, device="meta").nbytes / 4 / threads for shape, kind in held]
-    assert numbers(registers) == [*each, sum(each)]
-    stages, consumers, queries = (int(number) for number in numbers(rings)[:3])
-    shapes = (2, stages, keys, d), (consumers, queries, rows, d)
-    tiles = [torch.empty(shape, dtype=torch.bfloat16, device="meta").nbytes for shape in shapes]
-    assert numbers(kib) == [tile / 1024 for tile in (*tiles, sum(tiles))]
-    assert kib.endswith("yes" if sum(tiles) <= H100["shared memory per block"].value else "no")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -189,32 +152,3 @@ def test_four_words_on_two_boards(seed):
     shares = [f"{1 / (float(row[1]) + float(row[3])):.3f}" for row in sheet.rows]  # a hand that rounds each
     first, second = (sum(map(float, shares[own])) for own in (slice(2), slice(2, 4)))
     assert numbers(sheet.questions[0][1]) == pytest.approx([first, second, first + second])
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_travels_between_gpus(seed):
-    _, travels, ridge, waits, (asked, chunks) = worksheets.made("many-gpus", seed).questions
-    gpus, tokens, heads, d = (int(number) for number in numbers(travels[0])[:4])
-    keys, all_four = (torch.empty(count, heads, tokens, d, dtype=torch.float16, device="meta") for count in (2, 4))
-    swapped = sum(part.nbytes for part in all_four.chunk(gpus, 1)[1:])
-    found = [in_bytes(each) for each in travels[1].split("; ")]
-    assert found == [keys.nbytes, (gpus - 1) * keys.nbytes, swapped]
-    speed, link = (1e12 * numbers(ridge[0])[0], 1e9 * numbers(ridge[0])[1])
-    for tokens, causal in zip((int(number) for number in numbers(ridge[1])), (False, True), strict=True):
-        fetched = torch.empty(2, tokens, d, dtype=torch.float16, device="meta").nbytes
-        assert attention_flops(tokens, d, causal=causal) / speed == pytest.approx(fetched / link)
-    gpus, long = int(numbers(waits[0])[0]), 2**20
-    work_of = [pairs_of(rank, gpus, long, True, "contiguous") / long**2 for rank in range(gpus)]
-    expected = [work_of[-1], sum(work_of) / gpus, longest_over_mean(gpus, long, "contiguous")]
-    assert numbers(waits[1]) == pytest.approx(expected, rel=1e-5)
-    count, _, gpu = (int(number) for number in numbers(asked))
-    assert numbers(chunks) == [chunk + 1 for chunk in chunks_of(gpu - 1, count // 2, "zigzag")]
-
-
-def test_the_text_counts_matmuls_as_a_flop_counter_does():
-    """Two products of 2d FLOP a score, as the worksheet of chapter 9 says."""
-    for d in (64, 128, 256):
-        q, k, v = torch.randn(64, d), torch.randn(128, d), torch.randn(128, d)
-        with FlopCounterMode(display=False) as counter:
-            (q @ k.T) @ v
-        assert counter.get_total_flops() == 64 * 128 * attention_flops(1, d) == 64 * 128 * 2 * 2 * d

@@ -1,12 +1,11 @@
-"""The keys of the worksheets against the library: attention, its states, its bytes."""
+"""The keys of the worksheets against the library: attention and its states, but no product of two given numbers."""
 
 import re
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernels.bench.cost import eager_traffic, qkvo_bytes, requested_bytes, square_bytes
+from kernels.bench.cost import requested_bytes
 from kernels.bench.hardware import H100
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 from kernels.reference import attention
@@ -82,32 +81,6 @@ def test_decode(seed):
     assert numbers(sheet.questions[1][1]) == pytest.approx(sums)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_balloon(seed):
-    sheet = worksheets.made("balloon", seed)
-    n, d, _, _, heads, *_ = numbers(sheet.given[0])
-    kind = {"FP32": torch.float32, "FP16": torch.float16}[re.search(r"FP\d\d", sheet.given[0])[0]]
-    shapes = [(int(n), int(d)), (int(n), int(n))]
-    for row, shape in zip(sheet.rows, shapes, strict=True):
-        held = torch.empty(shape, dtype=kind, device="meta").nbytes
-        assert 2 ** numbers(row[1])[1] == in_bytes(row[2]) == held and in_bytes(row[3]) == held * heads
-    assert numbers(sheet.questions[0][1])[0] == n / d
-    assert in_bytes(sheet.questions[1][1]) == 2 * torch.empty(shapes[1], dtype=kind, device="meta").nbytes
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_traffic(seed):
-    sheet = worksheets.made("traffic", seed)
-    n, d = (int(number) for number in numbers(sheet.given[0])[:2])
-    square, least = square_bytes(n, 2), qkvo_bytes(n, d, 2)
-    assert [in_bytes(row[1]) for row in sheet.rows] == [square, 4 * square, least]
-    assert numbers(sheet.questions[0][1])[0] == 4 * square / least
-    scores = eager_traffic(n, d, 2)[0]
-    reckoned = 2 * n * n * d / (scores.read + scores.written)
-    assert numbers(sheet.questions[1][1])[-1] == round(reckoned)
-    assert sheet.questions[2][1] == ("bytes" if reckoned < 295 else "arithmetic")
-
-
 def words_of(sheet) -> torch.Tensor:
     """The rows of numbers in the first paragraph."""
     rows = re.findall(r"\[([-\d, ]+)\]", sheet.given[0])
@@ -118,23 +91,6 @@ def by_hand(shares: str, values: list[str]) -> list[float]:
     """The blend that comes out of shares and values as they are printed."""
     found = zip(numbers(shares), (pairs(value)[0] for value in values), strict=True)
     return torch.tensor([[share * each / 100 for each in value] for share, value in found]).sum(0).tolist()
-
-
-class Kernels(TorchDispatchMode):
-    """What would be kernels on a GPU: all that is no view."""
-
-    count = 0
-
-    def __torch_dispatch__(self, call, types, args=(), kwargs=None):
-        self.count += not any(view in call.name() for view in ("view", "transpose", "aten::t", "expand", "unsqueeze"))
-        return call(*args, **kwargs or {})
-
-
-def counted(module, width: int) -> int:
-    x = torch.randn(1, 3, width)
-    with torch.no_grad(), Kernels() as kernels:
-        module(x)
-    return kernels.count
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -162,15 +118,12 @@ def test_many_heads(seed):
         assert numbers(row[5]) == pytest.approx((100 * (dot / 2**0.5).softmax(-1)).tolist(), abs=0.6)
         assert numbers(row[6]) == pytest.approx(output.tolist(), abs=0.06) and sum(numbers(row[6])) == 10
         assert numbers(row[6]) == pytest.approx(by_hand(row[5], [row[3] for row in sheet.rows]))
-    (_, hidden), (one, side_by_side), (layout, cells), (many, launches) = sheet.questions
+    (_, hidden), (one, side_by_side), (layout, cells), _ = sheet.questions
     assert numbers(hidden) == pytest.approx(causal.tolist(), abs=0.06)
     assert numbers(side_by_side) == queries[int(numbers(one)[-1]) - 1].tolist()
     words, word = int(numbers(layout)[0]), int(numbers(layout)[-1])
     lie = torch.arange(2 * words * 2).view(2, words, 2).transpose(0, 1).reshape(words, 4)[word - 1]
     assert numbers(cells) == [*lie.tolist(), *lie.diff().tolist()]
-    heads = int(numbers(many)[0])
-    forms = (LoopedMultiHeadAttention(2 * heads, heads), MultiHeadAttention(2 * heads, heads))
-    assert numbers(launches)[-2:] == [counted(form, 2 * heads) for form in forms]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -95,7 +95,7 @@ def elsewhere(monkeypatch):
                 monkeypatch.setattr(place, name, counted(function))
 
 
-@pytest.mark.parametrize("which", shown())
+@pytest.mark.parametrize("which", [*shown()])
 def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(which, monkeypatch):
     name, _ = which
     held = {0.0, *LADDER, *OWN.get(name, ())}

@@ -7,8 +7,7 @@ import pytest
 
 from scripts.records import ROOT
 from scripts.site.pages import sheets
-from tests.docs.pages import DOCS, plain
-from tests.docs.tables import tables
+from tests.docs.pages import DOCS, tables
 
 SHEETS = sheets.every(ROOT)
 STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in SHEETS.items()}
@@ -45,16 +44,6 @@ def test_a_step_begins_when_those_before_it_have_ended(sheet):
 @pytest.mark.parametrize("sheet", STEPS)
 def test_there_is_a_picture_a_step(sheet):
     assert sheets.board(sheet.replace("-", "_")).steps == len(STEPS[sheet])
-
-
-@pytest.mark.parametrize("sheet", STEPS)
-def test_a_speech_has_its_length_and_says_what_to_ask_and_why_it_works(sheet):
-    """On sheets that aren't written anew yet."""
-    if any(said(step) for step in STEPS[sheet]):
-        pytest.skip("this sheet has lines to say")
-    lengths = {step.draw.split("**")[1]: len(MARK.sub("", plain(step.speech)).split()) for step in STEPS[sheet]}
-    assert {title: words for title, words in lengths.items() if words not in SPEECH} == {}
-    assert [step.draw for step in STEPS[sheet] if any(f"\n{part}" not in f"\n{step.speech}" for part in PARTS)] == []
 
 
 def said(step):

@@ -125,11 +125,19 @@ def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, 
         assert site.rendered == count
 
 
-@pytest.mark.parametrize("text, finished", [("# API\n\n::: kernels.softmax\n", True), (TEXT, False)])
-def test_a_page_of_the_library_and_one_that_was_refused_are_rendered_again(config, text, finished):
+def test_a_page_that_was_refused_is_rendered_again(config):
     for _ in range(2):
-        page, pages = page_of(config, text), cache.Pages(config)
-        pages.restore(page, text, Files([page.file]))
+        page, pages = page_of(config, TEXT), cache.Pages(config)
+        pages.restore(page, TEXT, Files([page.file]))
         assert not pages.restored
-        if finished:
-            assert pages.keep(page, "<h1>API</h1>") == "<h1>API</h1>"
+
+
+def test_a_page_is_rendered_again_once_its_front_matter_has_changed(config):
+    for meta, known in [({}, False), ({}, True), ({"records": "earlier"}, False)]:
+        page, pages = page_of(config, TEXT), cache.Pages(config)
+        page.meta = meta
+        pages.restore(page, TEXT, Files([page.file]))
+        assert pages.restored == known
+        if not known:
+            page.links_to_anchors = {}
+            pages.keep(page, "<h1>One</h1>")

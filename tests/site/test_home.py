@@ -186,7 +186,7 @@ def test_small_drawings_show_what_their_chapters_say():
     "markdown, words",
     [
         ("Two words.", 2),
-        ("It takes `#!value a.b.c .1f` ms<!-- = 1 + 2 -->, [so they say]{claim=one}.", 6),
+        ("It takes `#!value a.b.c .1f` ms<!-- a note -->, so they say.", 6),
         ("It takes [half the time of]{fact=other.name} cuDNN.", 7),
         ("``` run\na:b\n```\n\nOne.\n\n    ``` source\n    a:b\n    ```\n", 1),
         ("One, $$x + y$$ and [two](three.md).", 3),

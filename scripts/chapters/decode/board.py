@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 
 from kernels.bench import hardware
@@ -22,6 +21,7 @@ from scripts.chapters.decode.worked import (
     TABLE,
     TOKENS,
     VALUES,
+    pair,
     part,
     shares,
 )
@@ -31,13 +31,10 @@ CACHES = 100
 FORMATS = {"bf16": ("BF16", 16), "fp8": ("FP8", 8), "nvfp4": ("NVFP4", 4.5)}  # bits a number, with its scale
 
 
-def timed(form: str, cache: str, heads: str = "32/8") -> dict:
-    """The row of 16 sequences of 8192 tokens."""
-    (found,) = [
-        row
-        for row in records.table("decode_speed", "decode")
-        if (row["form"], row["cache"], row["heads"], row["batch"], row["n"]) == (form, cache, heads, 16, 8192)
-    ]
+def timed(cache: str, heads: str = "32/8") -> dict:
+    """Our kernel's row of 16 sequences of 8192 tokens."""
+    wanted = {"form": "ours", "cache": cache, "heads": heads, "batch": 16, "n": 8192}
+    (found,) = [row for row in records.table("decode_speed", "decode") if wanted.items() <= row.items()]
     return found
 
 
@@ -57,13 +54,9 @@ def bandwidth() -> float:
 
 def fixed_part(cache: str) -> float:
     """Where the line through two caches begins, one four times as large as the other, in µs."""
-    small, large = timed("ours", cache), timed("ours", cache, "32/32")
+    small, large = timed(cache), timed(cache, "32/32")
     slope = (large["median"] - small["median"]) / (megabytes(large) - megabytes(small))
     return 1e3 * (small["median"] - slope * megabytes(small))
-
-
-def pair(numbers: Sequence[float]) -> str:
-    return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"
 
 
 def board() -> Board:
@@ -195,9 +188,8 @@ def paged(board: Board) -> None:
 
 
 def split(board: Board) -> None:
-    parts = [part(0, 2), part(2, 4)]
+    parts, whole = [part(0, 2), part(2, 4)], part(0, 4)
     worth = shares(*parts)
-    whole = part(0, 4)
     sms = int(H100["sms"].value)
     board.step(
         f"Above: {KV_HEADS} of {sms} SMs are {100 * KV_HEADS / sms:.0f} percent. Below, two programs side by side. "
@@ -234,7 +226,7 @@ def split(board: Board) -> None:
 
 
 def bills(board: Board) -> None:
-    rows = [(name, bits, timed("ours", cache)) for cache, (name, bits) in FORMATS.items()]
+    rows = [(name, bits, timed(cache)) for cache, (name, bits) in FORMATS.items()]
     board.step(
         "Three bills, for one layer with 16 sequences of 8192 tokens and 32 heads of queries on 8 of keys: "
         + "; ".join(
@@ -258,7 +250,7 @@ def bills(board: Board) -> None:
 
 
 def points(board: Board) -> None:
-    rows = [(name, timed("ours", cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
+    rows = [(name, timed(cache), fixed_part(cache)) for cache, (name, _) in FORMATS.items()]
     most, chip = rows[0][1], records.read("decode_speed").chip
     board.step(
         "Beside bytes and times of the bills, time over megabytes. A dashed line, bytes over the bandwidth of our "
@@ -290,20 +282,14 @@ def points(board: Board) -> None:
 
 
 def machine(board: Board) -> None:
-    parts = [part(0, 2), part(2, 4)]
-    first = part(0, 1)
+    parts, first = [part(0, 2), part(2, 4)], part(0, 1)
     board.step(
         f"Ticks behind {pair(parts[0].output)}, {pair(parts[1].output)} and the merged {pair(part(0, 4).output)}, "
         f"which the demo has printed, and behind is_causal, {pair(first.output)}."
     )
     board.rub()
-    lines = (
-        ("program 0", parts[0].output),
-        ("program 1", parts[1].output),
-        ("merged", part(0, 4).output),
-        ("is_causal", first.output),
-    )
-    for i, (name, output) in enumerate(lines):
+    outputs = {"program 0": parts[0].output, "program 1": parts[1].output, "merged": part(0, 4).output}
+    for i, (name, output) in enumerate([*outputs.items(), ("is_causal", first.output)]):
         y = 50 + 48 * i + (14 if i == 3 else 0)
         board.words(60, y, name, 1, at="left")
         with board.answer() if i == 3 else nullcontext():

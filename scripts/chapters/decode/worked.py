@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 LAYERS, KV_HEADS, HEAD_DIM, BYTES = 32, 8, 128, 2
@@ -41,3 +42,7 @@ def shares(one: Part, other: Part) -> list[float]:
     """What the two parts' sums are worth at the larger maximum."""
     top = max(one.maximum, other.maximum)
     return [each.total * 2.0 ** (each.maximum - top) for each in (one, other)]
+
+
+def pair(numbers: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"

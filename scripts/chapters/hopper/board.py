@@ -17,6 +17,7 @@ FORMS = {"portable": "flash_attention", "cuDNN": "sdpa_cudnn", "ours": "hopper_a
 BELIEVED = 2  # per cent, from which a step back is hatched: into less the sheet reads nothing
 SINGLE = 2  # heads whose blocks go singly, after the pairs of all others
 SMS = int(H100["sms"].value)
+EXP2_CLOCKS = 1 / H100["exp2"].value  # of a score, on the special function units of an SM
 LIMIT = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value * 1e3  # ms
 
 
@@ -33,9 +34,6 @@ def took(snippet: str, table: str, name: str) -> dict[str, float]:
 def matmul_clocks(head_dim: int) -> float:
     """Of a score, on the tensor cores of an SM."""
     return attention_flops(1, head_dim) / H100["bf16 tensor core"].value
-
-
-EXP2_CLOCKS = 1 / H100["exp2"].value  # of a score, on the special function units of an SM
 
 
 def in_turn(head_dim: int) -> float:

@@ -50,12 +50,15 @@ def overflow(board: Board) -> None:
         "NaN. Last, e to the 89 and the end of FP32."
     )
     board.arrow(30, 92, 450, 92)
-    for x, name, number in ((110, "e^{11}", f"{eleven:,.0f}"), (370, "e^{12}", f"{twelve:,.0f}")):
+    unit = 340 / twelve
+    for number, name, aside in ((eleven, "e^{11}", -28), (twelve, "e^{12}", 0)):
+        x = 30 + unit * number
         board.line((x, 86), (x, 98))
-        board.words(x, 70, name)
-        board.words(x, 114, number, 0.9)
-    board.line((240, 60), (240, 110), width=3.2)
-    board.words(240, 44, f"FP16 ends: {half:.0f}", 0.9)
+        board.words(x + aside, 70, name)
+        board.words(x + aside, 114, f"{number:,.0f}", 0.9)
+    end = 30 + unit * half
+    board.line((end, 52), (end, 110), width=3.2)
+    board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
     board.words(410, 44, "inf", 1.1)
     with board.answer():
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
@@ -81,7 +84,8 @@ def safe(board: Board) -> None:
         board.box(60, 146, 360, 64)
         board.hatch(60, 146, 360, 8, gap=10)
         board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
-        board.words(60, 232, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+        board.words(60, 230, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+        board.words(240, 254, "How do I add up before I know M?", 0.85)
 
 
 def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
@@ -93,8 +97,8 @@ def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
 def totals(board: Board, parts: list[State], after: list[State]) -> None:
     said = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
     board.step(
-        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}. The next two "
-        f"move the maximum: {said[1]}, worked out below. In the corner, e to the minus 1 and minus 2."
+        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}. In the corner, "
+        "e to the minus 1 and minus 2."
     )
     board.rub()
     for i in range(len(after)):
@@ -104,8 +108,9 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
         board.words(366, 256, powers, 0.75)
     block(board, 0, parts, after)
+    board.step(f"The next two scores move the maximum: {said[1]}, worked out below.")
+    scores(board, 1)
     with board.answer():
-        scores(board, 1)
         block(board, 1, parts, after)
         with board.group("work"):
             board.words(250, WORK, "e^{S - 1} → e^{S - 2}", 0.85)
@@ -130,16 +135,15 @@ def block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
         scores(board, 0)
     board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
     row(board, i, [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"])
-    with board.group("work"):
-        words(board, WORK + NEXT * i, sums(i, parts, after))
+    if i:
+        with board.group("work"):
+            words(board, WORK + NEXT * i, sums(i, parts, after))
 
 
 def sums(i: int, parts: list[State], after: list[State]) -> str:
     """The line of this block, worked out: the old ones by the factor, then the new ones."""
     here = SCORES[BLOCK * i : BLOCK * (i + 1)]
     fresh = " + ".join(f"{math.exp(score - after[i].running_max):.3g}" for score in here)
-    if not i:
-        return f"{fresh} = {after[0].running_sum:.3f}"
     old, new = after[i - 1].running_sum, parts[i].running_sum * math.exp(parts[i].running_max - after[i].running_max)
     kept, total = after[i].factor * old, after[i].running_sum
     if after[i].factor == 1:

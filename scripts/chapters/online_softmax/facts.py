@@ -47,6 +47,50 @@ def three_kernels_beside_cudnn(rows: list[dict]) -> str:
     return _time(rows, "three_kernel_attention", "sdpa_cudnn")
 
 
+@compares(AT_128, by="form", forms=("key_blocks_attention", "attention"), measured="median")
+def key_blocks_beside_three_lines(rows: list[dict]) -> str:
+    """Says how long blocks of keys take, beside the three lines."""
+    return _time(rows, "key_blocks_attention", "attention")
+
+
+@compares("real_rows.summary", by="kind", forms=("real", "random"), measured="first_block")
+def the_first_block_settles(rows: list[dict]) -> str:
+    """Says in which part of the rows, real and random, the first block sets the maximum for good."""
+    share = {row["kind"]: words.measured(row["first_block"] / row["rows"], "exact") for row in rows}
+    return f"{words.part(share['real'])} of real rows and {words.part(share['random'])} of random ones"
+
+
+@compares("overflow.where", by="type", forms=("FP16", "BF16"), measured="last")
+def where_types_end(rows: list[dict]) -> str:
+    """Says which score is the last whose exponential is a number, in either type of 16 bits."""
+    (one, first), (other, second) = [(row["type"], row["last"]) for row in rows if row["type"] in ("FP16", "BF16")]
+    return f"{one} ends at {round(first, 1)}, {other} at {round(second, 1)}"
+
+
+def _sorted(rows: list[dict], moves: bool) -> str:
+    """Returns the sorted order in which every block moves the maximum, or none but the first does."""
+    factors = {order: [row[order] for row in rows[1:]] for order in ("falling", "rising")}
+    moved, kept = (
+        [order for order, found in factors.items() if all(rule(factor) for factor in found)]
+        for rule in (lambda factor: factor < 1, lambda factor: factor == 1)
+    )
+    if len(moved) != 1 or len(kept) != 1:
+        raise words.NoWords(f"moved with every block: {moved}, kept: {kept}")
+    return moved[0] if moves else kept[0]
+
+
+@compares("softmax_order.factors", by="", forms=("falling", "rising"))
+def order_with_every_block_rescaled(rows: list[dict]) -> str:
+    """Says in which order every block rescales the sum."""
+    return _sorted(rows, moves=True)
+
+
+@compares("softmax_order.factors", by="", forms=("falling", "rising"))
+def order_with_none_rescaled(rows: list[dict]) -> str:
+    """Says in which order none does, once the first has come."""
+    return _sorted(rows, moves=False)
+
+
 def _beside_pytorch(rows: list[dict]) -> dict[int, words.Range]:
     """Returns by row length how our kernel's time divides by PyTorch's. Both took turns in one run."""
     ratio = {(row["form"], row["scores"]): row["ratio"] for row in rows}

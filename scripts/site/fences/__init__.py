@@ -10,7 +10,7 @@ Each quotes something that a test runs; none accepts code that was typed on the 
     suite     what became of the tests of kernels/, or of random cases, when they last ran on a GPU, and where
     value     one number in running text, of a record, the hardware registry or a cost function
 
-and a mark: ``[words]{fact=name}``, what a chapter concludes from its records.
+and a mark: ``[words]{fact=name}``, what a chapter concludes from its records, also in a caption.
 """
 
 from __future__ import annotations
@@ -134,19 +134,21 @@ class Fences:
     @fence("caption", "note")
     def figure(self, name: str, options: dict, md) -> str:
         """The caption is a headline, what the figure shows; the note below the plot says how it was made."""
-        caption, note = options.get("caption"), options.get("note")
+        caption, note = self.said(options.get("caption", "")), self.said(options.get("note", ""))
         if not caption:
             raise self.page.fail("figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
         found = figures.load(name, self.reader.root)
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
         noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
+        with self.newest.noting():
+            alternative = facts.filled(found.alternative, found.chapter)
         if drawing:
             ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
-            body = outputs.plot_html(drawing, found.alternative) + noted + ran
+            body = outputs.plot_html(drawing, alternative) + noted + ran
         else:
             lacking = outputs.EMPTY.join(ran for record, ran in drawn_from if not record)
-            body = lacking + outputs.alternative_html(found.alternative) + noted
+            body = lacking + outputs.alternative_html(alternative) + noted
         return Markup('<figure class="hb-figure" id="figure-{}"><figcaption>{}</figcaption>{}</figure>').format(
             name, caption, body
         )
@@ -159,7 +161,7 @@ class Fences:
         "to begin with | once the last step is done".
         """
         name, *words = shlex.split(body)
-        caption = options.get("caption")
+        caption = self.said(options.get("caption", ""))
         if not caption:
             raise self.page.fail("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
         if nameless := [word for word in words if "=" not in word]:
@@ -243,6 +245,12 @@ class Fences:
         number = question.printed(values.of_record(question, record))
         return outputs.value_html(text, number, outputs.rests_on(record), bool(record.behind))
 
+    def said(self, caption: str) -> str:
+        """Holds the facts in a caption to what they return today; returns its words."""
+        for _, words, name in facts.marks(caption):
+            self.fact(name, words)
+        return facts.MARK.sub(r"\1", caption)
+
     def fact(self, name: str, words: str) -> str:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
         try:
@@ -253,7 +261,8 @@ class Fences:
         except (facts.FactError, records.RecordError) as error:
             raise self.page.fail_at_mark("fact", name, error) from error
         if words != today:
-            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: python -m scripts.facts --write"
+            how = ".venv/bin/python -m scripts.facts --write"
+            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: {how}"
             raise self.page.fail_at_mark("fact", name, why)
         return outputs.rests_on(record)
 

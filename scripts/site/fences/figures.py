@@ -18,9 +18,12 @@ class FigureError(Exception):
 
 @dataclass(frozen=True)
 class Figure:
-    """``alternative``: the text for those who do not see the drawing."""
+    """
+    alternative: the text for those who don't see the drawing; ``{fact=name}`` stands for a fact of ``chapter``
+    """
 
     alternative: str
+    chapter: str
     figure: Callable[[], go.Figure]
 
     def draw(self, reader: records.Reader) -> tuple[str | None, list[str]]:
@@ -48,4 +51,4 @@ def load(name: str, root: Path) -> Figure:
     script = runpy.run_path(str(path))
     if not script.get("ALT"):
         raise FigureError(f"{name}: {path.relative_to(root)} has no ALT, its text alternative")
-    return Figure(script["ALT"], script["figure"])
+    return Figure(script["ALT"], path.parents[1].name, script["figure"])

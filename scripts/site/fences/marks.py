@@ -1,7 +1,6 @@
 """Words in square brackets with a mark behind them: ``[about half the time of]{fact=name}``.
 
-The words of a fact have to be those that the fact returns today. ``{claim=name}`` is what pages have that aren't
-converted yet: a check of that name in tests/claims/ computes it.
+They have to be those that the fact returns today.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from xml.etree.ElementTree import Element
 from markdown import Extension, Markdown
 from markdown.inlinepatterns import InlineProcessor
 
-MARK = re.compile(r"\{(claim|fact)=([a-z][\w.]*)\}")
+MARK = re.compile(r"\{fact=([a-z][\w.]*)\}")
 
 
 class MarkProcessor(InlineProcessor):
@@ -31,9 +30,8 @@ class MarkProcessor(InlineProcessor):
         if not mark:
             return None, None, None
         said = data[match.end() : end]
-        words = Element("span", {"class": f"hb-{mark[1]}", f"data-{mark[1]}": mark[2]})
-        if mark[1] == "fact":
-            words.set("title", self.fact(mark[2], " ".join(said.split())))
+        words = Element("span", {"class": "hb-fact", "data-fact": mark[1]})
+        words.set("title", self.fact(mark[1], " ".join(said.split())))
         words.text = said  # Markdown goes on inside it
         return words, match.start(), mark.end()
 

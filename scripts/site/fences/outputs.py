@@ -20,8 +20,8 @@ from scripts.site.meta.repository import to_clone
 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LONG = 35  # characters: the name of a kernel or a sentence, which may break after an underscore
-TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.record_tests; make record does so too."
-TO_RUN_RANDOM_CASES = "To run it: .venv/bin/python -m tests.kernels.random_cases; make record does so too."
+TO_RUN_THE_SUITE = "To run it: .venv/bin/python -m scripts.gpu_tests; make record does so too."
+TO_RUN_RANDOM_CASES = "To run it: make random."
 AS_MANY = ", and starts one process for each GPU, or two on the CPU where there aren't two GPUs"
 IN_TWO = " in two processes, each on a GPU of its own if there are two; for four GPUs write 4"
 EMPTY = Markup()

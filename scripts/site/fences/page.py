@@ -15,7 +15,7 @@ from pymdownx.superfences import SuperFencesException
 from scripts.facts import chapter_of
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
-from scripts.facts.quantities import unconverted, unvouched
+from scripts.facts.quantities import unvouched
 from scripts.records import Missing, Reader, Record, RecordError
 from scripts.site.fences import outputs
 from scripts.site.fences.symbols import of_lab
@@ -28,7 +28,7 @@ SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
 FORGED = re.compile(
     r"<(?:pre|code|samp|kbd|listing|xmp|textarea|script|style|iframe|object|embed|svg)\b"
-    r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|claim|fact|suite)\b",
+    r"|\bwhite-space\b|\bhb-(?!sheet\b)\w|\bdata-(?:quote|record|value|fact|suite)\b",
     re.IGNORECASE,
 )
 
@@ -42,6 +42,7 @@ class Page:
     """One page of the site while MkDocs renders it.
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
+    unconverted: it reads the frozen records
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
     """
@@ -50,14 +51,11 @@ class Page:
     text: str = ""
     first_line: int = 1
     source: str = ""
+    unconverted: bool = False
     quoted: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
     met: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often a fence of that kind and body has come
-
-    @property
-    def unconverted(self) -> bool:
-        return unconverted(self.text)
 
     @property
     def chapter(self) -> str:
@@ -88,7 +86,7 @@ class Page:
         return FenceError(f"{line}{why}")
 
     def refuse_forged(self) -> None:
-        """Code, outputs, values and claims come from fences alone: HTML that could be taken for them is refused.
+        """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is refused.
 
         Raises:
             FenceError: for the first such HTML, class or attribute.
@@ -123,7 +121,7 @@ class Page:
         """Returns the page with marks at code that changed since its run.
 
         Every number has its record shown or linked on the page, every quoted symbol of the library was executed by a
-        record that is shown or linked, and every claim and fact is marked as one.
+        record that is shown or linked, and every fact is marked as one.
 
         Raises:
             FenceError: for the first that isn't.
@@ -134,11 +132,11 @@ class Page:
                 why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
                 self.met["value", value] = 1
                 raise self.fail("value", value, why)
-        if left := re.search(r"\{(claim|fact)=\w*", CODE.sub("", html)):
+        if left := re.search(r"\{fact=\w*", CODE.sub("", html)):
             place = re.search(rf"{left[0]}(?!\w)", self.text)
-            raise self.fail_at(place, f"a {left[1]} is marked `[words]{{{left[1]}=name}}`, in one paragraph")
+            raise self.fail_at(place, "a fact is marked `[words]{fact=name}`, in one paragraph")
         if TURNED.search(html):
-            place = re.search(r"""\{(?:claim|fact)=[\w.]+\}["']""", self.text)
+            place = re.search(r"""\{fact=[\w.]+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
         quoted = [mark for mark in dict.fromkeys(self.quoted) if not of_lab(mark.partition(" ")[0])]
         return self.check_quoted(html, quoted, self.records(asked, reader)) if quoted else html

@@ -8,7 +8,7 @@ from math import ceil
 A_MINUTE = 200  # words
 UNREAD = re.compile(
     r"^( *)```.*?^\1```$"  # what a fence brings: code, outputs, figures
-    r"|\$\$.*?\$\$|<!--.*?-->|<[^>]+>|`#!value [^`]*`|\]\([^)]*\)|\{(?:claim|fact)=[\w.]+\}|^---\n.*?^---$",
+    r"|\$\$.*?\$\$|<!--.*?-->|<[^>]+>|`#!value [^`]*`|\]\([^)]*\)|\{fact=[\w.]+\}|^---\n.*?^---$",
     re.DOTALL | re.MULTILINE,
 )
 WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")  # noqa: RUF001

@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.utils.meta import get_data
 
 from scripts.records import Missing, Reader, Record, machine
+from scripts.site.fences import outputs
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.pages.order import ROMAN, Chapter
@@ -114,6 +115,12 @@ def case(reader: Reader) -> str:
     return f"on an {gpu}: {texts} {'text' if texts == 1 else 'texts'} of {words} words, {heads} heads of {numbers}"
 
 
+def ran(reader: Reader) -> Markup:
+    """On which machine and when, with its software."""
+    record = raced(reader)
+    return outputs.ran_html(record, RACE, f"snippets/{RACE}/") if record else EMPTY
+
+
 def table(reader: Reader) -> Markup:
     """The tables of the run that was timed, to scale, with the square between them written down, and never written."""
     texts, heads, words, numbers = shape(reader) or (2, 16, 4096, 64)
@@ -140,8 +147,8 @@ def table(reader: Reader) -> Markup:
 def panel(name: str, square: Markup, below: str) -> Markup:
     return Markup(
         '<div class="panel"><span class="name">{}</span><i class="query"></i><i class="key"></i><i class="value"></i>'
-        '{}<i class="output"></i><b class="query">Q</b><b class="key">K</b><b class="value">V</b><small>{}</small>'
-        '<b class="output">O</b></div>'
+        '{}<i class="output"></i><span class="tables"><b class="query">Q</b> <b class="key">K</b> '
+        '<b class="value">V</b> <small>{}</small></span><b class="output">O</b></div>'
     ).format(name, square, below)
 
 

@@ -10,12 +10,13 @@ import re
 from types import ModuleType
 
 from mkdocs.exceptions import PluginError
+from mkdocs.utils.meta import get_data
 
 from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.meta.repository import to_clone
-from scripts.site.pages import api, home, labs, order, peers
+from scripts.site.pages import api, bars, home, labs, order
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
 
@@ -58,12 +59,15 @@ class Lists:
         self.rooms = [docs / page for page in pages if page.startswith("api/")]
         self.docs = docs
         self.marks = {
-            "<!-- the kernels beside their peers -->": lambda: peers.html(self.reader, library),
+            "<!-- the kernels beside their peers -->": lambda: bars.html(
+                bars.said(docs / "measurements.md"), self.reader, library
+            ),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
             "<!-- the sentence -->": lambda: home.sentence(self.pieces),
             "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
             "<!-- the two times -->": lambda: home.race(self.reader),
             "<!-- where the two were timed, and on what -->": lambda: home.case(self.reader),
+            "<!-- the run that timed the two -->": lambda: home.ran(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
@@ -95,7 +99,8 @@ class Lists:
         return about(sum(int(MINUTES.search(text)[1]) for text in texts))
 
     def read(self, page: str) -> str:
-        return (self.docs / page).read_text(encoding="utf-8")
+        """A page without its front matter."""
+        return get_data((self.docs / page).read_text(encoding="utf-8"))[0]
 
     def sheet_rows(self) -> str:
         rows = [

@@ -31,4 +31,4 @@ def test_the_drawing_is_to_scale():
     sides = [(int(w), int(h)) for w, h in re.findall(r'<rect [^>]*?width="(\d+)" height="(\d+)"', text)]
     sliver, square, shares, output = sides
     assert sliver == output and square == shares and square[0] == square[1] == sliver[1] == 8 * sliver[0]
-    assert "N = 8d" in drawn(DRAWINGS / "balloon.svg")
+    assert "N = 8d" in drawn("balloon")

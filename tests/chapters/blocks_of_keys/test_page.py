@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kernels.bench.cost import qkvo_bytes, requested_bytes
-from tests.claims.rows import chip
+from tests.chapters.rows import chip
 from tests.docs.pages import DRAWINGS
 
 N, D, QUERIES = 8192, 128, 64

@@ -1,17 +1,13 @@
 """Chapter 11: the four tokens of the board, by the library, and the drawings of pages and of shares."""
 
-import inspect
 import re
 
 import pytest
 import torch
 
 from kernels.reference import attention
-from kernels.serving.cache import KVCache
-from scripts.records import ROOT
-from tests.claims.rows import rows
-from tests.docs.pages import DOCS
-from tests.docs.tables import drawn
+from tests.chapters.rows import rows
+from tests.docs.pages import DOCS, drawn
 
 
 def test_the_four_tokens_give_5_and_4_and_the_first_alone_9_and_0():
@@ -42,18 +38,3 @@ def test_the_drawn_shares_are_equal():
     assert blocks == [("A", str(i)) for i in range(7)] + [("B", "0"), ("B", "1")]
     assert "sequence A, 7 blocks B, 2 blocks" in drawn("split")
     assert [len(blocks) // 3 * p + min(p, len(blocks) % 3) for p in range(4)] == [0, 3, 6, 9]  # as begin_of
-
-
-def test_the_line_that_asks_the_page_table_stands_in_the_kernel():
-    kernel = (ROOT / "kernels" / "serving" / "decode_kernel.py").read_text(encoding="utf-8")
-    page = (DOCS / "chapters" / "decode" / "index.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"`(page = [^`]*), …\)`", page)
-    assert f"{line}, key < length, 0)" in kernel
-
-
-def test_the_speed_of_decode_was_timed_with_pages_of_128_and_the_default_is_64():
-    """What the notes on pages say; appending was timed with 64."""
-    snippets = ROOT / "snippets" / "decode"
-    asked = {name: (snippets / f"{name}.py").read_text(encoding="utf-8") for name in ("decode_speed", "append_speed")}
-    assert re.findall(r"page_size=(\d+)", asked["decode_speed"]) == ["128"] and "page_size" not in asked["append_speed"]
-    assert inspect.signature(KVCache).parameters["page_size"].default == 64

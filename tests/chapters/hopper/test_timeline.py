@@ -50,12 +50,6 @@ def test_no_bar_of_the_schedule_is_cut():
         assert hopper_timeline.LINES["tensor cores"] in dots
 
 
-def test_the_tensor_cores_are_as_busy_as_the_chapter_says():
-    busy = {choice.label: hopper_timeline.busy(choice) for choice in hopper_timeline.CHOICES}
-    assert busy.pop("d = 128, one alone") == pytest.approx(2 / 3)
-    assert all(share == pytest.approx(1) for share in busy.values())
-
-
 def test_the_schedule_has_the_kernels_plans():
     hopper = pytest.importorskip("kernels.hopper.plan")
     for choice in hopper_timeline.CHOICES:

@@ -1,11 +1,11 @@
-"""Compares every number of the chapter's example with the library, and what the drawings and the sheet say with it."""
+"""Compares every number of the chapter's example with the library, and what the sheet says with it."""
 
 import pytest
 import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below
 from scripts.chapters.online_softmax import worked
-from tests.docs.tables import drawn, numbers, table
+from tests.docs.pages import numbers, table
 
 SCORES = torch.tensor(worked.SCORES, dtype=torch.float64)
 VALUES = torch.tensor(worked.VALUES, dtype=torch.float64)
@@ -38,22 +38,6 @@ def test_who_forgets_adds_the_new_terms_against_the_maximum_so_far(scores):
         top = max(top, block.max().item())
         total += (block - top).exp().sum().item()
     assert worked.read(worked.blocks(scores), forget=True)[-1].running_sum == pytest.approx(total)
-
-
-def test_the_drawing_of_the_merge_has_the_states_of_both_readers():
-    first, rest = worked.FIRST, worked.of(worked.SCORES[2:], worked.VALUES[2:])
-    words, whole = drawn("online-merge"), worked.merge(first, rest)
-    for state in (first, rest, whole):
-        assert f"max {state.running_max}" in words and f"{state.running_sum:.3f}" in words
-    assert f"{whole.factor * first.running_sum:.3f}" in words
-
-
-def test_the_drawing_of_the_accumulator_has_every_step():
-    words, last = drawn("online-accumulator"), STEPS[-1]
-    shrunk = [STEPS[1].factor * part for part in STEPS[0].accumulator]
-    added = [now - old for now, old in zip(last.accumulator, STEPS[1].accumulator, strict=True)]
-    for part in (*(part for step in STEPS for part in step.accumulator), *shrunk, *added, *last.output):
-        assert not part or f"{part:.2f}".removesuffix(".00") in words.split()
 
 
 def test_the_table_of_the_sheet():

@@ -2,7 +2,7 @@
 
 First we compile every kernel that a case may need, shared out over the processes, and don't count that. Then each
 process draws cases from a seed of its own, which it prints, until the minutes are over. What was counted is kept in
-tests/kernels/random.record.json, failures included. A current record is left alone, unless you ask for ``--all``.
+tests/kernels/random_cases.json, failures included. A current record is left alone, unless you ask for ``--all``.
 A failure doesn't stop the run: we print it with its seed and its settings, and the exit status is 1.
 
 ``--minutes 0`` compiles, and records nothing. ``--seed S --case I`` runs one case again, on a GPU of the same kind:

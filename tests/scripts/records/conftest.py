@@ -14,7 +14,7 @@ from scripts.records.record import write
 from scripts.records.snippets import is_code
 
 collect_ignore = ["miniature"]  # its tests are for the house
-TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/record_tests.py", "kernels/bench/hardware.py"]
+TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
 WHERE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
 WHERE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
 

@@ -12,7 +12,8 @@ from scripts.records.record import store
 RECORD = "snippets/chapter/chain.record.ipynb"
 BEHIND, LISTED = "snippets/behind.toml", 'chain = "It needs a day."'
 NEVER, STALE = "snippet chain has never run", "the record of chain is stale: kernels.base, snippet changed"
-HOW = "; run it on a GPU with: python -m scripts.record chain, or list it in snippets/behind.toml with a reason"
+COMMAND = ".venv/bin/python -m scripts.record chain"
+HOW = f"; run it on a GPU with: {COMMAND}, or list it in snippets/behind.toml with a reason"
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(house,
     house.pretend("chain", **how) if isinstance(how, dict) else house.edit(RECORD, *how)
     house.write(BEHIND, LISTED)
     told = faults(house)["chain"]
-    assert told.startswith("the record of chain ") and told.endswith("python -m scripts.record chain") and said in told
+    assert told.startswith("the record of chain ") and told.endswith(COMMAND) and said in told
     with pytest.raises(RecordError, match="the record of chain "):
         house.reader(preview=True).read("chain")
 

@@ -151,8 +151,8 @@ def test_record_shows_every_table_folded_and_its_command(house):
         (RUN, "make run SNIPPET=first"),
         (BARS, "make run SNIPPET=first"),
         (RECORD, "make run SNIPPET=first"),
-        (SUITE, "-m scripts.record_tests"),
-        (CASES, "-m tests.kernels.random_cases"),
+        (SUITE, "-m scripts.gpu_tests"),
+        (CASES, "make random"),
     ],
 )
 def test_what_has_never_run_is_said_with_how_to(house, text, how):
@@ -199,9 +199,9 @@ def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(house, recorded, fr
 
 
 def test_a_page_that_is_not_converted_shows_the_frozen_record(house):
-    for page in (house.render(f"{RUN}\n\n3<!-- given -->\n"), house.render(f"{RUN}\n\n[a]{{claim=b}}\n")):
-        assert page.find(class_="hb-provenance").summary.get_text().startswith("an earlier run on NVIDIA H100")
-    assert house.render(RUN).find(class_="hb-provenance").summary.get_text().startswith("ran on")
+    for unconverted, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
+        page = house.render(RUN, unconverted)
+        assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 
 
 # What became of the tests

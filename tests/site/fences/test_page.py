@@ -1,8 +1,11 @@
 """A page quotes only what was executed, shows where its numbers were measured, and marks what it concludes."""
 
 import pytest
+from bs4 import BeautifulSoup
+from markdown import Markdown
 
 from scripts import facts, records
+from scripts.site.fences.marks import Marks
 from scripts.site.fences.page import FenceError, Page
 from tests.site.fences.conftest import MERGED, NEVER, record_of
 
@@ -100,11 +103,11 @@ def test_a_number_has_its_record_shown_or_linked_on_the_page(house):
     [
         ("Two by two.\n\n2 · 2 = 5\n", "line 12: 2 · 2 is 4, not 5"),
         ("It takes\n3.2 ms.\n", "line 10: 3.2 ms is typed: a measured number is a value, a fact,"),
-        ("2 · 2 = 5, in 3.2 ms<!-- given -->\n", None),
         ("2 · 2 = 4, and `2 · 2 = 5`\n", None),
     ],
 )
 def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_page(text, words):
+    Page(text=text, unconverted=True).compute()
     page = Page(text=text, first_line=10)
     if not words:
         return page.compute()
@@ -113,7 +116,7 @@ def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_
     assert str(caught.value).startswith(words)
 
 
-# Facts and claims
+# Facts
 
 
 @pytest.fixture
@@ -130,6 +133,16 @@ def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(h
     words = house.checked(f"In {mark}.").find(class_="hb-fact")
     assert " ".join(words.get_text().split()) == "all 2 rows"
     assert words["title"] == "first, NVIDIA H100, 2026-11-01, commit 0123abcd"
+
+
+def test_a_caption_says_what_its_facts_say(house, fact):
+    page = house.render(
+        '``` figure {caption="In [all 2 rows]{fact=rows}." note="Of [all 2 rows]{fact=rows}."}\nbars\n```'
+    )
+    assert page.figcaption.get_text() == "In all 2 rows." and page.find(class_="hb-note").get_text() == "Of all 2 rows."
+    for option in ("caption", "note"):
+        text = f'``` figure {{caption="Bars." {option}="In [all 3 rows]{{fact=rows}}."}}\nbars\n```'
+        assert "{fact=rows} says 'all 3 rows'" in house.refused(text)
 
 
 @pytest.mark.parametrize(
@@ -153,29 +166,26 @@ def test_a_fact_without_its_record_stops_the_build(house, fact, fault, words):
     assert words in house.refused("In [all 2 rows]{fact=rows}.")
 
 
-def test_words_that_claim_something_are_marked_and_go_on_in_markdown(house):
-    house.fences.earlier = house.shelf
-    page = house.render(
-        "**[in `#!value first.times.n n=2 d` *settings* of [all](b.md)]{claim=every_one}**, "
-        "$a[1]$ `[z]{claim=a}` \\[x\\], [two\nthree [1, 2]]{claim=ab} and [four]{claim=cd}"
-    )
-    claim = page.strong.find(class_="hb-claim")
-    assert claim["data-claim"] == "every_one" and claim.em.get_text() == "settings" and claim.a["href"] == "b.md"
-    said = ["in 2 settings of all", "two\nthree [1, 2]", "four"]
-    assert [each.get_text() for each in page.find_all(class_="hb-claim")] == said
-    assert page.find("code").get_text() == "[z]{claim=a}" and "[x]" in page.get_text()
+def test_words_of_a_fact_go_on_in_markdown(house, monkeypatch):
+    monkeypatch.setattr(house.fences, "fact", lambda name, words: name)
+    converter = Markdown(extensions=[Marks(house.fences.fact)])
+    text = "**[in *all* of [them](b.md)]{fact=every_one}**, `[z]{fact=a}` \\[x\\], [two\nthree [1, 2]]{fact=ab}"
+    page = BeautifulSoup(converter.convert(text), "html.parser")
+    fact = page.strong.find(class_="hb-fact")
+    assert fact["data-fact"] == "every_one" and fact.em.get_text() == "all" and fact.a["href"] == "b.md"
+    assert [each.get_text() for each in page.find_all(class_="hb-fact")] == ["in all of them", "two\nthree [1, 2]"]
+    assert page.find("code").get_text() == "[z]{fact=a}" and "[x]" in page.get_text()
 
 
-@pytest.mark.parametrize("text", ["[words]{claim=not a name}", "words]{fact=ab}", "[words\n\nmore]{claim=ab}"])
+@pytest.mark.parametrize("text", ["[words]{fact=not a name}", "words]{fact=ab}", "[words\n\nmore]{fact=ab}"])
 def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(house, text):
-    house.checked("Write `[words]{claim=name}`, `[words]{fact=name}`.")
-    kind = "fact" if "fact" in text else "claim"
-    assert f": a {kind} is marked `[words]{{{kind}=name}}`" in house.refused(f"# One\n\n{text}\n")
+    house.checked("Write `[words]{fact=name}`.")
+    assert ": a fact is marked `[words]{fact=name}`" in house.refused(f"# One\n\n{text}\n")
 
 
-def test_a_quotation_mark_behind_a_claim_stops_the_build(house):
-    house.checked('He said "one, [two."]{claim=ab}')
-    said = house.refused('First.\nHe said "one, [two.]{claim=ab}"')
+def test_a_quotation_mark_behind_a_fact_stops_the_build(house, fact):
+    house.checked('He said "one, [all 2 rows]{fact=rows}."')
+    said = house.refused('First.\nHe said "one, [all 2 rows]{fact=rows}"')
     assert said.startswith("line 2: a closing quotation mark behind a mark")
 
 
@@ -218,7 +228,7 @@ def test_other_html_is_none_of_that(text):
         ('``` figure {caption="Two."}\nbars\n```\n\n``` figure\nbars\n```\n', 5),
         ("first.times.time n=3\n\n``` `#!value first.times.time n=3 .1f` ```\n\n`#!value first.times.time n=3 .1f`", 5),
         ("<!-- `#!value first.times.time n=3 .1f` -->\n\n`#!value first.times.time n=3 .1f`", 3),
-        ("[words]{claim=first}\n\nwords {claim=second}\n", 3),
+        ("`[words]{fact=first}`\n\nwords {fact=second}\n", 3),
     ],
 )
 def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(house, text, line):

@@ -14,6 +14,15 @@ const asks = {
     for (let i = 0; i < scores.length; i += block) state = m.update(state, scores.slice(i, i + block), values.slice(i, i + block));
     return m.output(state);
   },
+  "accumulator: columns": (m) => (scores, values, forget) => {
+    const run = modules["stream.model.js"].read(scores, 2, forget, values);
+    const heights = (k, t) => m.columns(run, k, t).columns.map(({ height }) => height);
+    return [...run.steps.slice(1).map((_, i) => [heights(i + 1, 0), heights(i + 1)]), heights(m.last(run))];
+  },
+  "merge: shared": (m) => (scores, cut) => {
+    const { readers, parts, max, sum } = m.shared(scores, cut);
+    return [...readers.map((reader) => [reader.max, reader.sum]), parts, max, sum];
+  },
   "row: causal": (m) => (q, k) => m.causal(m.products(q, k)).map(m.softmax),
   "dot: measured": (m) => (q, k) => {
     const { sum, lengths, angle, along } = m.measured(q, k);

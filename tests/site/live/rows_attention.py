@@ -13,7 +13,7 @@ from kernels.reference import attention, weights
 from kernels.serving.decode_kernel import owner_of
 from kernels.softmax import OnlineSoftmax, naive_softmax, safe_softmax
 from scripts import records
-from tests.site.live.harness import Row, each
+from tests.site.live.harness import FEW, Row, each
 
 MANY = 1000
 INF = math.inf
@@ -62,6 +62,40 @@ def instants(scores, block):
 @each
 def blended(scores, values, _):
     return (double(scores).softmax(-1) if max(scores) > -INF else 0 * double(scores).exp()) @ double(values)
+
+
+@cache
+def with_values() -> list:
+    drawn = random.Random(2)
+    return [[table(drawn, 1, 6, 3)[0], table(drawn, 6), i % 4 == 0] for i in range(FEW)]
+
+
+@each
+def ridden(scores, values, forget):
+    """The sum and both numbers of the accumulator as each pair begins and ends, and all divided by the sum."""
+    weighted = torch.cat([torch.ones(6, 1), torch.tensor(values)], 1).double()
+    found, ends = torch.zeros(3).double(), []
+    for seen in (2, 4, 6):
+        x = double(scores)
+        top, before = x[:seen].max(), x[: seen - 2].max() if seen > 2 else x[:seen].max()
+        factor = 1.0 if forget else (before - top).exp()
+        was, found = found, found * factor + (x[seen - 2 : seen] - top).exp() @ weighted[seen - 2 : seen]
+        ends.append([was.tolist(), found.tolist()])
+    return [*ends, (found / found[0]).tolist()]
+
+
+def cuts() -> list:
+    drawn = random.Random(3)
+    return [[table(drawn, 1, n, 5)[0], drawn.randint(1, n - 1)] for n in (drawn.randint(2, 8) for _ in range(FEW))]
+
+
+@each
+def merged_at(scores, cut):
+    """Both readers' states, what each is worth in the end, and the state of both."""
+    readers = [OnlineSoftmax.empty().update(double(part)) for part in (scores[:cut], scores[cut:])]
+    both = readers[0].merge(readers[1])
+    parts = [float(each.running_sum * (each.running_max - both.running_max).exp()) for each in readers]
+    return [*[[float(x) for x in state] for state in readers], parts, *[float(x) for x in both]]
 
 
 @cache
@@ -260,6 +294,10 @@ ROWS = [
     Row("stream: instants", instants, in_blocks, ("const first = shrink[1]", "const first = shrink[0]"), near=1e-6),
     Row("stream: output", blended, lambda: [[x, table(random.Random(1), len(x)), size] for x, size in in_blocks()],
         ("x * scale + total", "x + total"), near=1e-6, floor=1e-9),
+    Row("accumulator: columns", ridden, with_values, ("(before - recent) * now.scale", "before - recent"),
+        near=1e-6, floor=1e-6),
+    Row("merge: shared", merged_at, cuts, ("factors[i] * reader.sum", "reader.sum"), near=1e-5,
+        also=(("expBelow(reader.max, max)", "expBelow(max, reader.max)"),)),
     Row("row: attention", each(lambda q, k, v, _: attention(double(q), double(k), double(v))), words,
         ("power / total", "power"), near=1e-6, floor=1e-9),
     Row("row: shares", softmaxes, score_tables, ("columns ? transposed", "!columns ? transposed"),

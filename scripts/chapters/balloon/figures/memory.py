@@ -8,10 +8,10 @@ from scripts.chapters import plot
 
 ALT = (
     "Peak memory of one head against the number of words, both axes logarithmic. Two predicted lines: that of the "
-    "three lines of code rises fourfold at each doubling of the words, that of FlashAttention twofold. The measured "
-    "points of both forms lie on their lines. Close beyond the last point of the three lines of code stands a cross: "
-    "there they ran out of memory. FlashAttention ran at the same length, far below, and at lengths beyond it. "
-    "PyTorch's flash backend lies above the line of FlashAttention while the words are few, and joins it later."
+    "three lines of code rises with the square of the words, that of FlashAttention with the words. The measured "
+    "points: of the three lines of code, {fact=three_lines_as_counted}; of FlashAttention, {fact=flash_as_counted}. "
+    "A cross stands where the three lines of code ran out of memory; FlashAttention goes on. Some points of PyTorch's "
+    "flash backend stand beside the line of FlashAttention."
 )
 HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
 EARLY = 8192  # where PyTorch's backend still lies apart from ours

@@ -8,10 +8,10 @@ from scripts.chapters import plot
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: one key at a time, blocks of keys, three Triton kernels, "
-    "the time that the bytes of these three kernels would take if memory never paused, the three lines of PyTorch, and "
-    "the limit. Beside each time stands what part of the limit it reaches. The two forms that hold a row on the chip "
-    "take more than ten times as long as those that write the square, and the bytes of the three kernels alone take "
-    "several times as long as the limit. A menu chooses the head dimension."
+    "what their bytes would take at the full speed of memory, the three lines of PyTorch, and "
+    "the limit. Beside each time stands what part of the limit it reaches. Blocks of keys, which hold a row on the "
+    "chip, take {fact=key_blocks_beside_three_lines} the three lines, which write the square; three kernels take "
+    "{fact=three_kernels_beside_three_lines} them. A menu chooses the head dimension."
 )
 RUNGS = {
     "one_key_attention": "one key",

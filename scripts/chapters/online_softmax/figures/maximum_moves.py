@@ -6,28 +6,32 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Bars of how many rows moved their maximum how often, the first block counted, for rows of a real model and for "
-    "random rows. Most real rows moved it once, so never after the first block, and few moved it more than twice. "
-    "Random rows moved it most often three or four times."
+    "Two bars of equally many rows, one of a real model and one random, cut by how often each row moved its maximum, "
+    "the first block counted. It moved with the first block alone in {fact=the_first_block_settles}."
 )
-LOOKS = {"real": plot.Look("a real model", "accent"), "random": plot.Look("random rows", "grey")}
+KINDS = {"real": ("rows of a real model", "accent", 2), "random": ("random rows", "grey", 0)}  # name, role, line
+NAMED = 7  # rows, from which on a part has room for its digit
 
 
 def figure() -> go.Figure:
     rows = records.table("real_rows", "moves")
-    moved = [row["moved"] for row in rows]
     fig = go.Figure()
-    for kind, look in LOOKS.items():
-        trace = look.trace("%{name}: the maximum of %{y} rows moved %{x} times")
-        counts = [row[kind] for row in rows]
-        fig.add_bar(x=moved, y=counts, **trace)
-        tallest = max(zip(counts, moved, strict=True))
-        plot.labels(fig, [tallest[1]], [tallest[0]], [look.name], textposition="top right", role=look.role)
-    most = max(row["real"] for row in rows)
+    total = records.table("real_rows", "summary")[0]["rows"]
+    for kind, (name, role, line) in KINDS.items():
+        for row in rows:
+            moved, count = row["moved"], row[kind]
+            look = plot.Look(name, role if moved == 1 else "track").bars(f"%{{name}}: {count} moved it {moved} times")
+            inside = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
+            text = [str(moved) if count >= NAMED else ""]
+            fig.add_bar(x=[count], y=[line], width=[1], text=text, marker={"line": {"width": 2}}, **look | inside)
+        words = f"<b>{rows[0][kind]} of {total}</b> {name} never moved it again"
+        plot.labels(fig, [0], [line + 1], [words], textposition="middle right")
     return plot.page(
         fig,
-        320,
-        bargap=0.25,
-        xaxis={"title": "how often the maximum moved, the first block counted", "tickvals": moved},
-        yaxis={"title": "rows", "range": [0, most * 1.15], "nticks": 5},
+        184,
+        barmode="stack",
+        bargap=0,
+        margin={"l": 0, "r": 0, "t": 0, "b": 4},
+        xaxis={"visible": False, "range": [0, total]},
+        yaxis={"visible": False},
     )

@@ -7,11 +7,9 @@ from scripts.chapters import plot
 
 ALT = (
     "Horizontal bars on an axis of scores: from where the exponential is stored as nought to where the sum of a row is "
-    "infinite, for four types. The bar of the sixteen-bit type FP is by far the shortest; those of BF and of "
-    "single precision nearly agree; that of double precision leaves the chart on both sides, where arrowheads stand. A "
-    "menu chooses how many keys share the score: the more there are, the sooner each bar ends. Two more bars show "
-    "random dot products: as they are they leave the shortest bar on both sides, divided by the root of the head "
-    "dimension they lie inside it."
+    "infinite, for four types. {fact=where_types_end}. The bar of double precision leaves the chart on both sides, "
+    "with arrowheads. A menu chooses how many keys share the score and end each bar. Two other bars show random dot "
+    "products, as they are and divided by the root of the head dimension."
 )
 D, SPREADS = 64, 3  # the dot products reach three spreads to either side
 EDGE, HEAD = 125, 6  # where a bar that goes on is cut, and how long its arrowhead is, in scores

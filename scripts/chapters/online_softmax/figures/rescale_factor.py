@@ -6,9 +6,10 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "The rescale factor of each block against the number of the block, for one row in three orders. Sorted falling, "
-    "every factor is one. In random order nearly all are one. Sorted rising, every factor lies below one: lowest at "
-    "both ends of the row, where scores lie far apart, and around three quarters in the middle."
+    "The rescale factor of each block against the number of the block, for one row in three orders: falling, rising "
+    "and random. Sorted {fact=order_with_none_rescaled}, the factor stays at one; sorted "
+    "{fact=order_with_every_block_rescaled}, each block rescales, strongly at both ends of the row, where scores are "
+    "far apart."
 )
 ORDERS = [  # look, and the size of its markers
     (plot.Look("falling", "ink", symbol="square"), 9),

@@ -1,4 +1,4 @@
-"""Runs the kernels' tests on this machine's GPU and keeps the outcome: ``python -m scripts.record_tests [--all]``.
+"""Runs the kernels' tests on this machine's GPU and keeps the outcome: ``make record``.
 
 Runs the files of tests/kernels that wait for their run, or the named ones among them, or all. The record is replaced
 whole, after the last test. A file with a failed test, or one that Ctrl-C cut short, goes on waiting; the others don't.
@@ -25,7 +25,8 @@ OPTIONS = ["-o", "addopts=", "-ra", "--strict-markers", "--import-mode=importlib
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m scripts.record_tests", description=__doc__.partition("\n")[0])
+    title = __doc__.partition("\n")[0]
+    parser = argparse.ArgumentParser(prog=".venv/bin/python -m scripts.gpu_tests", description=title)
     parser.add_argument("files", nargs="*", metavar="FILE", help="run only these of the files that wait for their run")
     parser.add_argument("--all", action="store_true", help="also the files whose outcome is of today's source")
     parser.add_argument("--processes", type=int, default=1, help="how many share the GPU")

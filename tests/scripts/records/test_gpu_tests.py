@@ -16,7 +16,7 @@ def ran(tmp_path_factory):
     """The record of all tests, though environment and settings ask for a part."""
     house = House(tmp_path_factory.mktemp("ran") / "house")
     house.write("pytest.ini", f"[pytest]\naddopts = --deselect {DOUBLE}\n")
-    run = house.run("-m", "scripts.record_tests", PYTEST_ADDOPTS="-k later")
+    run = house.run("-m", "scripts.gpu_tests", PYTEST_ADDOPTS="-k later")
     assert run.returncode == 0 and "2 passed, 2 skipped, 1 xfailed" in run.stdout, run.stdout + run.stderr
     return (house.root / suite.TESTS).read_text()
 
@@ -41,12 +41,12 @@ def test_only_what_waits_runs_and_of_it_what_is_named(house):
     house.write(MORE, "def test_more(): ...")
     house.edit("kernels/base.py", "times * x", "x * times")
     for files, waiting in [([DOUBLE], [MORE]), ([], [])]:
-        run = house.run("-m", "scripts.record_tests", *files, COMMIT="4567cdef")
+        run = house.run("-m", "scripts.gpu_tests", *files, COMMIT="4567cdef")
         assert run.returncode == 0 and outcomes(house)[1] == waiting, run.stdout + run.stderr
     commits = {file: each["ran"]["commit"] for file, each in outcomes(house)[0].items()}
     assert commits == {DOUBLE: "4567cdef", LATER: "0123abcd", MORE: "4567cdef"}
-    assert f"stopped: {DOUBLE} doesn't wait for its run" in house.run("-m", "scripts.record_tests", DOUBLE).stderr
-    assert "3 passed" in house.run("-m", "scripts.record_tests", "--all").stdout
+    assert f"stopped: {DOUBLE} doesn't wait for its run" in house.run("-m", "scripts.gpu_tests", DOUBLE).stderr
+    assert "3 passed" in house.run("-m", "scripts.gpu_tests", "--all").stdout
 
 
 STUCK = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
@@ -59,7 +59,7 @@ def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(house, tex
     files = {f"tests/kernels/test_more_{number}.py": text for number, text in enumerate(texts)}
     for file, text in {**files, "tests/kernels/test_a.py": "def test_more(): ..."}.items():
         house.write(file, text)
-    run = house.run("-m", "scripts.record_tests", "--processes", processes)
+    run = house.run("-m", "scripts.gpu_tests", "--processes", processes)
     assert run.returncode in (1, 2) and outcomes(house)[1] == [*files], run.stdout + run.stderr
     assert run.stderr.endswith(f"still waiting for a run that passes: {', '.join(files)}\n")
 
@@ -73,5 +73,5 @@ REFUSED += [("pass", "0", "the kernels' tests would run without a GPU")]
 @pytest.mark.parametrize("line, gpus, said", REFUSED)
 def test_a_run_that_cannot_be_kept_leaves_the_old_record(house, ran, line, gpus, said):
     house.write(MORE, f"import os, pytest\nfrom kernels import base\n\ndef test_more():\n    {line}\n")
-    run = house.run("-m", "scripts.record_tests", GPUS=gpus)
+    run = house.run("-m", "scripts.gpu_tests", GPUS=gpus)
     assert run.returncode == 1 and said in run.stderr and (house.root / suite.TESTS).read_text() == ran

@@ -1,5 +1,5 @@
-"""What leads the measurements: our kernels beside those of PyTorch and NVIDIA, as bars; and, over all settings of the
-same runs, how many times as fast ours are.
+"""What leads the measurements: our kernels beside others, as bars; and, over all settings of the same runs, how many
+times as fast ours are. Which runs, and what the forms are called, the page says in its front matter.
 
 Bars are a table, so that they need no script, can be read aloud and stand on paper. What is compared is of one run.
 """
@@ -8,29 +8,22 @@ from __future__ import annotations
 
 from html import escape
 from math import exp, log
+from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
+
+from mkdocs.utils.meta import get_data
 
 from scripts.records import Reader, Record
 from scripts.site.fences import outputs
 
 HEAD_DIMS = (64, 128, 256)
-FORMS = {
-    "sdpa_math": "PyTorch, math backend",
-    "three_kernel_attention": "three kernels, with the square",
-    "attention": "the three lines, chapter 1",
-    "sdpa_efficient": "PyTorch, memory-efficient",
-    "sdpa_flash": "PyTorch, FlashAttention-2",
-    "flash_attention": "FlashAttention, chapter 8",
-    "sdpa_cudnn": "NVIDIA's cuDNN",
-    "flash_attention_4": "FlashAttention-4",
-    "hopper_attention": "the Hopper kernel, chapter 9",
-}
-OURS = {"flash_attention", "hopper_attention"}
+HEAD_DIM, HEADS, TOKENS = 128, 16, 16384  # of the bars
+COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
 
 
 class Panel(NamedTuple):
-    """What one table of bars shows: a run, one setting of it, and which of our kernels the run is about."""
+    """One table of bars: a run, one setting of it, and which of our kernels the run is about."""
 
     title: str
     snippet: str
@@ -39,38 +32,43 @@ class Panel(NamedTuple):
     ours: str
 
 
-PANELS = [
-    Panel("Forward", "prefill_speed", "forward", 16384, "flash_attention"),
-    Panel("Backward", "prefill_speed", "backward", 16384, "flash_attention"),
-    Panel("Forward, made for Hopper", "beside_cudnn", "forward", 16384, "hopper_attention"),
-    Panel("Backward, made for Hopper", "beside_cudnn", "backward", 16384, "hopper_attention"),
-]
-HEAD_DIM, HEADS, TOKENS = 128, 16, 16384
-COUNTS = {"forward": ("attention_flops", "qkvo_bytes"), "backward": ("backward_flops", "backward_bytes")}
-PEERS = {  # a phone is as wide as the table of these if the long names may be broken
-    "sdpa_cudnn": "as cuDNN",
-    "sdpa_flash": "as Flash<wbr>Attention-2",
-    "flash_attention_4": "as Flash<wbr>Attention-4",
-}
+class Said(NamedTuple):
+    """What the page says, in its front matter.
+
+    forms: the name of each form, by what the runs call it   peers: those that ours are divided by, as their columns say
+    """
+
+    caption: str
+    panels: list[Panel]
+    forms: dict[str, str]
+    peers: dict[str, str]
+
+    @property
+    def ours(self) -> set[str]:
+        return {panel.ours for panel in self.panels}
 
 
-def html(reader: Reader, library: dict[str, ModuleType]) -> str:
+def said(page: Path) -> Said:
+    front = get_data(page.read_text(encoding="utf-8"))[1]["bars"]
+    panels = [Panel(**panel) for panel in front["panels"]]
+    return Said(front["caption"], panels, front["forms"], front["peers"])
+
+
+def html(page: Said, reader: Reader, library: dict[str, ModuleType]) -> str:
     """Returns the figure.
 
     library: the modules that count and that know the chip, *cost* and *hardware*
     """
-    found = {panel.snippet: reader.read(panel.snippet) for panel in PANELS}
+    found = {panel.snippet: reader.read(panel.snippet) for panel in page.panels}
     tables = "".join(
-        bars(panel, rows(found[panel.snippet], panel, HEAD_DIM), limit(panel, library, found[panel.snippet]))
-        for panel in PANELS
+        bars(page, panel, rows(found[panel.snippet], panel, HEAD_DIM), limit(panel, library, found[panel.snippet]))
+        for panel in page.panels
     )
-    summary = overall(
-        [(panel, [row for d in HEAD_DIMS for row in rows(found[panel.snippet], panel, d)]) for panel in PANELS]
-    )
+    settings = [[row for d in HEAD_DIMS for row in rows(found[panel.snippet], panel, d)] for panel in page.panels]
+    summary = overall(page, settings)
     ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in found.items())
-    caption = "What part of the limit each kernel reaches, in 16 bits; in colour, those of chapters 8 and 9"
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
-    return f'<figure class="hb-peers" id="peers"><figcaption>{caption}</figcaption>{panels}{ran}</figure>'
+    return f'<figure class="hb-peers" id="peers"><figcaption>{page.caption}</figcaption>{panels}{ran}</figure>'
 
 
 def rows(record: Record, panel: Panel, head_dim: int) -> list[dict]:
@@ -90,10 +88,10 @@ def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)
 
 
-def bars(panel: Panel, found: list[dict], most: float) -> str:
+def bars(page: Said, panel: Panel, found: list[dict], most: float) -> str:
     """One setting of a run, slowest first, each with its part of the limit, ``most`` FLOP/s."""
-    setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in FORMS]
-    lines = "".join(bar(row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"]))
+    setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in page.forms]
+    lines = "".join(bar(page, row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"]))
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
     return (
@@ -102,10 +100,10 @@ def bars(panel: Panel, found: list[dict], most: float) -> str:
     )
 
 
-def bar(row: dict, part: float) -> str:
+def bar(page: Said, row: dict, part: float) -> str:
     return (
-        f"<tr{' class=hb-ours' if row['form'] in OURS else ''}>"
-        f'<th scope="row">{escape(FORMS[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
+        f"<tr{' class=hb-ours' if row['form'] in page.ours else ''}>"
+        f'<th scope="row">{escape(page.forms[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
         f'<td class="hb-number">{row["speed"]:.0f}</td><td class="hb-number">{100 * part:.0f}\u00a0%</td></tr>'
     )
 
@@ -136,15 +134,15 @@ def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
-def overall(panels: list[tuple[Panel, list[dict]]]) -> str:
+def overall(page: Said, settings: list[list[dict]]) -> str:
     """A row a panel: the ratios to each peer over all settings of its run."""
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *PEERS.values()))
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *page.peers.values()))
     lines = ""
-    for panel, found in panels:
-        against = [ratios(found, panel.ours, peer) for peer in PEERS]
-        name = escape(f"{panel.title.split(',')[0]}: {FORMS[panel.ours]}").replace("hAtt", "h<wbr>Att")
-        settings = next(each.settings for each in against if each)
-        lines += f'<tr><th scope="row">{name}</th><td>{settings}</td>{"".join(map(cell, against))}</tr>'
+    for panel, found in zip(page.panels, settings, strict=True):
+        against = [ratios(found, panel.ours, peer) for peer in page.peers]
+        name = escape(f"{panel.title.split(',')[0]}: {page.forms[panel.ours]}").replace("hAtt", "h<wbr>Att")
+        many = next(each.settings for each in against if each)
+        lines += f'<tr><th scope="row">{name}</th><td>{many}</td>{"".join(map(cell, against))}</tr>'
     caption = (
         "All settings of these runs: how many times as fast ours is, by the geometric mean, and the least and the most"
     )

@@ -1,0 +1,51 @@
+// A row of scores that arrives in blocks, as bars, with a line that rests on the tallest so far.
+import { nothing, svg } from "lit-html";
+import { plain } from "./stream.model.js";
+import { bracket, group, path, rect, text } from "./strokes.js";
+
+/** @typedef {import("./stream.model.js").Run} Run */
+/** @typedef {ReturnType<typeof import("./stream.model.js").frame>} Frame */
+/** @typedef {ReturnType<typeof barsAt>} BarsAt */
+
+/** Where the bars go, between two heights. @param {Run} run @param {number} bars how wide all are @param {boolean} small @param {number} top @param {number} floor */
+export function barsAt({ scores, block, steps }, bars, small, top, floor) {
+  const [n, blocks] = [scores.length, steps.length - 1];
+  const [gap, apart] = [Math.min(small ? 6 : 16, (0.2 * bars) / n), Math.min(small ? 14 : 48, (0.4 * bars) / blocks)];
+  const bar = (bars - (blocks - 1) * apart - (n - blocks) * gap) / n;
+  const finite = scores.filter(Number.isFinite);
+  const low = Math.min(0, ...finite);
+  const high = Math.max(low + 1, ...finite);
+  const score = (/** @type {number} */ s) => floor - ((Math.max(low, s) - low) * (floor - top)) / (high - low);
+  return {
+    bars, bar, gap, apart, floor, score,
+    x: (/** @type {number} */ i) => i * (bar + gap) + Math.floor(i / block) * (apart - gap),
+    zero: score(0),
+    row: floor + (small ? 26 : 32), // the scores' baseline
+    bracket: floor + (small ? 40 : 48), // their brackets, each with a word below
+  };
+}
+
+/** The bars of the scores, the words below them, and the line that rests on the tallest so far. @param {Run} run @param {Frame} f @param {BarsAt} at */
+export function drawBars(run, f, at) {
+  const { max } = run.steps[f.k];
+  const card = (at.floor - at.score(Math.max(...run.scores))) / 3; // what hasn't arrived lies face down, all alike
+  const bars = f.bars.map(({ score, lit, gone, when }, i) => {
+    const [x, y] = [at.x(i), score === -Infinity ? at.zero : at.score(score)];
+    const middle = x + at.bar / 2;
+    const below = y - at.score(max); // how far the bar stays below the line is the exponent
+    const exponent = when === "now" && below > 24 && score > -Infinity;
+    return [
+      group(1 - lit, rect(x, at.floor - card, at.bar, card, "track"), text(middle, at.floor - card / 2 + 8, "middle soft hidden", "?")),
+      rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", lit * (1 - gone)),
+      text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), lit * (1 - gone)),
+      exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
+    ];
+  });
+  const brackets = Array.from({ length: run.steps.length - 1 }, (_, block) => {
+    const [first, last] = [block * run.block, Math.min((block + 1) * run.block, run.scores.length) - 1];
+    return bracket(at.x(first), at.x(last) + at.bar, at.bracket, f.bars[last].when, at.apart);
+  });
+  const y = f.asked ? at.floor + (at.score(f.line) - at.floor) * f.asked : at.floor;
+  const name = svg`max <tspan class="big">${plain(f.max)}</tspan>`;
+  return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, brackets, rect(0, y - 4, at.bars, 4, "ink"), group(f.asked, text(0, y - 14, "soft halo", name))];
+}
