@@ -73,8 +73,7 @@ def key_blocks_kernel(
     query = tl.load(q + own, real_column, 0.0).to(tl.float32)
     seen = tl.minimum(seq_k, program % seq_q + 1) if CAUSAL else seq_k
 
-    # A column of offsets plus a row of offsets is a table of offsets: a block of keys, one a
-    # row.
+    # A column plus a row of offsets is a table of offsets: a block of keys, one in each row.
     k += head * seq_k * HEAD_DIM
     v += head * seq_k * HEAD_DIM
     row = tl.arange(0, BLOCK_K)
