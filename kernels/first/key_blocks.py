@@ -5,7 +5,7 @@ multiplies all its rows by the query at once, and sums along the head dimension:
 scores instead of one score.
 
 The softmax still needs its whole row: N_k scores in FP32 in the registers of one program, now
-as a table of blocks, [N_k / BLOCK_K, BLOCK_K].  16384 scores still fit with a tile of keys
+as a table of blocks, [N_k / BLOCK_K, BLOCK_K].  16384 scores just fit with a tile of keys
 beside them.  It's still slow, because every program reads all keys and values again, where a
 block of queries could share them.
 """
