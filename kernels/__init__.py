@@ -14,7 +14,7 @@ MODULE_OF = {
     "one_key_attention": "first.one_key",
     "key_blocks_attention": "first.key_blocks",
     "three_kernel_attention": "first.three_kernels",
-    "flash_attention": "flash.call",
+    "flash_attention": "flash.attention",
     "hopper_attention": "hopper.call",
     "decode_attention": "serving.decode",
     "KVCache": "serving.cache",

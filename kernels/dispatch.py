@@ -27,7 +27,7 @@ from kernels.reference import attention as three_lines
 try:
     from triton import JITFunction
 
-    from kernels.flash.call import flash_attention
+    from kernels.flash.attention import flash_attention
     from kernels.flash.forward import flash_forward_kernel
     from kernels.launch import MOST, OPTIONS, PLAIN, gradient_is_wanted, noted
 

@@ -117,7 +117,7 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
         ("import kernels", {"kernels"}),
         ("import math, kernels.bench", {"kernels.bench"}),
         ("from kernels import flash", {"kernels.flash"}),
-        ("from kernels.flash.call import flash_attention", {"kernels.flash.call"}),
+        ("from kernels.flash.attention import flash_attention", {"kernels.flash.attention"}),
         ("from scripts import records, watch", {"scripts.watch"}),
         ("from scripts.chapters.hopper.figures import scaling", {"scripts.chapters.hopper.figures.scaling"}),
         ("from scripts.chapters.balloon import demo, worked", {"scripts.chapters.balloon.demo"}),

@@ -22,7 +22,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.bench.cost import attention_flops, backward_flops
 from kernels.bench.rounds import captured, clock_and_power, repeated, rounds
-from kernels.flash.call import flash_attention, flash_backward, flash_forward
+from kernels.flash.attention import flash_attention, flash_backward, flash_forward
 from kernels.hopper.backward.call import hopper_backward
 from kernels.hopper.call import hopper_attention
 from kernels.reference import oracle

@@ -1,8 +1,7 @@
-"""The smallest useful kernel: the sum of two vectors, a block of numbers a program.
+"""Adds two vectors: the smallest useful kernel, with one program for each block of numbers.
 
-A program learns from ``tl.program_id`` which block is its own and works out the places of its
-numbers.  The last block may reach beyond the vectors; a mask keeps what is not there from being
-read or written.
+``tl.program_id`` tells a program which block is its own, and from that it works out where its
+numbers are.  The last block may reach beyond the vectors, so a mask says which numbers exist.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ BLOCK = 1024
 
 
 def add(x: Tensor, y: Tensor) -> Tensor:
-    """``x + y`` of two vectors: [N], contiguous.
+    """Returns ``x + y`` of two vectors, [N].
 
-    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device.
+    x, y: [N], contiguous, FP32, FP16 or BF16, of the same dtype and on the same device
     Reads 2·N numbers and writes N.
 
     Raises a ValueError or TypeError that names the argument, also for a vector that requires a
@@ -52,8 +51,8 @@ def add(x: Tensor, y: Tensor) -> Tensor:
 
 @triton.jit
 def add_kernel(x, y, out, length, BLOCK: tl.constexpr):
-    """One block of the sum.  x, y, out: pointers to ``length`` numbers."""
-    first = tl.cast(tl.program_id(0), tl.int64) * BLOCK  # 64 bits: it may pass 2**31
+    """Writes one block of the sum.  x, y, out: pointers to ``length`` numbers."""
+    first = tl.cast(tl.program_id(0), tl.int64) * BLOCK  # 64 bits: big offsets don't overflow
     place = first + tl.arange(0, BLOCK)
     real = place < length
     total = tl.load(x + place, real) + tl.load(y + place, real)

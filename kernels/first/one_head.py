@@ -1,7 +1,7 @@
-"""Attention of one head as a kernel, with nothing in it but attention: one program a query.
+"""Attention of one head, with nothing in it but attention: one program for each query.
 
-No batch, no second head, no mask, no strides: [N, head_dim] tables, one row after another.
-What ``kernels.first.one_key`` adds is all of that, and not one step more of arithmetic.
+It has no batch, no second head and no mask: just tables [N, head_dim], one row after another.
+``kernels.first.one_key`` adds all of these, and not one step of arithmetic.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kernels.checks import check_attention, check_kernel, check_no_gradient
-from kernels.first.one_key import LONGEST_ROW
+from kernels.checks import REFERENCE, check_attention, check_kernel, check_no_gradient
+from kernels.first.check import LONGEST_ROW, check_contiguous
 
-INSTEAD = "kernels.first.one_key.one_key_attention"
+ONE_KEY = "kernels.one_key_attention"
 
 
 def one_head_attention(
     q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None
 ) -> Tensor:
-    """``reference.attention`` of one head, forward only: [N_q, head_dim].
+    """Returns ``reference.attention`` of one head, forward only: [N_q, head_dim].
 
     q: [N_q, head_dim]   k, v: [N_k, head_dim], all contiguous FP32 on one device
     head_dim: a power of two up to 256   N_k: from 1 to 16384   scale: 1/√head_dim if None
@@ -30,20 +30,20 @@ def one_head_attention(
     gradient, and for one on a CPU outside Triton's interpreter.
     """
     scale = check_attention(q, k, v, scale=scale)
-    for name, table in (("query", q), ("key", k), ("value", v)):
+    tables = {"query": q, "key": k, "value": v}
+    for name, table in tables.items():
         if table.ndim != 2:
             raise ValueError(
                 f"{name} has {table.ndim} dimensions, [sequence, head_dim] is wanted: "
-                f"use {INSTEAD}"
+                f"use {ONE_KEY}"
             )
         if table.dtype != torch.float32:
-            raise TypeError(f"{name} is {table.dtype}, float32 is wanted: use {INSTEAD}")
-        if not table.is_contiguous():
-            raise ValueError(f"{name} is not contiguous: use .contiguous() or {INSTEAD}")
+            raise TypeError(f"{name} is {table.dtype}, float32 is wanted: use {ONE_KEY}")
+    check_contiguous(**tables, instead=ONE_KEY)
     head_dim, seq_k = q.shape[-1], len(k)
     if not 1 <= head_dim <= 256 or head_dim & (head_dim - 1):
         raise ValueError(
-            f"query has head_dim {head_dim}, a power of two up to 256 is wanted: use {INSTEAD}"
+            f"query has head_dim {head_dim}, a power of two up to 256 is wanted: use {ONE_KEY}"
         )
     if v.shape[-1] != head_dim:
         raise ValueError(
@@ -51,11 +51,11 @@ def one_head_attention(
         )
     if not 1 <= seq_k <= LONGEST_ROW:
         raise ValueError(
-            f"key has sequence length {seq_k}, 1 to {LONGEST_ROW} is wanted: a row of scores "
-            "is held in registers"
+            f"key has sequence length {seq_k}, 1 to {LONGEST_ROW} is wanted, because a row "
+            "of scores is held in registers"
         )
-    check_kernel(one_head_kernel, on_cpu="kernels.reference.attention", query=q, key=k, value=v)
-    check_no_gradient(instead="kernels.reference.attention", query=q, key=k, value=v)
+    check_kernel(one_head_kernel, on_cpu=REFERENCE, **tables)
+    check_no_gradient(instead=REFERENCE, **tables)
     out = torch.empty_like(q)
     if len(q):
         row = triton.next_power_of_2(seq_k)
@@ -68,7 +68,7 @@ def one_head_attention(
 def one_head_kernel(
     q, k, v, out, scale, seq_k, HEAD_DIM: tl.constexpr, ROW: tl.constexpr
 ):  # fmt: skip
-    """One query: reads it, then every key, then every value; writes its output."""
+    """Reads one query, then every key, then every value; writes its output."""
     own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
     column = tl.arange(0, HEAD_DIM)
     place = tl.arange(0, ROW)

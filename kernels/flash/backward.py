@@ -1,29 +1,75 @@
-"""FlashAttention's backward pass: weights are computed again from lse, and no square is read.
+"""FlashAttention's backward pass: computes the weights again from lse, and reads no square.
 
-One kernel owns queries and streams keys, one owns keys and streams queries, so that every sum
-has one order and two runs agree bit for bit.  ``kernels.flash.call`` has the formulas.
+    weights  = exp(scores - lse)                  as they were in the forward pass
+    dvalue   = weightsᵀ · dout
+    dweights = dout · valueᵀ
+    dscores  = weights ∘ (dweights - delta)       delta = rowsum(dout ∘ out), one number a row
+    dquery   = dscores · key · scale
+    dkey     = dscoresᵀ · query · scale
+
+One kernel owns queries and streams keys, the other owns keys and streams queries.  A program
+adds up only what it owns, so each sum has one order, and two runs agree bit for bit.  It costs
+us scores and dweights a second time: seven matmuls instead of five.
 """
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from kernels.flash.work import COUNTS, LOG2_E, length_of, load_block, share_of_work
+from kernels.flash.schedule import COUNTS, LOG2_E, length_of, load_block, share_of_work
+from kernels.flash.tensors import described, empty_like, precision
+from kernels.flash.tiles import tiles
+
+
+def backward(
+    q: Tensor, k: Tensor, v: Tensor, key_lengths: Tensor | None, is_causal: bool, scale: float,
+    out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Returns the gradients of q, k and v."""
+    batch, heads, seq_q, head_dim = q.shape
+    key_heads, seq_k = k.shape[1:3]
+    dq, dk, dv = empty_like(q), empty_like(k), empty_like(v)
+    if dq.numel() == 0 or dk.numel() == 0:
+        return dq.zero_(), dk.zero_(), dv.zero_()
+    dlse = None if dlse is None else dlse.contiguous()
+    to_dq, to_dkdv = tiles("dq", head_dim, q.dtype), tiles("dkdv", head_dim, q.dtype)
+    # Room for whole blocks of queries: the second kernel reads its rows without a mask.
+    block = max(to_dq.block_q, to_dkdv.block_q)
+    padded_q = triton.cdiv(seq_q, block) * block
+    shift, delta = torch.empty(2, batch, heads, padded_q, device=q.device).unbind()
+    counts = (scale, scale * LOG2_E.value, heads, heads // key_heads, seq_q, seq_k, padded_q)
+    options = dict(HEAD_DIM=head_dim, CAUSAL=is_causal, PRECISION=precision(q))
+    with torch.cuda.device_of(q):
+        rows, columns = to_dq.block_q, to_dq.block_k
+        flash_dq_kernel[(batch * heads * triton.cdiv(padded_q, rows),)](
+            described(q, rows), described(k, columns), described(v, columns),
+            described(out, rows), described(dout, rows),
+            lse, dlse, shift, delta, dq, key_lengths, *counts, **options, **to_dq.launch,
+        )  # fmt: skip
+        rows, columns = to_dkdv.block_q, to_dkdv.block_k
+        flash_dkdv_kernel[(batch * key_heads * triton.cdiv(seq_k, columns),)](
+            described(q, rows), described(k, columns), described(v, columns),
+            described(dout, rows),
+            shift, delta, dk, dv, key_lengths, *counts, **options, **to_dkdv.launch,
+        )  # fmt: skip
+    return dq, dk, dv
 
 
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dq_kernel(
     q, k, v, out, dout, lse, dlse, shift, delta, dq, key_lengths,
-    scale, scale_log2, pairs, interleave, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One block of queries: reads its keys and values, writes its gradient, shift and delta."""
+    """Reads one block of queries, its keys and values; writes its gradient, shift and delta."""
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
     query_blocks = padded_q // BLOCK_Q
-    pair, rank = share_of_work(query_blocks, pairs, interleave)
+    pair, rank = share_of_work(query_blocks, seq_q, CAUSAL)
     first_query = (query_blocks - 1 - rank) * BLOCK_Q
     batch, head = pair // heads, pair % heads
     key_head = head // group
@@ -38,35 +84,28 @@ def flash_dq_kernel(
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:
         row_delta -= tl.load(dlse + row, query < seq_q, 0.0)
-    # shift: lse for exp2.  +inf makes every weight of a row 0 that saw nothing, or is none.
+    # shift: lse for exp2.  If a row saw nothing, or doesn't exist, +inf makes its weights 0.
     row_shift = tl.load(lse + row, query < seq_q, -float("inf")) * LOG2_E
     row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
     padded_row = tl.cast(pair, tl.int64) * padded_q + query
     tl.store(delta + padded_row, row_delta)
     tl.store(shift + padded_row, row_shift)
 
-    # The loops of the forward pass; the weights are final as soon as they are computed.
+    # The loops of the forward pass.  These weights are final: there's nothing to rescale.
     dqueries = tl.zeros([BLOCK_Q, PADDED_DIM], tl.float32)
     stop = tl.minimum(seq_k, first_query + BLOCK_Q) if CAUSAL else seq_k
     whole = (tl.minimum(stop, first_query + 1) if CAUSAL else stop) // BLOCK_K * BLOCK_K
-    for MASKED in tl.static_range(2):
-        for first_key in range(whole if MASKED else 0, stop if MASKED else whole, BLOCK_K):
-            key = first_key + tl.arange(0, BLOCK_K)
-            keys = load_block(k, batch, key_head, first_key)
-            values = load_block(v, batch, key_head, first_key)
-            if MASKED and key_lengths is not None:
-                keys = tl.where((key < seq_k)[:, None], keys, 0.0)
-            scores = tl.dot(queries, keys.T, input_precision=PRECISION)
-            weights = tl.exp2(scores * scale_log2 - row_shift[:, None])
-            dweights = tl.dot(douts, values.T, input_precision=PRECISION)
-            dscores = weights * (dweights - row_delta[:, None])
-            if MASKED:
-                visible = (key < seq_k)[None, :]
-                if CAUSAL:
-                    visible = visible & (key[None, :] <= query[:, None])
-                dscores = tl.where(visible, dscores, 0.0)
-            dscores = dscores.to(keys.dtype)
-            dqueries = tl.dot(dscores, keys, dqueries, input_precision=PRECISION)
+    PADDED: tl.constexpr = key_lengths is not None
+    for first_key in range(0, whole, BLOCK_K):
+        dqueries = add_dq(
+            dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
+            scale_log2, row_shift, row_delta, False, CAUSAL, PADDED, PRECISION,
+        )  # fmt: skip
+    for first_key in range(whole, stop, BLOCK_K):
+        dqueries = add_dq(
+            dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
+            scale_log2, row_shift, row_delta, True, CAUSAL, PADDED, PRECISION,
+        )  # fmt: skip
 
     column = tl.arange(0, PADDED_DIM)
     tl.store(
@@ -76,21 +115,42 @@ def flash_dq_kernel(
     )
 
 
+@triton.jit
+def add_dq(
+    dqueries, queries, douts, k, v, batch, key_head, first_key, query, seq_k,
+    scale_log2, row_shift, row_delta,
+    MASKED: tl.constexpr, CAUSAL: tl.constexpr, PADDED: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Returns dqueries with the share of one more block of keys and values."""
+    key = first_key + tl.arange(0, k.block_shape[2])
+    keys = load_block(k, batch, key_head, first_key)
+    values = load_block(v, batch, key_head, first_key)
+    if MASKED and PADDED:  # padding may hold NaN, and 0 · NaN is NaN
+        keys = tl.where((key < seq_k)[:, None], keys, 0.0)
+    scores = tl.dot(queries, keys.T, input_precision=PRECISION)
+    weights = tl.exp2(scores * scale_log2 - row_shift[:, None])
+    dweights = tl.dot(douts, values.T, input_precision=PRECISION)
+    dscores = weights * (dweights - row_delta[:, None])
+    if MASKED:
+        visible = (key < seq_k)[None, :]
+        if CAUSAL:
+            visible = visible & (key[None, :] <= query[:, None])
+        dscores = tl.where(visible, dscores, 0.0)
+    return tl.dot(dscores.to(keys.dtype), keys, dqueries, input_precision=PRECISION)
+
+
 @triton.jit(do_not_specialize=COUNTS)
 def flash_dkdv_kernel(
     q, k, v, dout, shift, delta, dk, dv, key_lengths,
-    scale, scale_log2, pairs, interleave, heads, group, seq_q, seq_k, padded_q,
+    scale, scale_log2, heads, group, seq_q, seq_k, padded_q,
     HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """One block of keys: reads the queries that see it, of every head that shares it.
-
-    Its blocks lie the other way round, [keys, queries], so that what is multiplied next comes
-    straight from registers.
-    """
+    """Reads one block of keys and the queries that see it, of every head that shares it; writes
+    the gradients of its keys and values."""
     BLOCK_Q: tl.constexpr = q.block_shape[2]
     BLOCK_K: tl.constexpr = k.block_shape[2]
     PADDED_DIM: tl.constexpr = q.block_shape[3]
-    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), pairs, interleave)  # of key heads
+    pair, rank = share_of_work(tl.cdiv(seq_k, BLOCK_K), seq_k, CAUSAL)  # a pair has a key head
     first_key = rank * BLOCK_K
     batch, key_head = pair // (heads // group), pair % (heads // group)
     key = first_key + tl.arange(0, BLOCK_K)
@@ -109,28 +169,17 @@ def flash_dkdv_kernel(
     whole = tl.cdiv(first_key + BLOCK_K - 1, BLOCK_Q) * BLOCK_Q if CAUSAL else 0
     for head in range(key_head * group, (key_head + 1) * group):
         first_row = (tl.cast(batch, tl.int64) * heads + head) * padded_q
-        for UNMASKED in tl.static_range(0 if CAUSAL else 1, 2):
-            for first_query in range(
-                whole if UNMASKED else start,
-                stop if UNMASKED else tl.minimum(whole, stop),
-                BLOCK_Q,
-            ):
-                query = first_query + tl.arange(0, BLOCK_Q)
-                queries = load_block(q, batch, head, first_query)
-                row_shift = tl.load(shift + first_row + query)
-                scores = tl.dot(keys, queries.T, input_precision=PRECISION)
-                weights = tl.exp2(scores * scale_log2 - row_shift[None, :])
-                if not UNMASKED:
-                    weights = tl.where(key[:, None] <= query[None, :], weights, 0.0)
-
-                douts = load_block(dout, batch, head, first_query)
-                dvalues = tl.dot(
-                    weights.to(douts.dtype), douts, dvalues, input_precision=PRECISION
-                )
-                dweights = tl.dot(values, douts.T, input_precision=PRECISION)
-                row_delta = tl.load(delta + first_row + query)
-                dscores = (weights * (dweights - row_delta[None, :])).to(queries.dtype)
-                dkeys = tl.dot(dscores, queries, dkeys, input_precision=PRECISION)
+        if CAUSAL:
+            for first_query in range(start, tl.minimum(whole, stop), BLOCK_Q):
+                dkeys, dvalues = add_dkdv(
+                    dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
+                    shift + first_row, delta + first_row, scale_log2, True, PRECISION,
+                )  # fmt: skip
+        for first_query in range(whole, stop, BLOCK_Q):
+            dkeys, dvalues = add_dkdv(
+                dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
+                shift + first_row, delta + first_row, scale_log2, False, PRECISION,
+            )  # fmt: skip
 
     # Padding has gradient 0, whatever it holds.
     real = (key < length)[:, None]
@@ -140,3 +189,30 @@ def flash_dkdv_kernel(
     stored = (key < seq_k)[:, None] & (column < HEAD_DIM)[None, :]
     tl.store(dk + place, tl.where(real, dkeys * scale, 0.0).to(dk.dtype.element_ty), stored)
     tl.store(dv + place, tl.where(real, dvalues, 0.0).to(dv.dtype.element_ty), stored)
+
+
+@triton.jit
+def add_dkdv(
+    dkeys, dvalues, keys, values, key, q, dout, batch, head, first_query,
+    shift, delta, scale_log2, MASKED: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """Returns dkeys and dvalues with the share of one more block of queries.
+
+    The blocks are transposed, [keys, queries], so that the next matmul takes them straight from
+    registers.
+    """
+    query = first_query + tl.arange(0, q.block_shape[2])
+    queries = load_block(q, batch, head, first_query)
+    row_shift = tl.load(shift + query)
+    scores = tl.dot(keys, queries.T, input_precision=PRECISION)
+    weights = tl.exp2(scores * scale_log2 - row_shift[None, :])
+    if MASKED:
+        weights = tl.where(key[:, None] <= query[None, :], weights, 0.0)
+
+    douts = load_block(dout, batch, head, first_query)
+    dvalues = tl.dot(weights.to(douts.dtype), douts, dvalues, input_precision=PRECISION)
+    dweights = tl.dot(values, douts.T, input_precision=PRECISION)
+    row_delta = tl.load(delta + query)
+    dscores = (weights * (dweights - row_delta[None, :])).to(queries.dtype)
+    dkeys = tl.dot(dscores, queries, dkeys, input_precision=PRECISION)
+    return dkeys, dvalues

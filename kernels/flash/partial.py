@@ -1,14 +1,14 @@
-"""Two partial results become one: attention over some of the keys, and over the others.
+"""Merges two partial results: attention over some of the keys, and over the others.
 
-The softmax of a row needs all of its scores, but of those that were read elsewhere one number
-is enough, the log-sum-exp.  It says how much the other part weighs:
+The softmax of a row needs all of its scores.  But if somebody else has read the other scores,
+one number of theirs is enough, the log-sum-exp.  It says how much their part weighs:
 
     out = (exp(lse_a) · out_a + exp(lse_b) · out_b) / (exp(lse_a) + exp(lse_b))
     lse = log(exp(lse_a) + exp(lse_b))
 
 So keys can be split over programs, over GPUs or over time.  ``kernels.softmax.OnlineSoftmax``
-is the same algebra before the division: ``merge`` commutes, associates up to rounding, and has
-an identity, the result over no keys at all, which is ``(0, -inf)``.
+is the same algebra before the division: ``merge`` is commutative, associative up to rounding,
+and leaves a part as it is if the other is ``(0, -inf)``, the result over no keys at all.
 
 Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018,
 arXiv:1805.02867.
@@ -21,14 +21,14 @@ from torch import Tensor
 
 
 def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
-    """Attention over the keys of both parts: ``out`` [..., N, head_dim], ``lse`` [..., N].
+    """Returns attention over the keys of both parts: out [..., N, head_dim] and lse [..., N].
 
     out_a, out_b: [..., N, head_dim], of one dtype; ...: batch and heads, usually
     lse_a, lse_b: [..., N] FP32 or FP64, the natural logarithm of each row's sum of exp(score),
     as ``return_lse=True`` gives it; -inf where the part had no key that the query sees
-    Computed in FP32 at least; ``out`` has the dtype of the outputs, ``lse`` that of the lses.
-    A row that saw no key in either part gets 0 and -inf.  What ``out_a`` or ``out_b`` holds
-    where its lse is -inf does not matter.  Differentiable in all four.
+    It computes in FP32 at least; out has the dtype of the outputs, lse that of the lses.
+    A row that saw no key in either part gets 0 and -inf.  Where an lse is -inf, it doesn't
+    matter what the output beside it holds.  Differentiable in all four.
 
     Raises a ValueError or TypeError that names the argument.
     """
@@ -36,7 +36,7 @@ def merge(out_a: Tensor, lse_a: Tensor, out_b: Tensor, lse_b: Tensor) -> tuple[T
     precision = torch.promote_types(out_a.dtype, lse_a.dtype)
     empty_a, empty_b = lse_a == -torch.inf, lse_b == -torch.inf
     neither = empty_a & empty_b
-    # Where both are -inf, take 0 for them: (-inf) - (-inf) would be NaN.
+    # If both are -inf, take 0 for them: (-inf) - (-inf) would be NaN.
     a, b = (lse.to(precision).masked_fill(neither, 0) for lse in (lse_a, lse_b))
     maximum = torch.maximum(a, b).detach()  # any number near them would do
     weight_a, weight_b = (a - maximum).exp(), (b - maximum).exp()

@@ -1,4 +1,4 @@
-"""How the work of the FlashAttention kernels is cut into tiles."""
+"""Says into which tiles the FlashAttention kernels cut their work."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 
 
 class Tiles(NamedTuple):
-    """How the work is cut: queries and keys a block, warps a program, stages in flight.
+    """Queries and keys of a block, warps of a program, and stages in flight.
 
-    registers: the most that a thread may have, so that more programs fit on an SM; None: any
+    registers: how many a thread may have at most, so that more programs fit on an SM; None: any
     """
 
     block_q: int
@@ -21,19 +21,19 @@ class Tiles(NamedTuple):
 
     @property
     def launch(self) -> dict[str, int | None]:
-        """The options of a launch: how many warps, stages and registers."""
+        """Returns the options of a launch, by Triton's names for them."""
         return {"num_warps": self.warps, "num_stages": self.stages, "maxnreg": self.registers}
 
 
-# Tiles that were fast on an H100, for head_dim up to 64, 128 and 256.  A GPU with less shared
-# memory than its 227 KB a block may refuse them.
+# The fastest we found on an H100, for head_dim up to 64, 128 and 256.  A GPU that gives a block
+# less than its 227 KB of shared memory may refuse them.
 TILES = {
-    # FP16 and BF16.  At 128 the forward pass keeps no stage in flight: of three programs on an
-    # SM one loads while two compute.
+    # FP16 and BF16.  At 128 the forward pass keeps no stage in flight: three programs share an
+    # SM, and one loads while two compute.
     ("forward", 2): (Tiles(64, 128, 4, 2), Tiles(64, 128, 4, 1, 168), Tiles(128, 64, 8, 2)),
     ("dq", 2): (Tiles(64, 64, 4, 2), Tiles(64, 64, 4, 2), Tiles(128, 32, 8, 2)),
     ("dkdv", 2): (Tiles(128, 64, 4, 2), Tiles(64, 64, 4, 2), Tiles(32, 64, 8, 3)),
-    # FP32: products on plain lanes, unrolled into long code.
+    # FP32, whose products are unrolled into long code for plain lanes.
     ("forward", 4): (Tiles(32, 32, 4, 1), Tiles(32, 64, 8, 1), Tiles(32, 32, 8, 1)),
     ("dq", 4): (Tiles(16, 32, 4, 1), Tiles(16, 16, 8, 1), Tiles(16, 16, 8, 1)),
     ("dkdv", 4): (Tiles(16, 32, 4, 1), Tiles(16, 16, 4, 1), Tiles(16, 16, 8, 1)),
@@ -41,5 +41,5 @@ TILES = {
 
 
 def tiles(kernel: Literal["forward", "dq", "dkdv"], head_dim: int, dtype: torch.dtype) -> Tiles:
-    """The tiles of one of the kernels."""
+    """Returns the tiles of one of the kernels."""
     return TILES[kernel, dtype.itemsize][(head_dim > 64) + (head_dim > 128)]

@@ -1,7 +1,7 @@
 """Attention on Hopper GPUs, in Gluon.
 
 Raises ImportError where Gluon is not as it is in triton 3.6 and 3.7; ``kernels.dispatch`` then
-takes ``kernels.flash.call.flash_attention``.
+takes ``kernels.flash.attention.flash_attention``.
 """
 
 import triton

@@ -1,6 +1,6 @@
 """FlashAttention for Hopper, in Gluon: one warp fetches while others compute.
 
-``kernels.flash.call`` says what is computed.  This file computes the same with specialised
+``kernels.flash.attention`` says what is computed.  This file computes the same with specialised
 warps: the warps of a program run different code, each group with its own number of registers.
 
     the producer     one warp.  It has the Tensor Memory Accelerator (TMA) copy tiles of Q, K
@@ -38,8 +38,8 @@ from torch import Tensor
 from triton.compiler import CompiledKernel
 
 from kernels.checks import check_shapes
+from kernels.flash.schedule import LOG2_E
 from kernels.flash.tensors import empty_like
-from kernels.flash.work import LOG2_E
 from kernels.hopper.backward.call import hopper_backward_operator, hopper_gradients
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, padded, plan_for

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kernels.checks import repeat_heads
 from kernels.dispatch import flash_takes, hopper_takes, is_short
-from kernels.flash.call import flash_backward, flash_forward
+from kernels.flash.attention import flash_backward, flash_forward
 
 
 def attend(

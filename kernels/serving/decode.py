@@ -7,7 +7,7 @@ one long sequence, and evenly, also where one sequence has 131072 keys and the n
     cut     the keys of all sequences and heads, in blocks, stand in one line; every program
             gets an equal piece of it
     read    for each sequence and head that its piece touches, a program keeps what
-            ``kernels.flash.call`` keeps: running maximum, running sum, accumulator
+            ``kernels.flash.attention`` keeps: running maximum, running sum, accumulator
     merge   where a piece did not hold all keys, it leaves its output and log-sum-exp, and a
             second kernel merges what belongs together
 

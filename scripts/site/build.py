@@ -12,7 +12,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
-from scripts import records
+from scripts import records, takeaway
 from scripts.facts.quantities import unconverted
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
@@ -177,6 +177,7 @@ class Build(BasePlugin):
         self.snippets.kept.tidy()
         self.sheets.kept.tidy()
         self.snippets.copy_downloads(config.site_dir)
+        takeaway.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
         moved.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
         self.say("pages and downloads written")

@@ -17,7 +17,7 @@ from kernels.bench.memory import peak_memory
 from kernels.bench.peers import SDPA
 from kernels.bench.table import Table
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 
 on_gpu = torch.cuda.is_available()

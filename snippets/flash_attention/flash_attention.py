@@ -22,7 +22,7 @@ from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
 from kernels.bench.memory import peak_memory
 from kernels.bench.table import Table
 from kernels.bench.timing import time_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention, oracle
 
 warnings.simplefilter("ignore")  # a backward pass may say that its thread opens CUDA by itself

@@ -18,7 +18,7 @@ import torch
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import weights
 from kernels.softmax import OnlineSoftmax, exp_below
 

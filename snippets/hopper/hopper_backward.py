@@ -21,7 +21,7 @@ import torch
 from kernels.bench.cost import backward_flops
 from kernels.bench.rounds import captured, ratio, rounds
 from kernels.bench.table import Table
-from kernels.flash.call import flash_backward, flash_forward
+from kernels.flash.attention import flash_backward, flash_forward
 from kernels.hopper.backward.call import hopper_backward
 from kernels.reference import oracle
 

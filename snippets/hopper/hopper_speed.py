@@ -21,7 +21,7 @@ from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
 from kernels.bench.table import Table
 from kernels.bench.timing import replayed, time
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.hopper.call import hopper_attention
 from kernels.reference import oracle
 

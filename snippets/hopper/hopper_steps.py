@@ -43,7 +43,7 @@ from kernels.bench.cost import attention_flops
 from kernels.bench.peers import SDPA
 from kernels.bench.rounds import captured, ratio, repeated, rounds
 from kernels.bench.table import Table
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for
 

@@ -15,7 +15,7 @@ os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
 from kernels.bench.timing import time
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention, oracle
 
 # %% tags=["compare"]

@@ -22,7 +22,7 @@ from kernels.bench.table import Table
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.tiles import tiles
 from kernels.reference import attention
 

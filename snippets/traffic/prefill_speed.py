@@ -18,7 +18,7 @@ from kernels.bench.timing import time_attention
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 
 tokens, width, lengths = 16384, 2048, [512, 1024, 2048, 4096, 8192, 16384]

@@ -44,6 +44,12 @@ def drive_repeated_read():
     yield repeated_read(torch.randn(8192), 2)
 
 
+def drive_first(attention, length):
+    """Causal, and not.  ``length`` is more than a block, and no whole number of blocks."""
+    for is_causal in (False, True):
+        yield attention(*torch.randn(3, 2, 2, length, 40), is_causal=is_causal)
+
+
 def drive_attention(attention, length, gradient=False):
     """Causal and padded, and neither; heads grouped. ``length`` is more than a block, and no whole number of blocks."""
     for is_causal, key_lengths in ((False, None), (True, torch.tensor([length - 2, 0]))):
@@ -70,7 +76,7 @@ def drive_one_head():
 def drive_one_key():
     from kernels.first.one_key import one_key_attention
 
-    yield from drive_attention(one_key_attention, 5)
+    yield from drive_first(one_key_attention, 5)
 
 
 def drive_key_blocks():
@@ -78,7 +84,7 @@ def drive_key_blocks():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_blocks, "BLOCK_K", 8)
-        yield from drive_attention(key_blocks.key_blocks_attention, 10)
+        yield from drive_first(key_blocks.key_blocks_attention, 10)
 
 
 def drive_three_kernels():
@@ -87,16 +93,22 @@ def drive_three_kernels():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BLOCK_Q", "BLOCK_K", "BLOCK_D"):
             patch.setattr(three_kernels, name, 16)
-        yield from drive_attention(three_kernels.three_kernel_attention, 20)
+        yield from drive_first(three_kernels.three_kernel_attention, 20)
 
 
 def drive_flash():
-    from kernels.flash.call import flash_attention
+    from kernels.flash.attention import flash_attention
     from kernels.flash.tiles import Tiles
+    from tests.kernels.flash.test_schedule import shares
+
+    def tiles(kernel, *_):  # two blocks at the diagonal
+        return Tiles(16, 32, 4, 1) if kernel == "dkdv" else Tiles(32, 16, 4, 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernels.flash.call.tiles", lambda *_: Tiles(16, 16, 4, 1))
+        for module in ("forward", "backward"):
+            patch.setattr(f"kernels.flash.{module}.tiles", tiles)
         yield from drive_attention(flash_attention, 40, gradient=True)
+        yield shares(5, 3, 2**14, True, "cpu")  # some pairs in order, some that take turns
         q, k, v = (torch.randn(1, 1, 20, 16, requires_grad=True) for _ in range(3))
         _, lse = flash_attention(q, k, v, return_lse=True)
         lse.sum().backward()
@@ -178,7 +190,7 @@ DRIVERS = {
     drive_one_key: ["first/one_key.py"],
     drive_key_blocks: ["first/key_blocks.py"],
     drive_three_kernels: ["first/three_kernels.py"],
-    drive_flash: ["flash/work.py", "flash/forward.py", "flash/backward.py"],
+    drive_flash: ["flash/schedule.py", "flash/forward.py", "flash/backward.py"],
     drive_backward_rows: ["hopper/backward/rows.py"],
     drive_formats: ["formats/value_triton.py"],
     drive_block_scaling: ["formats/block_triton.py"],

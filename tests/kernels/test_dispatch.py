@@ -19,7 +19,7 @@ from kernels import dispatch, reference
 from kernels.bench.memory import peak_memory
 from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.hopper.call import hopper_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 
@@ -458,7 +458,7 @@ assert dispatch.attention(q.bfloat16(), k.bfloat16(), v.bfloat16()).dtype == tor
 
 
 def test_without_triton_it_works():
-    nothing = "assert not (dispatch.COMPILES or dispatch.GLUON or 'kernels.flash.call' in sys.modules)"
+    nothing = "assert not (dispatch.COMPILES or dispatch.GLUON or 'kernels.flash.attention' in sys.modules)"
     run_without("triton", script=THE_SAME + nothing)
 
 

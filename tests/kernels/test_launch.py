@@ -304,8 +304,8 @@ def test_what_is_interpreted_is_not_noted():
 
 def calls_on(device):
     """Calls that launch kernels, each a function without arguments that makes its own tensors."""
-    from kernels.dispatch import attention
-    from kernels.flash.call import flash_attention
+    from kernels.checks import is_hopper
+    from kernels.hopper.call import hopper_attention
     from kernels.serving.cache import KVCache
     from kernels.serving.decode import decode_attention
 
@@ -322,9 +322,9 @@ def calls_on(device):
         q = torch.randn(2, 4, 1, 64, device=device, dtype=torch.bfloat16)
         return decode_attention(q, cache, portable=portable)
 
-    for function in (flash_attention, attention):
-        yield lambda function=function: function(*tensors(), enable_gqa=True)
-        yield lambda function=function: gradients(function)
+    if is_hopper(device):
+        yield lambda: hopper_attention(*tensors(), enable_gqa=True)
+        yield lambda: gradients(hopper_attention)
     for format in ("bf16", "fp8", "nvfp4"):
         for portable in (False, True):
             yield lambda format=format, portable=portable: step(format, portable)

@@ -16,7 +16,7 @@ from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.partial import merge
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
@@ -36,9 +36,6 @@ MEMORY = pytest.mark.parametrize(
 RUNGS = pytest.mark.parametrize(
     "attention, seq_q, seq_k",
     [
-        (one_key_attention, 3, 21),
-        (key_blocks_attention, 3, 70),
-        (three_kernel_attention, 70, 130),
         (flash_attention, 70, 130),
         (flash_attention, 200, 140),
     ],
@@ -51,10 +48,10 @@ OPTIONS = pytest.mark.parametrize(
 close = partial(torch.testing.assert_close, rtol=1e-2, atol=1e-2)
 
 
-def inputs(seq_q, seq_k, head_dim, options):
+def inputs(seq_q, seq_k, head_dim, options, key_heads=1):
     """On the CPU: query, key, value, the output's gradient, and the options with tensors for lists."""
     q, dout = torch.randn(2, 2, 2, seq_q, head_dim, dtype=torch.float16)
-    k, v = torch.randn(2, 2, 1, seq_k, head_dim, dtype=torch.float16)
+    k, v = torch.randn(2, 2, key_heads, seq_k, head_dim, dtype=torch.float16)
     tensors = {name: torch.tensor(x) for name, x in options.items() if isinstance(x, list)}
     return (q, k, v, dout), {"enable_gqa": True, **options, **tensors}
 
@@ -76,6 +73,20 @@ def test_forward(attention, seq_q, seq_k, head_dim, options, memory, device):
     with memory():
         out = attention(*(x.to(device) for x in (q, k, v)), **on(device, options))
     close(out.cpu().double(), truth(q, k, v, **options))
+
+
+@MEMORY
+@pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
+@HEAD_DIM
+@pytest.mark.parametrize(
+    "attention, seq_q, seq_k",
+    [(one_key_attention, 3, 21), (key_blocks_attention, 3, 70), (three_kernel_attention, 70, 130)],
+)
+def test_first_kernels(attention, seq_q, seq_k, head_dim, is_causal, memory, device):
+    (q, k, v, _), _ = inputs(seq_q, seq_k, head_dim, {}, key_heads=2)
+    with memory():
+        out = attention(*(x.to(device) for x in (q, k, v)), is_causal=is_causal)
+    close(out.cpu().double(), oracle(q, k, v, is_causal=is_causal))
 
 
 @MEMORY

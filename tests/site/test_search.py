@@ -112,9 +112,9 @@ def test_of_a_page_its_words_are_kept():
 
 def test_the_arguments_of_a_function_are_no_title(index):
     titles = {entry["location"]: entry["title"] for entry in index if entry["location"].startswith("api/flash/#")}
-    assert titles["api/flash/#kernels.flash.call.flash_attention"] == "flash_attention"
+    assert titles["api/flash/#kernels.flash.attention.flash_attention"] == "flash_attention"
     assert not any("(" in title for title in titles.values())
-    (found,) = (entry for entry in index if entry["location"].endswith("#kernels.flash.call.flash_attention"))
+    (found,) = (entry for entry in index if entry["location"].endswith("#kernels.flash.attention.flash_attention"))
     assert "is_causal=False" in found["text"]
 
 

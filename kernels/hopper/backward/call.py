@@ -1,7 +1,7 @@
 """The backward pass of ``hopper_attention``, from what the forward pass has left.
 
-``kernels.flash.call`` has the formulas.  Of its two kernels one owns queries and one keys, so
-that every sum has one order, and both compute scores and dweights: seven products.  Here one
+``kernels.flash.backward`` has the formulas.  Of its two kernels one owns queries and one keys,
+so that every sum has one order, and both compute scores and dweights: seven products.  Here one
 kernel has all five.  Whose sums then stay in registers?  Those of keys, for dkeys and dvalues
 are two sums, and dqueries one.  So a program owns keys, and queries stream past with dout.
 Scores are computed transposed, [keys, queries], and so come out of one product as the left

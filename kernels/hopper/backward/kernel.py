@@ -51,7 +51,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.flash.work import LOG2_E
+from kernels.flash.schedule import LOG2_E
 from kernels.hopper.backward.sums import add_all, lay_out, pass_on, send_in_turn
 from kernels.hopper.backward.work import (
     make_tiles,

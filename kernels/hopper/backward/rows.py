@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kernels.flash.work import LOG2_E
+from kernels.flash.schedule import LOG2_E
 
 COUNTS = ["heads", "seq_q", "padded_q", "batch_stride", "head_stride", "row_stride"]
 

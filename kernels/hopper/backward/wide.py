@@ -26,7 +26,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.flash.work import LOG2_E
+from kernels.flash.schedule import LOG2_E
 from kernels.hopper.backward.kernel import COUNTS
 from kernels.hopper.backward.sums import add_all
 from kernels.hopper.backward.work import (

@@ -48,7 +48,7 @@ class Tiles(NamedTuple):
 
 @gluon.jit
 def share_of(blocks, pairs, interleave, number):
-    """Which pair is this program's, and which of its blocks, as in ``kernels.flash.work``.
+    """Which pair is this program's, and which of its blocks, as in ``kernels.flash.schedule``.
 
     One pair after the other; but of the last ``interleave`` first the longest block of each,
     then the next, so that at the end only short work is left.   number: of this program

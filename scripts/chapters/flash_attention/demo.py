@@ -8,7 +8,7 @@ from math import log
 import torch
 
 from kernels.bench.cost import fused_traffic, mb, requested_bytes
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.softmax import OnlineSoftmax, exp_below
 from scripts.chapters.demo import DEVICE, plain, table, vector
 from scripts.chapters.flash_attention.board import BLOCK, BLOCK_Q, BYTES, GRADIENT, HEAD_DIM, N

@@ -12,7 +12,7 @@ import torch
 
 from kernels.bench.dram import DramTraffic, dram_traffic
 from kernels.bench.peers import SDPA
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -72,7 +72,7 @@ def test_ncu_is_told_what_to_count(ncu, flush, control):
     folder = ncu(COUNTED)
     dram_traffic(flash_attention, 1, 2, 64, 16, flush=flush)
     arguments = (folder / "arguments").read_text().split("\n")[:-1]
-    case = ["-m", "kernels.bench.dram", "kernels.flash.call:flash_attention", "1", "2", "64", "16"]
+    case = ["-m", "kernels.bench.dram", "kernels.flash.attention:flash_attention", "1", "2", "64", "16"]
     assert arguments[-8:] == [sys.executable, *case]
     options = dict(zip(arguments[1:-8:2], arguments[2:-8:2], strict=True))
     assert arguments[0] == "--csv" and options == {

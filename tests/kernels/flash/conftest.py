@@ -2,8 +2,7 @@
 
 import pytest
 
-from kernels.flash import call
-from tests.kernels.flash.harness import SMALL
+from tests.kernels.flash.harness import small_tiles
 
 
 @pytest.fixture(params=[pytest.param("own tiles", marks=pytest.mark.gpu), "small tiles"])
@@ -13,4 +12,4 @@ def tiles(request, monkeypatch):
     The interpreter takes long over the kernel's own tiles, most of which small inputs leave empty: one test does.
     """
     if request.param == "small tiles":
-        monkeypatch.setattr(call, "tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
+        small_tiles(monkeypatch)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.tiles import Tiles
 from tests.kernels.error_budget import gradient_budget_used
 
@@ -38,6 +38,12 @@ def with_masks(names, values):
         for is_causal, here in ((False, number % 2 == 0), (True, number % 2 == 1))
     ]
     return pytest.mark.parametrize(f"{names}, is_causal", pairs)
+
+
+def small_tiles(monkeypatch):
+    """Has the kernels of FlashAttention cut their work into small tiles."""
+    for module in ("forward", "backward"):
+        monkeypatch.setattr(f"kernels.flash.{module}.tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
 
 
 SMALL = {"forward": Tiles(32, 16, 4, 1), "dq": Tiles(16, 32, 4, 1), "dkdv": Tiles(32, 16, 4, 1)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, VALUES, inputs, used, with_masks
 

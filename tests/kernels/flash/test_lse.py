@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.reference import attention, oracle
 from tests.kernels.error_budget import attention_budget_used, budget_used, lse_budget_used
 from tests.kernels.flash.harness import CAUSAL, DTYPE_AND_MASK, UGLY, inputs, used, with_gradients, with_masks

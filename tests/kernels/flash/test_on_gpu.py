@@ -10,8 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.flash import call
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.tiles import Tiles
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 from tests.kernels.flash.harness import (
@@ -67,7 +66,8 @@ def test_rows_further_apart_than_2_to_the_31_elements(device, monkeypatch):
     k.copy_(torch.randn(1, 1, rows, 64))
     assert (rows - 1) * k.stride(-2) > 2**31
     # A second block of keys, which begins at 16 · 2**27 = 2**31.
-    monkeypatch.setattr(call, "tiles", lambda kernel, head_dim, dtype: Tiles(32, 16, 4, 1))
+    for module in ("forward", "backward"):
+        monkeypatch.setattr(f"kernels.flash.{module}.tiles", lambda kernel, head_dim, dtype: Tiles(32, 16, 4, 1))
     results, expected = (with_gradients(x, x, x, x) for x in (k, k.contiguous()))
     assert all(x.equal(y) for x, y in zip(results, expected, strict=True))
 

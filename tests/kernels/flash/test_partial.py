@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from kernels.flash.partial import merge
 from kernels.reference import oracle
 

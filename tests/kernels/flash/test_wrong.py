@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used, lse_budget_used
 from tests.kernels.flash.wrong import WRONG, WRONG_GRADIENT, WRONG_LSE, changed, streamed
 

@@ -15,7 +15,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from kernels.bench.profiler import launches
-from kernels.flash.call import flash_backward
+from kernels.flash.attention import flash_backward
 from kernels.hopper import call as forward
 from kernels.hopper.backward import call as backward
 from kernels.hopper.backward.call import hopper_backward

@@ -147,8 +147,8 @@ def test_another_gpu_is_refused(capability, monkeypatch):
 WITHOUT_GLUON = """
 import sys
 sys.modules["triton.experimental.gluon"] = None
-import kernels, kernels.flash.call
-assert kernels.flash_attention is kernels.flash.call.flash_attention
+import kernels, kernels.flash.attention
+assert kernels.flash_attention is kernels.flash.attention.flash_attention
 kernels.hopper_attention
 """
 

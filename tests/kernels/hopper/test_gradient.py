@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch.func import vmap
 
-from kernels.flash.call import backward as flash_gradients
-from kernels.flash.call import flash_attention
-from kernels.flash.call import forward as flash_forward
+from kernels.flash.attention import flash_attention
+from kernels.flash.backward import backward as flash_gradients
+from kernels.flash.forward import forward as flash_forward
 from kernels.hopper import call
 from kernels.hopper.backward import call as backward
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.error_budget import gradient_budget_used
-from tests.kernels.flash.harness import CAUSAL, SMALL, inputs
+from tests.kernels.flash.harness import CAUSAL, inputs, small_tiles
 from tests.kernels.hopper.harness import BF16, FP16, HEAD_DIMS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -29,15 +29,15 @@ def portable(monkeypatch):
     orders = []
 
     def launch(q, k, v, out, lse, is_causal, scale, plan, notes):
-        for to, result in zip((out, lse), flash_forward(q, k, v, None, is_causal, scale, notes), strict=True):
+        for to, result in zip((out, lse), flash_forward(q, k, v, None, is_causal, scale), strict=True):
             if to is not None:
                 to.copy_(result)
 
     def gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, notes=None):
         orders.append(deterministic)
-        return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse, notes)
+        return flash_gradients(q, k, v, None, is_causal, scale, out, lse, dout, dlse)
 
-    monkeypatch.setattr("kernels.flash.call.tiles", lambda kernel, head_dim, dtype: SMALL[kernel])
+    small_tiles(monkeypatch)
     monkeypatch.setattr(call, "check_hopper", lambda *x: None)
     monkeypatch.setattr(call, "launch", launch)
     for module in (call, backward):

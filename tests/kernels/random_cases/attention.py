@@ -12,7 +12,7 @@ from kernels.dispatch import attention
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
-from kernels.flash.call import flash_attention
+from kernels.flash.attention import flash_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 from tests.kernels.flash.harness import (
     columns_first,
@@ -139,6 +139,11 @@ def each_case(settings: dict, tensors: list[Tensor | None]):
         yield q, k, v, dout, options_of(settings) | more
 
 
+def alone(kernel: Callable) -> Callable:
+    """A kernel that takes contiguous tensors of one number of heads, called as the others are."""
+    return lambda q, k, v, *, enable_gqa, **options: kernel(*(x.contiguous() for x in (q, k, v)), **options)
+
+
 def forward(kernel: Callable, settings: dict, tensors: list[Tensor | None]) -> list[Tensor]:
     """The output of each case, stacked, and its lse where the kernel gives one."""
     with prefilled_with_nan():
@@ -212,12 +217,17 @@ def forms() -> list[Form]:
     def entries(name: str, head_dims: list[int], count: int, **other: list) -> list[dict]:
         return catalogue(name, count, **({"dtype": DTYPES, "head_dim": head_dims, **common, **lengths, **seen} | other))
 
+    def first(name: str, kernel: Callable) -> Form:
+        kernels = entries(name, whole, 24, lengths=[None], layout=["contiguous"])
+        draw_one = lambda rng, entry: {**draw(rng, entry), "group": 1}  # noqa: E731
+        return Form(name, alone(kernel), [*kernels, odd], draw_one, inputs, forward, forward_used)
+
     odd = {"dtype": "float32", "head_dim": 20, "layout": "contiguous", "causal": True, "lengths": None, "longest": 64}
     with_lse = partial(flash_attention, return_lse=True)
     found = [
-        of("one_key_attention", one_key_attention, [*entries("one key", whole, 24), odd]),
-        of("key_blocks_attention", key_blocks_attention, [*entries("key blocks", whole, 24), odd]),
-        of("three_kernel_attention", three_kernel_attention, [*entries("three kernels", whole, 24), odd]),
+        first("one_key_attention", one_key_attention),
+        first("key_blocks_attention", key_blocks_attention),
+        first("three_kernel_attention", three_kernel_attention),
         of("flash_attention, forward", with_lse, entries("flash", any_dim, 36)),
         # For a head_dim of 1 PyTorch has nothing fused, and no other form's gradients lose as many digits to rounding.
         of("flash_attention, with gradients", flash_attention, entries("gradients", any_dim[1:], 30), gradient=True),

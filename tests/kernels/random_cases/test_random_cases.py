@@ -18,8 +18,7 @@ from tests.kernels.random_cases.rounds import CASES, Failure, settings_of
 from tests.kernels.serving import wrong as wrong_decode
 
 FORMS = {form.name: form for form in runs.every_form()}
-FORWARD = "three_kernel_attention"
-LSE = "flash_attention, forward"
+LSE = FORWARD = "flash_attention, forward"
 GRADIENTS = "flash_attention, with gradients"
 APPEND, BLOCKS = "KVCache.append", "quantize_blocks and dequantize_blocks"
 DECODE = {format: f"decode_attention, {format}, portable" for format in ("16 bits", "FP8", "NVFP4")}
@@ -97,7 +96,7 @@ def test_a_wrong_kernel_is_caught_and_its_case_fails_again_alone(name, kernel):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there the kernels themselves pass many, in the other record")
 def test_a_right_kernel_in_pytorch_passes_many():
     """The judge alone: what it takes for wrong is wrong."""
-    right = [FORMS[FORWARD]._replace(kernel=streamed), FORMS[LSE]._replace(
+    right = [FORMS[LSE]._replace(
         kernel=partial(streamed, return_lse=True)
     ), FORMS[DECODE["FP8"]]._replace(kernel=wrong_decode.in_parts)]  # fmt: skip
     found = runs.tally(right, 2, range(25))

@@ -51,7 +51,7 @@ def large() -> Case:
 
 
 def rung(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
-    from kernels.flash.call import flash_attention
+    from kernels.flash.attention import flash_attention
 
     return flash_attention(q[None], k[None], v[None], is_causal=is_causal)
 

@@ -44,7 +44,7 @@ def large() -> Case:
 
 
 def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    from kernels.flash.call import flash_attention
+    from kernels.flash.attention import flash_attention
 
     return flash_attention(q[None], k[None], v[None])
 

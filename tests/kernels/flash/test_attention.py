@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernels.flash import call
-from kernels.flash.call import described, flash_attention
+from kernels.flash.attention import flash_attention, flash_backward, flash_forward
+from kernels.flash.tensors import described
 from kernels.flash.tiles import TILES
 from kernels.flash.tiles import tiles as tiles_of
 from tests.kernels.flash.harness import (
@@ -27,11 +27,11 @@ def test_torch_s_own_checks_of_an_operator(is_causal, device, tiles):
     q, k, v = (x.requires_grad_() for x in inputs(device, torch.float32, 20, 24, 16))
     lengths = torch.tensor([24, 5], device=device)
     for key_lengths in (None, lengths):
-        torch.library.opcheck(call.flash_forward, (q, k, v, key_lengths, is_causal, 0.3))
-    out, lse = call.flash_forward(q, k, v, lengths, is_causal, 0.3)
+        torch.library.opcheck(flash_forward, (q, k, v, key_lengths, is_causal, 0.3))
+    out, lse = flash_forward(q, k, v, lengths, is_causal, 0.3)
     tensors = [x.detach() for x in (out, lse, torch.randn_like(out), torch.randn_like(lse))]
     q, k, v = (x.detach() for x in (q, k, v))
-    torch.library.opcheck(call.flash_backward, (q, k, v, lengths, is_causal, 0.3, *tensors))
+    torch.library.opcheck(flash_backward, (q, k, v, lengths, is_causal, 0.3, *tensors))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
