@@ -123,9 +123,7 @@ def test_in_fp32_small_causal_heads_go_to_blocks_that_are_skipped(pairs, seq, he
 def test_what_no_kernel_takes_is_refused_where_its_squares_are_large(requires_grad, squares, dtype, gpu):
     """Keys of 192 numbers and values of 128, as in DeepSeek: three squares of 34 GB would come of it unasked."""
     q, k, v = (1, 128, 8192, 192), (1, 128, 8192, 192), (1, 128, 8192, 128)
-    with pytest.raises(
-        ValueError, match=r"query has shape \[1, 128, 8192, 192\], .* use torch.*scaled_dot"
-    ):
+    with pytest.raises(ValueError, match=r"query has shape \[1, 128, 8192, 192\], .* use torch.*scaled_dot"):
         fastest_rung(*gpu(HOPPER, dtype, q, k, v, memory=141e9))
     q, k, v = (1, 2, 100, 192), (1, 2, 70, 192), (1, 2, 70, 128)
     memory = 4 * squares * (2 * 100 * 70) * max(4, dtype.itemsize)
