@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.parallel import exchange, settle
+from kernels.parallel import exchange, host_agreement
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
 from kernels.parallel.order import How, shard, unshard
 from kernels.parallel.ring import Ring
@@ -99,7 +99,7 @@ def mapped(size, gpu):
 def run(monkeypatch):
     """Has each of some GPUs run a function; the second is the one with these habits."""
     monkeypatch.setattr(exchange, "torch", Torch())
-    monkeypatch.setattr(settle, "torch", Torch())
+    monkeypatch.setattr(host_agreement, "torch", Torch())
     monkeypatch.setattr(exchange, "dist", DIST)
     monkeypatch.setattr(exchange, "mapped", mapped)
 
