@@ -18,7 +18,7 @@ import torch
 from kernels.parallel import exchange, host_agreement
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
 from kernels.parallel.order import How, shard, unshard
-from kernels.parallel.ring import Ring
+from kernels.parallel.ring_attention import Ring
 from kernels.reference import attention
 
 LATE = 0.2  # seconds
