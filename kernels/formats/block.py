@@ -36,7 +36,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from kernels.checks import KERNEL_DTYPES
-from kernels.formats.fit import misfit
+from kernels.formats.validate import misfit
 from kernels.formats.value import (
     E2M1,
     E4M3,
