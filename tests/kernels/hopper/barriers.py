@@ -10,8 +10,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from kernels.hopper.backward.call import BLOCKS
+from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
-from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import PLANS
 
