@@ -55,8 +55,9 @@ def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 def dequantize(
     packed: torch.Tensor, scales: torch.Tensor, tensor_scale: torch.Tensor
 ) -> torch.Tensor:  # fmt: skip
-    """The numbers again, code · scale · tensor_scale: [rows, n], FP32.  Code 8 is -0.0.
+    """The numbers again, code · scale · tensor_scale: [rows, n], FP32.
 
+    A code of 8 is -0.0 again.
     packed: [rows, n/2], uint8   scales: [rows, n/16], uint8, bytes of E4M3
     tensor_scale: FP32, one number (a tensor of no dimensions)
     """
