@@ -15,6 +15,9 @@ PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(RUN) pytest
 # $(call step,NAME,COMMAND) runs a command, and says in a line how many seconds it took.
 step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 
+# What the caller says reaches a command as one word of its environment, and no shell takes it for commands.
+export SNIPPET N CHAPTER SEED
+
 .PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
@@ -59,7 +62,7 @@ copies:  ## build the site, and into site/downloads PDFs of the sheets and of th
 
 run:  ## run one snippet, with a GPU or without: make run SNIPPET=three_matmuls; BOARD=1 prints the numbers of its sheet's board
 	$(SETUP) run
-	@$(RUN) scripts.run $(SNIPPET) $(if $(BOARD),--board)
+	@$(RUN) scripts.run "$$SNIPPET" $(if $(BOARD),--board)
 
 labs:  ## put a file to write into labs/ for each lab, and show how far you are
 	$(SETUP) run
@@ -67,7 +70,7 @@ labs:  ## put a file to write into labs/ for each lab, and show how far you are
 
 lab:  ## say what is wrong with your kernel: make lab N=4, or make lab N=vector-add
 	$(SETUP) run
-	@$(RUN) scripts.labs $(N) || true
+	@$(RUN) scripts.labs $${N:+"$$N"} || true
 
 newest:  ## solve the labs on the newest PyTorch and Triton, in build/newest, instead of on those that are locked
 	@$(PYTHON) -m venv --clear build/newest
@@ -77,7 +80,7 @@ newest:  ## solve the labs on the newest PyTorch and Triton, in build/newest, in
 
 worksheet:  ## an example with fresh numbers and its key, into build/worksheets: make worksheet CHAPTER=online-softmax SEED=7
 	$(SETUP) site
-	@$(RUN) scripts.worksheet $(CHAPTER) $(SEED)
+	@$(RUN) scripts.worksheet "$$CHAPTER" "$$SEED"
 
 record:  ## run on this machine's GPU the snippets and the kernels' tests whose record is stale or missing; ALL=1 runs all
 	$(SETUP) record

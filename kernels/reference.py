@@ -33,7 +33,8 @@ def attention(
     is_causal: query i sees keys 0 to i, and of those what attn_mask leaves
     scale: 1/√d if None
     enable_gqa: q has a multiple of k's and v's heads; neighbouring heads of q share one
-    A query that sees no key gets 0.  Bad input raises ValueError or TypeError, naming it.
+    A query that sees no key gets 0, as long as v is finite: a hidden key has a share of 0, and
+    0 · NaN and 0 · inf are NaN.  Bad input raises ValueError or TypeError, naming it.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if q.dtype not in (torch.float64, *KERNEL_DTYPES):

@@ -21,6 +21,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language.core import TRITON_MAX_TENSOR_NUMEL
 
 from kernels.checks import check_kernel, check_no_gradient
 
@@ -62,6 +63,8 @@ class OnlineSoftmax(NamedTuple):
 
     def update(self, block: Tensor) -> OnlineSoftmax:
         """The state after a block of scores, ``[..., block]``, was read."""
+        if block.ndim == 0:
+            raise ValueError("block has 0 dimensions, [..., block] is wanted")
         if block.shape[-1] == 0:
             return self
         block = block.float()  # a sum of FP16 exponentials would overflow
@@ -98,7 +101,7 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
 
     Raises:
         ValueError: if ``scores`` is not 2-D, requires a gradient, or is on a CPU outside the
-            interpreter; if ``block`` is not a power of two.
+            interpreter; if ``block`` is not a power of two, or above 2^20.
         TypeError: if ``scores`` is not FP32, FP16 or BF16, or BF16 in the interpreter.
     """
     if not isinstance(scores, Tensor):
@@ -109,6 +112,10 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
         raise TypeError(f"block is {type(block).__name__}, an int is wanted")
     if block < 1 or block & (block - 1):
         raise ValueError(f"block is {block}: Triton blocks are powers of two")
+    if block > TRITON_MAX_TENSOR_NUMEL:
+        raise ValueError(
+            f"block is {block}: a Triton block has at most {TRITON_MAX_TENSOR_NUMEL} numbers"
+        )
     check_kernel(softmax_kernel, on_cpu="kernels.softmax.safe_softmax", scores=scores)
     check_no_gradient(instead="kernels.softmax.safe_softmax", scores=scores)
     rows, columns = scores.shape

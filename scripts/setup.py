@@ -46,10 +46,14 @@ A package is not the one that the lock names. Find out what changed it, a mirror
 The disk is full: make room and call again. `df -h . ~ /tmp` says which one; TMPDIR moves what is temporary.""",
     "Permission denied|Operation not permitted|Read-only file system|EACCES|EPERM|EROFS": """\
 There is no right to write. If this clone, ~/.cache or ~/.npm was once written with sudo: sudo chown -R $USER PATH""",
-    "name resolution|not known|resolve|unreachable|[Cc]onnection|[Tt]imed out|SSL|Proxy"
+    "name resolution|not known|resolv|unreachable|[Cc]onnection|[Tt]imed out|SSL|Proxy"
     "|ENOTFOUND|EAI_AGAIN|ECONN|ETIMEDOUT|ENETUNREACH|CERT_": """\
 The network, or what serves the packages there, is out of reach. The settings of pip (PIP_INDEX_URL, PIP_CERT),
 npm (~/.npmrc) and apt for a mirror or a proxy are heeded.""",
+    "No matching distribution|from versions: none|E404|E50[0-9]|Failed to fetch": """\
+The index of packages doesn't answer, or has no such file for this Python and this machine. Is the network up, and is
+the index the right one that pip (PIP_INDEX_URL), npm (~/.npmrc) or apt is set to? If it is, try another Python:
+make PYTHON=python3.12 site, say.""",
 }
 
 
@@ -87,7 +91,12 @@ def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment
 def alone() -> Iterator[None]:
     """Lets a second set-up of the same clone wait until this one has ended."""
     # A file that is always there, opened as if to write, since NFS locks no other.
-    with open(ROOT / "pyproject.toml", "r+") as clone:
+    try:
+        file = open(ROOT / "pyproject.toml", "r+")  # noqa: SIM115
+    except OSError:  # a clone in which nothing can be set up: either all is there, or a step says that it can't write
+        yield
+        return
+    with file as clone:
         try:
             fcntl.flock(clone, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -145,6 +154,9 @@ def virtual_environment() -> None:
             if not shutil.which("apt-get"):
                 raise SetupError("This Python has no ensurepip: install its venv package.") from None
             apt(package)
+        if VENV.is_symlink():
+            elsewhere = f".venv is a link to {VENV.resolve()}, which would be emptied for this clone's packages."
+            raise SetupError(f"{elsewhere} Remove the link (rm .venv), and call again.")
         run(sys._base_executable, "-m", "venv", "--clear", VENV)
         install_locked("pip")
         pip("uninstall", "--yes", "-qq", "setuptools")  # Python 3.11 brings one that no lock names

@@ -1,5 +1,6 @@
 """`make worksheet CHAPTER=online-softmax SEED=7` writes a worksheet and its key into build/."""
 
+import re
 import sys
 
 from scripts.chapters import worksheet
@@ -7,6 +8,9 @@ from scripts.records import ROOT
 
 
 def main(chapter: str = "", seed: str = "") -> None:
+    """Writes both files, whose names have the chapter and the seed."""
+    if not re.fullmatch(r"[\w-]{0,40}", seed):
+        sys.exit(f"SEED={seed}: up to 40 letters, digits, - and _ are wanted: it is part of a file's name")
     try:
         sheet = worksheet.made(chapter, seed or "A")
     except ValueError as error:

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench.passes import as_it_reads, forms
+from kernels.bench.forward_backward import as_it_reads, forms
 from kernels.bench.softmax_first import softmax_first_attention
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for

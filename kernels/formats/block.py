@@ -36,7 +36,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from kernels.checks import KERNEL_DTYPES
-from kernels.formats.fit import misfit
+from kernels.formats.validate import misfit
 from kernels.formats.value import (
     E2M1,
     E4M3,
@@ -174,8 +174,7 @@ def dequantize(quantized: Quantized) -> Tensor:
     """
     if not isinstance(quantized, Quantized):
         raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
-    if not isinstance(quantized.scheme, Scheme):
-        raise TypeError(f"scheme is {type(quantized.scheme).__name__}, a Scheme is wanted")
+    _check_scheme(quantized.scheme)
     if misfit(quantized):
         raise misfit(quantized)
     codes, scheme, columns = quantized.codes, quantized.scheme, quantized.shape[-1]
@@ -236,6 +235,16 @@ def _exponent_of_largest(scheme: Scheme) -> int:
 def _check_scheme(scheme: Scheme) -> None:
     if not isinstance(scheme, Scheme):
         raise TypeError(f"scheme is {type(scheme).__name__}, a Scheme is wanted")
+    if not isinstance(scheme.element, Format):
+        raise TypeError(
+            f"scheme {scheme.name} has elements in {type(scheme.element).__name__}, "
+            "a Format is wanted"
+        )
+    if not isinstance(scheme.scale, Format | None):
+        raise TypeError(
+            f"scheme {scheme.name} has scales in {type(scheme.scale).__name__}, "
+            "a Format or None is wanted"
+        )
     if scheme.block is None:
         if scheme.scale is not None or not scheme.tensor_scaled:
             raise ValueError(

@@ -26,7 +26,7 @@ from kernels.formats.block import (
     _check_and_scale,
     _exponent_of_largest,
 )
-from kernels.formats.fit import misfit
+from kernels.formats.validate import misfit
 from kernels.formats.value_triton import (
     decode_e2m1,
     decode_e4m3,

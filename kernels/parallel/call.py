@@ -24,9 +24,9 @@ from kernels.checks import check_shapes, transformed, unreadable
 from kernels.parallel.all_gather import AllGather
 from kernels.parallel.all_to_all import all_to_all_attention
 from kernels.parallel.exchange import KINDS, exchange_of
+from kernels.parallel.host_agreement import agree
 from kernels.parallel.order import How, Order, check_order, chunks_of
-from kernels.parallel.ring import Ring
-from kernels.parallel.settle import agree
+from kernels.parallel.ring_attention import Ring
 
 SCHEMES = ("ring", "all_gather", "all_to_all")
 

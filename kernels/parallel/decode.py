@@ -17,7 +17,7 @@ from torch.distributed import DeviceMesh, ProcessGroup
 
 from kernels.flash.partial import merge
 from kernels.parallel.call import check_group
-from kernels.parallel.settle import agree
+from kernels.parallel.host_agreement import agree
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import check_query, decode_attention
 

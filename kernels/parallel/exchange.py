@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import P2POp, ProcessGroup
 
-from kernels.parallel.settle import gathered, refuse_capture
+from kernels.parallel.host_agreement import gathered, refuse_capture
 
 
 class Taken(NamedTuple):

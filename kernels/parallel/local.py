@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernels.checks import repeat_heads
-from kernels.dispatch import flash_takes, hopper_takes, is_short
+from kernels.dispatch import flash_takes, hopper_takes
 from kernels.flash.attention import flash_backward, flash_forward
 
 
@@ -26,7 +26,7 @@ def attend(
     k, v: [batch, heads or a divisor of it, N_k, head_dim]   scale: above 0
     Kernels give the output in the dtype of q, the formulas as they have it inside.
     """
-    if hopper_takes(q, k, v) and not is_short(q, k, v, is_causal):
+    if hopper_takes(q, k, v):
         from kernels.hopper.call import (
             empty,
             launch,

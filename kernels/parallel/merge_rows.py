@@ -22,7 +22,7 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
     out: [batch, heads, N, head_dim], contiguous, of any floating-point dtype
     lse: [batch, heads, N], contiguous, FP32 or FP64
     part: [batch, heads, rows, head_dim]   part_lse: [batch, heads, rows]
-    Summed in FP32 at least; rounded to ``out``'s dtype.
+    Computed in the dtype of ``lse``; rounded to ``out``'s dtype.
     """
     if out.is_cuda:
         launch(out, lse, part, part_lse, first)
@@ -37,7 +37,8 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
 def launch(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, first: int) -> None:
     """Starts the kernel on tensors that fit; in Triton's interpreter on a CPU, too."""
     batch, heads, count, head_dim = part.shape
-    grid = (triton.cdiv(count, ROWS), batch * heads)
+    # One axis: the others of a grid end at 65,535, and a large batch has more heads.
+    grid = (triton.cdiv(count, ROWS) * batch * heads,)
     with torch.cuda.device_of(out):
         merge_rows_kernel[grid](
             out, lse, part.contiguous(), part_lse.contiguous(), first, out.shape[2], count,
@@ -51,8 +52,9 @@ def merge_rows_kernel(
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """ROWS rows of one head: a weighted mean, the weights from the two log-sum-exps."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    pair = tl.cast(tl.program_id(1), tl.int64)
+    blocks = tl.cdiv(count, ROWS)
+    row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
+    pair = tl.cast(tl.program_id(0) // blocks, tl.int64)
     there = row < count
     mine, other = pair * tokens + first + row, pair * count + row
     lse_a = tl.load(lse + mine, there, -float("inf"))
@@ -70,8 +72,8 @@ def merge_rows_kernel(
     at_a = out + mine[:, None] * HEAD_DIM + column[None, :]
     at_b = part + other[:, None] * HEAD_DIM + column[None, :]
     # What a part without any key holds does not matter.
-    of_a = tl.load(at_a, inside & (share_a > 0)[:, None], 0.0).to(tl.float32)
-    of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(tl.float32)
+    of_a = tl.load(at_a, inside & (share_a > 0)[:, None], 0.0).to(share_a.dtype)
+    of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(share_b.dtype)
     merged = share_a[:, None] * of_a + share_b[:, None] * of_b
     tl.store(at_a, merged.to(out.dtype.element_ty), inside)
     # Several warps have loaded the same lse; none may find it changed.

@@ -24,7 +24,8 @@ from pathlib import Path
 from scripts.labs.about import ROOT, About
 from scripts.labs.fit import shown, unfit
 
-SECONDS = 10  # in the interpreter, for all cases
+SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
+PATIENCE = 6  # times as long by the clock, for what waits and keeps no processor busy
 SECONDS_ON_GPU = 60  # for each case, since its compiler takes some
 MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
@@ -67,22 +68,28 @@ def in_a_process(about: About, file: Path, seconds: float | None, more: dict[str
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
         if verdict.is_file():
             return json.loads(verdict.read_text())
-        told = f"Lab {about.number}, {about.title}: {died(code, trace, file, case)}"
+        told = f"Lab {about.number}, {about.title}: {died(code, trace, file, case, seconds or limit())}"
         return {"passed": False, "told": told, "gpu": False}
 
 
-def died(code: int, trace: Path, file: Path, case: Path) -> str:
-    """Why a process ended without a verdict, and where it was as far as is known."""
+def died(code: int, trace: Path, file: Path, case: Path, seconds: float) -> str:
+    """Why a process ended without a verdict, and where it was as far as is known.
+
+    seconds: of processor time that it had
+    """
     said = trace.read_text(errors="replace") if trace.is_file() else ""
     lines = [line for line in said.splitlines() if f'"{file}"' in line]
     places = [f"at line {lines[0].split(' line ')[1].split(' ')[0]} of your file"] if lines else []
     places += [f"in the case of {case.read_text()}"] if case.is_file() else []
     where = f" It was {', '.join(places)}." if places else ""
+    slow = f" If the machine is only slow, begin the command with LAB_SECONDS={6 * seconds:g}."
+    if code == -signal.SIGPROF:
+        taken = f"{seconds:g} s of processor time"
+        return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if said.startswith("Timeout"):
-        hours, minutes, seconds = map(float, said.partition("(")[2].partition(")")[0].split(":"))
-        taken = 3600 * hours + 60 * minutes + seconds
-        slow = f" If the machine is only slow, begin the command with LAB_SECONDS={6 * taken:g}."
-        return f"it did not end within {taken:g} s, so it was stopped. Is there a loop that never ends?{where}{slow}"
+        hours, minutes, rest = map(float, said.partition("(")[2].partition(")")[0].split(":"))
+        taken = f"{3600 * hours + 60 * minutes + rest:g} s"
+        return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if code < 0:
         name = signal.Signals(-code).name
         return f"it crashed ({name}): most likely something far outside a table was read or written.{where}"
@@ -90,7 +97,7 @@ def died(code: int, trace: Path, file: Path, case: Path) -> str:
 
 
 def limit() -> float:
-    """Seconds: in the interpreter for everything, on a GPU for each case."""
+    """Seconds: in the interpreter of processor time and for everything, on a GPU by the clock and for each case."""
     if given := os.environ.get("LAB_SECONDS"):
         return float(given)
     from scripts.labs.grading.watched import interpreted
@@ -134,7 +141,10 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
                 faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
 
         faulthandler.enable(notes)
-        faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
+        if in_interpreter:
+            faulthandler.register(signal.SIGPROF, notes, chain=True)  # which ends this process, once it has written
+            signal.setitimer(signal.ITIMER_PROF, limit())
+        faulthandler.dump_traceback_later(limit() * (PATIENCE if in_interpreter else 1), exit=True, file=notes)
         try:
             found = judge(lab, functions_of(Path(file)), file, begins)
         except KeyboardInterrupt:
@@ -142,6 +152,7 @@ def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
         except (Exception, SystemExit) as error:
             found = Verdict(fault(lab.about.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_PROF, 0)
     # PyTorch looks for a GPU now, and its driver reserves more addresses than a lab may take.
     said = {"passed": found.passed, "told": told(lab, found), "gpu": found.passed and torch.cuda.is_available()}
     Path(verdict).write_text(json.dumps(said))

@@ -64,7 +64,7 @@ class Part:
     reference: the result in PyTorch, of the case's inputs by name; in FP64 it is the truth, in the inputs' precision
         the baseline, whose error the budget allows twice
     cases: made anew for each run; the order is that in which they are tried, so easy ones first
-    exact: whether only the very same numbers pass
+    exact: whether only the very same numbers pass   signed: whether 0 and -0 are two numbers, as they are if exact
     size: of the inputs in FP64, what an error is measured by where terms cancel, to be broadcast to the result
         (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
     steps: how many roundings in FP32 of that size the budget grants besides; a number, or made of the inputs in FP64 as
@@ -79,6 +79,7 @@ class Part:
     cases: Callable[[], Iterable[Case]]
     mistakes: tuple[Mistake, ...] = ()
     exact: bool = False
+    signed: bool = False
     size: Callable[..., Result] | None = None
     steps: float | Callable[..., Result | tuple[Tensor | float, ...]] = 4.0
     look: Callable[[list[Access], Case], str] | None = None

@@ -19,7 +19,7 @@ from statistics import median
 import torch
 
 from kernels.bench.cost import attention_flops, backward_flops
-from kernels.bench.passes import beside, errors_of, forms
+from kernels.bench.forward_backward import beside, errors_of, forms
 from kernels.bench.rounds import geometric_mean, ratio
 from kernels.bench.table import Table
 

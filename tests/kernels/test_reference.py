@@ -68,6 +68,21 @@ def test_a_query_that_may_see_nothing_gets_0():
     assert attention(q, k[:, :, :0], v[:, :, :0]).eq(0).all()
 
 
+def test_a_nan_is_not_hidden_by_a_mask_nor_made_by_one():
+    """NaN in a score that is seen reaches its row; a query that sees nothing gets 0 · v, so NaN where v has it."""
+    q, k, v = inputs()
+    mask = torch.ones(7, 11, dtype=torch.bool)
+    mask[3], mask[:, 10] = False, False
+    k[..., 10, :] = torch.nan  # seen by nobody
+    assert attention(q, k, v, attn_mask=mask).isfinite().all()
+    q[..., 5, :] = torch.nan
+    out = attention(q, k, v, attn_mask=mask)
+    assert out[..., 5, :].isnan().all() and weights(q, k, attn_mask=mask)[..., 5, :10].isnan().all()
+    assert out.isnan().any(-1).sum(-1).eq(1).all() and out[..., 3, :].eq(0).all()
+    v[..., 0, 2] = torch.nan
+    assert attention(q, k, v, attn_mask=mask)[..., 3, :].isnan().equal(v[..., 0, :].isnan())
+
+
 def test_shares_of_a_row_sum_to_1_and_causal_ones_look_back():
     q, k, _ = inputs(9, 9)
     shares = weights(q, k, is_causal=True)

@@ -168,12 +168,34 @@ def test_nothing_never_makes_nan(device):
         (torch.zeros(2, 3, dtype=torch.int32), {}, TypeError, r"scores is torch\.int32"),
         (torch.zeros(2, 3), {"block": 48}, ValueError, "block is 48"),
         (torch.zeros(2, 3), {"block": 0}, ValueError, "block is 0"),
+        (torch.zeros(2, 3), {"block": 2**25}, ValueError, "block is 33554432: .* at most 1048576 numbers"),
         (torch.zeros(2, 3, requires_grad=True), {}, ValueError, "scores requires a gradient"),
     ],
 )
 def test_bad_input_is_named(scores, options, error, words, device):
     with pytest.raises(error, match=words):
         softmax(scores.to(device), **options)
+
+
+def test_a_block_of_no_dimension_is_named():
+    with pytest.raises(ValueError, match=r"block has 0 dimensions, \[\.\.\., block\] is wanted"):
+        OnlineSoftmax.empty().update(torch.tensor(1.0))
+
+
+def test_blocks_may_be_as_small_and_as_large_as_triton_has_them(device):
+    scores = torch.randn(2, 5, device=device)
+    for block in (1, 2**20):
+        torch.testing.assert_close(softmax(scores, block=block), scores.softmax(-1))
+
+
+@pytest.mark.parametrize("others", [[], [1.0, -2.0], [-torch.inf], [torch.inf]], ids=str)
+def test_a_nan_stays_in_the_state(others):
+    """Whatever is read before it, beside it or after it."""
+    empty = OnlineSoftmax.empty()
+    beside = empty.update(torch.tensor([*others, torch.nan]))
+    before, after = (empty.update(torch.tensor(x)) for x in ([0.0], others))
+    for state in (beside, beside.merge(after), before.merge(beside), beside.update(torch.tensor([-torch.inf]))):
+        assert state.running_sum.isnan() and state.lse.isnan()
 
 
 @pytest.mark.large

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -36,12 +37,26 @@ def graded(lab, tmp_path, change, seconds=None):
     return grader.grade_file(lab, file, seconds)
 
 
-def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(lab, tmp_path):
-    loop = '    while True:\n        __import__("time").sleep(0.1)\n'  # which keeps no core busy
+@pytest.mark.parametrize(
+    "turn, taken",
+    [
+        ("pass", "1 s of processor time"),
+        ('__import__("time").sleep(0.1)', "6 s"),  # which keeps no core busy
+    ],
+)
+def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(turn, taken, lab, tmp_path):
+    loop = f"    while True:\n        {turn}\n"
     passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, loop), 1)
     assert not passed
-    assert "did not end within 1 s" in told
+    assert f"did not end within {taken}, so it was stopped" in told and "LAB_SECONDS=6." in told
     assert re.search("at line 2[01] of your file, in the case of add: 256 numbers, seed 1\\.", told)
+
+
+def test_a_right_one_on_a_busy_machine_passes(lab, tmp_path):
+    """While other programs have the processor, the clock goes on."""
+    wait = f'    __import__("time").sleep(0.7)\n{STORE}'
+    passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, wait), 4)
+    assert passed, told
 
 
 @pytest.mark.parametrize(
@@ -58,7 +73,9 @@ def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, said, 
     notes.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
     if case:
         began.write_text(case)
-    assert said in grader.died(1, notes, file, began)
+    assert said in grader.died(1, notes, file, began, 10)
+    notes.write_text(trace.format(file=file))
+    assert said in grader.died(-signal.SIGPROF, notes, file, began, 10)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Set-up does each step once, alone, says which one failed and what to do, and installs what the locks list alone."""
 
+import errno
 import fcntl
 import importlib.metadata
 import json
@@ -18,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from plotly.offline import get_plotlyjs_version
 
-from scripts import setup
+from scripts import setup, worksheet
 
 REAL_ROOT = setup.ROOT
 LOCKS = sorted(path.stem for path in (REAL_ROOT / "requirements").iterdir())
@@ -208,7 +209,11 @@ def test_where_pip_was_interrupted_the_environment_is_made_anew(machine, monkeyp
         ("npm error code EAI_AGAIN", "network"),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the one that the lock"),
         ("npm error code EINTEGRITY", "not the one that the lock"),
-        ("ERROR: No matching distribution found for idna==3.20", "lines above"),
+        ("ERROR: Could not find a version that satisfies the requirement idna==3.20 (from versions: none)\n"
+         "ERROR: No matching distribution found for idna==3.20", "index of packages"),
+        ("npm error code E503", "index of packages"),
+        ("Temporary failure resolving 'deb.debian.org'", "network"),
+        ("error: something else", "lines above"),
     ],
 )  # fmt: skip
 def test_what_a_command_says_decides_the_advice(tmp_path, capsys, said, told):
@@ -251,6 +256,58 @@ def test_what_python_itself_may_not_write_ends_in_advice(tmp_path, step, told):
     assert process.returncode == 1
     assert said.startswith("Set-up stopped at: the step\n[Errno ")
     assert told in said
+
+
+def test_a_clone_that_cannot_be_written_to_works_once_it_is_set_up(machine, monkeypatch):
+    setup.main("site")
+    machine.commands.clear()
+    (setup.ROOT / "pyproject.toml").touch()
+
+    def read_only(file, mode="r"):
+        if mode != "r":
+            raise OSError(errno.EROFS, "Read-only file system", str(file))
+        return open(file, mode)
+
+    monkeypatch.setattr(setup, "open", read_only, raising=False)
+    setup.call("site")
+    assert machine.commands == []
+
+
+def test_an_environment_that_is_a_link_is_not_emptied(machine, tmp_path):
+    (other := tmp_path / "of another clone").mkdir()
+    setup.VENV.symlink_to(other)
+    with pytest.raises(setup.SetupError, match=r"\.venv is a link to .*of another clone, .* Remove the link"):
+        setup.main("site")
+    assert machine.commands == [] and setup.VENV.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (["run", "SNIPPET={}"], "scripts.run {}"),
+        (["run", "SNIPPET={}", "BOARD=1"], "scripts.run {} --board"),
+        (["lab", "N={}"], "scripts.labs {}"),
+        (["lab"], "scripts.labs"),
+        (["worksheet", "CHAPTER={}", "SEED=7"], "scripts.worksheet {} 7"),
+        (["worksheet", "CHAPTER=balloon", "SEED={}"], "scripts.worksheet balloon {}"),
+    ],
+)
+@pytest.mark.parametrize("said", ["a; touch made", "a b", "'", '"', "`touch made`", "a|touch made", "$$(touch made)"])
+def test_what_make_is_told_reaches_no_shell(said, call, words, tmp_path):
+    given = [word.format(said) for word in call]
+    command = ["make", "-s", "-f", str(REAL_ROOT / "Makefile"), "SETUP=@true", 'RUN=printf "%s\\n"', *given]
+    environment = {"PATH": os.environ["PATH"]}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    wanted = [word.format(said.replace("$$", "$")) for word in words.split()]
+    assert run.stdout.splitlines() == wanted
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("seed", ["../7", "a b", "x" * 41, "a/b"])
+def test_a_seed_that_is_no_part_of_a_name_is_refused(seed):
+    with pytest.raises(SystemExit, match=r"SEED=.*letters, digits"):
+        worksheet.main("balloon", seed)
 
 
 def test_two_at_once_take_turns(tmp_path):

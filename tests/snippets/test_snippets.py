@@ -16,7 +16,10 @@ READER = Reader()
 ALLOWED = {"kernels", "numpy", "torch", "triton"}
 READERS = {"open", "read_text", "read_bytes", "fromfile", "from_file", "loadtxt", "genfromtxt", "memmap"}
 LINES = 60
-MORE = {"kernels/bench/table.py": {"IPython"}, "kernels/bench/passes.py": {"flash_attn"}}  # Table.show(), and a peer
+MORE = {
+    "kernels/bench/table.py": {"IPython"},
+    "kernels/bench/forward_backward.py": {"flash_attn"},
+}  # Table.show(), and a peer
 
 
 def names(tree):

@@ -9,12 +9,12 @@ operand of the next, which sums over queries.  Only dqueries are sums over keys,
 many programs: each adds its part to FP32 sums in global memory.
 
     before_backward_kernel    two numbers of each row: its lse, and dout · out; sums of 0
-    hopper_backward_kernel    dk and dv; adds to dq: see ``kernel``, and ``sums``
+    hopper_backward_kernel    dk and dv; adds to dq: see ``kernel``, and ``accumulate_dq``
     after_backward_kernel     dq, scaled and rounded
 
-Heads of 256 have ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``wide``.  Where
-few key heads serve many query heads, the query heads of one are shared out to several programs,
-so that fewer SMs idle, and dk and dv are added up in FP32 like dq.
+Heads of 256 have ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``head_dim_256``.
+Where few key heads serve many query heads, the query heads of one are shared out to several
+programs, so that fewer SMs idle, and dk and dv are added up in FP32 like dq.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.checks import check_no_gradient, check_shapes
 from kernels.flash.tensors import empty_like
+from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
 from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
-from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, check_like, described

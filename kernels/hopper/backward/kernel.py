@@ -14,7 +14,7 @@ and dvalues of these in its registers.  Of each block of queries it computes
 
 and for the last of these both write dscores into shared memory, and each computes half of it:
 64 rows at heads of 64, 64 columns at heads of 128.  It is added to FP32 sums in global memory,
-where the programs of all keys meet: see ``sums``.
+where the programs of all keys meet: see ``accumulate_dq``.
 
 dqueries are computed one step late, so that no consumer waits for the other's dscores unless it
 is nearly a step ahead.  In a step a consumer
@@ -52,7 +52,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.schedule import LOG2_E
-from kernels.hopper.backward.sums import add_all, lay_out, pass_on, send_in_turn
+from kernels.hopper.backward.accumulate_dq import add_all, lay_out, pass_on, send_in_turn
 from kernels.hopper.backward.work import (
     make_tiles,
     masked,

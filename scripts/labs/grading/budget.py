@@ -23,14 +23,14 @@ EPS = torch.finfo(torch.float32).eps
 class Wanted:
     """One result: what is wanted, and how far from it each number may be.
 
-    dtype: in which it is wanted   exact: whether 0 and -0 are two numbers
+    dtype: in which it is wanted   signed: whether 0 and -0 are two numbers
     """
 
     name: str
     truth: Tensor
     allowed: Tensor
     dtype: torch.dtype
-    exact: bool = False
+    signed: bool = False
 
     def wrong(self, actual: Tensor) -> Tensor:
         """Of each number whether it is too far from the truth; NaN always is, and infinity unless it is wanted."""
@@ -39,8 +39,8 @@ class Wanted:
         actual = actual.detach().cpu().double()
         near = (actual - self.truth).abs() <= self.allowed  # NaN compares false
         finite = self.truth.isfinite()
-        if self.exact:
-            near &= actual.signbit() == self.truth.signbit()
+        if self.signed:
+            near &= (self.truth != 0) | (actual.signbit() == self.truth.signbit())
         return torch.where(finite, ~(near & actual.isfinite()), actual != self.truth)
 
 
@@ -61,7 +61,7 @@ def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]
         if not part.exact and truth.is_floating_point():
             allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, steps[i])
         truth = truth.double() if truth.is_floating_point() else truth
-        found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype, part.exact))
+        found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype, part.exact or part.signed))
     return found
 
 

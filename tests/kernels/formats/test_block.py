@@ -1,5 +1,6 @@
 """Codes and scales are those of an oracle in NumPy, bit for bit, and Triton's kernels give the same."""
 
+import dataclasses
 import math
 
 import pytest
@@ -309,6 +310,8 @@ def test_powers_of_two_pass_through(scheme, x, exponent):
         (torch.zeros(16, dtype=torch.int32), NVFP4, {}, TypeError, r"x is torch\.int32"),
         (torch.tensor(1.0), NVFP4, {}, ValueError, "x has 0 dimensions"),
         (torch.zeros(16), "NVFP4", {}, TypeError, "scheme is str"),
+        (torch.zeros(16), NVFP4._replace(element=None), {}, TypeError, "scheme NVFP4 has elements in NoneType"),
+        (torch.zeros(16), MXFP4._replace(scale="E8M0"), {}, TypeError, "scheme MXFP4 has scales in str"),
         (torch.zeros(16), FP8._replace(tensor_scaled=False), {}, ValueError, "scheme FP8 has no blocks"),
         (torch.zeros(16), MXFP4._replace(block=0), {}, ValueError, "scheme MXFP4 has blocks of 0"),
         (torch.zeros(16), MXFP4._replace(scale=E5M2), {}, ValueError, "scheme MXFP4 has scales in E5M2"),
@@ -318,6 +321,8 @@ def test_powers_of_two_pass_through(scheme, x, exponent):
         (torch.zeros(16), NVFP4, {"tensor_scale": True}, TypeError, "tensor_scale is bool"),
         (torch.zeros(16), NVFP4, {"tensor_scale": 0.0}, ValueError, r"tensor_scale is 0\.0"),
         (torch.zeros(16), NVFP4, {"tensor_scale": -1}, ValueError, "tensor_scale is -1"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": 2.0**-118}, ValueError, "tensor_scale is 3.*, 2\\^-117 to 2\\^117"),
+        (torch.zeros(16), NVFP4, {"tensor_scale": 2.0**118}, ValueError, "tensor_scale is 3.*, 2\\^-117 to 2\\^117"),
         (torch.zeros(16), FP8, {"tensor_scale": math.nan}, ValueError, "tensor_scale is nan"),
         (torch.zeros(16), FP8, {"tensor_scale": math.inf}, ValueError, "tensor_scale is inf"),
         (torch.zeros(16), FP8, {"tensor_scale": torch.ones((), dtype=torch.float64)}, TypeError, r"is torch\.float64"),
@@ -327,6 +332,28 @@ def test_powers_of_two_pass_through(scheme, x, exponent):
 def test_bad_input_is_named(function, x, scheme, options, error, words):
     with pytest.raises(error, match=words):
         function(x, scheme, **options)
+
+
+@pytest.mark.parametrize("function", [quantize, quantize_blocks])
+@pytest.mark.parametrize("scheme", [NVFP4, FP8])
+@pytest.mark.parametrize("scale", [2.0**-117, 2.0**117])
+def test_the_first_and_the_last_scale_of_a_tensor_are_taken(scale, scheme, function, device):
+    quantized = function(6 * scale * torch.ones(1, 16, device=device), scheme, tensor_scale=scale)
+    assert quantized.tensor_scale == scale and dequantize(quantized).eq(6 * scale).all()
+
+
+@pytest.mark.parametrize("function", [quantize, quantize_blocks])
+def test_a_given_scale_comes_without_its_gradient(function, device):
+    scale = torch.tensor(0.5, device=device, requires_grad=True)
+    quantized = function(torch.ones(1, 16, device=device), NVFP4, tensor_scale=scale)
+    assert not quantized.tensor_scale.requires_grad
+    assert not dequantize(quantized).requires_grad
+
+
+def test_dequantize_names_a_scheme_without_elements():
+    quantized = quantize(torch.zeros(16), NVFP4)
+    with pytest.raises(TypeError, match="scheme NVFP4 has elements in NoneType, a Format is wanted"):
+        dequantize(dataclasses.replace(quantized, scheme=NVFP4._replace(element=None)))
 
 
 @pytest.mark.parametrize("block", [1, 3, 8, 64])

@@ -274,6 +274,16 @@ def test_neighbours_are_the_numbers_on_either_side(format, device):
         assert ((below == rounded) | (above == rounded) | (x == rounded))[finite].all()
 
 
+@each([E4M3, E5M2, E2M1])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_zero_beside_a_number_is_positive_whichever_one_unique_keeps(zero, format, monkeypatch):
+    unique = torch.Tensor.unique
+    monkeypatch.setattr(torch.Tensor, "unique", lambda x: unique(x).where(unique(x) != 0, zero))
+    x = torch.tensor([format.smallest, -format.smallest])
+    between = neighbours(x, format).below[0], neighbours(x, format).above[1]
+    assert all(number == 0 and not number.signbit() for number in between)
+
+
 def test_neighbours_by_hand(device):
     x = torch.tensor([1.3, 1.0, 0.0, 448.0, -500.0, torch.nan], device=device)
     below, rounded, above = (number.tolist() for number in neighbours(x, E4M3))

@@ -10,8 +10,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
 from kernels.hopper.backward.call import BLOCKS
+from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
-from kernels.hopper.backward.wide import hopper_dkdv_kernel, hopper_dq_kernel
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import PLANS
 
@@ -83,11 +83,18 @@ def barriers(ptx):
     return [offsets[x] for x in re.findall(r"mbarrier\.init\S+ \[(%r\d+)\]", ptx)]
 
 
+def waits(ptx):
+    """How many loads acquire, and how many of them a fence follows between threads and TMA."""
+    loads = re.findall(r"ld\.acquire\S* %r\d+, \[%rd\d+\];(\s*fence\.proxy\.async\.global;)?", ptx)
+    return len(loads), sum(map(bool, loads))
+
+
 BACKWARD = 224 * 1024  # bytes of all tiles, at each head_dim
 
 
 def every():
-    """Of each kernel: its name, bytes of tiles, where barriers are, and whether it asks for its place in the grid."""
+    """Of each kernel: its name, bytes of tiles, where barriers are, whether it asks for its place in the grid, and how
+    many loads wait for others, without and with a fence for what TMA does next."""
     plans = {(head_dim, causal): forward(head_dim, causal) for head_dim, causal in PLANS}
     kernels = {name_of(*plan): (tiles_of_forward(*plan), kernel) for plan, kernel in plans.items()}
     kernels |= {
@@ -103,7 +110,7 @@ def every():
     with ThreadPoolExecutor(2) as pool:
         codes = pool.map(lambda kernel: compiled(*kernel[1]), kernels.values())
     return [
-        (name, tiles, barriers(ptx), "%ctaid" in ptx)
+        (name, tiles, barriers(ptx), "%ctaid" in ptx, waits(ptx))
         for (name, (tiles, _)), ptx in zip(kernels.items(), codes, strict=True)
     ]
 

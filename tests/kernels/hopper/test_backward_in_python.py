@@ -12,6 +12,7 @@ import torch
 from kernels.hopper import call
 from kernels.hopper.backward import call as backward_call
 from kernels.hopper.plan import plan_for
+from tests.kernels import test_sdpa_samples
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper import in_python, wrong
@@ -65,6 +66,13 @@ KINDS = pytest.mark.parametrize(
 def test_it_is_the_gradient(seq_q, seq_k, head_dim, is_causal, deterministic):
     q, k, v = inputs("cpu", BF16, seq_q, seq_k, head_dim, batch=1)
     assert share(q, k, v, is_causal=is_causal, deterministic=deterministic) <= 1
+
+
+@CAUSAL
+@pytest.mark.parametrize("dtype", [torch.float16, BF16])
+def test_large_scores_of_few_keys(dtype, is_causal):
+    q, k, v = test_sdpa_samples.inputs("batch", dtype, "cpu")
+    assert share(q, k, v, is_causal=is_causal, deterministic=True) <= 1
 
 
 @pytest.mark.parametrize("deterministic", [False, True], ids=["any order", "deterministic"])

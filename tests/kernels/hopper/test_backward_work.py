@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.hopper.backward import call, sums, wide, work
+from kernels.hopper.backward import accumulate_dq, call, head_dim_256, work
 
 IN_PYTHON = SimpleNamespace(
     to_tensor=lambda x: x, minimum=min, cdiv=lambda x, y: -(-x // y),
@@ -22,13 +22,13 @@ BATCH, KEY_HEADS, GROUP = 2, 3, 4
 def in_python(monkeypatch):
     """The kernel's functions, of one program after the other."""
     monkeypatch.setattr(work, "share_of", work.share_of.fn)
-    monkeypatch.setattr(wide, "share_of", work.share_of)
-    monkeypatch.setattr(wide, "ROWS", 64)
+    monkeypatch.setattr(head_dim_256, "share_of", work.share_of)
+    monkeypatch.setattr(head_dim_256, "ROWS", 64)
 
     def programs(count):
         for program in range(count):
             gl = SimpleNamespace(**vars(IN_PYTHON), program_id=lambda axis, program=program: program)
-            for module in (work, sums, wide):
+            for module in (work, accumulate_dq, head_dim_256):
                 monkeypatch.setattr(module, "gl", gl)
             yield program
 
@@ -94,7 +94,7 @@ def test_an_order_is_that_in_which_programs_are_started(interleave, is_causal, b
         for head in range(each.first_head, each.end_head):
             for block in range(each.start, each.blocks):
                 place = (each.batch * KEY_HEADS * GROUP + head) * each.blocks + block
-                assert sums.rank_in.fn(each, place, seq_k, block_q, block_k, is_causal) == added[place]
+                assert accumulate_dq.rank_in.fn(each, place, seq_k, block_q, block_k, is_causal) == added[place]
                 added[place] += 1
 
 
@@ -103,7 +103,7 @@ def test_causal_nobody_waits_at_first(block_q, block_k, works):
     """A program begins with a block to which nobody has to add before it."""
     for each in works(4096, 4096, block_q, block_k, True, True, 1, 1):
         place = each.batch * KEY_HEADS * GROUP * each.blocks + each.start
-        assert sums.rank_in.fn(each, place, 4096, block_q, block_k, True) == 0
+        assert accumulate_dq.rank_in.fn(each, place, 4096, block_q, block_k, True) == 0
 
 
 @LENGTHS
@@ -114,7 +114,7 @@ def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, se
     pairs, blocks = 6, -(-seq_q // 128)
     sizes, met = (None, 3, pairs, min(interleave, pairs), seq_q, seq_k), set()
     for _ in in_python(pairs * blocks):
-        batch, head, first_query, key_blocks = wide.queries_of.fn(sizes, is_causal)
+        batch, head, first_query, key_blocks = head_dim_256.queries_of.fn(sizes, is_causal)
         met.add((batch, head, first_query))
         seen = min(seq_k, first_query + 128) if is_causal else seq_k
         assert (key_blocks - 1) * 64 < seen <= key_blocks * 64

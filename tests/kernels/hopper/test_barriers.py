@@ -28,7 +28,7 @@ def kernels():
 
 
 def test_no_barrier_is_where_a_tile_or_another_barrier_is(kernels):
-    for name, tiles, barriers, _ in kernels:
+    for name, tiles, barriers, *_ in kernels:
         assert len(barriers) > 7, name
         assert min(barriers) >= tiles, name
         assert len(set(barriers)) == len(barriers), name
@@ -36,7 +36,7 @@ def test_no_barrier_is_where_a_tile_or_another_barrier_is(kernels):
 
 def test_the_forward_pass_makes_no_barrier_for_which_nobody_waits(kernels):
     """Two for each tile of its rings, and where consumers take turns one for each of them."""
-    made = {name: len(barriers) for name, _, barriers, _ in kernels}
+    made = {name: len(barriers) for name, _, barriers, *_ in kernels}
     for (head_dim, causal), plan in PLANS.items():
         awaited = 2 * (plan.consumers * plan.q_stages + 2 * plan.stages) + plan.turns * plan.consumers
         assert made[f"forward, {head_dim}{', causal' if causal else ''}"] == awaited, plan
@@ -45,5 +45,12 @@ def test_the_forward_pass_makes_no_barrier_for_which_nobody_waits(kernels):
 def test_programs_that_keep_an_order_have_their_numbers_from_a_counter(kernels):
     """For CUDA does not promise to start programs in the order of the grid: whoever waits for another might wait for
     one that cannot start before it has ended."""
-    asks = {name: in_grid for name, _, _, in_grid in kernels}
+    asks = {name: in_grid for name, _, _, in_grid, _ in kernels}
     assert [name for name, in_grid in asks.items() if not in_grid] == ["keys, 64, ordered", "keys, 128, ordered"]
+
+
+def test_who_has_waited_for_its_turn_adds_behind_a_fence(kernels):
+    """A load that acquires orders what threads do, and TMA, which adds, is no thread."""
+    waits = {name: waits for name, *_, waits in kernels if waits[0]}
+    assert waits.keys() == {"keys, 64, ordered", "keys, 128, ordered"}
+    assert all(loads == fenced for loads, fenced in waits.values())

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from kernels.parallel import all_gather, local, ring
+from kernels.parallel import all_gather, local, ring_attention
 from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.decode import context_parallel_decode
 from kernels.parallel.exchange import Messages, PeerMemory
@@ -148,17 +148,17 @@ def in_order_of_ranks(parts, *, order):
     return torch.cat(parts, -2)
 
 
-right_merge, right_offer, right_gradients = ring.merge_rows, Messages.offer, local.gradients
+right_merge, right_offer, right_gradients = ring_attention.merge_rows, Messages.offer, local.gradients
 RIGHT_FOR_TWO = {"the neighbour's keys in every step", "gradients sent the wrong way", "merged in 16 bits"}
 WRONG = {
-    "mean of parts": Wrong((ring, "merge_rows", mean_of_parts)),
-    "a part forgotten": Wrong((ring, "merge_rows", forgotten)),
-    "lse not merged": Wrong((ring, "merge_rows", lse_not_merged)),
-    "halves swapped": Wrong((ring, "work", halves_swapped)),
+    "mean of parts": Wrong((ring_attention, "merge_rows", mean_of_parts)),
+    "a part forgotten": Wrong((ring_attention, "merge_rows", forgotten)),
+    "lse not merged": Wrong((ring_attention, "merge_rows", lse_not_merged)),
+    "halves swapped": Wrong((ring_attention, "work", halves_swapped)),
     "the neighbour's keys in every step": Wrong((Messages, "offer", always_the_first)),
-    "gradients not sent home": Wrong((ring, "add", kept)),
+    "gradients not sent home": Wrong((ring_attention, "add", kept)),
     "gradients sent the wrong way": Wrong((Messages, "offer", to_the_wrong_home)),
-    "merged in 16 bits": Wrong((ring, "sum_of", in_16_bits)),
-    "backward from a part's lse": Wrong((ring, "gradients", of_this_part)),
+    "merged in 16 bits": Wrong((ring_attention, "sum_of", in_16_bits)),
+    "backward from a part's lse": Wrong((ring_attention, "gradients", of_this_part)),
     "gathered in order of ranks": Wrong((all_gather, "unshard", in_order_of_ranks)),
 }

@@ -245,3 +245,10 @@ def test_decode_over_caches_of_many_gpus(processes, ranks, scale):
     assert all(torch.equal(found[0], other) for other in found)
     truth = oracle(q.double(), k.double(), v.double(), scale=scale, enable_gqa=True)
     torch.testing.assert_close(found[0].double(), truth, rtol=2e-3, atol=2e-3)
+
+
+def test_decode_refuses_more_than_one_new_token(processes):
+    """Of several, the later ones may not see what came after them, and no GPU knows where the others' keys belong."""
+    q, k = torch.randn(2, 4, 2, 16).half(), torch.randn(2, 2, 10, 16).half()
+    outcomes = processes.outcomes(cases.decode, q, k, k, [0, 5, 10], None, count=2)
+    assert all("ValueError: query has 2 tokens, 1 is wanted" in error for _, error in outcomes)

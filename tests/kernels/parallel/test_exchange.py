@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.parallel import exchange, settle
+from kernels.parallel import exchange, host_agreement
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
 from kernels.parallel.order import How, shard, unshard
-from kernels.parallel.ring import Ring
+from kernels.parallel.ring_attention import Ring
 from kernels.reference import attention
 
 LATE = 0.2  # seconds
@@ -99,7 +99,7 @@ def mapped(size, gpu):
 def run(monkeypatch):
     """Has each of some GPUs run a function; the second is the one with these habits."""
     monkeypatch.setattr(exchange, "torch", Torch())
-    monkeypatch.setattr(settle, "torch", Torch())
+    monkeypatch.setattr(host_agreement, "torch", Torch())
     monkeypatch.setattr(exchange, "dist", DIST)
     monkeypatch.setattr(exchange, "mapped", mapped)
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from kernels.flash.partial import merge
+from kernels.parallel import merge_rows as module
 from kernels.parallel.merge_rows import ROWS, launch, merge_rows
 
 SHAPES = [(1, 1, 1, 16, 0), (2, 3, 40, 24, 13), (1, 2, 3 * ROWS, 64, ROWS)]
@@ -36,6 +37,40 @@ def test_it_is_merge(shape, dtype, function, device):
         merge_rows(out, lse, part, part_lse, first=first)
     torch.testing.assert_close(lse, wanted[1], rtol=1e-6, atol=1e-6)
     torch.testing.assert_close(out.float(), wanted[0], rtol=2 * torch.finfo(dtype).eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [launch, merge_rows])
+def test_fp64_loses_nothing(function, device):
+    """An FP32 sum would be off by 10⁻⁷."""
+    out, part = torch.randn(2, 1, 2, 40, 24, dtype=torch.float64, device=device)
+    lse, part_lse = torch.randn(2, 1, 2, 40, dtype=torch.float64, device=device)
+    wanted = merge(out, lse, part, part_lse)
+    function(out, lse, part, part_lse, first=0)
+    torch.testing.assert_close((out, lse), wanted, rtol=1e-14, atol=1e-14)
+
+
+def test_a_grid_has_room_for_many_heads(monkeypatch):
+    """Of a grid's three axes only the first goes beyond 65,535."""
+    grids = []
+
+    class Kernel:
+        def __getitem__(self, grid):
+            grids.append(grid)
+            return lambda *arguments, **options: None
+
+    monkeypatch.setattr(module, "merge_rows_kernel", Kernel())
+    out = torch.empty(2048, 33, 1, 16)
+    launch(out, out[..., 0].contiguous(), out, out[..., 0], 0)
+    assert grids == [(2048 * 33,)]
+
+
+@pytest.mark.gpu
+def test_more_heads_than_the_second_axis_of_a_grid_holds():
+    out, part = torch.randn(2, 2048, 33, 2, 16, device="cuda")
+    lse, part_lse = torch.randn(2, 2048, 33, 2, device="cuda")
+    wanted = merge(out, lse, part, part_lse)
+    merge_rows(out, lse, part, part_lse, first=0)
+    torch.testing.assert_close((out, lse), wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.gpu

@@ -88,5 +88,5 @@ PARTS = (
     Part("decode", truth.decode_of, codes_to_read, DECODE, exact=True),
     Part("pack", truth.pack_of, codes_to_pack, PACK, exact=True),
     Part("quantize", truth.quantize_of, to_quantize, QUANTIZE, size=own, results=("packed", "scales", "tensor_scale")),
-    Part("dequantize", truth.dequantize_of, to_dequantize, DEQUANTIZE, size=own),
+    Part("dequantize", truth.dequantize_of, to_dequantize, DEQUANTIZE, size=own, signed=True),
 )

@@ -57,6 +57,7 @@ def dequantize(
 ) -> torch.Tensor:  # fmt: skip
     """The numbers again, code · scale · tensor_scale: [rows, n], FP32.
 
+    A code of 8 is -0.0 again.
     packed: [rows, n/2], uint8   scales: [rows, n/16], uint8, bytes of E4M3
     tensor_scale: FP32, one number (a tensor of no dimensions)
     """

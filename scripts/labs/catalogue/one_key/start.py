@@ -10,7 +10,7 @@ def attention(
 ) -> None:  # fmt: skip
     """Writes attention of each head to out.
 
-    q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   d: up to 256   N_k: 0 to 16384
+    q, out: [heads, N_q, d]   k, v: [heads, N_k, d]   d: up to 256   N_k: 0 to 512
     all are FP32, or all FP16, with strides of their own
 
     This launches one program for each query of each head.  It is right as it

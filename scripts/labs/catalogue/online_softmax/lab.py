@@ -61,6 +61,7 @@ def updates():
     hidden[0, 1:] = hidden[2] = -INF
     yield updating("some scores hidden, and all in row 2", before, hidden, values)
     yield updating("the same block as the first", empty(5, 3), hidden, values)
+    yield updating("a single score of 0, whose sum is 1", empty(1, 3), torch.zeros(1, 1), normal(1, 1, 3))
 
 
 def drawn(seed: int, width: int) -> tuple[Four, Tensor, Tensor]:
@@ -91,6 +92,7 @@ def merges():
     yield merging("the first has read nothing", empty(5, 3), b)
     yield merging("the second has read nothing", a, empty(5, 3))
     yield merging("neither has read anything", empty(5, 3), empty(5, 3))
+    yield merging("a single score of 0, whose sum is 1", state_of(torch.zeros(1, 1), normal(1, 1, 3)), empty(1, 3))
 
 
 def finishes():
@@ -103,6 +105,8 @@ def finishes():
     yield Case("large scores", dict(zip(names, large, strict=True)))
     both = [torch.cat(pair) for pair in zip(large, empty(2, 3), strict=True)]
     yield Case("two rows that have seen nothing", dict(zip(names, both, strict=True)))
+    one = state_of(torch.zeros(1, 1), normal(1, 1, 3))
+    yield Case("a single score of 0, whose sum is 1", dict(zip(names, one, strict=True)))
 
 
 STATE = ("running_max", "running_sum", "accumulator")
@@ -110,5 +114,5 @@ PARTS = (
     Part("empty", empty, empties, EMPTY_MISTAKES, exact=True, results=STATE),
     Part("update", update, updates, UPDATE_MISTAKES, size=size_of_update, steps=8, results=STATE),
     Part("merge", merge, merges, MERGE_MISTAKES, size=size_of_merge, steps=8, results=STATE),
-    Part("finish", finish, finishes, FINISH_MISTAKES, size=size_of_finish, steps=8, results=("the output", "the lse")),
+    Part("finish", finish, finishes, FINISH_MISTAKES, size=size_of_finish, steps=4, results=("the output", "the lse")),
 )

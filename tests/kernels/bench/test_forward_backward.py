@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernels.bench import passes
-from kernels.bench.passes import Form, as_it_reads, beside, errors_of, flash_attention_4, forms, ways
+from kernels.bench import forward_backward
+from kernels.bench.forward_backward import Form, as_it_reads, beside, errors_of, flash_attention_4, forms, ways
 from kernels.reference import attention, oracle
 
 
@@ -52,9 +52,9 @@ def package(monkeypatch):
 @pytest.fixture
 def on_a_cpu(monkeypatch):
     """Graphs are calls, and every round takes the form of a number 1 ms more than the one before."""
-    monkeypatch.setattr(passes, "captured", lambda function: function)
-    monkeypatch.setattr(passes, "sdpa_kernel", lambda backend: nullcontext())
-    monkeypatch.setattr(passes, "clock_and_power", lambda: (1500.0, 400.0))
+    monkeypatch.setattr(forward_backward, "captured", lambda function: function)
+    monkeypatch.setattr(forward_backward, "sdpa_kernel", lambda backend: nullcontext())
+    monkeypatch.setattr(forward_backward, "clock_and_power", lambda: (1500.0, 400.0))
 
 
 def qkv_dout(n=6):
@@ -119,7 +119,7 @@ def test_errors_are_those_of_output_and_gradients(on_a_cpu, monkeypatch):
         return lambda: (dq, 1.25 * dk, dv)
 
     both = {"right": RIGHT, "wrong": Form(attention, wrong)}
-    monkeypatch.setattr(passes, "forms", lambda: both)
+    monkeypatch.setattr(forward_backward, "forms", lambda: both)
     found = errors_of(*qkv_dout(), True)
     assert max(found["right"]) < 1e-12
     assert found["wrong"] == pytest.approx([0, 0, 0.25, 0], abs=1e-12)
@@ -137,14 +137,14 @@ def noted_rounds(monkeypatch):
                 call()
         return {name: [float(number + 1)] * count for number, name in enumerate(timed)}
 
-    monkeypatch.setattr(passes, "rounds", rounds)
-    monkeypatch.setattr(passes, "forms", lambda: {"reference": RIGHT})
+    monkeypatch.setattr(forward_backward, "rounds", rounds)
+    monkeypatch.setattr(forward_backward, "forms", lambda: {"reference": RIGHT})
     return asked
 
 
 def test_times_are_of_one_call_and_both_is_their_sum(on_a_cpu, noted_rounds, monkeypatch):
     # 3 · 2 · 4 · 6 · 6 · 8 FLOP forward, 2.5 times as many backward: 4 and 2 calls.
-    monkeypatch.setattr(passes, "LEAST", 4 * 6912)
+    monkeypatch.setattr(forward_backward, "LEAST", 4 * 6912)
     times, readings = beside(*qkv_dout(), False, count=3, seed=7)
     assert (noted_rounds["count"], noted_rounds["seed"], len(noted_rounds["names"])) == (3, 7, 5)
     assert times == {

@@ -91,8 +91,6 @@ def send_in_turn(
     if turns is not None:
         if sent >= 0:
             pass_on(turns + (2 * sent + CONSUMER + 1))
-        # By the letter of PTX, what TMA adds after this wait wants a fence of global memory,
-        # too; that of ``send`` is one of shared memory, as Gluon has it.
         rank = rank_in(work, place, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
         wait_for_rank(turns + (half + 1), rank)
     send(sums, half * 16, tile)
@@ -109,10 +107,14 @@ def wait_for_rank(turn, rank):
 
 @gluon.jit
 def read_acquired(pointer):
-    """A counter; what others wrote before they counted is seen after it."""
+    """A counter; what TMA added for others before they counted comes before what it adds next.
+
+    The load orders what threads read and write.  TMA's additions are of another proxy, and PTX
+    orders those behind the load by a fence between the two, of global memory.
+    """
     return gl.inline_asm_elementwise(
-        "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", [pointer.to(gl.int64)],
-        dtype=gl.int32, is_pure=False, pack=1,
+        "ld.acquire.gpu.global.b32 $0, [$1]; fence.proxy.async.global;", "=r,l",
+        [pointer.to(gl.int64)], dtype=gl.int32, is_pure=False, pack=1,
     )  # fmt: skip
 
 

@@ -14,10 +14,10 @@ import pytest
 import torch
 from torch.distributed import FileStore, HashStore
 
-from kernels.parallel import settle
+from kernels.parallel import host_agreement
 from kernels.parallel.call import Attention
 from kernels.parallel.decode import Decode
-from kernels.parallel.settle import ALL, agree, gathered
+from kernels.parallel.host_agreement import ALL, agree, gathered
 
 CALL = Attention((1, 2, 8, 16), (1, 2, 8, 16), torch.float32, "cuda", "ring", "zigzag", None, True, 0.25)
 PATIENCE = 1.5  # s
@@ -44,7 +44,7 @@ class Group:
 @pytest.fixture
 def run(monkeypatch):
     """What a function gives for the group of each of so many processes."""
-    monkeypatch.setattr(settle.dist, "get_rank", lambda group: group.rank)
+    monkeypatch.setattr(host_agreement.dist, "get_rank", lambda group: group.rank)
 
     def runs(function, ranks, store_of=None):
         shared = HashStore()
@@ -173,7 +173,7 @@ def test_who_waits_until_the_last_moment_goes_on(run, monkeypatch):
 
         def wait_in_vain(self, keys, timeout):
             assert told.wait(5)
-            raise settle.dist.DistStoreError("in vain")
+            raise host_agreement.dist.DistStoreError("in vain")
 
         def decide_later(self, *arguments):
             told.set()

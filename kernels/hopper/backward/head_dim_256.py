@@ -27,8 +27,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.schedule import LOG2_E
+from kernels.hopper.backward.accumulate_dq import add_all
 from kernels.hopper.backward.kernel import COUNTS
-from kernels.hopper.backward.sums import add_all
 from kernels.hopper.backward.work import (
     fetch_once,
     make_tiles,

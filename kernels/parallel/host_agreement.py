@@ -1,4 +1,4 @@
-"""What processes settle among themselves on their hosts, before a GPU waits for another one.
+"""What processes agree on among themselves, on their hosts, before a GPU waits for another one.
 
 They tell it through the store by which their group was founded, and not by a collective: the
 first collective of NCCL may have to connect the GPUs, and does so without a time limit
