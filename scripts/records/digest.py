@@ -100,13 +100,14 @@ class Modules:
     def _named(self, source: str) -> set[str]:
         """Returns the modules that a text names in its imports and strings, and the packages around them.
 
-        A name that only the package knows (`from kernels import attention`) may come from any of its modules.
+        A name that only the package knows (`from kernels import attention`) may come from any of its modules. What
+        names its module itself doesn't need the package's list of names.
         """
         found: set[str] = set()
         for name in imported(source):
             parts = name.split(".")
             around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
-            found |= around
+            found |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":
                 found |= {each for each in self.files if each.startswith("kernels.")}
         return found
@@ -124,5 +125,5 @@ def imported(source: str) -> frozenset[str]:
         elif isinstance(node, ast.Import):
             found |= {f"{each.name}.*" if each.name in ROOMS else each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
+            found |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*ROOMS})
     return frozenset(name for name in found if name.partition(".")[0] in ROOMS)
