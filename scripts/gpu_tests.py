@@ -114,6 +114,7 @@ class Outcomes:
         outcome["seconds"] += getattr(report, "duration", 0.0)
         if report.failed:
             self.failed.add(report.nodeid)
+            print(f"\nfailed: {report.nodeid}", flush=True)  # a run that's cut short has no summary
         elif report.skipped:
             outcome["skipped"].setdefault(reason_of(report), Counter())[test] += 1
         elif report.when == "call":
