@@ -66,7 +66,7 @@ def test_a_new_chapter_appears_by_itself(tmp_path):
 
 def test_the_bars_are_as_long_as_the_run_took_and_the_numbers_are_its(home):
     taken = times()
-    drawn = lengths(home.select_one(".race")["style"])
+    drawn = lengths(home.select_one(".signature")["style"])
     assert drawn["longest"] == max(drawn["attention"], drawn["flash-attention"])
     assert drawn["attention"] == pytest.approx(taken["attention"], abs=1e-4)
     assert drawn["flash-attention"] == pytest.approx(taken["flash_attention"], abs=1e-4)
