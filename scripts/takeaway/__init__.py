@@ -142,7 +142,7 @@ def imports(nodes: list[ast.Import | ast.ImportFrom], used: set[str]) -> str:
 
 
 def write(folder: Path, root: Path, name: str) -> None:
-    """Writes the file of every kernel into a folder of the site."""
+    """Writes the file of every kernel whose module is there into a folder of the site."""
     folder.mkdir(parents=True, exist_ok=True)
-    for kernel in KERNELS:
+    for kernel in filter(lambda kernel: root.joinpath(*kernel.module.split(".")).with_suffix(".py").is_file(), KERNELS):
         (folder / f"{kernel.function}.py").write_text(standalone(kernel, root, name), encoding="utf-8")

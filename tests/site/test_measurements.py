@@ -92,7 +92,7 @@ def test_the_field_leaves_what_has_all_words_and_gives_the_rest_back(visit):
     page.wait_for_selector(FIELD)
     runs = shown(page, "article h2")
     page.focus(FIELD)
-    page.keyboard.type("hopper_speed cuDNN 16,384".replace(",", ""))
+    page.keyboard.type("prefill_speed cuDNN 16,384".replace(",", ""))
     output = page.inner_text(".hb-find output")
     assert re.fullmatch(r"\d+ rows in \d tables of 1 run", output), output
     rows = page.eval_on_selector_all(

@@ -170,6 +170,10 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
 
 def test_the_outcome_of_the_suite_is_the_records_and_what_waits_for_its_run_is_named(articles):
     outcomes, waiting = suite.outcomes(ROOT, NEWEST.modules)
+    if not outcomes:
+        said = articles["tested/"].get_text()
+        assert all(file.removeprefix("tests/kernels/") in said for file in waiting)
+        return
     box = articles["tested/"].find(class_="hb-suite")
     rows = [[cell.get_text("\n").split("\n") for cell in row.find_all("td")] for row in box.find_all("tr")][1:]
     counts = [
