@@ -65,7 +65,7 @@ function drawColumns(run, f, at) {
   });
 }
 
-/** One factor for all three, and an arrow on each. @param {Run} run @param {Frame} f @param {Layout} at */
+/** One factor for all three, above them. @param {Run} run @param {Frame} f @param {Layout} at */
 function drawFactor(run, f, at) {
   const { before, max, sum } = run.steps[f.k];
   if (!before.sum) return "";

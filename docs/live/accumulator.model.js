@@ -10,7 +10,7 @@ import { blocks, frame } from "./stream.model.js";
  */
 export function columns(run, k, t = Infinity) {
   const now = frame(run, k, t);
-  const { before: old, terms, sum } = run.steps[now.k];
+  const { before: old, sum } = run.steps[now.k];
   const arrived = now.stack.slice(1);
   const first = old.seen - old.terms.length; // the word of the first piece that arrived
   const part = now.checked ? 1 + (1 / sum - 1) * now.checked : 1; // after the last pair, everything is divided by the sum
@@ -20,7 +20,7 @@ export function columns(run, k, t = Infinity) {
     const kept = { height: (before - recent) * now.scale * part, ink: 1 };
     return { pieces: [kept, ...pieces], height: [kept, ...pieces].reduce((all, { height }) => all + height, 0) };
   };
-  return { ...now, terms, columns: [of(() => 1, old.sum), ...old.blend.map((before, column) => of((word) => run.values[word][column], before))] };
+  return { ...now, columns: [of(() => 1, old.sum), ...old.blend.map((before, column) => of((word) => run.values[word][column], before))] };
 }
 
 /** The step at which all is divided. @param {Run} run */
