@@ -1,7 +1,7 @@
 """Sets up, once, what a command needs: `python3 scripts/setup.py site|run|record|test|speed|lock`.
 
-Standard library only: the system's Python runs it before anything is installed. Each step has a stamp that holds a hash
-of what went into it, written when the step has ended well; a step whose stamp still matches is passed over.
+Standard library only: the system's Python runs it before anything is installed. A step that ends well leaves a stamp
+with a hash of what went into it; while that matches, the step is passed over.
 """
 
 import ctypes
