@@ -70,8 +70,7 @@ def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment
     """Runs a command with its output shown; where it fails, says what to do, and what to do `or_else`."""
     words = [str(word) for word in command]
     path = f"{os.environ['PATH']}{os.pathsep}{VENV / 'bin'}"  # last: the venv's npm is for those who have none
-    environment = os.environ | {"PATH": path} | environment
-    said = ""
+    said, environment = "", os.environ | {"PATH": path} | environment
     with subprocess.Popen(
         words, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as child:

@@ -18,9 +18,7 @@ needs an FP32 scale of its own beside it; an E8M0 scale reaches as far as FP32 d
     FP8          E4M3      none          none              FP32                 8
     FP8_BLOCKS   E4M3      128           FP32              none                 8.25
 
-``quantize`` and ``dequantize`` in PyTorch are the specification; in
-``kernels.formats.block_triton`` kernels do the same, bit for bit.
-
+``quantize`` and ``dequantize`` are the specification; ``block_triton`` agrees bit for bit.
 Sources: NVIDIA, "Pretraining Large Language Models with NVFP4", 2025, arXiv:2509.25149; Open
 Compute Project, "OCP Microscaling Formats (MX) Specification", version 1.0, 2023.
 """
