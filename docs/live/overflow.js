@@ -102,7 +102,7 @@ function picture(state, set, { width }) {
       <text class="small end" x=${panel.at(panel.high) + 4} y="14">${state.type} ends at ${largest}</text>
       <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`);
     return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
-      ${drawPanel(second, safe, across < 420 && Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares)}
+      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares)}
       ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill violet" cx=${first.at(score)} cy=${first.row(i)} r="10" />
         <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />
         <circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
