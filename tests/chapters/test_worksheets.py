@@ -65,9 +65,13 @@ def test_online_softmax(seed):
         assert numbers(row[4]) == pytest.approx(blend.tolist(), abs=5e-3)
         if at:
             assert float(row[2]) == pytest.approx((before.running_max - state.running_max).exp().item(), abs=5e-4)
-    output, times, wrong = (numbers(answer) for _, answer in sheet.questions)
+    output, times, wrong, readers = (numbers(answer) for _, answer in sheet.questions)
     assert output == pytest.approx((safe_softmax(scores) @ values).tolist(), abs=5e-3)
     assert times == [10] and values.sum(-1).tolist() == [10] * 6
     so_far = scores.view(3, 2).amax(-1).cummax(0).values  # each block is measured against it, and nothing shrinks
     marks = (scores - so_far.repeat_interleave(2)).exp()
-    assert wrong == [pytest.approx(marks.sum().item(), abs=5e-4)]
+    assert wrong[0] == pytest.approx(marks.sum().item(), abs=5e-4)
+    assert wrong[1:] == pytest.approx((marks @ values / marks.sum()).tolist(), abs=5e-3)
+    states = [OnlineSoftmax.empty().update(part) for part in (scores[:2], scores[2:])]
+    brought = [number.item() for state in states for number in (state.running_max, state.running_sum)]
+    assert readers == pytest.approx(brought, abs=5e-4)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import State, blocks, read
+from scripts.chapters.online_softmax.worked import State, blocks, of, read
 from scripts.chapters.worksheet import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -18,9 +18,10 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
     after, forgotten = (read(blocks(scores, values), forget) for forget in (False, True))
+    readers = [of(scores[:2], values[:2]), of(scores[2:], values[2:])]
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
-    if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values, after)):
+    if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)):
         return None
     steps = zip((0, 2, 4), [State(), *after], after, strict=False)
     return Worksheet(
@@ -45,21 +46,45 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         questions=[
             ("What is the output?", pair(after[-1].output)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
-            ("What is the sum, if nobody rescales?", f"{forgotten[-1].running_sum:.3f}"),
+            (
+                "Nobody rescales. What sum and what output come out?",
+                f"{forgotten[-1].running_sum:.3f}, {pair(forgotten[-1].output)}",
+            ),
+            (
+                "One reader has the first two scores, another the last four. Which maximum and sum does each bring?",
+                " and ".join(f"({state.running_max:g}, {state.running_sum:.3f})" for state in readers),
+            ),
         ],
     )
 
 
-def even(scores: Sequence[int], values: Sequence[Sequence[int]], exactly: list[State]) -> bool:
+def even(scores: Sequence[int], values: Sequence[Sequence[int]]) -> bool:
     """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
-    top, total, blend = scores[0], 0.0, [0.0, 0.0]
-    for at, wanted in zip((0, 2, 4), exactly, strict=True):
+    pairs, last_four = blocks(scores, values), sum(POWERS[max(scores[2:]) - score] for score in scores[2:])
+    tables = [(read(pairs, forget), by_hand(scores, values, forget)) for forget in (False, True)]
+    return (
+        f"{last_four:.3f}" == f"{of(scores[2:], values[2:]).running_sum:.3f}"
+        and all(printed(a) == printed(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
+        and all(pair(exact[-1].output) == pair(rounded[-1].output) for exact, rounded in tables)
+    )
+
+
+def printed(state: State) -> tuple[str, str]:
+    return f"{state.running_sum:.3f}", pair(state.accumulator)
+
+
+def by_hand(scores: Sequence[int], values: Sequence[Sequence[int]], forget: bool) -> list[State]:
+    """The state after each pair, where each product is rounded to the digits that the sheet prints."""
+    states, top, total, accumulator = [], scores[0], 0.0, [0.0, 0.0]
+    for at in (0, 2, 4):
         new = max(top, *scores[at : at + 2])
+        factor, top = 1 if forget else POWERS[new - top], new
         terms = [POWERS[new - score] for score in scores[at : at + 2]]
-        total = round(total * POWERS[new - top], 3) + sum(terms)
-        pairs = list(zip(terms, values[at : at + 2], strict=True))
-        blend = [round(part * POWERS[new - top], 2) + sum(t * v[i] for t, v in pairs) for i, part in enumerate(blend)]
-        top = new
-        if f"{total:.3f}" != f"{wanted.running_sum:.3f}" or pair(blend) != pair(wanted.accumulator):
-            return False
-    return pair([part / round(total, 3) for part in blend]) == pair(exactly[-1].output)
+        total = round(total * factor, 3) + sum(terms)
+        brought = zip(*values[at : at + 2], strict=True)
+        accumulator = [
+            round(old * factor, 2) + sum(map(math.prod, zip(terms, column, strict=True)))
+            for old, column in zip(accumulator, brought, strict=True)
+        ]
+        states.append(State(top, total, tuple(accumulator), factor))
+    return states
