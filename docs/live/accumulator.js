@@ -86,8 +86,8 @@ function picture(state, set, { width, t }) {
     const [sum, one, two] = at.columns;
     return [
       drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
-      f.checked ? [bracket(sum, sum + at.thick, at.bracket, "1 in all"), bracket(one, two + at.thick, at.bracket, "output, 1 : 10")]
-        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "acc. 1 : 10" : "accumulator, 1 : 10", 14)],
+      f.checked ? [bracket(sum, sum + at.thick, at.bracket, "1 in all"), bracket(one, two + at.thick, at.bracket, "output, a tenth as tall")]
+        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "accumulator" : "accumulator, a tenth as tall", 14)],
     ];
   };
   return stage(width, told(state), draw, [420, 456]);

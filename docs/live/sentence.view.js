@@ -11,6 +11,7 @@ import { attend, endings, features, sentence } from "./sentence.model.js";
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
 const MOVE = 400; // milliseconds
+const LITTLE = 0.05; // a smaller share is drawn, and its number stays unseen
 const ACROSS = { length: 860, room: 150, down: false }; // the place of the ribbons above the words
 const DOWN = { length: 440, room: 56, down: true }; // and beside them
 
@@ -117,7 +118,7 @@ function view(look, answers) {
   const most = 0.99 * Math.max(...shares);
   const column = (/** @type {import("./sentence.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
-    <span class="share ${shares[i] > most ? "most" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
+    <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
     ${value.map((amount, f) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${f}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
   const output = (/** @type {string} */ name, /** @type {number} */ f) => {
     const parts = words.map(({ value }, i) => blended[i] * value[f]);
