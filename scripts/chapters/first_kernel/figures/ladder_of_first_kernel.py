@@ -7,10 +7,8 @@ from scripts.chapters import plot
 
 ALT = (
     "A ladder of times on a logarithmic axis, slowest on top: one key at a time, the three lines, the fastest fused "
-    "kernel of PyTorch, and the limit of the chip. Beside each time stands what part of the limit it reaches. One key "
-    "at a time lies far from all others and stays below one per cent of the limit, the three lines get a part of the "
-    "way, and the fused kernel about half of it. A menu chooses the head dimension; the larger it is, the "
-    "shorter the time of one key and of the three lines."
+    "kernel of PyTorch, and the limit of the chip. Beside each time stands what part of the limit it reaches. A menu "
+    "chooses the head dimension."
 )
 N, WORDS, WIDTH = 512, 16384, 2048  # as in prefill_speed; the width is heads · d
 HEAD_DIMS = (64, 128, 256)

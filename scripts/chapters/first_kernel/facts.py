@@ -1,0 +1,29 @@
+"""What the chapter on a first Triton kernel concludes from its records."""
+
+from __future__ import annotations
+
+from scripts.facts import compares, words
+
+HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wanted
+
+
+@compares("coalescing.reads", by="read", forms=("stride_1", "stride_32"), measured="to_stride_1")
+def strides_that_halve(rows: list[dict]) -> str:
+    """Says up to which stride each doubling halves the speed, beside the prediction from single sectors."""
+    speeds = {row["read"]: words.measured(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
+    last = 1
+    while f"stride_{2 * last}" in speeds:
+        step = speeds[f"stride_{2 * last}"].over(speeds[f"stride_{last}"])
+        if not step.low <= HALF <= step.high:
+            break
+        last *= 2
+    if last == 1:
+        raise words.NoWords("the first doubling doesn't halve it")
+    return f"up to a stride of {last}, and we predicted {PREDICTED}"
+
+
+@compares("first_kernel.growth", by="n", forms=("8192", "512"), measured="one_meeting")
+def a_meeting_in_a_long_row(rows: list[dict]) -> str:
+    """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
+    cost = {row["n"]: row["one_meeting"] for row in rows}
+    return words.spread([words.measured(cost[8192] / cost[512], "quotient_of_other_times")])

@@ -1,0 +1,29 @@
+"""What one meeting of a query with a key costs, in shorter and longer texts of as many words."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "A chart with both axes logarithmic: the time of one meeting against the words of a text. The measured line is "
+    "level at first, then it rises, and in the end it doubles with each doubling of the words. A dashed line stays "
+    "level, as if a meeting cost the same in every text. The longest text pays {fact=a_meeting_in_a_long_row} as much."
+)
+LEVEL = 512  # words, up to which the row hides behind loads and sums
+MEASURED = plot.Look("measured", "accent")
+FLAT = plot.Look("if it cost the same", predicted=True)
+
+
+def figure() -> go.Figure:
+    rows = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
+    words = sorted(rows)
+    fig = go.Figure()
+    for look, cost in [(MEASURED, [rows[n] for n in words]), (FLAT, [rows[LEVEL]] * len(words))]:
+        fig.add_scatter(x=words, y=cost, **look.scatter("%{x} words, %{name}: %{y:.0f} ps"))
+    return plot.page(
+        fig,
+        300,
+        xaxis=plot.log("words in a text", words),
+        yaxis=plot.log("ps for a meeting", [300, 500, 1000, 2000, 5000]),
+    )
