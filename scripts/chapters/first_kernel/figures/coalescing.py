@@ -8,8 +8,8 @@ from scripts.chapters import plot
 ALT = (
     "A chart with both axes logarithmic: useful gigabytes a second against the stride, from neighbours to numbers "
     "thirty-two apart. Each doubling of the stride halves the measured speed {fact=strides_that_halve}. The prediction "
-    "from single sectors goes down to a stride of eight and then stays level; the prediction from sectors handed out in "
-    "pairs goes down to sixteen. PyTorch's own sum of the same numbers stands beside the first point."
+    "from single sectors goes down to a stride of eight and then stays level; the prediction from sectors handed out "
+    "in pairs goes down to sixteen. PyTorch's own sum of the same numbers stands beside the first point."
 )
 MEASURED = plot.Look("measured", "accent")
 ONE_BY_ONE = plot.Look("sectors singly", predicted=True)
