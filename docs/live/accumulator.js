@@ -59,7 +59,9 @@ function drawColumns(run, f, at) {
     });
     const ghost = c && f.checked ? path(`M${at.columns[c] - 5} ${at.floor}v${-at.tall(truth[c - 1] / TEN)}h${at.thick + 10}V${at.floor}`, "soft thin dashes", f.checked) : "";
     return [
-      rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"), path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"), rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost, rect(at.columns[c], y - 4, at.thick, 4, "ink"),
+      rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"), path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"),
+      rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost,
+      rect(at.columns[c], y - 4, at.thick, 4, "ink"),
       text(at.columns[c] + at.thick / 2, y - 14, at.small ? "strong middle halo" : "big middle halo", c ? (f.k ? height : 0).toFixed(2) : height.toFixed(3)),
     ];
   });
