@@ -28,9 +28,12 @@ export function bracket(x, right, y, name, apart = 0) {
  * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all draw it for paper.
  * @param {number} width @param {string} label what it shows, in words
  * @param {(width: number, height: number, paper: boolean) => unknown} draw @param {[number, number]} heights on a phone, and on anything wider
+ * @param {number} [most] how wide it gets where something stands beside it
  */
-export function stage(width, label, draw, [low, high]) {
-  const drawn = (/** @type {number} */ wide, /** @type {string} */ name, tall = wide < 600 ? low : high) =>
-    html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${wide} ${tall}" role="img" aria-label=${label}>${draw(wide, tall, name === "printed")}</svg>`;
-  return html`${width ? drawn(width, "") : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}${drawn(PAPER, "printed", Math.min(400, high))}`;
+export function stage(width, label, draw, [low, high], most = Infinity) {
+  const drawn = (/** @type {number} */ room, /** @type {string} */ name) => {
+    const [wide, tall] = room < 600 ? [room, low] : [Math.min(room, most), name === "printed" ? Math.min(400, high) : high];
+    return html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${wide} ${tall}" role="img" aria-label=${label}>${draw(wide, tall, name === "printed")}</svg>`;
+  };
+  return html`${width ? drawn(width, "") : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}${drawn(PAPER, "printed")}`;
 }
