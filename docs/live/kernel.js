@@ -19,6 +19,8 @@ const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length
 const PLACES = 2 ** Math.ceil(Math.log2(KEYS));
 const [WIDEST, LOW, HIGH] = [464, 300, 438]; // pixels of the drawing: beside the code it's as wide, on a phone as low, elsewhere as high as the code
 
+const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
+
 /** The registers, how many numbers each has, and whose colour. @type {Record<string, [number, string]>} */
 const REGISTERS = {
   own: [DIM, "soft"], column: [DIM, "soft"], place: [PLACES, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
@@ -59,7 +61,8 @@ function layout(width, tall) {
   const tables = TABLES.map(([tensor, letter, look], i) => {
     const wide = { q: 23, k: 23, v: 26, out: 41 }[tensor];
     const y = 1 + (i * (tall - 77)) / 3;
-    const x = { q: 26, k: 108, v: 190, out: width - 2 * 41 - 1 }[tensor];
+    const apart = (width - 252) / 3;
+    const x = { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor];
     return small ? { tensor, letter, look, x, y: 232, width: wide, height: 22, title: { x, y: 226 } }
       : { tensor, letter, look, x: 364, y, width: 36, height: 25, title: { x: 317, y: y + 19 } };
   });
@@ -86,7 +89,7 @@ function drawRegister(name, { step, before, first, second }, at) {
     text(left, y + at.high / 2 + 5, `small ${left < x && left > 12 ? "end" : ""} ${look}`, name),
     rect(x, y, count * at.cell, at.high, look, writing ? made : read ? 0.16 : 0),
     boxes(x, y, at.cell, at.high, count, `${look} ${now && look !== "rose" ? "" : "dashes"}`, now ? 1 : 0.45),
-    writing ? [row(old, "ink", 1 - made), row(now, "paper", made)] : row(now, "ink", 1),
+    writing ? [row(old, "ink", 1 - (writing.touch ? first : made)), row(now, "paper", made)] : row(now, "ink", 1),
   ];
 }
 
@@ -102,7 +105,7 @@ function drawTable({ tensor, letter, look, x, y, width, height, title }, { step,
     range(numbers.length / DIM).map((row) => [
       boxes(x, y + row * height, width, height, DIM, `${look} ${numbers[row * DIM] === null ? "dashes soft" : ""}`),
       at.small && tensor !== "q" ? nothing : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
-      tensor === "out" ? nothing : range(loads(step, tensor, row, DIM)).map((i, _, { length }) => svg`<circle class="fill ${i === length - 1 && touched.some((each) => Math.floor(each / DIM) === row) ? "violet" : "soft"}" cx=${x + DIM * width + 7 + (i % PROGRAMS) * (at.small ? 7 : 9)} cy=${y + (row + 0.5) * height + (length > PROGRAMS ? (i < PROGRAMS ? -4 : 4) : 0)} r=${at.small ? 2.5 : 3} />`),
+      tensor === "out" ? nothing : range(loads(step, tensor, row, DIM)).map((i, _, { length }) => svg`<circle class="fill ${i === length - 1 && touched.some((each) => Math.floor(each / DIM) === row) ? "violet" : "soft"}" cx=${x + DIM * width + 7 + (i % PROGRAMS) * (at.small ? 6 : 9)} cy=${y + (row + 0.5) * height + (length > PROGRAMS ? (i < PROGRAMS ? -4 : 4) : 0)} r=${at.small ? 2.5 : 3} />`),
     ]),
     touched.filter(() => !arriving).map((i) => rect(place(i).x, place(i).y, width, height, look)),
     numbers.map((number, i) => {
@@ -176,11 +179,11 @@ function code(wrong, { moments }) {
   }))}</ol>`;
 }
 
-/** A click on a program runs it to its end, and one more starts it again. @param {S} state @param {(change: Partial<S>) => void} set @param {Step} now */
-const programs = ({ step, wrong }, set, now) => html`<div class="hb-live__programs" role="group" aria-label="Programs">${range(PROGRAMS).map((program) => {
+/** A click on a program runs it to its end, and one more starts it again. @param {S} state @param {(change: Partial<S>) => void} set @param {Frame} frame */
+const programs = ({ step, wrong }, set, { step: now, replay }) => html`<div class="hb-live__programs" role="group" aria-label="Programs">${range(PROGRAMS).map((program) => {
   const [over, here] = [step >= end(program, wrong), program === now.program];
   const press = () => set({ step: over && here && !program ? 1 : end(program, wrong) });
-  return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${over ? "done" : here && step ? "running" : "waiting"}</small></button>`;
+  return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${here && (replay || (step && !over)) ? "running" : over ? "done" : "waiting"}</small></button>`;
 })}</div>`;
 
 /** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
@@ -188,8 +191,8 @@ function picture(state, set, { width, t }) {
   const [now, done] = [frame(state, t), frame({ ...state, step: last(state.wrong) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => draw(paper ? done : now, layout(wide, high), paper);
   return html`<div class="hb-live__kernel">
-    <p class="hb-live__launch"><code>one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})</code></p>
-    ${programs(state, set, now.step)}<span class="hb-live__memory soft" aria-hidden="true">memory</span>
+    <p class="hb-live__launch"><code>${LAUNCH}</code></p>
+    ${programs(state, set, now)}<span class="hb-live__memory soft" aria-hidden="true">memory</span>
     ${code(state.wrong, now.step)}
     <div class="hb-live__machine">${stage(width, described(now.step), drawn, [LOW, HIGH], WIDEST)}</div>
   </div>`;

@@ -1,6 +1,6 @@
 // What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no ink.
 import { html, nothing, svg } from "lit-html";
-import { plain } from "./stream.model.js";
+import { shown } from "./parts.js";
 
 const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
@@ -13,7 +13,7 @@ export const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type
   height > 0 ? svg`<rect class="fill ${look}" x=${short(x)} y=${short(y)} width=${short(width)} height=${short(height)} opacity=${short(opacity)} />` : nothing;
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(short(Number(n))))} opacity=${short(opacity)} />`;
-export const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${plain(exponent)}</tspan>`;
+export const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(Math.round(10 * exponent) / 10)}</tspan>`;
 /** How far a change is that waits for half of another one. @param {number} part */
 export const late = (part) => clamp(0, 2 * part - 1, 1);
 
