@@ -1,9 +1,9 @@
 // A kernel at work: its lines, the registers of one program, and the memory that it reads and writes.
 import { html, nothing, svg } from "lit-html";
-import { after, launch, LINES, loads, range, right, run, source, WORDS, written } from "./kernel.model.js";
+import { after, launch, LINES, loads, output, padded, range, right, run, source, WORDS } from "./kernel.model.js";
 import { told } from "./kernel.told.js";
 import { shown, tick, vector } from "./parts.js";
-import { group, path, rect, short, stage, text } from "./strokes.js";
+import { group, path, rect, stage, text } from "./strokes.js";
 
 const start = { wrong: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
@@ -13,11 +13,12 @@ const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when 
 /** @typedef {import("./kernel.model.js").Tensor} Tensor */
 /** @typedef {ReturnType<typeof layout>} Layout */
 /** @typedef {ReturnType<typeof frame>} Frame */
-/** @typedef {{x: number, y: number, width: number, height: number}} Box of one number */
+/** @typedef {Layout["tables"][number]} Table */
+/** @typedef {{x: number, y: number, width: number, height: number, columns: number}} Cells one beside the other, and row below row; each is that wide and high */
 
 const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length];
-const PLACES = 2 ** Math.ceil(Math.log2(KEYS));
-const [WIDEST, LOW, HIGH] = [464, 300, 438]; // pixels of the drawing: beside the code it's as wide, on a phone as low, elsewhere as high as the code
+const PLACES = padded(KEYS);
+const [WIDEST, LOW, HIGH] = [464, 304, 438]; // pixels of the drawing: beside the code it's as wide, on a phone as low, elsewhere as high as the code
 
 const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
 
@@ -30,6 +31,7 @@ const REGISTERS = {
 const TABLES = [["q", "Q", "query"], ["k", "K", "key"], ["v", "V", "value"], ["out", "O", "ink"]];
 /** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
 const COLOURS = { q: "query", query: "query", k: "key", key: "key", v: "value", value: "value", scores: "rose", exponentials: "rose", weights: "rose" };
+const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b|#.*)/;
 
 /** @param {boolean} wrong */
 const last = (wrong) => launch(WORDS, wrong).length - 1;
@@ -52,90 +54,101 @@ function frame({ wrong, step: k }, t = Infinity) {
 /** Where the numbers go: memory is beside the registers, or below them on a phone. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === LOW;
-  const [cell, high] = small ? [38, 24] : [40, 28];
-  const names = small ? [["own", "column"], ["place"], ["query", "key"], ["scores"], ["exponentials"], ["weights"], ["value", "output"]] : Object.keys(REGISTERS).map((name) => [name]);
-  const [left, pitch, top] = small ? [98, 28, 9] : [104, (tall - 26) / 10, 18];
+  const cell = small ? { width: 38, height: 24 } : { width: 40, height: 28 };
   const box = { width: small ? width - 2 : 274, height: small ? 209 : tall - 2 };
-  const columns = [left, box.width - 8 - DIM * cell];
-  const registers = Object.fromEntries(names.flatMap((row, y) => row.map((name, i) => [name, { x: columns[i], y: top + y * pitch, name: i ? columns[1] - 8 : 12 }])));
+  const rows = small ? [["own", "column"], ["place"], ["query", "key"], ["scores"], ["exponentials"], ["weights"], ["value", "output"]] : Object.keys(REGISTERS).map((name) => [name]);
+  const [top, pitch] = small ? [9, 28] : [18, (tall - 26) / 10];
+  const columns = [small ? 98 : 104, box.width - 8 - DIM * cell.width];
+  const place = (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ column) => ({ ...cell, x: columns[column], y: top + row * pitch, columns: REGISTERS[name][0], left: column === 0 });
+  const registers = Object.fromEntries(rows.flatMap((names, row) => names.map((name, column) => [name, place(name, row, column)])));
+  const apart = (width - 252) / 3;
   const tables = TABLES.map(([tensor, letter, look], i) => {
-    const wide = { q: 23, k: 23, v: 26, out: 41 }[tensor];
-    const y = 1 + (i * (tall - 77)) / 3;
-    const apart = (width - 252) / 3;
-    const x = { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor];
-    return small ? { tensor, letter, look, x, y: 232, width: wide, height: 22, title: { x, y: 226 } }
-      : { tensor, letter, look, x: 364, y, width: 36, height: 25, title: { x: 317, y: y + 19 } };
+    const [x, y] = [{ q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor], 1 + (i * (tall - 77)) / 3];
+    const at = small ? { x, y: 237, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: 22, title: [x, 230] } : { x: 364, y, width: 36, height: 25, title: [317, y + 19] };
+    return { tensor, letter, look, columns: DIM, ...at };
   });
-  return { small, cell, high, box, registers, tables };
+  return { small, box, registers, tables };
 }
 
-/** A row of boxes. @param {number} x @param {number} y @param {number} width @param {number} height @param {number} count @param {string} look @param {number} [opacity] */
-const boxes = (x, y, width, height, count, look, opacity) =>
-  path(`M${x} ${y}h${count * width}v${height}h${-count * width}z${range(count - 1).map((i) => `M${x + (i + 1) * width} ${y}v${height}`).join("")}`, `thin ${look}`, opacity);
+/** The middle of a cell. @param {Cells} cells @param {number} i @returns {[number, number]} */
+const middle = ({ x, y, width, height, columns }, i) => [x + ((i % columns) + 0.5) * width, y + (Math.floor(i / columns) + 0.5) * height];
 
-/** Numbers in such a row. @param {number} x @param {number} y @param {number} width @param {number} height @param {number[]} row @param {string} look @param {number} [opacity] */
-const inside = (x, y, width, height, row, look, opacity) =>
-  row.map((number, i) => text(x + (i + 0.5) * width, y + height / 2 + 5.5, `cell middle ${look}`, shown(number, 2), opacity));
+/** A row's boxes. @param {Cells} cells @param {number} row @param {string} look @param {number} [opacity] */
+const boxes = ({ x, y, width, height, columns }, row, look, opacity) => {
+  const [top, lines] = [y + row * height, range(columns - 1).map((i) => `M${x + (i + 1) * width} ${y + row * height}v${height}`)];
+  return path(`M${x} ${top}h${columns * width}v${height}h${-columns * width}z${lines.join("")}`, `thin ${look}`, opacity);
+};
+
+/** A number, its middle there. @param {[number, number]} at @param {number} number @param {string} look @param {number} [opacity] */
+const written = ([x, y], number, look, opacity) => text(x, y + 5.5, `cell middle ${look}`, shown(number, 2), opacity);
+
+/** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look */
+const ground = ({ width, height }, [x, y], look) => rect(x - width / 2, y - height / 2, width, height, look);
 
 /** @param {string} name @param {Frame} f @param {Layout} at */
 function drawRegister(name, { step, before, first, second }, at) {
-  const [{ x, y, name: left }, [count, look]] = [at.registers[name], REGISTERS[name]];
+  const [cells, look] = [at.registers[name], REGISTERS[name][1]];
+  const { x, y, width, height, columns, left } = cells;
   const writing = step.moments.find(({ writes }) => writes.includes(name));
   const made = writing?.touch ? Number(first === 1) : step.moments.some(({ touch }) => touch) ? second : first;
   const [now, old] = [step.held[name], before.program === step.program ? before.held[name] : undefined];
   const read = !writing && step.moments.some(({ reads }) => reads.includes(name));
-  const row = (/** @type {number[] | undefined} */ numbers, /** @type {string} */ as, /** @type {number} */ opacity) => (numbers && opacity ? inside(x, y, at.cell, at.high, numbers, as, opacity) : nothing);
+  const row = (/** @type {number[] | undefined} */ numbers, /** @type {string} */ as, /** @type {number} */ opacity) => (opacity ? numbers?.map((number, i) => written(middle(cells, i), number, as, opacity)) : nothing);
   return [
-    text(left, y + at.high / 2 + 5, `small ${left < x && left > 12 ? "end" : ""} ${look}`, name),
-    rect(x, y, count * at.cell, at.high, look, writing ? made : read ? 0.16 : 0),
-    boxes(x, y, at.cell, at.high, count, `${look} ${now && look !== "rose" ? "" : "dashes"}`, now ? 1 : 0.45),
+    text(left ? 12 : x - 8, y + height / 2 + 5, `small ${left ? "" : "end"} ${look}`, name),
+    rect(x, y, columns * width, height, look, writing ? made : read ? 0.16 : 0),
+    boxes(cells, 0, `${look} ${now && look !== "rose" ? "" : "dashes"}`, now ? 1 : 0.45), // rose is never written to memory
     writing ? [row(old, "ink", 1 - (writing.touch ? first : made)), row(now, "paper", made)] : row(now, "ink", 1),
   ];
 }
 
-/** @param {Layout["tables"][number]} table @param {Frame} f @param {Layout} at */
-function drawTable({ tensor, letter, look, x, y, width, height, title }, { step, before, first }, at) {
-  const arriving = step.moments.some(({ touch }) => touch?.tensor === "out") && first < 1;
-  const numbers = tensor === "out" ? written(WORDS, arriving ? before : step) : WORDS[tensor].flat();
+/** A dot for each load of a row; the last is new. @param {Table} table @param {number} row @param {number} count @param {boolean} fresh @param {boolean} small */
+function drawDots({ x, y, width, height, columns }, row, count, fresh, small) {
+  const [apart, r] = small ? [6, 2.5] : [9, 3];
+  const lines = count > PROGRAMS ? [-4, 4] : [0]; // twice as many where a wrong address touches two rows
+  return range(count).map((i) => svg`<circle class="fill ${fresh && i === count - 1 ? "violet" : "soft"}" r=${r}
+    cx=${x + columns * width + 7 + (i % PROGRAMS) * apart} cy=${y + (row + 0.5) * height + lines[Math.floor(i / PROGRAMS)]} />`);
+}
+
+/** @param {Table} table @param {Frame} f @param {Layout} at */
+function drawTable(table, { step, before, first }, { small }) {
+  const { tensor, letter, look, x, y, height, title } = table;
+  const stored = tensor === "out";
   const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
-  const wanted = tensor === "out" ? range(PROGRAMS).flatMap((program) => right(WORDS, program)) : numbers;
-  const place = (/** @type {number} */ i) => ({ x: x + (i % DIM) * width, y: y + Math.floor(i / DIM) * height });
+  const lit = stored && first < 1 ? [] : touched; // what is stored has yet to arrive
+  const numbers = stored ? output(WORDS, touched.length > lit.length ? before : step) : WORDS[tensor].flat();
+  const wrong = (/** @type {number} */ i, /** @type {number} */ number) => stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   return [
-    text(title.x, title.y, `${look} strong`, letter),
+    text(title[0], title[1], `${look} strong`, letter),
     range(numbers.length / DIM).map((row) => [
-      boxes(x, y + row * height, width, height, DIM, `${look} ${numbers[row * DIM] === null ? "dashes soft" : ""}`),
-      at.small && tensor !== "q" ? nothing : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
-      tensor === "out" ? nothing : range(loads(step, tensor, row, DIM)).map((i, _, { length }) => svg`<circle class="fill ${i === length - 1 && touched.some((each) => Math.floor(each / DIM) === row) ? "violet" : "soft"}" cx=${x + DIM * width + 7 + (i % PROGRAMS) * (at.small ? 6 : 9)} cy=${y + (row + 0.5) * height + (length > PROGRAMS ? (i < PROGRAMS ? -4 : 4) : 0)} r=${at.small ? 2.5 : 3} />`),
+      boxes(table, row, numbers[row * DIM] === null ? "dashes soft" : look),
+      small && tensor !== "q" ? nothing : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
+      stored ? nothing : drawDots(table, row, loads(step, tensor, row, DIM), touched.some((i) => Math.floor(i / DIM) === row), small),
     ]),
-    touched.filter(() => !arriving).map((i) => rect(place(i).x, place(i).y, width, height, look)),
-    numbers.map((number, i) => {
-      if (number === null) return nothing;
-      const wrong = Math.abs(number - Number(wanted[i])) > 5e-3;
-      return text(place(i).x + width / 2, place(i).y + height / 2 + 5.5, `cell middle ${touched.includes(i) && !arriving ? "paper" : "ink"} ${wrong ? "forgot" : ""}`, shown(number, 2));
-    }),
+    lit.map((i) => ground(table, middle(table, i), look)),
+    numbers.map((number, i) => (number === null ? nothing : written(middle(table, i), number, `${lit.includes(i) ? "paper" : "ink"} ${wrong(i, number) ? "forgot" : ""}`))),
   ];
 }
 
 /** The numbers on their way between memory and a register, and the wire that they took. @param {Frame} f @param {Layout} at */
-function drawWay({ step, first, replay }, at) {
+function drawWay({ step, first, replay }, { small, box, registers, tables }) {
   const touch = step.moments.find((moment) => moment.touch)?.touch;
   if (!touch) return nothing;
-  const [register, out] = [at.registers[touch.register], touch.tensor === "out"];
-  const table = at.tables.find(({ tensor }) => tensor === touch.tensor) ?? at.tables[0];
-  const look = REGISTERS[touch.register][1];
-  const rows = [...new Set(touch.places.map((i) => Math.floor(i / DIM)))];
-  const wires = at.small ? nothing : rows.map((row) => {
-    const ends = [[at.box.width + 3, register.y + at.high / 2], [table.title.x - 5, table.y + (row + 0.5) * table.height]];
+  const [register, look, out] = [registers[touch.register], REGISTERS[touch.register][1], touch.tensor === "out"];
+  const table = tables.find(({ tensor }) => tensor === touch.tensor) ?? tables[0];
+  const heights = new Set(touch.places.map((i) => middle(table, i)[1])); // two of them if it touches two rows
+  const wires = small ? nothing : [...heights].map((height) => {
+    const ends = [[box.width + 3, middle(register, 0)[1]], [table.title[0] - 5, height]];
     const [[x, y], [toX, toY]] = out ? ends : ends.reverse();
     const [bend, tip] = [(toX - x) / 2, Math.sign(x - toX) * 7];
     return path(`M${x} ${y}C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}m${tip} -5l${-tip} 5l${tip} 5`, look);
   });
   const flying = touch.numbers.map((number, c) => {
-    const inside = [register.x + (c + 0.5) * at.cell, register.y + at.high / 2];
-    const outside = [table.x + ((touch.places[c] % DIM) + 0.5) * table.width, table.y + (Math.floor(touch.places[c] / DIM) + 0.5) * table.height];
-    const [from, to] = out ? [inside, outside] : [outside, inside];
-    const [x, y] = from.map((place, axis) => place + (to[axis] - place) * first);
-    return [rect(x - table.width / 2, y - table.height / 2, table.width, table.height, look), text(x, y + 5.5, "cell middle paper", shown(number, 2))];
+    const ends = [middle(register, c), middle(table, touch.places[c])];
+    const [from, to] = out ? ends : ends.reverse();
+    /** @type {[number, number]} */
+    const here = [from[0] + (to[0] - from[0]) * first, from[1] + (to[1] - from[1]) * first];
+    return [ground(table, here, look), written(here, number, "paper")];
   });
   return [wires, first < 1 && !replay ? flying : nothing];
 }
@@ -154,14 +167,14 @@ function draw(f, at, paper) {
 }
 
 /** @param {Step} step */
-function described({ program, held, moments, touched }) {
-  const registers = Object.keys(REGISTERS).filter((name) => held[name]).map((name) => `${name} ${vector(held[name])}`);
-  const out = written(WORDS, { program, held, moments, touched }).map((number) => (number === null ? "nothing" : shown(number, 2)));
-  return `Registers of program ${program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
+function described(step) {
+  const registers = Object.keys(REGISTERS).filter((name) => step.held[name]).map((name) => `${name} ${vector(step.held[name])}`);
+  const out = output(WORDS, step).map((number) => (number === null ? "nothing" : shown(number, 2)));
+  return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
 }
 
 /** A line with its names in colour, and behind a loop's head the turn it's in. @param {string} line @param {boolean} bug @param {number} turn */
-const coloured = (line, bug, turn) => html`<code>${line.split(/(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b|#.*)/).map((part, i) => {
+const coloured = (line, bug, turn) => html`<code>${line.split(NAMES).map((part, i) => {
   const look = part[0] === "#" ? "soft" : bug && part === "key_number" ? "bug" : COLOURS[part];
   return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
 })}${turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`}</code>`;
@@ -175,7 +188,8 @@ function code(wrong, { moments }) {
   return html`<ol class="hb-live__code" aria-label="The kernel, line by line">${source(wrong).flatMap((lines) => lines.map((line, place) => {
     i += 1;
     const look = `${place ? "" : "begins"} ${now.includes(i) ? "now" : ""} ${i < first ? "far" : ""}`;
-    return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}>${coloured(line.trim(), wrong && i === LINES.key, i === loop ? turn : -1)}</li>`;
+    const named = coloured(line.trim(), wrong && i === LINES.key, i === loop ? turn : -1);
+    return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}>${named}</li>`;
   }))}</ol>`;
 }
 

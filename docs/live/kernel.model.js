@@ -42,13 +42,15 @@ const [FROM, WITHOUT] = ["k + key_number * HEAD_DIM", "k + key_number"];
 export const source = (wrong) => SOURCE.map((paragraph) => (wrong ? paragraph.replace(FROM, WITHOUT) : paragraph).split("\n"));
 
 export const range = (/** @type {number} */ n) => Array.from({ length: n }, (_, i) => i);
+/** The places of a row that has room for so many numbers. @param {number} n */
+export const padded = (n) => 2 ** Math.ceil(Math.log2(n));
 export const total = (/** @type {number[]} */ row) => row.reduce((a, b) => a + b, 0);
 
 /** All that a program does, line by line. @param {Problem} problem @param {number} program @param {boolean} wrong */
 export function run({ q, k, v, scale }, program, wrong) {
   const memory = { q: q.flat(), k: k.flat(), v: v.flat() };
   const dim = q[0].length;
-  const [column, place] = [range(dim), range(2 ** Math.ceil(Math.log2(k.length)))];
+  const [column, place] = [range(dim), range(padded(k.length))];
   const own = column.map((c) => program * dim + c);
   /** @type {Moment[]} */
   const moments = [];
@@ -102,14 +104,15 @@ export function launch(problem, wrong) {
   const steps = [{ program: 0, moments: [], held: {}, touched: [] }];
   for (const program of range(problem.q.length)) {
     const all = run(problem, program, wrong);
-    const groups = program ? [all] : range(all.length).filter((i) => !joined(all[i])).map((start, i, starts) => all.slice(start, starts[i + 1]));
+    const starts = program ? [0] : range(all.length).filter((i) => !joined(all[i]));
+    const groups = starts.map((start, i) => all.slice(start, starts[i + 1]));
     for (const group of groups) steps.push(after(steps[steps.length - 1], program, group, program ? all.slice(-1) : group));
   }
   return steps;
 }
 
 /** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */
-export function written({ q }, { touched }) {
+export function output({ q }, { touched }) {
   /** @type {(number | null)[]} */
   const out = q.flat().map(() => null);
   for (const { tensor, places, numbers } of touched) if (tensor === "out") places.forEach((i, c) => (out[i] = numbers[c]));
