@@ -25,18 +25,29 @@ def in_the_middle(x: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
+def accesses() -> Iterator[list[tuple[str, np.ndarray]]]:
+    """What interpreted kernels do with memory, access by access: "load" or "store", and the addresses."""
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in ("load", "store"):
+            # store(pointers, value, mask, …), load(pointers, mask, …)
+            own, place = getattr(interpreter.InterpreterBuilder, f"create_masked_{kind}"), int(kind == "store")
+
+            def noted(self, pointers, *rest, kind=kind, own=own, place=place):
+                seen.append((kind, np.asarray(pointers.data)[np.asarray(rest[place].data)]))
+                return own(self, pointers, *rest)
+
+            patch.setattr(interpreter.InterpreterBuilder, f"create_masked_{kind}", noted)
+        yield seen
+
+
+@contextmanager
 def reads() -> Iterator[list[np.ndarray]]:
     """The addresses from which interpreted kernels read, load by load."""
     addresses = []
-    load = interpreter.InterpreterBuilder.create_masked_load
-
-    def noted(self, pointers, mask, *rest):
-        addresses.append(np.asarray(pointers.data)[np.asarray(mask.data)])
-        return load(self, pointers, mask, *rest)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interpreter.InterpreterBuilder, "create_masked_load", noted)
+    with accesses() as seen:
         yield addresses
+        addresses += [where for kind, where in seen if kind == "load"]
 
 
 def beside(addresses: list[np.ndarray], x: torch.Tensor) -> int:

@@ -92,6 +92,19 @@ const asks = {
       const asked = Array.from({ length: m.loads }, (_, load) => m.lanes(rows, stride, id, load)).flat().filter(({ reads }) => reads);
       return asked.reduce((sum, { address }) => sum + (address % 997), 0);
     }),
+  "kernel: words": (m) => () => m.WORDS,
+  "kernel: clicks": (m) => (wrong) => {
+    const [, ...steps] = m.launch(m.WORDS, wrong);
+    const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
+    const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
+    return [m.WORDS.q.map((_, i) => steps.filter(({ program }) => program === i).length), lines.join() === all.join()];
+  },
+  "kernel: touched": (m) => (problem, wrong) =>
+    m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
+  "kernel: registers": (m) => (problem, program) => {
+    const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
+    return [scores, exponentials, weights, output];
+  },
   "tile: all": (m) => (size, edge) => {
     const [all, { numbers, perByte }] = [m.tiles(size, edge), m.cost(size, edge)];
     const done = m.fetched(size, edge, all.length);

@@ -1,0 +1,233 @@
+// A kernel at work: its lines, the registers of one program, and the memory that it reads and writes.
+import { html, nothing, svg } from "lit-html";
+import { after, launch, LINES, loads, output, padded, range, right, run, source, WORDS } from "./kernel.model.js";
+import { told } from "./kernel.told.js";
+import { shown, tick, vector } from "./parts.js";
+import { group, path, rect, stage, text } from "./strokes.js";
+
+const start = { wrong: false, step: 0 };
+const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
+
+/** @typedef {typeof start} S */
+/** @typedef {import("./kernel.model.js").Step} Step */
+/** @typedef {import("./kernel.model.js").Tensor} Tensor */
+/** @typedef {ReturnType<typeof layout>} Layout */
+/** @typedef {ReturnType<typeof frame>} Frame */
+/** @typedef {Layout["tables"][number]} Table */
+/** @typedef {{x: number, y: number, width: number, height: number, columns: number}} Cells one beside the other, and row below row; each is that wide and high */
+
+const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length];
+const PLACES = padded(KEYS);
+const [WIDEST, LOW, HIGH] = [464, 304, 438]; // pixels of the drawing: beside the code it's as wide, on a phone as low, elsewhere as high as the code
+
+const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
+
+/** The registers, how many numbers each has, and whose colour. @type {Record<string, [number, string]>} */
+const REGISTERS = {
+  own: [DIM, "soft"], column: [DIM, "soft"], place: [PLACES, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
+  exponentials: [PLACES, "rose"], weights: [PLACES, "rose"], value: [DIM, "value"], output: [DIM, "ink"],
+};
+/** @type {[Tensor, string, string][]} */
+const TABLES = [["q", "Q", "query"], ["k", "K", "key"], ["v", "V", "value"], ["out", "O", "ink"]];
+/** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
+const COLOURS = { q: "query", query: "query", k: "key", key: "key", v: "value", value: "value", scores: "rose", exponentials: "rose", weights: "rose" };
+const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b|#.*)/;
+
+/** @param {boolean} wrong */
+const last = (wrong) => launch(WORDS, wrong).length - 1;
+/** The step that ends a program. @param {number} program @param {boolean} wrong */
+const end = (program, wrong) => last(wrong) - (PROGRAMS - 1 - program);
+/** How far a change is; it slows down to its end. @param {number} t */
+const eased = (t) => 1 - (1 - Math.min(1, Math.max(0, t / BEAT))) ** 3;
+
+/** What to draw t milliseconds into a step; numbers arrive first, and what is made of them follows. A whole program shows its lines. @param {S} state @param {number} [t] */
+function frame({ wrong, step: k }, t = Infinity) {
+  const steps = launch(WORDS, wrong);
+  const [step, before] = [steps[k], steps[Math.max(0, k - 1)]];
+  if (step.program && t < Infinity) {
+    const all = run(WORDS, step.program, wrong).slice(0, 1 + Math.floor(t / LINE));
+    return { step: after(before, step.program, all, all.slice(-1)), before, first: 1, second: 1, replay: true };
+  }
+  return { step, before, first: eased(t), second: eased(t - BEAT), replay: false };
+}
+
+/** Where the numbers go: memory is beside the registers, or below them on a phone. @param {number} width @param {number} tall */
+function layout(width, tall) {
+  const small = tall === LOW;
+  const cell = small ? { width: 38, height: 24 } : { width: 40, height: 28 };
+  const box = { width: small ? width - 2 : 274, height: small ? 209 : tall - 2 };
+  const rows = small ? [["own", "column"], ["place"], ["query", "key"], ["scores"], ["exponentials"], ["weights"], ["value", "output"]] : Object.keys(REGISTERS).map((name) => [name]);
+  const [top, pitch] = small ? [9, 28] : [18, (tall - 26) / 10];
+  const columns = [small ? 98 : 104, box.width - 8 - DIM * cell.width];
+  const place = (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ column) => ({ ...cell, x: columns[column], y: top + row * pitch, columns: REGISTERS[name][0], left: column === 0 });
+  const registers = Object.fromEntries(rows.flatMap((names, row) => names.map((name, column) => [name, place(name, row, column)])));
+  const apart = (width - 252) / 3;
+  const tables = TABLES.map(([tensor, letter, look], i) => {
+    const [x, y] = [{ q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor], 1 + (i * (tall - 77)) / 3];
+    const at = small ? { x, y: 237, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: 22, title: [x, 230] } : { x: 364, y, width: 36, height: 25, title: [317, y + 19] };
+    return { tensor, letter, look, columns: DIM, ...at };
+  });
+  return { small, box, registers, tables };
+}
+
+/** The middle of a cell. @param {Cells} cells @param {number} i @returns {[number, number]} */
+const middle = ({ x, y, width, height, columns }, i) => [x + ((i % columns) + 0.5) * width, y + (Math.floor(i / columns) + 0.5) * height];
+
+/** A row's boxes. @param {Cells} cells @param {number} row @param {string} look @param {number} [opacity] */
+const boxes = ({ x, y, width, height, columns }, row, look, opacity) => {
+  const [top, lines] = [y + row * height, range(columns - 1).map((i) => `M${x + (i + 1) * width} ${y + row * height}v${height}`)];
+  return path(`M${x} ${top}h${columns * width}v${height}h${-columns * width}z${lines.join("")}`, `thin ${look}`, opacity);
+};
+
+/** A number, its middle there. @param {[number, number]} at @param {number} number @param {string} look @param {number} [opacity] */
+const written = ([x, y], number, look, opacity) => text(x, y + 5.5, `cell middle ${look}`, shown(number, 2), opacity);
+
+/** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look */
+const ground = ({ width, height }, [x, y], look) => rect(x - width / 2, y - height / 2, width, height, look);
+
+/** @param {string} name @param {Frame} f @param {Layout} at */
+function drawRegister(name, { step, before, first, second }, at) {
+  const [cells, look] = [at.registers[name], REGISTERS[name][1]];
+  const { x, y, width, height, columns, left } = cells;
+  const writing = step.moments.find(({ writes }) => writes.includes(name));
+  const made = writing?.touch ? Number(first === 1) : step.moments.some(({ touch }) => touch) ? second : first;
+  const [now, old] = [step.held[name], before.program === step.program ? before.held[name] : undefined];
+  const read = !writing && step.moments.some(({ reads }) => reads.includes(name));
+  const row = (/** @type {number[] | undefined} */ numbers, /** @type {string} */ as, /** @type {number} */ opacity) => (opacity ? numbers?.map((number, i) => written(middle(cells, i), number, as, opacity)) : nothing);
+  return [
+    text(left ? 12 : x - 8, y + height / 2 + 5, `small ${left ? "" : "end"} ${look}`, name),
+    rect(x, y, columns * width, height, look, writing ? made : read ? 0.16 : 0),
+    boxes(cells, 0, `${look} ${now && look !== "rose" ? "" : "dashes"}`, now ? 1 : 0.45), // rose is never written to memory
+    writing ? [row(old, "ink", 1 - (writing.touch ? first : made)), row(now, "paper", made)] : row(now, "ink", 1),
+  ];
+}
+
+/** A dot for each load of a row; the last is new. @param {Table} table @param {number} row @param {number} count @param {boolean} fresh @param {boolean} small */
+function drawDots({ x, y, width, height, columns }, row, count, fresh, small) {
+  const [apart, r] = small ? [6, 2.5] : [9, 3];
+  const lines = count > PROGRAMS ? [-4, 4] : [0]; // twice as many where a wrong address touches two rows
+  return range(count).map((i) => svg`<circle class="fill ${fresh && i === count - 1 ? "violet" : "soft"}" r=${r}
+    cx=${x + columns * width + 7 + (i % PROGRAMS) * apart} cy=${y + (row + 0.5) * height + lines[Math.floor(i / PROGRAMS)]} />`);
+}
+
+/** @param {Table} table @param {Frame} f @param {Layout} at */
+function drawTable(table, { step, before, first }, { small }) {
+  const { tensor, letter, look, x, y, height, title } = table;
+  const stored = tensor === "out";
+  const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
+  const lit = stored && first < 1 ? [] : touched; // what is stored has yet to arrive
+  const numbers = stored ? output(WORDS, touched.length > lit.length ? before : step) : WORDS[tensor].flat();
+  const wrong = (/** @type {number} */ i, /** @type {number} */ number) => stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
+  return [
+    text(title[0], title[1], `${look} strong`, letter),
+    range(numbers.length / DIM).map((row) => [
+      boxes(table, row, numbers[row * DIM] === null ? "dashes soft" : look),
+      small && tensor !== "q" ? nothing : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
+      stored ? nothing : drawDots(table, row, loads(step, tensor, row, DIM), touched.some((i) => Math.floor(i / DIM) === row), small),
+    ]),
+    lit.map((i) => ground(table, middle(table, i), look)),
+    numbers.map((number, i) => (number === null ? nothing : written(middle(table, i), number, `${lit.includes(i) ? "paper" : "ink"} ${wrong(i, number) ? "forgot" : ""}`))),
+  ];
+}
+
+/** The numbers on their way between memory and a register, and the wire that they took. @param {Frame} f @param {Layout} at */
+function drawWay({ step, first, replay }, { small, box, registers, tables }) {
+  const touch = step.moments.find((moment) => moment.touch)?.touch;
+  if (!touch) return nothing;
+  const [register, look, out] = [registers[touch.register], REGISTERS[touch.register][1], touch.tensor === "out"];
+  const table = tables.find(({ tensor }) => tensor === touch.tensor) ?? tables[0];
+  const heights = new Set(touch.places.map((i) => middle(table, i)[1])); // two of them if it touches two rows
+  const wires = small ? nothing : [...heights].map((height) => {
+    const ends = [[box.width + 3, middle(register, 0)[1]], [table.title[0] - 5, height]];
+    const [[x, y], [toX, toY]] = out ? ends : ends.reverse();
+    const [bend, tip] = [(toX - x) / 2, Math.sign(x - toX) * 7];
+    return path(`M${x} ${y}C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}m${tip} -5l${-tip} 5l${tip} 5`, look);
+  });
+  const flying = touch.numbers.map((number, c) => {
+    const ends = [middle(register, c), middle(table, touch.places[c])];
+    const [from, to] = out ? ends : ends.reverse();
+    /** @type {[number, number]} */
+    const here = [from[0] + (to[0] - from[0]) * first, from[1] + (to[1] - from[1]) * first];
+    return [ground(table, here, look), written(here, number, "paper")];
+  });
+  return [wires, first < 1 && !replay ? flying : nothing];
+}
+
+/** @param {Frame} f @param {Layout} at @param {boolean} paper */
+function draw(f, at, paper) {
+  const over = f.step.moments.some(({ line }) => line === LINES.store);
+  const kept = over && !paper ? 1 - 0.75 * f.second : 1; // first the row goes out, then the rest is forgotten
+  const names = Object.keys(REGISTERS);
+  return [
+    svg`<rect class="stroke ink" x="1" y="1" width=${at.box.width} height=${at.box.height} />`,
+    names.map((name) => group(name === "output" ? 1 : kept, drawRegister(name, f, at))),
+    at.tables.map((table) => drawTable(table, f, at)),
+    drawWay(f, at),
+  ];
+}
+
+/** @param {Step} step */
+function described(step) {
+  const registers = Object.keys(REGISTERS).filter((name) => step.held[name]).map((name) => `${name} ${vector(step.held[name])}`);
+  const out = output(WORDS, step).map((number) => (number === null ? "nothing" : shown(number, 2)));
+  return `Registers of program ${step.program}: ${registers.join(", ") || "empty"}. The output in memory: ${out.join(", ")}.`;
+}
+
+/** A line with its names in colour, and behind a loop's head the turn it's in. @param {string} line @param {boolean} bug @param {number} turn */
+const coloured = (line, bug, turn) => html`<code>${line.split(NAMES).map((part, i) => {
+  const look = part[0] === "#" ? "soft" : bug && part === "key_number" ? "bug" : COLOURS[part];
+  return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
+})}${turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`}</code>`;
+
+/** @param {boolean} wrong @param {Step} step */
+function code(wrong, { moments }) {
+  const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
+  const loop = [LINES.keys, LINES.values].find((head) => now.some((line) => line === head + 1 || line === head + 2));
+  const first = Math.min(loop ?? Math.max(0, (now[0] ?? 0) - 1), LINES.values); // of the six that a phone shows
+  let i = -1;
+  return html`<ol class="hb-live__code" aria-label="The kernel, line by line">${source(wrong).flatMap((lines) => lines.map((line, place) => {
+    i += 1;
+    const look = `${place ? "" : "begins"} ${now.includes(i) ? "now" : ""} ${i < first ? "far" : ""}`;
+    const named = coloured(line.trim(), wrong && i === LINES.key, i === loop ? turn : -1);
+    return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}>${named}</li>`;
+  }))}</ol>`;
+}
+
+/** A click on a program runs it to its end, and one more starts it again. @param {S} state @param {(change: Partial<S>) => void} set @param {Frame} frame */
+const programs = ({ step, wrong }, set, { step: now, replay }) => html`<div class="hb-live__programs" role="group" aria-label="Programs">${range(PROGRAMS).map((program) => {
+  const [over, here] = [step >= end(program, wrong), program === now.program];
+  const press = () => set({ step: over && here && !program ? 1 : end(program, wrong) });
+  return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${here && (replay || (step && !over)) ? "running" : over ? "done" : "waiting"}</small></button>`;
+})}</div>`;
+
+/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
+function picture(state, set, { width, t }) {
+  const [now, done] = [frame(state, t), frame({ ...state, step: last(state.wrong) })];
+  const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => draw(paper ? done : now, layout(wide, high), paper);
+  return html`<div class="hb-live__kernel">
+    <p class="hb-live__launch"><code>${LAUNCH}</code></p>
+    ${programs(state, set, now)}<span class="hb-live__memory soft" aria-hidden="true">memory</span>
+    ${code(state.wrong, now.step)}
+    <div class="hb-live__machine">${stage(width, described(now.step), drawn, [LOW, HIGH], WIDEST)}</div>
+  </div>`;
+}
+
+/** @param {S} state */
+function lasts({ step, wrong }) {
+  const { program, moments } = launch(WORDS, wrong)[step];
+  if (program) return LINE * run(WORDS, program, wrong).length;
+  return moments.some(({ touch }) => touch) && (moments.length > 1 || moments[0].line === LINES.store) ? 2 * BEAT : BEAT;
+}
+
+/** @param {S} state @param {(change: Partial<S>) => void} set */
+const more = ({ wrong }, set) => tick("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }));
+
+/** @type {import("./frame.js").Piece<S>} */
+export default {
+  title: "A kernel at work, line by line", start, picture, more, lasts,
+  steps: ({ wrong }) => last(wrong),
+  told: ({ step, wrong }) => told(WORDS, wrong, step),
+  next: ({ step, wrong }) => (step < end(0, wrong) ? "Next line" : `Run program ${step - end(0, wrong) + 1}`),
+  again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
+  done: ({ wrong }) => !wrong,
+};

@@ -1,0 +1,127 @@
+// One head of attention, as kernels.first.one_head runs it for a few words: each line, the numbers that it loads and stores,
+// and the registers that it writes. It's this one kernel by hand and no interpreter: a test holds its text, its addresses and
+// its numbers against the kernel.
+
+/**
+ * @typedef {{q: number[][], k: number[][], v: number[][], scale: number}} Problem
+ * @typedef {"q" | "k" | "v" | "out"} Tensor
+ * @typedef {{tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line loads or stores; places count from the tensor's first number
+ * @typedef {Record<string, number[]>} Held the registers of a program
+ * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment what one line has done; turn: which of its loop
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[]}} Step what the reader sees at once; touched: by all programs so far
+ */
+
+/** The three words of chapter 1. The division by √d is left out, so the scores are whole numbers. @type {Problem} */
+export const WORDS = { q: [[1, 0], [1, 1], [0, 1]], k: [[1, 0], [0, 1], [1, 1]], v: [[10, 0], [0, 10], [5, 5]], scale: 1 };
+
+/** The kernel's body, in paragraphs. */
+const SOURCE = [
+  `own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
+column = tl.arange(0, HEAD_DIM)
+place = tl.arange(0, ROW)
+query = tl.load(q + own)`,
+  `scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
+for key_number in range(seq_k):
+    key = tl.load(k + key_number * HEAD_DIM + column)
+    scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)`,
+  `exponentials = tl.exp(scores - tl.max(scores))  # squish
+weights = exponentials / tl.sum(exponentials)`,
+  `output = tl.zeros([HEAD_DIM], tl.float32)  # multiply
+for key_number in range(seq_k):
+    value = tl.load(v + key_number * HEAD_DIM + column)
+    output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
+tl.store(out + own, output)`,
+];
+
+/** Where the lines are that a picture has to know. */
+export const LINES = { own: 0, column: 1, place: 2, query: 3, scores: 4, keys: 5, key: 6, score: 7, exponentials: 8, weights: 9, output: 10, values: 11, value: 12, add: 13, store: 14 };
+
+const [FROM, WITHOUT] = ["k + key_number * HEAD_DIM", "k + key_number"];
+
+/** The lines of each paragraph. @param {boolean} wrong the address of a key lacks `* HEAD_DIM` */
+export const source = (wrong) => SOURCE.map((paragraph) => (wrong ? paragraph.replace(FROM, WITHOUT) : paragraph).split("\n"));
+
+export const range = (/** @type {number} */ n) => Array.from({ length: n }, (_, i) => i);
+/** The places of a row that has room for so many numbers. @param {number} n */
+export const padded = (n) => 2 ** Math.ceil(Math.log2(n));
+export const total = (/** @type {number[]} */ row) => row.reduce((a, b) => a + b, 0);
+
+/** All that a program does, line by line. @param {Problem} problem @param {number} program @param {boolean} wrong */
+export function run({ q, k, v, scale }, program, wrong) {
+  const memory = { q: q.flat(), k: k.flat(), v: v.flat() };
+  const dim = q[0].length;
+  const [column, place] = [range(dim), range(padded(k.length))];
+  const own = column.map((c) => program * dim + c);
+  /** @type {Moment[]} */
+  const moments = [];
+  /** @type {Held} */
+  let held = {};
+  /** @param {number} line @param {string[]} reads @param {Held} writes @param {number} [turn] @param {Touch | null} [touch] */
+  const does = (line, reads, writes, turn = 0, touch = null) => {
+    held = { ...held, ...writes };
+    moments.push({ line, turn, reads, writes: Object.keys(writes), touch, held });
+  };
+  /** @param {number} line @param {string} register @param {"q" | "k" | "v"} tensor @param {number[]} places @param {string[]} reads @param {number} [turn] */
+  const load = (line, register, tensor, places, reads, turn) => {
+    const numbers = places.map((i) => memory[tensor][i]);
+    does(line, reads, { [register]: numbers }, turn, { tensor, register, places, numbers });
+  };
+
+  does(LINES.own, [], { own });
+  does(LINES.column, [], { column });
+  does(LINES.place, [], { place });
+  load(LINES.query, "query", "q", own, ["own"]);
+  does(LINES.scores, [], { scores: place.map(() => -Infinity) });
+  for (const turn of range(k.length)) {
+    load(LINES.key, "key", "k", column.map((c) => turn * (wrong ? 1 : dim) + c), ["column"], turn);
+    const score = total(held.query.map((x, c) => x * held.key[c])) * scale;
+    does(LINES.score, ["place", "query", "key"], { scores: held.scores.map((old, i) => (i === turn ? score : old)) }, turn);
+  }
+  const largest = Math.max(...held.scores);
+  does(LINES.exponentials, ["scores"], { exponentials: held.scores.map((score) => Math.exp(score - largest)) });
+  const sum = total(held.exponentials);
+  does(LINES.weights, ["exponentials"], { weights: held.exponentials.map((x) => x / sum) });
+  does(LINES.output, [], { output: column.map(() => 0) });
+  for (const turn of range(k.length)) {
+    load(LINES.value, "value", "v", column.map((c) => turn * dim + c), ["column"], turn);
+    const weight = total(held.weights.map((x, i) => (i === turn ? x : 0)));
+    does(LINES.add, ["place", "weights", "value"], { output: held.output.map((x, c) => x + weight * held.value[c]) }, turn);
+  }
+  does(LINES.store, ["own", "output"], {}, 0, { tensor: "out", register: "output", places: own, numbers: held.output });
+  return moments;
+}
+
+/** Whether a line comes with the one before it: who has seen one turn of a loop sees the next ones as a whole. @param {Moment} moment */
+const joined = ({ line, turn }) => [LINES.column, LINES.place, LINES.add].includes(line) || (line === LINES.score && turn > 0);
+
+/** The step after that one, with these lines of a program; of all of them, only the last are shown. @param {Step} before @param {number} program @param {Moment[]} done @param {Moment[]} [moments] @returns {Step} */
+export const after = (before, program, done, moments = done) =>
+  ({ program, moments, held: done[done.length - 1].held, touched: [...before.touched, ...done.flatMap(({ touch }) => touch ?? [])] });
+
+/** What the reader walks through: the lines of program 0, then each of the others in one step. @param {Problem} problem @param {boolean} wrong */
+export function launch(problem, wrong) {
+  /** @type {Step[]} */
+  const steps = [{ program: 0, moments: [], held: {}, touched: [] }];
+  for (const program of range(problem.q.length)) {
+    const all = run(problem, program, wrong);
+    const starts = program ? [0] : range(all.length).filter((i) => !joined(all[i]));
+    const groups = starts.map((start, i) => all.slice(start, starts[i + 1]));
+    for (const group of groups) steps.push(after(steps[steps.length - 1], program, group, program ? all.slice(-1) : group));
+  }
+  return steps;
+}
+
+/** The output in memory; null where nothing was written. @param {Problem} problem @param {Step} step */
+export function output({ q }, { touched }) {
+  /** @type {(number | null)[]} */
+  const out = q.flat().map(() => null);
+  for (const { tensor, places, numbers } of touched) if (tensor === "out") places.forEach((i, c) => (out[i] = numbers[c]));
+  return out;
+}
+
+/** How often a row of a tensor was touched. @param {Step} step @param {Tensor} tensor @param {number} row @param {number} dim */
+export const loads = ({ touched }, tensor, row, dim) =>
+  touched.filter((touch) => touch.tensor === tensor && touch.places.some((i) => Math.floor(i / dim) === row)).length;
+
+/** What the program should have written. @param {Problem} problem @param {number} program */
+export const right = (problem, program) => run(problem, program, false).slice(-1)[0].held.output;

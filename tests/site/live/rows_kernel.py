@@ -1,0 +1,114 @@
+"""A kernel line by line: the model beside the kernel's text, and beside what Triton's interpreter loads and stores."""
+
+import inspect
+import linecache
+import random
+from itertools import count
+from textwrap import dedent
+
+import pytest
+import torch
+import triton
+from triton.runtime.interpreter import InterpretedFunction
+
+from kernels import reference
+from kernels.first.one_head import one_head_kernel
+from scripts.chapters.three_matmuls import worked
+from tests.kernels.memory import accesses
+from tests.site.live.harness import Row, each
+
+SOURCE = inspect.getsource(one_head_kernel.fn)
+RIGHT, WRONG = "k + key_number * HEAD_DIM", "k + key_number"
+FILES = (f"<one_head_kernel {number}>" for number in count())
+
+
+@each
+def source(wrong):
+    """The lines below the docstring, in paragraphs."""
+    body = dedent(changed(wrong).split('"""\n')[-1]).strip()
+    return [paragraph.split("\n") for paragraph in body.split("\n\n")]
+
+
+def changed(wrong: bool) -> str:
+    assert SOURCE.count(RIGHT) == 1
+    return SOURCE.replace(RIGHT, WRONG) if wrong else SOURCE
+
+
+def interpreted(wrong: bool) -> InterpretedFunction:
+    """The kernel, or the one with the mistake, for the interpreter alone; it wants lines that it can read again."""
+    file, text = next(FILES), changed(wrong).replace("@triton.jit\n", "")
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names = dict(one_head_kernel.fn.__globals__)
+    exec(compile(text, file, "exec"), names)
+    return InterpretedFunction(names["one_head_kernel"])
+
+
+KERNELS = {wrong: interpreted(wrong) for wrong in (False, True)}
+
+
+@each
+def touched(problem, wrong):
+    """Each access of each program, in order: what is loaded or stored, where in which tensor, and what is there."""
+    if not isinstance(one_head_kernel, InterpretedFunction):
+        pytest.skip("the interpreter runs only where there is no GPU")
+    q, k, v = tensors = [torch.tensor(problem[name], dtype=torch.float32) for name in "qkv"]
+    out, (seq_k, head_dim) = torch.empty_like(q), k.shape
+    launch = KERNELS[wrong][(len(q),)]
+    with accesses() as seen:
+        launch(q, k, v, out, problem["scale"], seq_k, HEAD_DIM=head_dim, ROW=triton.next_power_of_2(seq_k))
+
+    def told(kind, addresses):
+        for name, tensor in zip(("q", "k", "v", "out"), (*tensors, out), strict=True):
+            places = [(int(address) - tensor.data_ptr()) // tensor.element_size() for address in addresses]
+            if 0 <= min(places) <= max(places) < tensor.numel():
+                assert (kind == "store") == (name == "out")
+                return [name, places, tensor.flatten()[places]]
+        raise AssertionError(f"a {kind} beside the tensors")
+
+    return [told(*one) for one in seen]
+
+
+@each
+def clicks(*_):
+    """A reader walks the first program in 14 steps and runs each of the others in one; no line is left out."""
+    return [[14, 1, 1], True]
+
+
+@each
+def registers(problem, program):
+    """The row of scores with its padding, its exponentials, its weights and the output, at the end of a program."""
+    q, k, v = (torch.tensor(problem[name], dtype=torch.float64) for name in "qkv")
+    scores = problem["scale"] * k @ q[program]
+    padding = torch.zeros(triton.next_power_of_2(len(k)) - len(k))
+    exponentials = (scores - scores.max()).exp()
+    weights = torch.cat([torch.softmax(scores, 0), padding])
+    out = reference.attention(q, k, v, scale=problem["scale"])[program]
+    return [torch.cat([scores, padding - torch.inf]), torch.cat([exponentials, padding]), weights, out]
+
+
+def problems() -> list[dict]:
+    """Tables of whole numbers that FP32 holds; the three words of the boards first, and shapes that need no padding."""
+    drawn = random.Random(0)
+    table = lambda rows, dim: [[drawn.randint(-3, 3) for _ in range(dim)] for _ in range(rows)]
+    shapes = [(1, 1, 1), (2, 1, 4), (1, 4, 2), (3, 8, 1), (2, 5, 4)]
+    shapes += [(drawn.randint(1, 4), drawn.randint(1, 9), drawn.choice([1, 2, 4, 8])) for _ in range(30)]
+    made = [
+        {"q": table(queries, dim), "k": table(keys, dim), "v": table(keys, dim), "scale": drawn.choice([0.5, 1.0, 2.0])}
+        for queries, keys, dim in shapes
+    ]
+    return [{"q": worked.Q, "k": worked.K, "v": worked.V, "scale": 1.0}, *made]
+
+
+ROWS = [
+    Row("kernel: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
+    Row("kernel: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
+    Row("kernel: clicks", clicks, lambda: [[False], [True]], ("LINES.place, LINES.add", "LINES.place")),
+    Row("kernel: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
+        ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), near=1e-5, floor=1e-5, also=(("program * dim + c", "program + c"),)),
+    Row("kernel: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
+        ("place.map(() => -Infinity)", "place.map(() => 0)"), near=1e-12, floor=1e-12, also=(
+            ("(i === turn ? score : old)", "score"),
+            ("(i === turn ? x : 0)", "x"),
+            ("Math.exp(score - largest)", "Math.exp(score)"),
+        )),
+]  # fmt: skip
