@@ -199,9 +199,9 @@
       return steps.filter(({ minutes }) => this.version in minutes);
     }
 
-    /** The screens of this version: its steps, each with its polls behind it. */
+    /** The screens of this version: its steps, each with its polls behind it. The lesson of 20 minutes has no time for polls. */
     get screens() {
-      return this.own.flatMap((step) => [{ step }, ...step.polls.map((poll) => ({ step, poll }))]);
+      return this.own.flatMap((step) => [{ step }, ...(this.version === "20" ? [] : step.polls).map((poll) => ({ step, poll }))]);
     }
 
     get here() {

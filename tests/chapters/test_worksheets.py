@@ -72,6 +72,6 @@ def test_online_softmax(seed):
     marks = (scores - so_far.repeat_interleave(2)).exp()
     assert wrong[0] == pytest.approx(marks.sum().item(), abs=5e-4)
     assert wrong[1:] == pytest.approx((marks @ values / marks.sum()).tolist(), abs=5e-3)
-    states = [OnlineSoftmax.empty().update(part) for part in (scores[:2], scores[2:])]
+    states = [OnlineSoftmax.empty().update(part) for part in (scores[:2], scores[2:], scores)]
     brought = [number.item() for state in states for number in (state.running_max, state.running_sum)]
     assert readers == pytest.approx(brought, abs=5e-4)

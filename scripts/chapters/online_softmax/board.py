@@ -60,7 +60,9 @@ def overflow(board: Board) -> None:
     board.line((end, 52), (end, 110), width=3.2)
     board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
     with board.answer():
-        board.words(410, 44, "inf", 1.1)
+        beyond = 30 + unit * (eleven + ten)
+        board.words(beyond, 92, "×", 1.1)
+        board.words(beyond + 26, 132, f"{eleven + ten:,.0f}", 0.8)
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
         words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
         words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
@@ -126,12 +128,14 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
 
 def shrunk(board: Board, terms: list[float], factor: float) -> None:
     """The terms of a block as bars, and the same bars once the factor has shrunk them."""
-    for x, by in ((300, 1.0), (400, factor)):
+    for x, by in ((262, 1.0), (392, factor)):
         for i, term in enumerate(terms):
             tall = 66 * term * by
-            board.box(x + 30 * i, 152 - tall, 22, tall)
-    board.arrow(356, 128, 390, 128)
-    board.words(372, 108, "× e^{-1}", 0.75)
+            board.box(x + 48 * i, 144 - tall, 22, tall)
+            board.words(x + 48 * i + 11, 132 - tall, f"{term * by:.3g}", 0.75)
+        board.words(x + 35, 162, f"{sum(terms) * by:.3f}", 0.75)
+    board.arrow(346, 134, 380, 134)
+    board.words(363, 162, "× e^{-1}  =", 0.75)
 
 
 def scores(board: Board, i: int) -> None:
@@ -196,6 +200,8 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     board.rub("proof")
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
+    for y in (36, 44, 52):
+        board.line((LEFT + 214, y), (LEFT + 214, y + 4))
     row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
     for i, state in enumerate(after):
@@ -262,10 +268,16 @@ def readers(board: Board, parts: list[State]) -> None:
 
 
 def machine(board: Board, after: list[State]) -> None:
-    board.step("A tick behind each line of the table: the demo has printed the same numbers.")
+    board.step(
+        "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
+        f"logarithm of the sum, {after[-1].lse:.3f}."
+    )
     with board.group("ticks"):
         for i in range(len(after)):
             board.words(467, FIRST + LINE * i, "✓", 0.85)
+    with board.group("ticks"), board.answer():
+        last = after[-1]
+        words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
 
 
 def left(board: Board, last: State) -> None:

@@ -18,7 +18,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
     after, forgotten = (read(blocks(scores, values), forget) for forget in (False, True))
-    readers = [of(scores[:2], values[:2]), of(scores[2:], values[2:])]
+    readers = [of(scores[:2], values[:2]), of(scores[2:], values[2:]), after[-1]]
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
     if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)):
@@ -47,12 +47,14 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ("What is the output?", pair(after[-1].output)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
             (
-                "Nobody rescales. What sum and what output come out?",
-                f"{forgotten[-1].running_sum:.3f}, {pair(forgotten[-1].output)}",
+                "Nobody rescales. What sum and what output come out, and why does the check of question 2 not see it?",
+                f"{forgotten[-1].running_sum:.3f}, {pair(forgotten[-1].output)}; sum and accumulator have "
+                "the same wrong weights",
             ),
             (
-                "One reader has the first two scores, another the last four. Which maximum and sum does each bring?",
-                " and ".join(f"({state.running_max:g}, {state.running_sum:.3f})" for state in readers),
+                "One reader has the first two scores, another the last four. Which maximum and sum does each bring? "
+                "And both together?",
+                "{} and {}, together {}".format(*(f"({s.running_max:g}, {s.running_sum:.3f})" for s in readers)),
             ),
         ],
     )
