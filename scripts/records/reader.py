@@ -87,7 +87,11 @@ class Reader:
         except RecordError as fault:
             return None, fault
         then, today = record.provenance["digest"], self.digest(name)
-        changed = tuple(sorted(part for part in then.keys() | today.keys() if then.get(part) != today.get(part)))
+        # A run doesn't depend on a module that it no longer reaches: it didn't reach it then either, if all that it
+        # reaches today is as it was.
+        unreached = self.modules.files.keys() - today.keys()
+        parts = (then.keys() | today.keys()) - unreached
+        changed = tuple(sorted(part for part in parts if then.get(part) != today.get(part)))
         if not changed:
             return record, None
         more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""

@@ -56,6 +56,19 @@ def test_stale_stops_unless_it_is_listed(house):
     assert (record.behind, record.changed) == ("It needs a day.", ("kernels.base", "snippet")) and faults(house) == {}
 
 
+def test_a_module_that_is_no_longer_reached_does_not_matter_unless_it_is_gone(house):
+    """A run that reached more, by a coarser rule, is of today's source if all that is reached today is as it was."""
+    house.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
+    house.pretend("chain")
+    digest = house.reader().state("chain")[0].provenance["digest"]
+    house.edit("kernels/base.py", "import kernels.other\n\n\n", "")
+    house.pretend("chain", digest=digest | house.reader().digest("chain"))
+    house.edit("kernels/other.py", "1", "2")
+    assert faults(house) == {}
+    (house.root / "kernels/other.py").unlink()
+    assert "kernels.other changed" in faults(house)["chain"]
+
+
 def test_never_run_stops_unless_it_is_listed(house):
     house.path("chain").unlink()
     assert faults(house) == {"chain": NEVER + HOW}
