@@ -66,10 +66,10 @@ def decode_parts(
     def prepare():
         batch, heads, new, head_dim = q.shape
         words = words_of(cache.format, head_dim)
-        piece = min(cache.page_size, tile_of(cache))
+        chunk = min(cache.page_size, tile_of(cache))
         arguments = (
-            q, *(described(x, piece, words) for x in pages),
-            *(x if x is None else described_scales(x, piece * words // 8) for x in scales),
+            q, *(described(x, chunk, words) for x in pages),
+            *(x if x is None else described_scales(x, chunk * words // 8) for x in scales),
             *others, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
             cache.kv_heads, heads // cache.kv_heads, new,
         )  # fmt: skip

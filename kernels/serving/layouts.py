@@ -55,6 +55,14 @@ def of_warps(registers, lanes, BN, WARPS, words):
 
 
 @gluon.constexpr_function
+def product_layout(WARPS):
+    """The products of tensor cores, [WARPS, rows, columns]: each warp has one of its own."""
+    return gl.NVMMADistributedLayout(
+        version=[2, 0], warps_per_cta=[WARPS, 1, 1], instr_shape=[1, 16, 8]
+    )
+
+
+@gluon.constexpr_function
 def key_vector(words):
     """How many words side by side a lane takes of a key: lanes t = 0 to 3 share its row."""
     return min(4, words // 4)
