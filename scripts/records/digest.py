@@ -83,6 +83,14 @@ class Modules:
                 waiting += self._read(name)[1]
         return found
 
+    def missed(self, source: str, names: Iterable[str]) -> set[str]:
+        """Returns which of these modules, which aren't there, a text names, or a module that it reaches."""
+        reached = self.reached(source)
+        if {each for each in self.files if each.startswith("kernels.")} <= reached:  # by a name that may be any's
+            return {*names}
+        named = imported(source).union(*(imported(text_of(self.files[each])) for each in reached))
+        return {each for each in names if any(f"{name}.".startswith(f"{each}.") for name in named)}
+
     def digest(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
         return {name: self._read(name)[0] for name in sorted(names)}
@@ -92,7 +100,9 @@ class Modules:
         """Returns the names that the package lists, each with its module: ``{"merge": "kernels.flash.partial"}``."""
         found: dict[str, str] = {}
         for node in ast.walk(ast.parse(text_of(self.files["kernels"]))):
-            if isinstance(node, ast.Dict) and all(isinstance(each, ast.Constant) for each in [*node.keys, *node.values]):
+            if isinstance(node, ast.Dict) and all(
+                isinstance(each, ast.Constant) for each in [*node.keys, *node.values]
+            ):
                 pairs = zip(node.keys, node.values, strict=True)
                 found |= {key.value: f"kernels.{value.value}" for key, value in pairs}
         return {name: module for name, module in found.items() if module in self.files}

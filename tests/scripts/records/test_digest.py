@@ -54,7 +54,7 @@ def test_a_change_is_named(house, path, old, new, changed):
 
 def test_a_name_of_the_packages_list_needs_the_list_and_its_module(house):
     before = house.reader().digest("chain")
-    house.edit("kernels/__init__.py", "nothing.\"\"\"", 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
+    house.edit("kernels/__init__.py", 'nothing."""', 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
     house.edit(BASE, "class", "from kernels import triple\n\n\nclass")
     after = house.reader().digest("chain")
     assert after.keys() - before.keys() == {"kernels", "kernels.other"}
