@@ -16,7 +16,7 @@ from torch import Tensor
 from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
-from kernels.launch import launch
+from kernels.launch_cache import launch
 
 if TYPE_CHECKING:
     from kernels.serving.cache import KVCache

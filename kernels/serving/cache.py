@@ -26,7 +26,7 @@ from kernels.formats.block import (
     Quantized,
     dequantize,
 )
-from kernels.launch import noted, notes_for
+from kernels.launch_cache import noted, notes_for
 from kernels.serving.append import append_rows, check_rows
 from kernels.serving.pages import (
     SCHEMES,

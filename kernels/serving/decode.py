@@ -39,7 +39,7 @@ from kernels.checks import (
     largest_scale,
     sparse_or_nested,
 )
-from kernels.launch import launch, noted, notes_for
+from kernels.launch_cache import launch, noted, notes_for
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 

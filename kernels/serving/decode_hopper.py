@@ -20,7 +20,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.launch import launch
+from kernels.launch_cache import launch
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_hopper_kernel import decode_hopper_kernel
 from kernels.serving.layouts import (
