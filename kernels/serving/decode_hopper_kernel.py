@@ -40,13 +40,13 @@ def plus(a, b):
 
 @gluon.jit
 def begin_of(program, programs, units):
-    """As in ``kernels.serving.decode_kernel``, whose functions Gluon can't call."""
+    """Returns what ``decode_kernel.begin_of`` does: Gluon can't call Triton's functions."""
     return units // programs * program + gl.minimum(program, units % programs)
 
 
 @gluon.jit
 def my_piece(lengths, batch, readers, TILE: gl.constexpr, BATCH: gl.constexpr):
-    """As in ``kernels.serving.decode_kernel``, in units of a tile."""
+    """Returns what ``decode_kernel.my_piece`` does, counted in tiles in place of blocks."""
     sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [gl.num_warps()], [0]))
     tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
     ends = gl.associative_scan(tiles * readers, 0, plus)
