@@ -75,7 +75,7 @@ def check_attention(
 
 
 def largest_scale(dtype: torch.dtype, key_scale: float = 1.0) -> float:
-    """Returns the largest scale whose product with log2(e), which kernels use, fits in FP32."""
+    """Returns the largest scale, 2^127 in FP32: kernels multiply it by log2(e), which fits."""
     return sys.float_info.max if dtype == torch.float64 else 2.0**127 / key_scale
 
 
@@ -144,8 +144,8 @@ def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
-    """Checks what ``check_shapes`` does, and that ``kernel`` runs on this dtype and device, without
-    a gradient; returns the scale to use."""
+    """Checks what ``check_shapes`` does, and that ``kernel`` runs on this dtype and device
+    without a gradient; returns the scale to use."""
     scale = check_shapes(q, k, v, **options)
     check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)

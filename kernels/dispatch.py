@@ -36,7 +36,7 @@ except ImportError:  # Gluon is missing, or isn't the one that the kernel was wr
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Tensor:
-    """Returns attention by ``fastest_rung``: summed in FP32 (FP64 if q is), once differentiable."""
+    """Returns attention by ``fastest_rung``: summed in FP32 (FP64 if q is), one gradient."""
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     return fastest_rung(q, k, v, **options)(q, k, v, **options)
 
@@ -66,13 +66,13 @@ def fastest_rung(
 
 
 def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Returns whether ``hopper_attention`` takes these: 16 bits, Hopper, rows of whole 16 bytes."""
+    """Returns whether ``hopper_attention`` can: 16 bits, Hopper, rows of whole 16 bytes."""
     fits = q.dtype != torch.float32 and q.shape[-1] % 8 == 0
     return GLUON and fits and flash_takes(q, k, v) and is_hopper(q.device)
 
 
 def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Returns whether ``flash_attention`` takes these: 4-D, one head_dim up to 256, sm_80 or up."""
+    """Returns whether ``flash_attention`` can: 4-D, one head_dim up to 256, GPU 8.0 or up."""
     fits = q.dtype in KERNEL_DTYPES and q.ndim == 4 and q.shape[-1] == v.shape[-1] <= 256
     fits = fits and COMPILES and q.is_cuda
     return fits and torch.cuda.get_device_capability(q.device) >= (8, 0)
