@@ -95,12 +95,11 @@ def decode_kernel(
             running_sum = tl.zeros([ROWS], tl.float32)
             accumulator = tl.zeros([ROWS, PADDED_DIM], tl.float32)
             pages = page_table + sequence.to(tl.int64) * pages_per_sequence
+            cache = keys, values, key_block_scales, value_block_scales
             for first_key in range(begin * BLOCK_K, (begin + count) * BLOCK_K, BLOCK_K):
                 running_max, running_sum, accumulator = attend_block(
-                    queries, sharpness, seen, first_key, length, pages, kv_heads, head,
-                    keys, values, key_block_scales, value_block_scales,
-                    running_max, running_sum, accumulator,
-                    HEAD_DIM, PADDED_DIM, PAGE_SIZE, FORMAT, BLOCK_K,
+                    queries, sharpness, seen, first_key, length, pages, cache, kv_heads, head,
+                    running_max, running_sum, accumulator, HEAD_DIM, PAGE_SIZE, FORMAT, BLOCK_K,
                 )  # fmt: skip
 
             # All of its blocks: finished rows.  Some: a part, which ``merge_kernel`` merges.
@@ -121,16 +120,19 @@ def decode_kernel(
 
 @triton.jit
 def attend_block(
-    queries, sharpness, seen, first_key, length, pages, kv_heads, head,
-    keys, values, key_block_scales, value_block_scales,
+    queries, sharpness, seen, first_key, length, pages, cache, kv_heads, head,
     running_max, running_sum, accumulator,
-    HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
-    FORMAT: tl.constexpr, BLOCK_K: tl.constexpr,
+    HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr, FORMAT: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """Returns running_max, running_sum and accumulator after one more block of keys.
 
-    pages: the sequence's row of the page table   seen: how many keys each row sees
+    sharpness: a factor for each row's scores   seen: how many keys each row sees
+    pages: the sequence's row of the page table   cache: keys, values and their block scales
     """
+    keys, values, key_block_scales, value_block_scales = cache
+    PADDED_DIM: tl.constexpr = queries.shape[1]
+
     # Where are these keys?  The page table knows.
     key = first_key + tl.arange(0, BLOCK_K)
     page = tl.load(pages + key // PAGE_SIZE, key < length, 0).to(tl.int64)
