@@ -77,11 +77,11 @@ def decode_attention(
     heads, new] in FP32
     portable: use the kernel of ``serving.decode_kernel`` on a Hopper GPU, too, which otherwise
     runs that of ``serving.decode_hopper`` if head_dim is 64, 128 or 256
-    Query i sees all keys except the newest new - 1 - i.  If it sees none, it gets 0 and lse
-    -inf.  It reads the used part of the cache once, and once more for each further 16 rows of
-    queries.  A key head has new rows for each query head that shares it.  The kernels read the
-    lengths on the GPU, so a CUDA graph of this call may be replayed after the cache grew.  Each
-    program reads all lengths, which is little for some thousand sequences.
+    Query i sees all keys except the newest new - 1 - i.  A query that sees none gets 0, lse
+    -inf.  The kernel reads the used part of the cache once for each 16 rows of queries: a key
+    head has as many rows as query heads share it, times new.  It reads the lengths on the GPU,
+    so a CUDA graph of this call may be replayed after the cache grew.  Each program reads all
+    lengths, which is little for some thousand sequences.
 
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.

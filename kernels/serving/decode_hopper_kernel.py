@@ -71,8 +71,8 @@ def decode_hopper_kernel(
 ):  # fmt: skip
     """Reads its piece of all tiles of keys; writes finished rows, and parts of the others.
 
-    keys, values, key_scales, value_scales: tensor descriptors, of 32-bit words   BN: keys a
-    warp reads at a time   the rest: as in ``decode_kernel.decode_kernel``
+    keys, values, key_scales, value_scales: tensor descriptors, of 32-bit words
+    BN: keys that a warp reads at a time   the rest: as in ``decode_kernel.decode_kernel``
     """
     TILE: gl.constexpr = WARPS * BN
     mma: gl.constexpr = product_layout(WARPS)
