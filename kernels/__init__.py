@@ -2,9 +2,8 @@
 
     from kernels import attention, KVCache, decode_attention, quantize
 
-``attention`` is the fastest form for the device, dtype and shape at hand.  A name finds its
-module when it is first asked for, so that importing this package imports neither torch nor
-triton.
+``attention`` calls the fastest form for the device, dtype and shape.  A name imports its module
+when you first use it, so importing this package imports neither torch nor triton.
 """
 
 MODULE_OF = {

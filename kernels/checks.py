@@ -1,7 +1,7 @@
-"""The checks that every form of attention shares: bad input is named before anything runs.
+"""Checks what every form of attention must: bad input is named before anything runs.
 
-Arguments are called query, key and value in messages.  What a tensor *is* wrongly raises
-TypeError, what it *has* wrongly raises ValueError.
+Messages call the arguments query, key and value.  If a tensor *is* the wrong thing, a TypeError
+says so; if it *has* the wrong thing, a ValueError.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from torch.autograd.forward_ad import unpack_dual
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 KERNEL_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-REFERENCE = "kernels.reference.attention"  # what takes more than a kernel does
+REFERENCE = "kernels.reference.attention"  # it takes more than any kernel does
 
 
 def check_attention(
     q: Tensor, k: Tensor, v: Tensor, *, scale: float | None = None, enable_gqa: bool = False
 ) -> float:
-    """The scale to use, 1/√d if None, once query, key and value are known to fit each other."""
+    """Checks that query, key and value fit each other; returns the scale, 1/√d if None."""
     for name, tensor in (("query", q), ("key", k), ("value", v)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
@@ -68,14 +68,14 @@ def check_attention(
         return 1 / math.sqrt(q.shape[-1])
     if isinstance(scale, bool) or not isinstance(scale, int | float):
         raise TypeError(f"scale is {type(scale).__name__}, a Python number is wanted")
-    if not abs(scale) <= largest_scale(q.dtype):  # NaN is not, either
+    if not abs(scale) <= largest_scale(q.dtype):  # true of NaN, too
         wanted = f"at most {largest_scale(q.dtype):.2g} is wanted"
         raise ValueError(f"scale is {reprlib.repr(scale)}, {wanted}")
     return float(scale)
 
 
 def largest_scale(dtype: torch.dtype, key_scale: float = 1.0) -> float:
-    """Up to 2^127 · log2(e), a number in FP32, which is what kernels multiply scores by."""
+    """Returns the largest scale, 2^127 in FP32: kernels multiply it by log2(e), which fits."""
     return sys.float_info.max if dtype == torch.float64 else 2.0**127 / key_scale
 
 
@@ -103,10 +103,10 @@ def _sizes(tensor: Tensor) -> list[int]:
 
 
 def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor | None:
-    """Which key each query may look at, bool, broadcastable to [..., N_q, N_k]; None if all.
+    """Returns which keys each query sees, bool, broadcastable to [..., N_q, N_k]; None if all.
 
-    Causal is aligned top-left, as in torch: query i sees keys 0 to i, also when N_q differs
-    from N_k.
+    A causal mask is aligned top-left, as in torch: query i sees keys 0 to i, even if N_q
+    differs from N_k.
     """
     square = (q.shape[-2], k.shape[-2])
     if attn_mask is not None:
@@ -136,7 +136,7 @@ def visible(q: Tensor, k: Tensor, attn_mask: Tensor | None, is_causal: bool) -> 
 
 
 def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """k and v with as many heads as q: query heads h·g to h·g + g - 1 share key head h."""
+    """Returns k and v with as many heads as q: heads h·g to h·g + g - 1 share key head h."""
     if k.shape == q.shape[:-2] + k.shape[-2:]:
         return k, v
     group = q.shape[-3] // k.shape[-3]
@@ -144,8 +144,8 @@ def repeat_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check_rung(kernel, q: Tensor, k: Tensor, v: Tensor, **options) -> float:
-    """``check_shapes`` with its options; then a dtype and a device that ``kernel`` runs on, and
-    no gradient asked for.  The scale to use."""
+    """Checks what ``check_shapes`` does, and that ``kernel`` runs on this dtype and device
+    without a gradient; returns the scale to use."""
     scale = check_shapes(q, k, v, **options)
     check_kernel(kernel, on_cpu=REFERENCE, query=q, key=k, value=v)
     check_no_gradient(instead=REFERENCE, query=q, key=k, value=v)
@@ -164,9 +164,9 @@ def check_shapes(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> float:
-    """``check_attention`` and what Triton kernels ask beyond it; the scale to use.
+    """Checks what ``check_attention`` does and what Triton kernels need; returns the scale.
 
-    4-D tensors, head_dim up to 256 and the same in v, key_lengths that fit.
+    They need 4-D tensors, head_dim up to 256 and the same in v, and key_lengths that fit.
     """
     scale = check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if q.ndim != 4:
@@ -189,9 +189,10 @@ def check_shapes(
 
 
 def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
-    """[batch] whole numbers on q's device.  Their values are not read: that would wait for it.
+    """Checks that these are [batch] whole numbers on q's device.
 
-    Kernels take a length above N_k for N_k and one below 0 for 0.
+    It doesn't read them, because that would wait for the GPU.  Kernels treat a length above N_k
+    as N_k and one below 0 as 0.
     """
     if not isinstance(key_lengths, Tensor):
         raise TypeError(f"key_lengths is {type(key_lengths).__name__}, a tensor is wanted")
@@ -211,9 +212,9 @@ def check_key_lengths(q: Tensor, key_lengths: Tensor) -> None:
 
 
 def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
-    """Refuses what this Triton kernel cannot run on here.
+    """Raises a ValueError or TypeError if this Triton kernel can't run on these tensors here.
 
-    ``on_cpu`` names what does the same work on a CPU.
+    ``on_cpu`` names a function that does the same work on a CPU.
     """
     import triton  # here, so that the reference can be imported without it
 
@@ -249,7 +250,7 @@ def check_kernel(kernel, *, on_cpu: str, **tensors: Tensor) -> None:
 
 
 def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
-    """Refuses a tensor that asks for a gradient, for a kernel that computes none."""
+    """Raises a ValueError for a tensor that requires a gradient; the kernel computes none."""
     if transformed(**tensors):
         raise TypeError(
             f"{transformed(**tensors)} is differentiated in forward mode or by torch.func, "
@@ -264,18 +265,18 @@ def check_no_gradient(*, instead: str, **tensors: Tensor) -> None:
 
 
 def is_hopper(device: torch.device) -> bool:
-    """Whether this GPU is a Hopper of NVIDIA's: some of AMD's call themselves 9.0, too."""
+    """Returns whether this GPU is NVIDIA's Hopper: some of AMD's call themselves 9.0, too."""
     return torch.version.hip is None and torch.cuda.get_device_capability(device) == (9, 0)
 
 
 def sparse_or_nested(tensor: Tensor) -> str | None:
-    """The layout of a tensor that is not dense."""
+    """Returns the layout of a tensor that isn't dense, or None."""
     layout = "nested" if tensor.is_nested else tensor.layout
     return None if layout == torch.strided else f"{layout}, a dense tensor is wanted"
 
 
 def unreadable(tensor: Tensor) -> str | None:
-    """What a tensor is whose memory, which kernels read, does not hold its numbers."""
+    """Returns what a tensor is if its memory doesn't hold its numbers for a kernel, or None."""
     if sparse_or_nested(tensor):
         return sparse_or_nested(tensor)
     if _functorch.is_functorch_wrapped_tensor(tensor):
@@ -286,7 +287,7 @@ def unreadable(tensor: Tensor) -> str | None:
 
 
 def transformed(**tensors: Tensor) -> str | None:
-    """The name of the first tensor that has a tangent, or a gradient by torch.func."""
+    """Returns the name of the first tensor with a tangent, or a gradient by torch.func."""
     for name, tensor in tensors.items():
         if unpack_dual(tensor).tangent is not None:
             return name

@@ -1,8 +1,8 @@
-"""Attention by the fastest rung that takes the tensors; each is within the error budget.
+"""Calls the fastest rung that takes the tensors; each is within the error budget.
 
-Three rules choose, by times of graphs on an H200 (``snippets/hopper/fastest_rung.py``):
+Three rules choose it, from times of graphs on an H200 (``snippets/hopper/fastest_rung.py``):
 1. FP16 or BF16 on a Hopper GPU: hopper_attention, up to 1.9 times as fast as flash_attention.
-2. FP32: reference_attention, up to 21 times as fast, while its squares are small.
+2. FP32: reference_attention, up to 21 times as fast, as long as its squares are small.
 3. But FP32, causal, forward, heads up to 64, work for all SMs: flash_attention, up to 2 times.
 """
 
@@ -29,14 +29,17 @@ try:
     from kernels.hopper.call import hopper_attention
 
     GLUON = True
-except ImportError:  # Gluon is missing, or is not the one that the kernel was written for
+except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
     GLUON = False
 
 
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Tensor:
-    """Attention by ``fastest_rung``, summed in FP32 (FP64 if q is), once differentiable."""
+    """Returns attention by ``fastest_rung``, summed in FP32, or in FP64 if q is.
+
+    It's once differentiable.
+    """
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     return fastest_rung(q, k, v, **options)(q, k, v, **options)
 
@@ -44,7 +47,7 @@ def attention(
 def fastest_rung(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Callable[..., Tensor]:
-    """The function that ``attention`` calls on these arguments.  No number of them is read."""
+    """Returns the function that ``attention`` calls on these arguments; reads no number."""
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     if hopper_takes(q, k, v):
         return hopper_attention
@@ -66,13 +69,13 @@ def fastest_rung(
 
 
 def hopper_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether ``hopper_attention`` can: 16 bits on a Hopper GPU, rows of whole 16 bytes."""
+    """Returns whether ``hopper_attention`` can: 16 bits, Hopper, rows of whole 16 bytes."""
     fits = q.dtype != torch.float32 and q.shape[-1] % 8 == 0
     return GLUON and fits and flash_takes(q, k, v) and is_hopper(q.device)
 
 
 def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether ``flash_attention`` can: 4-D, one head_dim up to 256, a GPU from 8.0 on."""
+    """Returns whether ``flash_attention`` can: 4-D, one head_dim up to 256, GPU 8.0 or up."""
     fits = q.dtype in KERNEL_DTYPES and q.ndim == 4 and q.shape[-1] == v.shape[-1] <= 256
     fits = fits and COMPILES and q.is_cuda
     return fits and torch.cuda.get_device_capability(q.device) >= (8, 0)
@@ -81,10 +84,10 @@ def flash_takes(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def reference_attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal=False, scale=None, enable_gqa=False
 ) -> Tensor:
-    """``reference.attention`` inside FP32 or FP64: of BF16 scores a share could be 3 % off."""
+    """Returns ``reference.attention`` in FP32 or FP64: BF16 scores could put shares 3 % off."""
     options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
     check_attention(q, k, v, scale=scale, enable_gqa=enable_gqa)
     inside = torch.float64 if q.dtype == torch.float64 else torch.float32
-    casts = torch.amp.is_autocast_available(q.device.type)  # autocast would have 16 bits again
+    casts = torch.amp.is_autocast_available(q.device.type)  # autocast would go back to 16 bits
     with torch.autocast(q.device.type, enabled=False) if casts else nullcontext():
         return three_lines(*(x.to(inside) for x in (q, k, v)), **options).to(q.dtype)

@@ -1,8 +1,8 @@
-"""Many heads: the same attention several times, each with projections of its own.
+"""Attends with many heads: the same attention several times, each with its own projections.
 
-Written twice.  As a loop over heads it reads like the idea; with one projection for all heads
-it gives the same numbers from far fewer launches.  ``from_loop`` and ``to_loop`` copy weights
-from one to the other.
+We write it twice.  A loop over heads reads like the idea.  One projection for all heads gives
+the same numbers with far fewer launches.  ``from_loop`` and ``to_loop`` copy weights from one
+to the other.
 
 Source: A. Vaswani et al., "Attention Is All You Need", 2017, arXiv:1706.03762, section 3.2.2.
 """
@@ -18,7 +18,7 @@ from kernels.reference import attention
 class AttentionHead(nn.Module):
     """One head: every token asks, offers and hands over: [batch, sequence, head_dim].
 
-    width: numbers a token comes in with   head_dim: numbers a query, key and value have
+    width: how many numbers a token has   head_dim: how many a query, key or value has
     """
 
     def __init__(self, width: int, head_dim: int):
@@ -30,8 +30,9 @@ class AttentionHead(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """x: [batch, sequence, width].
+        """Returns one blend for each token, [batch, sequence, head_dim].
 
+        x: [batch, sequence, width]
         attn_mask: bool, broadcasts to [batch, sequence, sequence], True takes part;
         a mask of padding is [batch, 1, sequence].  A token that sees nothing gets 0.
         """
@@ -39,15 +40,15 @@ class AttentionHead(nn.Module):
         q = self.query(x)  # what I look for              [batch, sequence, head_dim]
         k = self.key(x)  # what I offer                   [batch, sequence, head_dim]
         v = self.value(x)  # what I hand over             [batch, sequence, head_dim]
-        # one blend of the values a token                 [batch, sequence, head_dim]
+        # one blend of the values for each token          [batch, sequence, head_dim]
         return attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
 
 
 class LoopedMultiHeadAttention(nn.Module):
-    """Heads one after the other, side by side in the end, mixed: [batch, sequence, width].
+    """Heads one after the other, then joined and mixed: [batch, sequence, width].
 
-    Eight heads launch 24 projections, and attention eight times.  Raises ValueError where
-    ``width`` is no multiple of ``heads``.
+    Eight heads launch 24 projections, and attention eight times.  Raises a ValueError if
+    ``width`` isn't a multiple of ``heads``.
     """
 
     def __init__(self, width: int, heads: int):
@@ -59,9 +60,10 @@ class LoopedMultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """x: [batch, sequence, width].
+        """Returns the mixed blends of all heads, [batch, sequence, width].
 
-        attn_mask: as in MultiHeadAttention, one for every head or one a head
+        x: [batch, sequence, width]
+        attn_mask: as in MultiHeadAttention, the same for all heads or one for each
         """
         check_tokens(x, self.output.in_features)
         masks = mask_of_each_head(attn_mask, len(self.heads))
@@ -76,8 +78,8 @@ class LoopedMultiHeadAttention(nn.Module):
 class MultiHeadAttention(nn.Module):
     """All heads at once, the same numbers: [batch, sequence, width].
 
-    Three projections, attention once, one output projection.  Raises ValueError where
-    ``width`` is no multiple of ``heads``.
+    It launches three projections, attention once, and one output projection.  Raises a
+    ValueError if ``width`` isn't a multiple of ``heads``.
     """
 
     def __init__(self, width: int, heads: int):
@@ -92,34 +94,35 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, x: Tensor, *, attn_mask: Tensor | None = None, is_causal: bool = False
     ) -> Tensor:
-        """x: [batch, sequence, width].
+        """Returns the mixed blends of all heads, [batch, sequence, width].
 
-        attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes
-        part; a mask of padding is [batch, 1, 1, sequence].  A head in which a token sees
-        nothing gives it 0, before the output projection.
+        x: [batch, sequence, width]
+        attn_mask: bool, broadcasts to [batch, heads, sequence, sequence], True takes part;
+        a mask of padding is [batch, 1, 1, sequence].  If a token sees nothing in a head, that
+        head gives it 0, before the output projection.
         """
         check_tokens(x, self.output.in_features)
         q = self.split(self.query(x))  #           [batch, heads, sequence, head_dim]
         k = self.split(self.key(x))  #             [batch, heads, sequence, head_dim]
         v = self.split(self.value(x))  #           [batch, heads, sequence, head_dim]
-        # one blend of the values a token and head [batch, heads, sequence, head_dim]
+        # one blend for each token and head        [batch, heads, sequence, head_dim]
         blends = attention(q, k, v, attn_mask=attn_mask, is_causal=is_causal)
         side_by_side = blends.transpose(1, 2)  #   [batch, sequence, heads, head_dim]
-        # transpose moved no number; contiguous writes them in the new order, heads of one
-        # token together, so that they can be viewed as one row of it
+        # transpose moved no number; contiguous writes them in the new order, the heads of one
+        # token together, so that we can view them as one row
         together = side_by_side.contiguous().view(x.shape)  # [batch, sequence, width]
         return self.output(together)  #            [batch, sequence, width]
 
     def split(self, x: Tensor) -> Tensor:
-        """[batch, sequence, width] seen as [batch, heads, sequence, head_dim]: a view."""
+        """Returns [batch, sequence, width] viewed as [batch, heads, sequence, head_dim]."""
         batch, sequence, _ = x.shape
         return x.view(batch, sequence, self.heads, self.head_dim).transpose(1, 2)
 
     @classmethod
     def from_loop(cls, looped: LoopedMultiHeadAttention) -> MultiHeadAttention:
-        """The same attention, its weights copied: those of the heads one below the other.
+        """Returns the same attention, with a copy of the weights, stacked head by head.
 
-        Weights alone: whether they are trained, and in which mode, starts anew.
+        It copies only the weights, not whether they require a gradient, nor the mode.
         """
         output = looped.output
         vectorised = cls(output.in_features, len(looped.heads)).to(output.weight)
@@ -133,7 +136,7 @@ class MultiHeadAttention(nn.Module):
         return vectorised
 
     def to_loop(self) -> LoopedMultiHeadAttention:
-        """The way back: each head gets its ``head_dim`` rows of each projection, copied."""
+        """Returns the loop again: each head gets a copy of its rows of each projection."""
         looped = LoopedMultiHeadAttention(self.output.in_features, self.heads)
         looped.to(self.output.weight)
         with torch.no_grad():
@@ -148,14 +151,14 @@ class MultiHeadAttention(nn.Module):
 
 
 def head_dim_of(width: int, heads: int) -> int:
-    """What each head gets of the width."""
+    """Returns how many numbers of the width each head gets."""
     if heads < 1 or width < 1 or width % heads:
         raise ValueError(f"width is {width}, a multiple of heads = {heads} is wanted")
     return width // heads
 
 
 def check_tokens(x: Tensor, width: int) -> None:
-    """[batch, sequence, width]."""
+    """Raises a TypeError or ValueError unless x is [batch, sequence, width]."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
     if x.ndim != 3 or x.shape[-1] != width:
@@ -163,7 +166,7 @@ def check_tokens(x: Tensor, width: int) -> None:
 
 
 def mask_of_each_head(attn_mask: Tensor | None, heads: int) -> list[Tensor | None]:
-    """A mask for each head, without the axis of heads, where [batch, heads, N, N] has one."""
+    """Returns a mask for each head, without the axis of heads of [batch, heads, N, N]."""
     if not isinstance(attn_mask, Tensor) or attn_mask.ndim < 3:
         return [attn_mask] * heads
     each = attn_mask.unsqueeze(0) if attn_mask.ndim == 3 else attn_mask

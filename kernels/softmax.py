@@ -1,13 +1,13 @@
 """Softmax of a row three ways: naive, safe, and online, for a row that arrives in pieces.
 
-The naive softmax overflows.  The safe one subtracts the maximum, for which it must have seen
-the whole row.  The online one remembers two numbers while it reads, ``(running_max,
-running_sum)``, and they form an algebra:
+The naive softmax overflows.  The safe one subtracts the maximum, so it must have seen the whole
+row.  The online one remembers two numbers while it reads, ``(running_max, running_sum)``, and
+they form an algebra:
 
     update   state, block -> state      a block of scores arrives
-    merge    state, state -> state      two parts of a row were read apart; commutative, and
-                                        associative up to rounding
-    empty    (-inf, 0)                  the identity of merge: a row of which nothing was read
+    merge    state, state -> state      two parts of a row were read separately; commutative,
+                                        and associative up to rounding
+    empty    (-inf, 0)                  the identity of merge: nothing of the row was read
 
 Source: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018,
 arXiv:1805.02867.
@@ -27,7 +27,7 @@ from kernels.checks import check_kernel, check_no_gradient
 
 
 def naive_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis as the formula has it: wrong for large scores.
+    """Returns softmax along the last axis by the plain formula: wrong for large scores.
 
     exp overflows FP32 above 88.7 and FP16 above 11.09: inf, then inf / inf = NaN.
     Nothing crashes.
@@ -37,15 +37,15 @@ def naive_softmax(scores: Tensor) -> Tensor:
 
 
 def safe_softmax(scores: Tensor) -> Tensor:
-    """Softmax along the last axis, the maximum subtracted first: no exponential overflows.
+    """Returns softmax along the last axis; subtracts the maximum first, so exp can't overflow.
 
-    A row of nothing but -inf has no shares: NaN here; the kernel below says 0.
+    If a row is all -inf, it has no shares: it gives NaN here, and 0 in the kernel below.
     """
     return naive_softmax(scores - scores.amax(-1, keepdim=True))
 
 
 class OnlineSoftmax(NamedTuple):
-    """What must be remembered of the scores read so far, one FP32 entry a row.
+    """What we remember of the scores read so far, one FP32 entry for each row.
 
     running_max: [...] the largest score
     running_sum: [...] the sum of ``exp(score - running_max)``
@@ -56,13 +56,13 @@ class OnlineSoftmax(NamedTuple):
 
     @classmethod
     def empty(cls, *shape: int, device: torch.device | str | None = None) -> OnlineSoftmax:
-        """The state of rows of which nothing was read: (-inf, 0), of that shape."""
+        """Returns the state before anything is read: (-inf, 0), of that shape."""
         return cls(
             torch.full(shape, -torch.inf, device=device), torch.zeros(shape, device=device)
         )
 
     def update(self, block: Tensor) -> OnlineSoftmax:
-        """The state after a block of scores, ``[..., block]``, was read."""
+        """Returns the state after one more block of scores, ``[..., block]``."""
         if block.ndim == 0:
             raise ValueError("block has 0 dimensions, [..., block] is wanted")
         if block.shape[-1] == 0:
@@ -74,7 +74,7 @@ class OnlineSoftmax(NamedTuple):
         )
 
     def merge(self, other: OnlineSoftmax) -> OnlineSoftmax:
-        """The state of both parts; rescaling by ``exp(old - new)`` is the trick."""
+        """Returns the state of both parts; rescaling by ``exp(old - new)`` is the trick."""
         new_max = torch.maximum(self.running_max, other.running_max)
         return OnlineSoftmax(
             new_max,
@@ -84,20 +84,20 @@ class OnlineSoftmax(NamedTuple):
 
     @property
     def lse(self) -> Tensor:
-        """log-sum-exp of the scores; -inf for an empty row."""
+        """The log-sum-exp of the scores; -inf for an empty row."""
         return self.running_max + self.running_sum.log()
 
 
 def exp_below(score: Tensor, maximum: Tensor) -> Tensor:
-    """``exp(score - maximum)``, and 0 where both are -inf, whose difference is NaN."""
+    """Returns ``exp(score - maximum)``, and 0 if both are -inf, whose difference is NaN."""
     return torch.where(score == -torch.inf, 0.0, (score - maximum).exp())
 
 
 def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
-    """Softmax of each row in Triton, one program a row, FP32 inside: ``[rows, columns]``.
+    """Returns softmax of each row, ``[rows, columns]``, in Triton: one program for each row.
 
-    Traffic for M rows of N scores: 2·M·N read, M·N written.  A fully masked row (all -inf)
-    gives zeros.
+    It computes in FP32.  For M rows of N scores it reads 2·M·N numbers and writes M·N.  A fully
+    masked row (all -inf) gives zeros.
 
     Raises:
         ValueError: if ``scores`` is not 2-D, requires a gradient, or is on a CPU outside the
@@ -128,8 +128,8 @@ def softmax(scores: Tensor, *, block: int = 1024) -> Tensor:
 
 @triton.jit
 def softmax_kernel(scores, out, columns, row_stride, column_stride, BLOCK: tl.constexpr):
-    """One row, read for its state and again for its shares.  Strides in elements."""
-    row = tl.program_id(0).to(tl.int64)  # rows · columns may pass 2**31
+    """Reads one row for its state and again for its shares.  Strides are in elements."""
+    row = tl.program_id(0).to(tl.int64)  # rows · columns may exceed 2**31
     row_scores = scores + row * row_stride
     running_max = -float("inf")
     running_sum = 0.0

@@ -1,6 +1,6 @@
-"""What attention costs before anything runs: bytes and FLOPs, from the shapes alone.
+"""Predicts what attention costs: bytes and FLOP, from the shapes alone.
 
-N queries and N keys of ``head_dim`` numbers each, in every one of ``batch`` · ``heads``
+There are N queries and N keys of ``head_dim`` numbers each, in each of ``batch`` · ``heads``
 independent slices.
 """
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Traffic(NamedTuple):
-    """Bytes that one kernel must read from memory and write to it, were every cache empty."""
+    """Bytes that one kernel must read from memory and write to it, if every cache is empty."""
 
     kernel: str
     read: int
@@ -16,23 +16,23 @@ class Traffic(NamedTuple):
 
 
 def square_bytes(n: int, element_bytes: int, heads: int = 1, batch: int = 1) -> int:
-    """The square of scores, never written by the fused kernel.  N=8192, FP16: 128 MiB."""
+    """Returns the bytes of all scores, which no fused kernel writes.  N=8192, FP16: 128 MiB."""
     return batch * heads * n * n * element_bytes
 
 
 def qkvo_bytes(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """Q, K, V and the output, once each: the least that any form of attention must move."""
+    """Returns the bytes of Q, K, V and the output, the least that attention must move."""
     return 4 * batch * heads * n * head_dim * element_bytes
 
 
 def backward_bytes(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """The least that a backward pass must move: 8 tensors of the size of Q, and the lse.
+    """Returns the least bytes that a backward pass must move: 8 tensors like Q, and lse.
 
-    Q, K, V, the output, its gradient and the log-sum-exp (FP32) are read; dQ, dK, dV written.
+    It reads Q, K, V, the output, its gradient and lse (FP32), and writes dQ, dK and dV.
     """
     rows = batch * heads * n
     return rows * (8 * head_dim * element_bytes + 4)
@@ -41,10 +41,10 @@ def backward_bytes(
 def eager_traffic(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> list[Traffic]:
-    """The three lines as PyTorch runs them: four kernels, six trips of the square.
+    """Returns the traffic of the three lines in PyTorch: four kernels, six trips of the square.
 
-    Written, read and written, read and written, read.  Were the scale folded into the
-    matmul there would be four trips, the textbook's count.
+    QKᵀ writes it, scale and softmax each read and write it, PV reads it.  If the matmul did the
+    scaling, there would be four trips, which is the textbook's count.
     """
     row = batch * heads * n * head_dim * element_bytes
     square = square_bytes(n, element_bytes, heads, batch)
@@ -64,10 +64,10 @@ def three_kernels_traffic(
     heads: int = 1,
     batch: int = 1,
 ) -> list[Traffic]:
-    """``kernels.first.three_kernels``: five trips of a square that may be of another type than
-    Q.
+    """Returns the traffic of ``kernels.first.three_kernels``: five trips of the square.
 
-    The softmax reads each row twice, first for its maximum and sum.
+    The square may have another dtype than Q.  The softmax reads each row twice, first for its
+    maximum and sum.
     """
     row = batch * heads * n * head_dim * element_bytes
     square = square_bytes(n, square_element_bytes, heads, batch)
@@ -81,7 +81,7 @@ def three_kernels_traffic(
 def fused_traffic(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> list[Traffic]:
-    """Any form that is one kernel, were each of its repeated requests answered by a cache."""
+    """Returns the traffic of any fused kernel, if caches answer all repeated requests."""
     row = batch * heads * n * head_dim * element_bytes
     return [Traffic("fused", 3 * row, row)]
 
@@ -89,12 +89,13 @@ def fused_traffic(
 def requested_bytes(
     n: int, head_dim: int, element_bytes: int, block_q: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """What the fused forms ask for: Q and the output once, K and V once a block of queries.
+    """Returns the bytes that fused kernels request: K and V once for each block of queries.
 
-    FlashAttention owns ``block_q`` queries a program; ``kernels.first.one_key`` and
-    ``kernels.first.key_blocks`` own one, and ask N times for each key.  Every query sees every
-    key and K has as many heads as Q; causal asks for half of K and V.  Most of the requests for
-    K and V are answered by the L2 cache, so HBM moves less than this.
+    They request Q and the output once.  A program of FlashAttention has ``block_q`` queries.
+    In ``kernels.first.one_key`` and ``kernels.first.key_blocks`` it has one, so they request
+    each key N times.  Every query sees every key, and K has as many heads as Q; a causal kernel
+    requests half of K and V.  The L2 cache answers most requests for K and V, so HBM moves less
+    than this.
     """
     row = batch * heads * n * head_dim * element_bytes
     query_blocks = -(-n // block_q)
@@ -104,10 +105,11 @@ def requested_bytes(
 def eager_peak_bytes(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """What the three lines hold at their peak beside Q, K and V: two squares and the output.
+    """Returns the bytes that the three lines hold at their peak: two squares and the output.
 
-    As PV runs, the scores are still a variable of the function beside the shares.  One square
-    of FP32, as ``kernels.first.three_kernels`` holds, is as much where the inputs have 16 bits.
+    Q, K and V aren't counted.  When PV runs, the function still holds the scores as well as the
+    shares.  One square in FP32, as in ``kernels.first.three_kernels``, takes as much if the
+    inputs have 16 bits.
     """
     row = batch * heads * n * head_dim * element_bytes
     return 2 * square_bytes(n, element_bytes, heads, batch) + row
@@ -116,16 +118,16 @@ def eager_peak_bytes(
 def fused_peak_bytes(
     n: int, head_dim: int, element_bytes: int, heads: int = 1, batch: int = 1
 ) -> int:
-    """What FlashAttention holds beside Q, K and V: the output, and an FP32 lse a query."""
+    """Returns the bytes that FlashAttention holds besides Q, K and V: the output and lse."""
     return batch * heads * n * (head_dim * element_bytes + 4)
 
 
 def attention_flops(
     n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False
 ) -> int:
-    """The two matmuls, a multiply-add counted as two; half when causal, as papers count.
+    """Returns the FLOP of the two matmuls, half of them if causal, as papers count.
 
-    Two matmuls of N·N·head_dim multiply-adds each.  The softmax between them is left out.
+    Each has N·N·head_dim multiply-adds, which count twice.  The softmax doesn't count.
     """
     return 4 * batch * heads * n * n * head_dim // (2 if causal else 1)
 
@@ -133,15 +135,16 @@ def attention_flops(
 def backward_flops(
     n: int, head_dim: int, heads: int = 1, batch: int = 1, causal: bool = False
 ) -> int:
-    """2.5 times the forward pass: five matmuls of that size to its two, as papers count.
+    """Returns the FLOP of a backward pass: 2.5 times the forward pass, as papers count.
 
-    QKᵀ once more, for no square was kept; dO·Vᵀ; and one each for dQ, dK and dV.
+    It has five matmuls, not two: QKᵀ again, because nobody kept the square, dO·Vᵀ, and one each
+    for dQ, dK and dV.
     """
     return attention_flops(n, head_dim, heads, batch, causal) * 5 // 2
 
 
 def attainable(flops_per_byte: float, peak: float, bandwidth: float) -> float:
-    """FLOP/s under the roofline: held back by memory below the ridge, by arithmetic above.
+    """Returns FLOP/s under the roofline: memory-bound below the ridge, compute-bound above.
 
     flops_per_byte: arithmetic intensity   peak: FLOP/s   bandwidth: B/s
     The ridge is at peak / bandwidth.
@@ -150,20 +153,20 @@ def attainable(flops_per_byte: float, peak: float, bandwidth: float) -> float:
 
 
 def mib(count: float) -> float:
-    """Bytes in mebibytes, 2²⁰ bytes: what memory is sold in.  128 MiB is 134.2 MB."""
+    """Returns bytes in mebibytes, 2²⁰ bytes, in which memory is sold.  128 MiB is 134.2 MB."""
     return count / 2**20
 
 
 def mb(count: float) -> float:
-    """Bytes in megabytes, 10⁶ bytes: what goes with a bandwidth in TB/s."""
+    """Returns bytes in megabytes, 10⁶ bytes, which fit a bandwidth in TB/s."""
     return count / 1e6
 
 
 def gib(count: float) -> float:
-    """Bytes in gibibytes, 2³⁰ bytes.  64 GiB is 68.7 GB."""
+    """Returns bytes in gibibytes, 2³⁰ bytes.  64 GiB is 68.7 GB."""
     return count / 2**30
 
 
 def gb(count: float) -> float:
-    """Bytes in gigabytes, 10⁹ bytes."""
+    """Returns bytes in gigabytes, 10⁹ bytes."""
     return count / 1e9

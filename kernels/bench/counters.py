@@ -1,14 +1,13 @@
-"""What keeps an SM busy while a kernel runs, by hardware counter.
+"""Counts how busy the units of an SM are while a kernel runs, by hardware counter.
 
 ``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
-a process of its own.  The bytes of HBM are in ``kernels.bench.dram``; here it is what goes on
-inside an SM, where several units work at the same time and one of them may be the one that all
-wait for:
+a process of its own.  ``kernels.bench.dram`` counts the bytes of HBM.  Here we look inside an
+SM, where several units work at the same time, and one of them may limit the others:
 
     instructions    an SM starts up to four in each clock
-    lsu             the unit for loads, stores and shared memory, which also carries numbers
-                    from thread to thread (shuffles): one wavefront of 128 bytes in each clock
-    shared          those of its wavefronts that go to shared memory
+    lsu             the unit for loads, stores and shared memory, which also moves numbers
+                    between threads (shuffles): one wavefront of 128 bytes in each clock
+    shared          the wavefronts of that unit that go to shared memory
 
 Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
 """
@@ -35,7 +34,7 @@ METRICS = {
 
 
 class Busy(NamedTuple):
-    """Of one kernel: milliseconds, SM clock in GHz, and shares of the clocks, 1 being all.
+    """One kernel's milliseconds, SM clock in GHz, and shares of the clocks, where 1 is all.
 
     instructions: of four in each clock   lsu: wavefronts, of one in each clock
     shared: those to shared memory   starts: instructions of that unit, of one in each clock
@@ -51,13 +50,13 @@ class Busy(NamedTuple):
 
 
 def busy(attention: Callable, *shape: int) -> list[Busy]:
-    """What is busy in each kernel of ``attention(q, k, v)``, in order, the mean over all SMs.
+    """Returns how busy each kernel of ``attention(q, k, v)`` is, in order, on average over SMs.
 
-    attention: a function of ``kernels``, for it is looked up by its name in another process
-    shape: of q, k and v each, FP16, random
+    attention: a function of ``kernels``, because another process finds it by its name
+    shape: of q, k and v each, which are FP16 and random
 
-    Raises ValueError for a function that has no name of its own, and RuntimeError without
-    ``ncu``, or with what it said if it counted nothing.
+    Raises a ValueError for a function without a name of its own, and a RuntimeError if there is
+    no ``ncu``, or with its output if it counted nothing.
     """
     name = f"{attention.__module__}:{getattr(attention, '__qualname__', '<nameless>')}"
     if not name.startswith("kernels.") or "<" in name:
@@ -72,7 +71,7 @@ def busy(attention: Callable, *shape: int) -> list[Busy]:
     run = subprocess.run(
         command,
         cwd=Path(__file__).resolve().parents[2],
-        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
+        env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,
         timeout=300,
@@ -84,7 +83,7 @@ def busy(attention: Callable, *shape: int) -> list[Busy]:
 
 
 def _of_kernel(row: dict[str, str]) -> Busy:
-    """A row of ncu's, by the names of its columns."""
+    """Returns what a row of ncu says, by the names of its columns."""
     try:
         found = {name: float(row[at].replace(",", "")) for name, at in METRICS.items()}
     except (KeyError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What each kernel moves between HBM and the chip, by hardware counter.
+"""Counts the bytes that each kernel moves between HBM and the chip, by hardware counter.
 
 ``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
 a process of its own.
@@ -33,18 +33,18 @@ UNITS = {"byte": 1, "ns": 1e-6, "nsecond": 1e-6}  # to bytes and milliseconds
 
 
 def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[DramTraffic]:
-    """What each kernel of ``attention(q, k, v)`` moves, by hardware counter, in order.
+    """Returns the bytes that each kernel of ``attention(q, k, v)`` moves, in order.
 
-    attention: a function of ``kernels``, for it is looked up by its name in a process of its
-        own: ``ncu`` counts ``python -m kernels.bench.dram``
-    shape: of q, k and v each, FP16, random
-    flush: write back and empty the caches before each kernel, so that it is charged with all
-        that it reads, and not with what the one before it wrote.  Without it they stay as they
-        are: lines that a kernel leaves in L2 are read from there, and are written to HBM, if
-        at all, while a later kernel runs.
+    attention: a function of ``kernels``, because a process of its own finds it by its name:
+        ``ncu`` counts ``python -m kernels.bench.dram``
+    shape: of q, k and v each, which are FP16 and random
+    flush: write back and empty the caches before each kernel, so it pays for everything that it
+        reads, and not for what the one before it wrote.  Without it the caches stay as they
+        are.  Then a kernel finds in L2 what an earlier one left there, and those lines go to
+        HBM, if at all, while a later kernel runs.
 
-    Raises ValueError for a function that has no name of its own, and RuntimeError without
-    ``ncu``, or with what it said if it counted nothing.
+    Raises a ValueError for a function without a name of its own, and a RuntimeError if there is
+    no ``ncu``, or with its output if it counted nothing.
     """
     name = f"{attention.__module__}:{getattr(attention, '__qualname__', '<nameless>')}"
     if not name.startswith("kernels.") or "<" in name:
@@ -63,7 +63,7 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     run = subprocess.run(
         command,
         cwd=Path(__file__).resolve().parents[2],
-        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
+        env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,
         timeout=300,
@@ -80,7 +80,7 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
 
 
 def _parse_ncu(text: str) -> list[DramTraffic]:
-    """A header, a row of units and a row a kernel, among other things that were said."""
+    """Returns the counts in ncu's output: a header, units, and a row for each kernel."""
     rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     found = []
     try:

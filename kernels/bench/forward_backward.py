@@ -1,11 +1,11 @@
-"""Attention forward and backward, form by form: the kernels alone, and the call of a user.
+"""Times forward and backward of each form: the kernels alone, and the call of a user.
 
     hopper_attention, flash_attention    ours
     sdpa_cudnn                           cuDNN's, which PyTorch calls
-    flash_attention_4                    those of the package flash-attn-4, where it is there
+    flash_attention_4                    those of the package flash-attn-4, if it's installed
 
-A call goes through autograd, and takes what the host needs for it; the kernels are launched
-directly and replayed as a CUDA graph, which leaves the host out.
+A call goes through autograd, and its time includes the host's.  To leave the host out, we
+launch the kernels directly and replay them as a CUDA graph.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Form(NamedTuple):
     """Attention of q, k, v, [batch, heads, N, head_dim], as a user calls it, and its kernels.
 
     attention: differentiable; q, k, v, is_causal -> the output
-    backward: q, k, v, dout, is_causal -> what launches the kernels of the backward pass alone
-        and returns the gradients of q, k and v.  The forward pass is done once, before.
+    backward: q, k, v, dout, is_causal -> a function that launches the kernels of the backward
+        pass alone and returns the gradients of q, k and v.  The forward pass runs once, before.
     """
 
     attention: Callable[..., Tensor]
@@ -61,7 +61,7 @@ def _flash(
 def _cudnn(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
 ) -> Callable[[], Gradients]:
-    """By the two operators behind ``scaled_dot_product_attention``."""
+    """Calls the two operators behind ``scaled_dot_product_attention``."""
     forward = torch.ops.aten._scaled_dot_product_cudnn_attention
     out, lse, *rest = forward(q, k, v, None, True, is_causal=is_causal)
     starts_q, starts_k, most_q, most_k, seed, offset, _ = rest
@@ -71,10 +71,10 @@ def _cudnn(
 
 
 def forms() -> dict[str, Form]:
-    """All that can be called here, ours first.
+    """Returns all forms that can be called here, ours first.
 
-    ``sdpa_cudnn`` is cuDNN's where ``sdpa_kernel(SDPBackend.CUDNN_ATTENTION)`` is around the
-    call: to enter that for each call would cost the host as much as the call itself.
+    ``sdpa_cudnn`` is cuDNN's only inside ``sdpa_kernel(SDPBackend.CUDNN_ATTENTION)``.  To enter
+    that for each call would cost the host as much as the call itself.
     """
     found = {
         "hopper_attention": Form(hopper_attention, _hopper),
@@ -86,9 +86,10 @@ def forms() -> dict[str, Form]:
 
 
 def flash_attention_4() -> Form | None:
-    """FlashAttention-4's, if it can be imported.  Its tensors are [batch, N, heads, head_dim].
+    """Returns FlashAttention-4, or None if it can't be imported.
 
-    They are seen in that order, never copied: give it what ``as_it_reads`` made.
+    Its tensors are [batch, N, heads, head_dim].  We transpose without a copy: give it tensors
+    from ``as_it_reads``.
     """
     try:
         from flash_attn.cute.interface import _flash_attn_bwd, flash_attn_func
@@ -109,7 +110,7 @@ def flash_attention_4() -> Form | None:
 
 
 def as_it_reads(name: str, *tensors: Tensor) -> list[Tensor]:
-    """These tensors, in memory as the form of this name wants them; the same shape."""
+    """Returns these tensors with the memory layout that this form reads, in the same shape."""
     if name != "flash_attention_4":
         return [x.contiguous() for x in tensors]
     return [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors]
@@ -118,7 +119,7 @@ def as_it_reads(name: str, *tensors: Tensor) -> list[Tensor]:
 def ways(
     name: str, form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
 ) -> dict[Way, Callable[[], object]]:
-    """What is to be timed, compiled before: forward and backward."""
+    """Returns the calls to time, forward and backward, already compiled."""
     q, k, v, dout = as_it_reads(name, q, k, v, dout)
     forward = partial(form.attention, q, k, v, is_causal=is_causal)
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
@@ -135,9 +136,9 @@ def ways(
 def errors_of(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool
 ) -> dict[str, list[float]]:
-    """Of each form, how far the first head is from FP64, by the norm of what is right.
+    """Returns each form's relative error against FP64 in the first head.
 
-    Of the output, and of the gradients of q, k and v.
+    The errors are of the output and of the gradients of q, k and v, by the norm.
     """
     leaves = [x[0, 0].double().requires_grad_() for x in (q, k, v)]
     out = oracle(*leaves, is_causal=is_causal)
@@ -157,11 +158,11 @@ def beside(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, is_causal: bool,
     *, count: int = 30, seed: int = 0,
 ) -> tuple[dict[Way, list[float]], list[tuple[float, float]]]:  # fmt: skip
-    """Every form in every way in the same rounds, and the clock and the power in each of them.
+    """Times every form in every way in the same rounds, and reads clock and power in each.
 
-    Milliseconds of one call, where *both* is forward and backward of the same round, added; and
-    what ``clock_and_power`` says in each round.  So many calls make one measurement that it
-    takes 3 ms or more.
+    Returns the milliseconds of one call, where *both* is the sum of forward and backward of the
+    same round, and what ``clock_and_power`` says in each round.  A measurement consists of
+    enough calls to take 3 ms or more.
     """
     batch, heads, n, head_dim = q.shape
     counts = {"forward": attention_flops, "backward": backward_flops}
@@ -175,7 +176,7 @@ def beside(
         for name, form in forms().items():
             for way, call in ways(name, form, q, k, v, dout, is_causal).items():
                 timed[way] = repeated(call, calls[way[1]])
-        # What reads the clock is a form among forms: it has its place in each round by lot.
+        # The clock is read like another form, at a random place in each round.
         reading = ("", "", "")
         timed[reading] = lambda: readings.append(clock_and_power())
         times = rounds(timed, count=count, seed=seed)

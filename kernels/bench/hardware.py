@@ -1,6 +1,6 @@
-"""The one registry of hardware constants: chip -> what -> value, unit, source, trust.
+"""The registry of hardware constants: chip -> name -> value, unit, source, trust.
 
-Nothing else in the handbook holds such a number.  Units are SI: a TB is 10¹² bytes; sizes on a
+No other file of the handbook has such a number.  Units are SI: a TB is 10¹² bytes; sizes on a
 chip are in bytes.
 """
 
@@ -12,8 +12,8 @@ Trust = Literal["specified", "measured", "secondary"]
 class Constant(NamedTuple):
     """A number, and why anyone should believe it.
 
-    trust: ``specified`` by its maker in a primary source; ``measured`` here, on the GPU that
-    the source names; ``secondary``: only other people's pages agree.
+    trust: ``specified`` if its maker says so in a primary source; ``measured`` if we did, on
+    the GPU that the source names; ``secondary`` if only other people's pages say so.
     """
 
     value: float
@@ -83,7 +83,7 @@ H100 = {
 }
 
 
-# The H200 is the H100's chip, GH100, with other memory around it.
+# The H200 has the H100's chip, GH100, with other memory around it.
 _OF_THE_CHIP = (
     "sms",
     "tensor core clock",

@@ -1,4 +1,4 @@
-"""By how much GPU memory grows while a call runs."""
+"""Measures by how much GPU memory grows while a call runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 
 
 def peak_memory(function: Callable[[], object]) -> int:
-    """Bytes by which GPU memory grew, at its highest, while ``function`` ran, result included.
+    """Returns the bytes by which GPU memory grew at its peak, with the result, in ``function``.
 
-    It runs twice: the first matmul of a process makes cuBLAS take a workspace, and keep it.
-    Raises RuntimeError without a GPU: only the CUDA allocator keeps this count.
+    It runs twice, because the first matmul of a process makes cuBLAS take a workspace for good.
+    Raises a RuntimeError without a GPU: only the CUDA allocator keeps this count.
     """
     if not torch.cuda.is_available():
         raise RuntimeError(

@@ -1,8 +1,7 @@
-"""What a user would pick instead: PyTorch's own attention, asked for one backend at a time.
+"""Calls what a user would pick instead: PyTorch's attention, one backend at a time.
 
-``scaled_dot_product_attention`` chooses among its backends by itself, and the choice changes
-with the version, the GPU and the shapes.  What our kernels are measured against is therefore
-each of them, called by name.
+``scaled_dot_product_attention`` chooses its backend itself, and the choice depends on the
+version, the GPU and the shapes.  So we measure our kernels against each backend by name.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 def sdpa(backend: SDPBackend) -> Callable[..., Tensor]:
-    """``scaled_dot_product_attention`` by this backend alone.
+    """Returns ``scaled_dot_product_attention`` by this backend alone.
 
-    Where the backend refuses a shape, a dtype or a machine it raises RuntimeError, and warns
+    It raises a RuntimeError if the backend refuses a shape, a dtype or a machine, and warns
     why.
     """
 

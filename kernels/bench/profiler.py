@@ -1,11 +1,10 @@
-"""Which kernels a call launches, what a launch costs, and when each of them runs.
+"""Says which kernels a call launches, what a launch costs, and when each of them runs.
 
     launches          which kernels a call launches
     launch_cost       what one launch takes, of the host's time and of the GPU's
     launch_timeline   when a call hands each kernel over and when the GPU runs it, on one clock
 
-A launch has its place in time, so that the waiting shows: the GPU's for the host, or the host
-far ahead of the GPU.
+A timeline shows who waits: the GPU for the host, or not, if the host is far ahead.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from kernels.bench.timing import Time, _time_of
 
 
 def launches(function: Callable[[], object]) -> list[str]:
-    """The names of the GPU kernels that one call of ``function`` launches, in order.
+    """Returns the names of the GPU kernels that one call of ``function`` launches, in order.
 
-    By CUPTI, through PyTorch's profiler, after a call to warm up.  A copy or fill by the driver
-    is listed too, as Memcpy or Memset.  Raises RuntimeError without a GPU, and where the
-    profiler sees nothing.
+    They come from CUPTI through PyTorch's profiler, after a call to warm up.  A copy or fill by
+    the driver is listed, too, as Memcpy or Memset.  Raises a RuntimeError without a GPU, and if
+    the profiler sees nothing.
     """
     if not torch.cuda.is_available():
         raise RuntimeError("launches needs a GPU: without one no kernel is launched")
@@ -52,24 +51,24 @@ def launches(function: Callable[[], object]) -> list[str]:
         for event in profiler.events()
         if event.device_type == DeviceType.CUDA and not event.is_user_annotation
     ]
-    if not kernels:  # the marker at least must be seen
+    if not kernels:  # it must see the marker at least
         raise RuntimeError("PyTorch's profiler sees no GPU kernel here: does CUPTI work?")
     kernels.sort(key=lambda event: event.time_range.start)
     return [event.name for event in kernels[:-1]]
 
 
 class LaunchCost(NamedTuple):
-    """What one more launch takes: to hand over, by Python, and to run, on the GPU."""
+    """The times of one more launch: for Python to hand it over, and for the GPU to run it."""
 
     host: Time
     device: Time
 
 
 def launch_cost() -> LaunchCost:
-    """What launching one of PyTorch's smallest kernels costs, on both sides.
+    """Returns what launching one of PyTorch's smallest kernels costs, on both sides.
 
-    A kernel that only waits holds up the GPU until 500 launches are handed over, so that
-    neither side waits for the other.  Raises RuntimeError without a GPU.
+    A kernel that only waits stops the GPU until 500 launches are handed over, so neither side
+    waits for the other.  Raises a RuntimeError without a GPU.
     """
     if not torch.cuda.is_available():
         raise RuntimeError("launch_cost needs a GPU: without one no kernel is launched")
@@ -91,7 +90,7 @@ def launch_cost() -> LaunchCost:
 
 
 class Event(NamedTuple):
-    """Something that took time, in microseconds from the begin of the first launch."""
+    """A launch or a kernel, in microseconds from the start of the first launch."""
 
     side: str  # "host": a call that launches; "device": a kernel that runs
     launch: int  # from 1; a launch and its kernel, or its graph's kernels, share it
@@ -101,11 +100,11 @@ class Event(NamedTuple):
 
 
 def launch_timeline(function: Callable[[], object]) -> list[Event]:
-    """Launches and kernels of one call of ``function``, a launch before its kernel.
+    """Returns launches and kernels of one call of ``function``, a launch before its kernel.
 
-    By CUPTI, through PyTorch's profiler, after calls to warm both up.  Watching costs time:
-    each launch takes longer than unwatched.  A copy or fill by the driver counts as a kernel.
-    Raises RuntimeError without a GPU, and where the profiler loses what it was to watch.
+    They come from CUPTI through PyTorch's profiler, after calls to warm both up.  Each launch
+    takes longer than it would without the profiler.  A copy or fill by the driver counts as a
+    kernel.  Raises a RuntimeError without a GPU, and if the profiler loses an event.
     """
     if not torch.cuda.is_available():
         raise RuntimeError("launch_timeline needs a GPU: without one no kernel is launched")
@@ -125,7 +124,7 @@ def launch_timeline(function: Callable[[], object]) -> list[Event]:
             function()
         torch.cuda.synchronize()
         profiler.step()  # now the profiler records
-        marker.neg_()  # takes the slow first launch, and leaves the queue empty
+        marker.neg_()  # makes the slow first launch, and leaves the queue empty
         torch.cuda.synchronize()
         function()
         marker.neg_()
@@ -134,13 +133,13 @@ def launch_timeline(function: Callable[[], object]) -> list[Event]:
 
 
 def _between_markers(events: Iterable) -> list[Event]:
-    """The launches of all kernels but the first and the last, which are the same kernel."""
+    """Returns the launches of all kernels except the first and the last, the markers."""
     events = sorted(events, key=lambda event: (event.time_range.start, -event.time_range.end))
     events = [event for event in events if not event.is_user_annotation]
     kernels = [event for event in events if event.device_type == DeviceType.CUDA]
     if len(kernels) < 2 or kernels[0].name != kernels[-1].name:
         raise RuntimeError("PyTorch's profiler sees no GPU kernel here, or loses some")
-    calls = {  # by the number that a launch and its kernel share; of nested calls, the outer
+    calls = {  # by the number that a launch and its kernel share; the outer one of nested calls
         event.id: event
         for event in reversed(events)
         if event.device_type == DeviceType.CPU and event.name.startswith("cu")
@@ -162,6 +161,6 @@ def _between_markers(events: Iterable) -> list[Event]:
 
 
 def _short(name: str) -> str:
-    """A kernel's name without its type, namespaces, template and arguments."""
+    """Returns a kernel's name without its type, namespaces, template and arguments."""
     named = name.replace("(anonymous namespace)", "").split("<")[0].split("(")[0]
     return named.split("::")[-1].removeprefix("void ").strip()

@@ -1,13 +1,13 @@
-"""The same tensor read again and again by all SMs: how fast the cache is in which it lies.
+"""Reads the same tensor again and again with all SMs, to time the cache that holds it.
 
-Coalescing says what a read costs that misses every cache; this says what one costs that does
-not.  Every program reads the whole tensor, block after block, in an order of its own.  Up to
-the size of the L2 cache the tensor comes from memory once and from L2 ever after; far beyond
-that size a block is evicted before it is wanted again, and comes from memory each time.
+``strided_read`` times reads that miss every cache; this times reads that hit.  Every program
+reads the whole tensor, block after block, in an order of its own.  If the tensor fits in L2, it
+comes from memory once, and from L2 after that.  If it's much larger, a block is evicted before
+we need it again, and comes from memory each time.
 
 The orders must differ.  If all programs went the same way round, each from a place of its own,
-those behind would find in L2 what those ahead had fetched, and be faster, until all ran in one
-convoy; and where several want the same bytes at once, one answer may serve them all.
+those behind would find in L2 what those ahead had fetched, and catch up, until all ran in one
+convoy.  And if several programs request the same bytes at once, one answer may serve them all.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ BLOCK = 4096
 
 
 def repeated_read(x: Tensor, programs: int) -> Tensor:
-    """The sum of x, FP32, from each of so many programs, all of which read all of it.
+    """Returns the sum of x, FP32, from each of so many programs, each of which reads all of x.
 
     x: [size], contiguous, FP32, FP16 or BF16; size a power of two, 4096 or more
-    Asks L2 for ``programs`` times the bytes of x: the caches of the SMs are passed by.
+    It requests ``programs`` times the bytes of x from L2, bypassing the caches of the SMs.
 
     Raises:
         ValueError: if x is not 1-D, not contiguous or of another size, if programs is below 1,
             or if x is on a CPU outside Triton's interpreter.
-        TypeError: if x is no tensor of those dtypes.
+        TypeError: if x isn't a tensor of those dtypes.
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
@@ -51,7 +51,7 @@ def repeated_read(x: Tensor, programs: int) -> Tensor:
 
 @triton.jit(do_not_specialize=["blocks"])
 def repeated_read_kernel(x, sums, blocks, BLOCK: tl.constexpr):
-    """All blocks of x, by steps of an odd number, which meets each of a power of two once."""
+    """Sums all blocks of x; an odd step meets each block once, as they are a power of two."""
     program = tl.program_id(0)
     block = program * 977 // 128 % blocks
     step = (2 * program + 1) % blocks
@@ -61,4 +61,4 @@ def repeated_read_kernel(x, sums, blocks, BLOCK: tl.constexpr):
         numbers = tl.load(x + start + tl.arange(0, BLOCK), cache_modifier=".cg")
         total += numbers.to(tl.float32)
         block = (block + step) % blocks
-    tl.store(sums + program, tl.sum(total))  # a read without a use is left out
+    tl.store(sums + program, tl.sum(total))  # the compiler drops a read that nobody uses

@@ -1,8 +1,8 @@
-"""Forms beside one another: in rounds, each in an order drawn anew, on one GPU or on many.
+"""Compares forms in rounds, each in a new random order, on one GPU or on many.
 
-A GPU's clock follows its load and its warmth, so that a form measured after another is not
-measured under the same conditions.  Two times are therefore compared within a round, and what
-is told is the median of those ratios with an interval that says how far to trust it.
+A GPU's clock depends on its load and its temperature, so two forms measured one after the other
+don't have the same conditions.  Therefore we compare two times within a round, and state the
+median of those ratios, with an interval that says how far to trust it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-DRAWS = 1000  # of the rounds, with replacement: the bootstrap
+DRAWS = 1000  # of rounds with replacement, for the bootstrap
 
 
 class Interval(NamedTuple):
-    """A median, and where it lies in 95 of 100 draws of as many rounds."""
+    """A median, and the range that holds it in 95 of 100 draws of as many rounds."""
 
     median: float
     low: float
@@ -30,10 +30,11 @@ class Interval(NamedTuple):
 def rounds(
     forms: dict[str, Callable[[], object]], *, count: int = 30, calls: int = 1, seed: int = 0
 ) -> dict[str, list[float]]:
-    """Milliseconds of one call of each form, in each of ``count`` rounds, by CUDA events.
+    """Returns the milliseconds of one call of each form in each of ``count`` rounds.
 
-    Each form is called twice before, or once for fewer than 10 rounds.  In a group of processes
-    all must call alike: they begin each form together, and what counts is the slowest of them.
+    It uses CUDA events, and calls each form twice before, or once for fewer than 10 rounds.  In
+    a group of processes all must make the same call: they start each form together, and the
+    time is that of the slowest.
     calls: how many make one measurement, one after the other
     """
     together = dist.is_initialized() and dist.get_world_size() > 1
@@ -49,7 +50,7 @@ def rounds(
         drawn.shuffle(order)
         for name in order:
             if together:
-                dist.all_reduce(signal)  # no GPU begins before all have come so far
+                dist.all_reduce(signal)  # no GPU begins before all are here
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             for _ in range(calls):
@@ -61,7 +62,7 @@ def rounds(
 
 
 def slowest(times: Tensor) -> Tensor:
-    """Each number's largest value over all processes."""
+    """Returns the largest value of each number over all processes."""
     if not (dist.is_initialized() and dist.get_world_size() > 1):
         return times
     on_gpu = times.cuda()
@@ -70,7 +71,7 @@ def slowest(times: Tensor) -> Tensor:
 
 
 def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
-    """``of`` by ``by``, round by round."""
+    """Returns the ratio of ``of`` to ``by``, round by round, and its interval."""
     ratios = [a / b for a, b in zip(of, by, strict=True)]
     drawn = random.Random(seed)
     medians = sorted(
@@ -81,11 +82,11 @@ def ratio(of: list[float], by: list[float], seed: int = 0) -> Interval:
 
 
 def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 0) -> Interval:
-    """The geometric mean over settings of the median of ``of`` by ``by``.
+    """Returns the geometric mean over settings of the median ratio of ``of`` to ``by``.
 
-    settings: of each, the times of ``of`` and of ``by``, round by round; the rounds of each are
-    drawn by themselves.  So the interval says how well these settings were measured, not what
-    other settings would give.
+    settings: for each, the times of ``of`` and of ``by``, round by round.  We draw the rounds
+    of each setting separately, so the interval says how well these settings were measured, not
+    what other settings would give.
     """
     every = [[a / b for a, b in zip(of, by, strict=True)] for of, by in settings]
     drawn = random.Random(seed)
@@ -99,9 +100,9 @@ def geometric_mean(settings: list[tuple[list[float], list[float]]], seed: int = 
 
 
 def clock_and_power() -> tuple[float, float]:
-    """The clock of the SMs in MHz and the power in W, as NVML has them now.
+    """Returns the clock of the SMs in MHz and the power in W, as NVML states them now.
 
-    NVML renews them some times a second, and gives power as an average over what went before.
+    NVML updates them a few times a second, and its power is an average over the recent past.
 
     Raises a ModuleNotFoundError without nvidia-ml-py, through which PyTorch asks NVML.
     """
@@ -109,7 +110,7 @@ def clock_and_power() -> tuple[float, float]:
 
 
 def repeated(function: Callable[[], object], calls: int) -> Callable[[], None]:
-    """So many calls, one after the other."""
+    """Returns a function that makes so many calls, one after the other."""
 
     def repeat() -> None:
         for _ in range(calls):
@@ -119,9 +120,9 @@ def repeated(function: Callable[[], object], calls: int) -> Callable[[], None]:
 
 
 def captured(function: Callable[[], object]) -> Callable[[], None]:
-    """``timing.replayed`` in a process whose other threads use the GPU, as those of NCCL do.
+    """Returns ``timing.replayed``, in a process whose other threads use the GPU, as NCCL's do.
 
-    What the function reads stays for as long as what is returned does.
+    What the function reads stays in memory as long as the returned function does.
     """
     function()
     torch.cuda.synchronize()

@@ -1,9 +1,9 @@
-"""The Hopper kernel with all of softmax in front of its second wait, which makes it slower.
+"""Runs the Hopper kernel with all of softmax before its second wait, which makes it slower.
 
-A consumer waits for its scores, does softmax, and waits for the product with values, which goes
-on meanwhile.  So ``kernels.hopper.consumer`` has it; but to the compiler a wait is no reason
-not to move arithmetic behind it, and it moves most of softmax there.  Here something that it
-may not move stands in front of the wait, and needs the sum of all weights.
+In ``kernels.hopper.consumer``, a consumer waits for its scores, does softmax, and waits for the
+product with values, which runs meanwhile.  But the compiler may move arithmetic behind a wait,
+and it moves most of softmax there.  Here we put an instruction before the wait that it can't
+move, and that needs the sum of all weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kernels.hopper.plan import plan_for
 
 
 def other(function: FunctionType, **names: Any) -> FunctionType:
-    """A function like this, to which some global names mean something else."""
+    """Returns a copy of this function for which some global names mean something else."""
     copy = FunctionType(
         function.__code__,
         function.__globals__ | names,
@@ -39,19 +39,19 @@ def other(function: FunctionType, **names: Any) -> FunctionType:
 
 
 def other_kernel(kernel, **names: Any):
-    """A kernel or a function inside one, likewise."""
+    """Returns such a copy of a kernel, or of a function inside one."""
     options = {"do_not_specialize": kernel.do_not_specialize}
     return type(kernel)(other(kernel.fn, **names), **options)
 
 
 @cache
 def softmax_first_kernel():
-    """``hopper_kernel``, in which a step weighs before it waits."""
+    """Returns a ``hopper_kernel`` in which a step does softmax before it waits."""
 
     @gluon.jit
     def in_front(number):
-        # The same number, by instructions of which the one before last stays in front of any
-        # wait: a thread would sleep if its number were below 0, which no sum of weights is.
+        # Returns the same number, by instructions of which the last but one stays before any
+        # wait: a thread would sleep if its number were below 0, but no sum of weights is.
         return gl.inline_asm_elementwise(
             "{ .reg .pred below; setp.lt.f32 below, $1, 0f00000000; @below nanosleep.u32 1; "
             "mov.b32 $0, $1; }",
@@ -64,7 +64,7 @@ def softmax_first_kernel():
 
     @gluon.jit
     def weigh_first(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
-        # What weigh returns, all of it computed before what follows.
+        # Returns what weigh does, and all of it is computed before what follows.
         weights, new_max, new_sum, rescale = weigh(
             scores, running_max, running_sum, scale_log2, LAZY
         )
@@ -77,7 +77,7 @@ def softmax_first_kernel():
 def softmax_first_attention(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool = False
 ) -> Tensor:
-    """What ``hopper_attention`` returns, without a gradient.
+    """Returns what ``hopper_attention`` does, without a gradient.
 
     Raises what ``hopper_attention`` raises.
     """

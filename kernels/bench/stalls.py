@@ -1,13 +1,13 @@
-"""What a kernel's warps wait for, and how busy the tensor cores are meanwhile, by counter.
+"""Counts what a kernel's warps wait for, and how busy the tensor cores are meanwhile.
 
 ``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.stalls``
-in a process of its own, once for each form of attention, all of its settings one after the
-other.  In each clock each of an SM's four schedulers starts an instruction of one of its warps,
-or none; every warp that has begun and not ended then has a reason for not being that one, and
-ncu counts warps by reason.  A warp whose instruction is started has the reason *selected*.
+in a process of its own, once for each form of attention, with all of its settings one after the
+other.  In each clock, each of an SM's four schedulers issues an instruction of one of its
+warps, or none.  Each warp that has begun and not ended then has a reason why it isn't that one,
+and ncu counts warps by reason.  The reason of a warp whose instruction is issued is *selected*.
 
-Shares are of the clocks that the kernel took, waits of the time of all its warps: of those that
-have nothing to do but wait, too.
+Shares are parts of the clocks that the kernel took.  Waits are parts of the time of all its
+warps, including those that do nothing but wait.
 
 Source: NVIDIA, Nsight Compute, "Kernel Profiling Guide", sections on metrics and pipelines.
 """
@@ -33,7 +33,7 @@ from kernels.bench.softmax_first import softmax_first_attention
 from kernels.hopper.call import hopper_attention
 from kernels.hopper.plan import plan_for
 
-CHANGES = {  # of the plan that the Hopper kernel uses
+CHANGES = {  # to the plan of the Hopper kernel
     "turns": {"turns": True},
     "no turns": {"turns": False},
     "not lazy": {"lazy": False},
@@ -62,7 +62,7 @@ METRICS = COUNTS | PIPES | STALLS
 
 
 class Setting(NamedTuple):
-    """Of q, k and v, [batch, heads, n, head_dim], BF16 and random, and the mask."""
+    """The shape of q, k and v, [batch, heads, n, head_dim], BF16 and random; and the mask."""
 
     batch: int
     heads: int
@@ -72,12 +72,12 @@ class Setting(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """Of one kernel: milliseconds, SM clock in GHz, and shares, 1 being all.
+    """One kernel's milliseconds, SM clock in GHz, and shares, where 1 is all.
 
     issued: instructions, of four in each clock
-    tensor: clocks in which the tensor cores worked   exp2, fma, alu: what three other units did
-        of what they can: exp2 and the like, FP32 multiply-adds, comparisons and integers
-    waits: reason -> share of the warps' time, the longest first; *selected* is among them
+    tensor: clocks in which the tensor cores worked   exp2, fma, alu: how busy three other units
+        were: that of exp2 and the like, of FP32 multiply-adds, of comparisons and integers
+    waits: reason -> share of the warps' time, the longest first; *selected* is one of them
     """
 
     kernel: str
@@ -92,7 +92,7 @@ class Profile(NamedTuple):
 
 
 def named() -> dict[str, Callable[..., Tensor]]:
-    """All that can be profiled here: q, k, v, is_causal -> the output."""
+    """Returns all that can be profiled here: q, k, v, is_causal -> the output."""
     found = {name: form.attention for name, form in forms().items()}
     found |= {name: partial(_changed, name) for name in CHANGES}
     return found | {"softmax first": softmax_first_attention}
@@ -104,12 +104,12 @@ def _changed(name: str, q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool) -> 
 
 
 def profiles(name: str, settings: list[Setting]) -> list[Profile]:
-    """The kernel of each setting, of several the one that takes longest.
+    """Returns the profile of each setting's kernel; of several kernels, that of the longest.
 
-    name: of ``named``
+    name: one of ``named``
 
-    Raises RuntimeError without ``ncu``, or with what it said if it counted nothing or not as
-    many kernels of each setting.
+    Raises a RuntimeError if there is no ``ncu``, or with its output if it counted nothing, or
+    not equally many kernels of each setting.
     """
     ncu = shutil.which("ncu")
     if ncu is None:
@@ -124,7 +124,7 @@ def profiles(name: str, settings: list[Setting]) -> list[Profile]:
     run = subprocess.run(
         command,
         cwd=Path(__file__).resolve().parents[2],
-        env=os.environ | {"LC_ALL": "C"},  # a German locale would print 1,000 as 1.000
+        env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,
         timeout=300,
@@ -145,7 +145,7 @@ def profiles(name: str, settings: list[Setting]) -> list[Profile]:
 
 
 def _of_kernel(row: dict[str, str]) -> Profile:
-    """A row of ncu's, by the names of its columns."""
+    """Returns what a row of ncu says, by the names of its columns."""
     try:
         found = {name: float(row[at].replace(",", "")) for name, at in METRICS.items()}
     except (KeyError, ValueError) as error:

@@ -1,13 +1,13 @@
-"""The same bytes read contiguously and strided: the first rule of a fast kernel, coalesce.
+"""Reads the same bytes contiguously and strided, to show why a fast kernel coalesces.
 
-Memory hands out sectors of 32 bytes, 8 numbers in FP32.  When the 32 threads of a warp read 32
-neighbouring FP32 numbers, that is 4 sectors and every byte is wanted.  When they read numbers
-that lie 8 or more apart, it is 32 sectors, of which 28 bytes in 32 were fetched for nothing.
+Memory hands out sectors of 32 bytes, 8 numbers in FP32.  If the 32 threads of a warp read 32
+neighbouring FP32 numbers, they get 4 sectors and need every byte.  If they read numbers that
+are 8 or more apart, they get 32 sectors, and 28 bytes of each 32 are fetched for nothing.
 
-The order is chosen so that the waste is real.  The tensor is taken for a table with ``stride``
-columns and read column after column: a sector's other numbers are wanted too, but only when the
-next columns are read, and by then, if the tensor is much larger than the L2 cache, the sector
-is long gone and is fetched again.
+We choose the order so that the waste is real.  We read the tensor as a table with ``stride``
+columns, column after column.  We need a sector's other numbers, too, but only with the next
+columns.  If the tensor is much larger than the L2 cache, the sector has been evicted by then,
+and must be fetched again.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ BLOCK = 1024
 
 
 def strided_read(x: Tensor, stride: int) -> Tensor:
-    """One sum for each program, FP32; together they have read every number of x exactly once.
+    """Returns one sum for each program, FP32; together they read each number of x once.
 
-    x: [size], contiguous, FP32, FP16 or BF16   stride: how many numbers apart neighbours read
-    sums: [stride · blocks a column], of BLOCK rows of one column of x, [size / stride, stride],
-    each, column after column
-    Wants the bytes of x once, whatever the stride.  Fetches them once at stride 1; in FP32
-    eight times at stride 8, as far as no cache helps, and where memory hands out sectors in
-    pairs, as an H100 seems to, sixteen times from stride 16.  One compilation serves all.
+    x: [size], contiguous, FP32, FP16 or BF16   stride: how far apart neighbouring threads read
+    sums: [stride · blocks of a column], column after column; each is the sum of BLOCK rows of
+    one column of x, [size / stride, stride]
+    It needs the bytes of x once, whatever the stride.  At stride 1 it fetches them once.  In
+    FP32 it fetches them eight times at stride 8 if no cache helps, and sixteen times from
+    stride 16 on if memory hands out sectors in pairs, as an H100 seems to.  It compiles only
+    once.
 
     Raises:
         ValueError: if x is not 1-D or not contiguous, if the stride is below 1 or does not
             divide x's size, or if x is on a CPU outside Triton's interpreter.
-        TypeError: if x is no tensor of those dtypes, or the stride no int.
+        TypeError: if x isn't a tensor of those dtypes, or the stride isn't an int.
     """
     if not isinstance(x, Tensor):
         raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
@@ -59,14 +60,14 @@ def strided_read(x: Tensor, stride: int) -> Tensor:
     return sums
 
 
-# Triton does not compile anew for another stride: the addresses differ, not the instructions.
+# Triton doesn't compile again for another stride: only the addresses differ.
 @triton.jit(do_not_specialize=["rows", "stride"])
 def strided_read_kernel(x, sums, rows, stride, BLOCK: tl.constexpr):
-    """BLOCK rows of one column: neighbouring threads read numbers ``stride`` apart."""
+    """Writes the sum of BLOCK rows of one column; neighbours read ``stride`` apart."""
     program = tl.program_id(0)
     programs_a_column = tl.cdiv(rows, BLOCK)
     column = program // programs_a_column
     first_row = tl.cast(program % programs_a_column, tl.int64) * BLOCK
     row = first_row + tl.arange(0, BLOCK)
     numbers = tl.load(x + row * stride + column, row < rows, 0.0)
-    tl.store(sums + program, tl.sum(numbers.to(tl.float32)))  # or the read is left out
+    tl.store(sums + program, tl.sum(numbers.to(tl.float32)))  # or the compiler drops the read

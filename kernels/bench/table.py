@@ -1,4 +1,4 @@
-"""Rows of measurements with names and units, printed for a reader and kept for figures."""
+"""Prints rows of measurements with names and units, and keeps them for figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = str | int | float | bool | None
 
 
 class Table:
-    """Rows of named columns with units; in a notebook, ``show()`` leaves them for figures too.
+    """Rows with named columns and units; in a notebook, ``show()`` keeps them for figures, too.
 
     ``Table("squares", n="", square="MiB")`` names columns and their units; ``add(n=8192,
     square=128.0)`` adds a row.
@@ -22,10 +22,10 @@ class Table:
         self.rows: list[dict[str, Value]] = []
 
     def add(self, /, **row: Value) -> None:
-        """One more row.
+        """Adds a row.
 
-        Raises ValueError unless each column is given once, and ValueError or TypeError for what
-        JSON cannot hold.
+        Raises a ValueError unless each column is given once, and a ValueError or TypeError for
+        a value that JSON can't hold.
         """
         if row.keys() != self.columns.keys():
             raise ValueError(
@@ -61,7 +61,7 @@ class Table:
         )
 
     def show(self) -> None:
-        """Prints the table; in a notebook as one output that also holds names and units."""
+        """Prints the table; in a notebook, the output also holds names and units."""
         if not _in_notebook():
             print(self)
             return

@@ -1,14 +1,13 @@
-"""How long a call takes: on the GPU, from the outside, and as a CUDA graph.
+"""Times a call: on the GPU, by the wall clock, and as a CUDA graph.
 
-    time             how long the GPU works on a call, its L2 cache cleared before
-    time_attention   the same of attention: forward, or its backward pass alone
-    wall_time        how long a call takes from the outside, launches and waiting included
-    host_time        how long a call takes the host, which does not wait for the GPU
+    time             how long the GPU works on a call, with its L2 cache cleared before
+    time_attention   the same for attention: forward, or its backward pass alone
+    wall_time        how long a call takes by the wall clock, with launches and waiting
+    host_time        how long a call takes the host, which doesn't wait for the GPU
     replayed         a call as a CUDA graph: what the GPU does for it, without the host
 
-A time is the median of many, between their 20th and 80th percentile.  Short kernels are over
-before the host has launched the next one, and the time is then that of the host; a graph is
-launched whole.
+A time is the median of many, with their 20th and 80th percentile.  A short kernel ends before
+the host has launched the next one, so its time is that of the host.  A graph is launched whole.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class Time(NamedTuple):
 
 
 def time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
-    """How long one call of ``function`` takes: warmed up, repeated, L2 cleared before each.
+    """Returns how long one call of ``function`` takes, warm, with L2 cleared before each call.
 
-    On a GPU by CUDA events, so that what is timed is the device's work and not Python's.
-    Without one by the wall clock, caches as they are: good enough to see an order of magnitude,
-    not to be quoted.
-    milliseconds: how long to go on; what is slower than that is timed once, after 7 calls
+    On a GPU it uses CUDA events, which time the device's work and not Python's.  Without one it
+    uses the wall clock and leaves the caches alone: that shows an order of magnitude, but don't
+    quote it.
+    milliseconds: how long to repeat; a slower call is timed once, after 7 others
     """
     if not torch.cuda.is_available():
         return wall_time(function, milliseconds=milliseconds)
@@ -47,10 +46,10 @@ def time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
 
 
 def wall_time(function: Callable[[], object], *, milliseconds: int = 100) -> Time:
-    """How long one call takes by the clock on the wall, until the GPU has finished, if any.
+    """Returns how long one call takes by the wall clock, until the GPU, if any, has finished.
 
-    Python, launches and waiting included, caches as they are: warmed up, and repeated at least
-    5 times.
+    That includes Python, launches and waiting.  It leaves the caches alone, warms up, and
+    repeats at least 5 times.
     """
     finish = torch.cuda.synchronize if torch.cuda.is_available() else bool
     function()
@@ -66,11 +65,11 @@ def wall_time(function: Callable[[], object], *, milliseconds: int = 100) -> Tim
 
 
 def host_time(function: Callable[[], object], *, calls: int = 100) -> tuple[float, float]:
-    """Milliseconds a call: until Python goes on, and until the GPU has finished, too.
+    """Returns the milliseconds of a call until Python goes on, and until the GPU has finished.
 
-    The mean of ``calls``, one after the other; what came before them is waited for.  The first
-    is the host's own time as long as the GPU has no more to do than it: else a GPU that has a
-    thousand launches before it lets the host wait.
+    Both are means of ``calls`` calls one after the other, after all earlier work has ended.
+    The first is the host's own time only if the GPU isn't slower than the host.  Otherwise the
+    GPU makes the host wait once it has a thousand launches to go.
     """
     finish = torch.cuda.synchronize if torch.cuda.is_available() else bool
     finish()
@@ -92,10 +91,10 @@ def time_attention(
     milliseconds: int = 100,
     **options,
 ) -> Time:
-    """``time`` of attention: forward without autograd, or, given dout, of its backward alone.
+    """Returns the ``time`` of attention forward without autograd, or of backward alone.
 
-    dout: the gradient that arrives from above, of the shape of the output
-    milliseconds: as in ``time``   options: is_causal and what else attention takes
+    dout: the gradient of the output, of its shape; if given, it times the backward pass
+    milliseconds: as in ``time``   options: is_causal and whatever else attention takes
     """
     backward = dout is not None
     q, k, v = (tensor.detach().requires_grad_(backward) for tensor in (q, k, v))
@@ -112,10 +111,11 @@ def _time_of(samples: list[float]) -> Time:
 
 
 def replayed(function: Callable[[], object]) -> Callable[[], None]:
-    """What does on the GPU again what ``function`` did, with the same memory.
+    """Returns a function that repeats on the GPU what ``function`` did, with the same memory.
 
-    The function is called once as it is, which compiles its kernels, and once captured.  It
-    must not wait for the GPU.  Source: NVIDIA, CUDA C++ Programming Guide, "CUDA Graphs".
+    It calls the function once as it is, which compiles its kernels, and once to capture it.
+    The function must not wait for the GPU.  Source: NVIDIA, CUDA C++ Programming Guide, "CUDA
+    Graphs".
 
     Raises a RuntimeError without a GPU.
     """

@@ -1,15 +1,15 @@
-"""A block of values and its scale: NVFP4, MXFP4, MXFP8, and FP8 with FP32 scales.
+"""Quantises blocks of values with scales: NVFP4, MXFP4, MXFP8, and FP8 with FP32 scales.
 
 Few bits hold few numbers, and a scale moves them to where the values are.  A block of values
-shares one, so that the largest of them, ``amax``, lands near the largest number of the format:
+shares one, which brings the largest of them, ``amax``, near the largest number of the format:
 
-    scale  = amax / largest, rounded to the format of scales          one a block
-    code   = value / scale, rounded to the format of elements         one a value
+    scale  = amax / largest, rounded to the format of scales          one for each block
+    code   = value / scale, rounded to the format of elements         one for each value
     value ≈  code · scale · tensor scale
 
-The codes are rounded against the scale as it was rounded, not as it should have been: what the
-scale lost, the codes make up for.  An E4M3 scale is at most 448, so that a tensor of any size
-needs an FP32 scale of its own beside it; an E8M0 scale reaches as far as FP32 does.
+We divide by the rounded scale, not by the exact one, so the codes make up for what the scale
+lost.  An E4M3 scale is at most 448, so a tensor of any size needs an FP32 scale of its own as
+well.  The range of an E8M0 scale is that of FP32.
 
     scheme       elements  block         scale of a block  scale of the tensor  bits a value
     NVFP4        E2M1      16            E4M3              FP32                 4.5
@@ -46,12 +46,12 @@ from kernels.formats.value import (
     unpack_e2m1,
 )
 
-SMALLEST_SCALE = 2.0**-117  # by the smallest E4M3 scale, 2^-9: a number with an FP32 reciprocal
+SMALLEST_SCALE = 2.0**-117  # times 2^-9, the smallest E4M3 scale, it has an FP32 reciprocal
 LARGEST_SCALE = 2.0**117
 
 
 class Scheme(NamedTuple):
-    """How values, blocks and the tensor are scaled.
+    """The formats and scales of values, blocks and the tensor.
 
     block: values that share a scale, along the last axis; None if only the tensor has a scale
     scale: the format of a block's scale; None for FP32
@@ -74,12 +74,12 @@ FP8_BLOCKS = Scheme("FP8_BLOCKS", E4M3, 128, None, False)
 
 @dataclass(frozen=True)
 class Quantized:
-    """A tensor as codes and scales, and what is needed to undo it.
+    """A tensor as codes and scales, with all that ``dequantize`` needs.
 
-    codes: uint8, [..., n], or of E2M1 [..., ⌈n/2⌉]: two to a byte, the first in the low nibble
+    codes: uint8, [..., n]; for E2M1 [..., ⌈n/2⌉], two a byte, the first in the low nibble
     scales: [..., ⌈n/block⌉], uint8 codes or FP32; None if only the tensor has a scale
-    tensor_scale: FP32, of no dimension; None if only the blocks have scales
-    shape: [..., n], of the tensor as it was
+    tensor_scale: FP32 without a dimension; None if only the blocks have scales
+    shape: [..., n], of the original tensor
     """
 
     codes: Tensor
@@ -90,13 +90,13 @@ class Quantized:
 
     @property
     def bytes(self) -> int:
-        """What the codes and all scales take."""
+        """The bytes of the codes and all scales."""
         tensors = (self.codes, self.scales, self.tensor_scale)
         return sum(x.numel() * x.element_size() for x in tensors if x is not None)
 
     @property
     def bits_per_value(self) -> float:
-        """What a value takes, scales included; NaN if there are no values."""
+        """The bits of a value, with its part of the scales; NaN if there are no values."""
         values = math.prod(self.shape)
         return 8 * self.bytes / values if values else math.nan
 
@@ -104,12 +104,12 @@ class Quantized:
 def quantize(
     x: Tensor, scheme: Scheme, *, tensor_scale: float | Tensor | None = None
 ) -> Quantized:
-    """Codes and scales of ``x``, [..., n], in blocks along its last axis.
+    """Returns codes and scales of ``x``, [..., n], in blocks along its last axis.
 
-    x: FP32, FP16 or BF16; all arithmetic in FP32, each step rounded once
-    tensor_scale: a number between 2^-117 and 2^117, or an FP32 tensor of no dimension that
-    holds one (its value is not read; the result of another is undefined); None: from the
-    largest value, so that it is reached, if need be above 2^117
+    x: FP32, FP16 or BF16; all arithmetic is in FP32, and each step rounds once
+    tensor_scale: a number from 2^-117 to 2^117, or an FP32 tensor without a dimension that
+    holds one (we don't read it; out of range, the result is undefined); if None, it's chosen so
+    that the largest value is reached, and may exceed 2^117
 
         tensor scale  amax of the tensor / (448 · 6) for NVFP4, amax / 448 for FP8
         scale         amax / 6 / tensor scale, rounded to E4M3, for NVFP4
@@ -117,33 +117,32 @@ def quantize(
                       amax / 448 for FP8_BLOCKS
         code          x · (1 / tensor scale / scale), rounded to nearest, ties to even
 
-    Divisions are FP32's own, correctly rounded.  A value meets a product instead, by its
-    block's reciprocal, as in torchao: a division is many instructions.  The reciprocal of a
-    power of two is exact; another moves a quotient by less than 2^-22 of it, so that a value as
-    near as that to the middle between two numbers may go to either: 18.75 in NVFP4 with scale
-    15 and tensor scale 1 is a tie, 1.25, and becomes 1.5 and not 1.
+    Divisions round correctly, as FP32's own do.  A division takes many instructions, so we
+    multiply a value by its block's reciprocal instead, as torchao does.  The reciprocal of a
+    power of two is exact.  Another moves a quotient by less than 2^-22 of it, so a value that
+    close to the middle between two numbers may go to either: 18.75 in NVFP4 with scale 15 and
+    tensor scale 1 is a tie, 1.25, and becomes 1.5 instead of 1.
 
-    Zeros only: a tensor has tensor scale 1, a block scale 0 in NVFP4, 2^-127 in MX and 1 in
-    FP8_BLOCKS; the codes are zeros.  Zeros keep their signs.
-    All values alike: NVFP4 has code ±6 for each, FP8 and FP8_BLOCKS ±448; MX what is left of
-    the value over a power of two.
-    Small values: an NVFP4 scale of 2^-10 or less, for a block whose amax is 458 752 or more
-    times below what the tensor scale reaches, rounds to 0, and its values to zeros.  FP32
-    scales, the tensor's or a block's, are never below 2^-117, so that no reciprocal overflows;
-    values smaller than what they reach lose bits.
-    Clipping: MX clips what lies between the largest element and the next power of two, NVFP4
-    and FP8 what a given tensor scale is too small for.
-    ±inf: in a scale it counts as FP32's largest number; its code is that of the largest
-    element, as for all that is too large.  NaN has no part in a scale; its code is NaN, or in
-    E2M1, which has none, +6.
-    Last block not full: its scale is that of the values there are.  An empty tensor: no codes.
-    x is taken without its gradient.
+    Only zeros: a tensor gets tensor scale 1, a block scale 0 in NVFP4, 2^-127 in MX and 1 in
+    FP8_BLOCKS; the codes are zeros, and keep their signs.
+    Equal values: each has code ±6 in NVFP4 and ±448 in FP8 and FP8_BLOCKS; in MX, the value
+    divided by a power of two.
+    Small values: an NVFP4 scale of 2^-10 or less becomes 0, and so do its values.  The block's
+    amax is then at most 1/458 752 of what the tensor scale reaches.  FP32 scales of a tensor or
+    a block are never below 2^-117, so no reciprocal overflows; smaller values lose bits.
+    Clipping: MX clips values between the largest element and the next power of two.  NVFP4 and
+    FP8 clip values for which a given tensor scale is too small.
+    ±inf counts as FP32's largest number in a scale; like any number that's too large, it gets
+    the code of the largest element.  A scale ignores NaN, whose code is NaN, or +6 in E2M1,
+    which has no NaN.
+    If the last block isn't full, its scale is that of its values.  An empty tensor has no
+    codes.  The result has no gradient.
 
     Raises:
-        TypeError: if ``x`` or ``tensor_scale`` is of another type, ``scheme`` no Scheme.
+        TypeError: if ``x`` or ``tensor_scale`` has another type, or ``scheme`` is no Scheme.
         ValueError: if ``x`` has no dimension; if ``tensor_scale`` is out of range, has a
             dimension, is on another device, or is given to a scheme without one; if a scheme's
-            blocks or scales do not fit each other.
+            blocks or scales don't fit each other.
     """
     tensor_scale = _check_and_scale(x, scheme, tensor_scale)
     values = x.detach().float()
@@ -164,11 +163,11 @@ def quantize(
 
 
 def dequantize(quantized: Quantized) -> Tensor:
-    """The values that the codes stand for, FP32, [..., n]: code · (scale · tensor scale).
+    """Returns the values that the codes stand for, [..., n]: code · (scale · tensor scale).
 
-    Each product is rounded to FP32.
+    It rounds each product to FP32.
 
-    Raises a TypeError or ValueError that names what does not fit the scheme and the shape.
+    Raises a TypeError or ValueError that names what doesn't fit the scheme and the shape.
     """
     if not isinstance(quantized, Quantized):
         raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
@@ -191,7 +190,7 @@ def dequantize(quantized: Quantized) -> Tensor:
 
 
 def _amax(values: Tensor, axis: int | None = None) -> Tensor:
-    """The largest magnitude: NaN has no part in it, ±inf is FP32's largest number."""
+    """Returns the largest magnitude, without NaN; ±inf counts as FP32's largest number."""
     magnitude = values.abs().nan_to_num(nan=0.0)
     if axis is None:
         return magnitude.amax() if magnitude.numel() else magnitude.sum()
@@ -199,20 +198,20 @@ def _amax(values: Tensor, axis: int | None = None) -> Tensor:
 
 
 def _divided(amax: Tensor, largest: float) -> Tensor:
-    """A quotient correctly rounded.  By a Python number a GPU does not divide: PyTorch
-    multiplies by its reciprocal there."""
+    """Returns a correctly rounded quotient.  If we divided by a Python number, PyTorch would
+    multiply by its reciprocal on a GPU."""
     return amax / torch.full_like(amax, largest)
 
 
 def _fp32_scale(amax: Tensor, largest: float) -> Tensor:
-    """By what ``largest`` is multiplied to reach amax; 1 if there is nothing but zeros."""
+    """Returns the factor by which ``largest`` reaches amax; 1 if amax is 0."""
     return torch.where(amax == 0, 1.0, _divided(amax, largest).clamp(min=SMALLEST_SCALE))
 
 
 def _block_scales(
     amax: Tensor, scheme: Scheme, tensor_scale: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The scales of blocks as they are stored, and what they stand for."""
+    """Returns the scales of blocks as stored, and the numbers that they stand for."""
     if scheme.scale is None:
         scales = _fp32_scale(amax, scheme.element.max)
         return scales, scales
@@ -226,7 +225,7 @@ def _block_scales(
 
 
 def _exponent_of_largest(scheme: Scheme) -> int:
-    """e, for 2^e the power of two at or below the largest element."""
+    """Returns e, where 2^e is the power of two at or below the largest element."""
     return math.frexp(scheme.element.max)[1] - 1
 
 
@@ -267,7 +266,7 @@ def _check_scheme(scheme: Scheme) -> None:
 def _check_and_scale(
     x: Tensor, scheme: Scheme, tensor_scale: float | Tensor | None
 ) -> Tensor | None:
-    """The tensor's scale, None in a scheme without one, once the arguments are known to fit."""
+    """Checks the arguments; returns the tensor's scale, or None if the scheme has none."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x is {type(x).__name__}, a tensor is wanted")
     if x.dtype not in KERNEL_DTYPES:

@@ -1,8 +1,8 @@
-"""A block of values and its scale in Triton, bit for bit as ``kernels.formats.block`` has it.
+"""Quantises blocks of values in Triton, bit for bit as ``kernels.formats.block`` does.
 
-Each program takes whole blocks, so that a scale and the codes rounded against it are made in
-one reading.  ``load_blocks`` and ``quantize_nvfp4`` serve the KV cache, too, which quantises
-each row as it is appended.
+Each program takes whole blocks, so it reads the values once for the scale and for the codes
+that depend on it.  The KV cache uses ``load_blocks`` and ``quantize_nvfp4``, too, and quantises
+each row when it's appended.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from kernels.formats.value_triton import (
 def quantize_blocks(
     x: Tensor, scheme: Scheme, *, tensor_scale: float | Tensor | None = None
 ) -> Quantized:
-    """``quantize`` in Triton, the same bits; the tensor's scale, if not given, in PyTorch.
+    """Returns what ``quantize`` does, bit for bit, by a Triton kernel.
 
-    Takes the five schemes of this module.  Traffic for n values in 16 bits: 2·n bytes read,
-    n · bits a value / 8 written.
+    It takes the five schemes of ``formats.block``.  If no tensor scale is given, PyTorch finds
+    it first.  For n values in 16 bits the kernel reads 2·n bytes and writes n · bits a value /
+    8.
 
-    Raises what ``quantize`` does; a ValueError for another scheme, for 2^31 blocks or more,
-    and where x requires a gradient; a ValueError or TypeError for what a kernel cannot run on
-    here.
+    Raises what ``quantize`` does; a ValueError for another scheme, for 2^31 blocks or more, and
+    if x requires a gradient; a ValueError or TypeError if a kernel can't run on x here.
     """
     tensor_scale = _check_and_scale(x, scheme, tensor_scale)
     _check_scheme_of_kernels(scheme)
@@ -76,10 +76,10 @@ def quantize_blocks(
 
 
 def dequantize_blocks(quantized: Quantized) -> Tensor:
-    """``dequantize`` in Triton, the same bits.
+    """Returns what ``dequantize`` does, bit for bit, by a Triton kernel.
 
-    Raises what ``dequantize`` does, and for codes or scales that are not contiguous; a
-    ValueError where a kernel cannot run, and for a scheme not of this module.
+    Raises what ``dequantize`` does; a ValueError if codes or scales aren't contiguous, if a
+    kernel can't run here, and for a scheme that ``formats.block`` doesn't have.
     """
     if not isinstance(quantized, Quantized):
         raise TypeError(f"quantized is {type(quantized).__name__}, a Quantized is wanted")
@@ -102,12 +102,12 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
     return out
 
 
-KERNEL_BLOCK = 128  # columns at a time where the scheme has no blocks
+KERNEL_BLOCK = 128  # columns at a time if the scheme has no blocks
 KERNEL_VALUES = 2048  # values a program takes
 
 
 def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:
-    """How many programs there are, and how many blocks."""
+    """Returns the grid of programs, and how many blocks there are."""
     block = scheme.block or KERNEL_BLOCK
     all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block)
     if all_blocks >= 2**31 - KERNEL_VALUES:
@@ -124,7 +124,7 @@ def _check_scheme_of_kernels(scheme: Scheme) -> None:
 
 
 def _constants(scheme: Scheme) -> dict[str, str | int | None]:
-    """The scheme as both kernels want it, for compile time."""
+    """Returns the constants for which both kernels are compiled."""
     block = scheme.block or KERNEL_BLOCK
     return {
         "BLOCK": block,
@@ -140,21 +140,21 @@ def _constants(scheme: Scheme) -> dict[str, str | int | None]:
 
 @triton.jit
 def amax_of_block(x):
-    """``_amax`` of the last axis, FP32 -> FP32."""
+    """Returns ``_amax`` of the last axis, FP32 -> FP32."""
     amax = tl.max(tl.abs(x), -1)
     return tl.where(amax == amax, tl.minimum(amax, 3.4028234663852886e38), 0.0)
 
 
 @triton.jit
 def inverse_of(tensor_scale, unit):
-    """``1 / tensor scale / unit``, by which values are multiplied; 0 where the unit is 0."""
+    """Returns the factor for values, ``1 / tensor scale / unit``; 0 where the unit is 0."""
     unit = tl.where(unit == 0.0, float("inf"), unit)
     return tl.div_rn(tl.div_rn(1.0, tensor_scale), unit)
 
 
 @triton.jit
 def pack_pairs(codes):
-    """``pack_e2m1`` of the last axis: [..., 2n] -> [..., n], uint8."""
+    """Returns ``pack_e2m1`` of the last axis: [..., 2n] -> [..., n], uint8."""
     shape: tl.constexpr = codes.shape[:-1] + [codes.shape[-1] // 2, 2]  # noqa: RUF005
     low, high = codes.reshape(shape).split()
     return low | (high << 4)
@@ -162,23 +162,23 @@ def pack_pairs(codes):
 
 @triton.jit
 def in_halves(x):
-    """The first and the last 8 of 16 values: [..., 16] -> twice [..., 8]."""
+    """Returns the first and the last 8 of 16 values: [..., 16] -> twice [..., 8]."""
     return tl.trans(x.reshape(x.shape[:-1] + [2, 8])).split()  # noqa: RUF005
 
 
 @triton.jit
 def of_halves(first, second):
-    """The last axis of one tensor and then that of the other: twice [..., n] -> [..., 2n]."""
+    """Returns two tensors joined along the last axis: twice [..., n] -> [..., 2n]."""
     both = tl.trans(tl.join(first, second))
     return both.reshape(both.shape[:-2] + [2 * first.shape[-1]])  # noqa: RUF005
 
 
 @triton.jit
 def load_blocks(blocks, inside):
-    """The 16 values that start at each pointer in ``blocks``: [...] -> [..., 16], 0 outside.
+    """Returns the 16 values from each pointer in ``blocks`` on: [...] -> [..., 16], 0 outside.
 
-    By two loads of 8 values, of 16 bytes in a 16-bit format: so a thread gets whole blocks,
-    and finds the amax of each without another.
+    It loads 8 values twice, which are 16 bytes each in a 16-bit format.  So a thread gets whole
+    blocks, and finds the amax of each without other threads.
     """
     half = tl.expand_dims(blocks, -1) + tl.arange(0, 8)
     inside = tl.expand_dims(inside, -1)
@@ -187,10 +187,10 @@ def load_blocks(blocks, inside):
 
 @triton.jit
 def quantize_nvfp4(x, tensor_scale):
-    """``quantize`` to NVFP4 of blocks that are in a program's registers.
+    """Returns NVFP4 codes, [..., 8] uint8, two a byte, and scales, [...] uint8.
 
-    x: [..., 16] FP32, from ``load_blocks`` or else slower   tensor_scale: FP32
-    Gives codes, [..., 8] uint8, two to a byte, and scales, [...] uint8.
+    x: blocks in a program's registers, [..., 16] FP32; it's fastest if they are from
+    ``load_blocks``   tensor_scale: FP32
     """
     first, second = in_halves(x)
     amax = tl.maximum(amax_of_block(first), amax_of_block(second))
@@ -207,15 +207,15 @@ def quantize_kernel(
     BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, LARGEST: tl.constexpr,
     EXPONENT: tl.constexpr, SCALE: tl.constexpr,
 ):  # fmt: skip
-    """TILE blocks: reads their values, writes their codes and scales.
+    """Reads the values of TILE blocks; writes their codes and scales.
 
     x, codes, scales: pointers to contiguous rows   tensor_scale: pointer or None
     all_blocks: how many there are   blocks, columns: in a row   BLOCK: values in a block
-    PER_BYTE: 1 code of E4M3 or 2 of E2M1   LARGEST: the largest element, EXPONENT that of the
+    PER_BYTE: 1 code of E4M3 or 2 of E2M1   LARGEST: the largest element   EXPONENT: that of the
     power of two at or below it   SCALE: the format of scales, None if there are no blocks
     """
     block = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    row = (block // blocks).to(tl.int64)[:, None]  # 64 bits: offsets may pass 2**31
+    row = (block // blocks).to(tl.int64)[:, None]  # 64 bits, so big offsets don't overflow
     first = (block % blocks)[:, None] * BLOCK
     column, byte = (
         first + tl.arange(0, BLOCK),
@@ -258,9 +258,9 @@ def dequantize_kernel(
     codes, scales, tensor_scale, out, all_blocks, blocks, columns,
     BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, SCALE: tl.constexpr,
 ):  # fmt: skip
-    """TILE blocks: reads their codes and scales, writes their values.
+    """Reads the codes and scales of TILE blocks; writes their values.
 
-    Arguments as of ``quantize_kernel``; out: pointer to contiguous FP32 rows
+    out: pointer to contiguous FP32 rows   the rest: as in ``quantize_kernel``
     """
     block = tl.program_id(0) * TILE + tl.arange(0, TILE)
     row = (block // blocks).to(tl.int64)[:, None]

@@ -1,8 +1,7 @@
-"""Whether codes and scales are those of a tensor of the shape that is said of them.
+"""Checks that codes and scales belong to a tensor of the shape that a Quantized states.
 
-A kernel computes addresses from the shape alone.  Where there are fewer codes it would read
-what lies behind them, and where they lie in another order the wrong ones, and nothing would
-say so.
+A kernel computes addresses from the shape alone.  If there were fewer codes, it would read past
+their end; if they were in another order, it would read the wrong ones.  Nothing would tell us.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def misfit(quantized: Quantized, *, for_kernel: bool = False) -> TypeError | ValueError | None:
-    """The first error in a Quantized, to be raised; None if all fits.  No number is read.
+    """Returns the first error in a Quantized, to be raised, or None.  It reads no number.
 
-    for_kernel: its tensors must also have their numbers in memory, one row behind the other
+    for_kernel: the tensors must also be contiguous in memory
     """
     scheme, shape = quantized.scheme, list(quantized.shape)
     if not shape:

@@ -1,10 +1,10 @@
-"""One value in FP8 or FP4: its code, its bit fields, its neighbours.
+"""Encodes and decodes one value in FP8 or FP4, and finds its bit fields and its neighbours.
 
-A code is read from left to right as sign, exponent, mantissa.  The codes without a sign count
-upwards through the positive numbers, so that rounding is counting steps: between two powers
-of two the numbers lie one step apart, and the code is the number of steps from the lower one,
-added to that one's code.  A carry into the exponent takes care of itself.  Below the smallest
-normal number the step stays what it was, down to 0: those are the subnormal numbers.
+A code consists of sign, exponent and mantissa, from left to right.  The codes without a sign
+count upwards through the positive numbers, so rounding means counting steps.  Between two
+powers of two the numbers are one step apart.  A code is that of the lower power plus the number
+of steps from it, and a carry into the exponent is right by itself.  Below the smallest normal
+number the step stays the same, down to 0: these are the subnormal numbers.
 
 ``encode`` and ``decode`` in PyTorch are the specification.  ``kernels.formats.value_triton``
 does the same inside a Triton kernel, with FP32 and integers alone.  A GPU's own conversions are
@@ -26,11 +26,11 @@ from torch import Tensor
 
 
 class Format(NamedTuple):
-    """What tells one format from another.
+    """A number format: the widths of its fields, and its special codes.
 
-    largest: the code of the largest finite number; a code above it, the sign left out, is
+    largest: the code of the largest finite number; a code above it, without the sign, is
         ``infinity`` or a NaN
-    nan: the NaN that ``encode`` writes, None in a format that has none
+    nan: the NaN that ``encode`` writes; None if the format has none
     """
 
     name: str
@@ -52,7 +52,7 @@ class Format(NamedTuple):
     def smallest_normal(self) -> float:
         """The smallest positive number whose mantissa has a leading 1.
 
-        The exponent field 0 is for 0 and subnormal numbers; without a mantissa there are none.
+        Exponent field 0 is for 0 and the subnormal numbers.  Without a mantissa it's normal.
         """
         return 2.0 ** ((1 if self.mantissa_bits else 0) - self.bias)
 
@@ -75,7 +75,7 @@ E8M0 = Format("E8M0", 8, 8, 0, bias=127, largest=0xFE, infinity=None, nan=0xFF) 
 
 
 class Kind(IntEnum):
-    """What a code stands for."""
+    """The kind of number that a code stands for."""
 
     ZERO = 0
     SUBNORMAL = 1
@@ -94,7 +94,7 @@ class Fields(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """What lies next to a number in a format, FP32."""
+    """The numbers of a format next to a number, FP32."""
 
     below: Tensor
     rounded: Tensor
@@ -102,7 +102,7 @@ class Neighbours(NamedTuple):
 
 
 def fields(codes: Tensor, format: Format) -> Fields:
-    """Sign, exponent as stored (with its bias), mantissa and kind of each code.
+    """Returns sign, exponent as stored (with its bias), mantissa and kind of each code.
 
     Raises:
         TypeError: if ``codes`` is not a uint8 tensor.
@@ -124,7 +124,7 @@ def fields(codes: Tensor, format: Format) -> Fields:
 
 
 def values(format: Format, *, device: torch.device | str | None = None) -> Tensor:
-    """Every number of the format, FP32: ``[2**bits]``, in the order of the codes.
+    """Returns every number of the format, FP32 ``[2**bits]``, in the order of the codes.
 
     normal: ``1.mantissa · 2^(exponent - bias)``; subnormal: ``0.mantissa · 2^(1 - bias)``.
     """
@@ -140,7 +140,7 @@ def values(format: Format, *, device: torch.device | str | None = None) -> Tenso
 
 
 def decode(codes: Tensor, format: Format) -> Tensor:
-    """The number that each code stands for, exactly, in FP32: looked up, for they are few.
+    """Returns the number that each code stands for, exactly, in FP32, from a table.
 
     Raises:
         TypeError: if ``codes`` is not a uint8 tensor.
@@ -151,15 +151,15 @@ def decode(codes: Tensor, format: Format) -> Tensor:
 
 
 def encode(values: Tensor, format: Format) -> Tensor:
-    """The code of the nearest number of the format, uint8; a tie goes to the even code.
+    """Returns the code of the nearest number of the format, uint8; a tie goes to the even code.
 
-    Saturating: ±inf, and what lies beyond the largest number, goes to the largest number of
-    that sign, in E5M2 too.  -0 stays -0.  NaN, of either sign, goes to 0x7F in E4M3 and E5M2;
-    in E2M1, which has no NaN, to +6, as in PTX's ``cvt.rn.satfinite.e2m1x2``.
+    It saturates: ±inf, and numbers beyond the largest one, become the largest number of that
+    sign, also in E5M2.  -0 stays -0.  NaN of either sign becomes 0x7F in E4M3 and E5M2.  E2M1
+    has no NaN, so it becomes +6, as in PTX's ``cvt.rn.satfinite.e2m1x2``.
 
-    E8M0 holds the scales of MX and takes the power of two at or below a number, not the
-    nearest one: it is the exponent field of an FP32 number.  The sign is ignored; 0, and what
-    lies below 2^-127, goes to 2^-127; what lies beyond 2^127 to that; ±inf and NaN go to NaN.
+    E8M0 holds the scales of MX.  It takes the power of two at or below a number, not the
+    nearest one, which is the exponent field of an FP32 number.  It ignores the sign.  0 and
+    numbers below 2^-127 become 2^-127, numbers beyond 2^127 become 2^127, ±inf and NaN NaN.
 
     Raises:
         TypeError: if ``values`` is not an FP64, FP32, FP16 or BF16 tensor.
@@ -174,7 +174,7 @@ def encode(values: Tensor, format: Format) -> Tensor:
     magnitude = magnitude.nan_to_num(nan=0.0).clamp(max=format.max)
     exponent = _exponent(magnitude.clamp(min=format.smallest_normal))
     step = _power_of_two(exponent - format.mantissa_bits)
-    # At the smallest normal number's power of two, steps are counted from 0.
+    # From the smallest normal number's power of two downwards, count steps from 0.
     code = (magnitude / step).round().int()  # half to even
     code += (exponent - (1 - format.bias)) << format.mantissa_bits
     code += values.signbit().int() << format.bits - 1
@@ -182,10 +182,10 @@ def encode(values: Tensor, format: Format) -> Tensor:
 
 
 def neighbours(x: Tensor, format: Format) -> Neighbours:
-    """The finite numbers next to ``x`` on either side, and what ``encode`` makes of it.
+    """Returns the finite numbers next to ``x`` on either side, and what ``encode`` makes of x.
 
-    ``below < x < above``, also where x is a number of the format; -inf or inf where there is
-    none, NaN beside NaN.
+    ``below < x < above``, even if x is a number of the format; -inf or inf if there is no such
+    number.  The neighbours of NaN are NaN.
 
     Raises:
         TypeError: if ``x`` is not an FP64, FP32, FP16 or BF16 tensor.
@@ -208,7 +208,7 @@ def neighbours(x: Tensor, format: Format) -> Neighbours:
 
 
 def pack_e2m1(codes: Tensor) -> Tensor:
-    """Two E2M1 codes to a byte, the first in the low nibble: ``[..., 2n] -> [..., n]``, uint8.
+    """Returns two E2M1 codes a byte, the first in the low nibble: ``[..., 2n] -> [..., n]``.
 
     Raises:
         TypeError: if ``codes`` is not a uint8 tensor.
@@ -223,7 +223,7 @@ def pack_e2m1(codes: Tensor) -> Tensor:
 
 
 def unpack_e2m1(packed: Tensor) -> Tensor:
-    """The two E2M1 codes of each byte, low nibble first: ``[..., n] -> [..., 2n]``, uint8.
+    """Returns the two E2M1 codes of each byte, low nibble first: ``[..., n] -> [..., 2n]``.
 
     Raises:
         TypeError: if ``packed`` is not a uint8 tensor.
@@ -236,12 +236,12 @@ def unpack_e2m1(packed: Tensor) -> Tensor:
 
 
 def _exponent(magnitude: Tensor) -> Tensor:
-    """floor(log2) of positive FP64 numbers, int32, from their bits."""
+    """Returns floor(log2) of positive FP64 numbers, int32, from their bits."""
     return ((magnitude.view(torch.int64) >> 52) - 1023).int()
 
 
 def _power_of_two(exponent: Tensor) -> Tensor:
-    """2^exponent in FP64, from its bits: exact on every device."""
+    """Returns 2^exponent in FP64, made of bits, so it's exact on every device."""
     return ((exponent.long() + 1023) << 52).view(torch.float64)
 
 

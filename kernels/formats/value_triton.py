@@ -1,7 +1,7 @@
-"""One value in few bits, inside a Triton kernel: ``formats.value`` says what is computed.
+"""Encodes and decodes one value inside a Triton kernel; ``formats.value`` is the specification.
 
 Values are FP32 blocks and codes are uint8 blocks, of any shape.  All arithmetic is on integers
-and FP32, so that Triton's interpreter computes the same bits as a GPU.
+and FP32, so Triton's interpreter computes the same bits as a GPU.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import triton.language as tl
 
 @triton.jit
 def encode_e4m3(x):
-    """``encode(x, E4M3)``, FP32 -> uint8."""
+    """Returns ``encode(x, E4M3)``, FP32 -> uint8."""
     return _encode(x, LARGEST=448.0, BIAS=7, MANTISSA_BITS=3)
 
 
 @triton.jit
 def encode_e5m2(x):
-    """``encode(x, E5M2)``, FP32 -> uint8."""
+    """Returns ``encode(x, E5M2)``, FP32 -> uint8."""
     return _encode(x, LARGEST=57344.0, BIAS=15, MANTISSA_BITS=2)
 
 
 @triton.jit
 def _encode(x, LARGEST: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.constexpr):
-    """Steps counted by an addition.
+    """Returns codes of E4M3 or E5M2, by an addition that counts the steps.
 
-    FP32 has 23 mantissa bits: ``2^(23 - mantissa bits)`` times the power of two at or below x
-    is so large that FP32's own step there is the format's step at x, and the sum rounds to it.
+    FP32 has 23 mantissa bits.  We add ``2^(23 - mantissa bits)`` times the power of two at or
+    below x, because FP32's step there is the format's step at x: the sum rounds to it.
     """
     SMALLEST_NORMAL: tl.constexpr = 2.0 ** (1 - BIAS)
     SPARE_BITS: tl.constexpr = 23 - MANTISSA_BITS
@@ -44,12 +44,12 @@ def _encode(x, LARGEST: tl.constexpr, BIAS: tl.constexpr, MANTISSA_BITS: tl.cons
 
 @triton.jit
 def encode_e2m1(x):
-    """``encode(x, E2M1)``, FP32 -> uint8, 0 to 15.
+    """Returns ``encode(x, E2M1)``, FP32 -> uint8, 0 to 15.
 
-    The steps are 0.5 below 2, 1 below 4 and 2 above: the code is the lowest of three
-    straight lines, rounded to an integer.  Beside 2^23 FP32 has only integers, so that
-    each line rounds as it is computed, once.  Positive numbers have the order of their
-    bits, and the least of three integers is one instruction.
+    The steps are 0.5 below 2, 1 below 4 and 2 above, so the code is the lowest of three
+    straight lines, rounded to an integer.  From 2^23 on, FP32 has only integers, so each line
+    rounds once, as we compute it.  Positive numbers are ordered as their bits are, and the
+    least of three integers takes one instruction.
     """
     x = tl.where(x < 6.0, x, 6.0)  # NaN too
     magnitude = tl.minimum(tl.abs(x), 6.0)
@@ -58,37 +58,37 @@ def encode_e2m1(x):
     to_6 = (magnitude * 0.5 + 8388612.0).to(tl.int32, bitcast=True)
     code = tl.minimum(tl.minimum(to_2, to_4), to_6)
     sign = x.to(tl.int32, bitcast=True) >> 28
-    return (code | (sign & 8)).to(tl.uint8)  # of 2^23 + code, the low byte is the code
+    return (code | (sign & 8)).to(tl.uint8)  # the code is the low byte of 2^23 + code
 
 
 @triton.jit
 def encode_e8m0_floor(x):
-    """``encode(x, E8M0)``, FP32 -> uint8: the exponent field."""
+    """Returns ``encode(x, E8M0)``, FP32 -> uint8: the exponent field."""
     return ((x.to(tl.uint32, bitcast=True) >> 23) & 0xFF).to(tl.uint8)
 
 
 @triton.jit
 def decode_e4m3(code):
-    """``decode(code, E4M3)``, uint8 -> FP32."""
+    """Returns ``decode(code, E4M3)``, uint8 -> FP32."""
     value = _move_to_fp16(code, SIGN=0x80, MANTISSA_BITS=3).to(tl.float32) * 256.0
     return tl.where((code & 0x7F) == 0x7F, float("nan"), value)
 
 
 @triton.jit
 def decode_e5m2(code):
-    """``decode(code, E5M2)``, uint8 -> FP32: E5M2 is the left half of FP16."""
+    """Returns ``decode(code, E5M2)``, uint8 -> FP32: E5M2 is the left half of FP16."""
     return _move_to_fp16(code, SIGN=0x80, MANTISSA_BITS=2).to(tl.float32)
 
 
 @triton.jit
 def decode_e2m1(code):
-    """``decode(code, E2M1)``, uint8 of 0 to 15 -> FP32."""
+    """Returns ``decode(code, E2M1)``, uint8 of 0 to 15 -> FP32."""
     return _move_to_fp16(code, SIGN=0x8, MANTISSA_BITS=1).to(tl.float32) * 16384.0
 
 
 @triton.jit
 def _move_to_fp16(code, SIGN: tl.constexpr, MANTISSA_BITS: tl.constexpr):
-    """The fields where FP16 has them: all too small by ``2^(15 - bias)``."""
+    """Returns FP16 numbers with the fields of the codes, too small by ``2^(15 - bias)``."""
     code = code.to(tl.uint32)
     sign = (code & SIGN) * (0x8000 // SIGN)
     rest = (code & (SIGN - 1)) << (10 - MANTISSA_BITS)
@@ -97,7 +97,7 @@ def _move_to_fp16(code, SIGN: tl.constexpr, MANTISSA_BITS: tl.constexpr):
 
 @triton.jit
 def decode_e8m0(code):
-    """``decode(code, E8M0)``, uint8 -> FP32: 0 is a subnormal number there, 255 NaN."""
+    """Returns ``decode(code, E8M0)``, uint8 -> FP32; 0 is a subnormal FP32 number, 255 NaN."""
     extreme = (code == 0) | (code == 255)
     bits = (code.to(tl.uint32) << 23) | tl.where(extreme, 0x400000, 0)
     return bits.to(tl.float32, bitcast=True)

@@ -46,8 +46,8 @@ from kernels.hopper.plan import Plan, padded, plan_for
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, described
 from kernels.hopper.work import units_of
-from kernels.launch import gradient_is_wanted, noted, notes_for
-from kernels.launch import launch as start
+from kernels.launch_cache import gradient_is_wanted, noted, notes_for
+from kernels.launch_cache import launch as start
 
 TINY = torch.finfo(torch.float32).tiny
 

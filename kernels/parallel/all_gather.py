@@ -1,14 +1,15 @@
 """Every GPU gathers all keys and values first, and then computes as if it were alone.
 
-One exchange, few and large pieces of work, and nothing that must be hidden behind something
-else; but the exchange is over before the first score, and every GPU holds K and V of the whole
-sequence, which is what a ring avoids.
+There is one exchange, the work comes in few and large pieces, and nothing has to overlap.  But
+no GPU can compute a score until the exchange is over, and every GPU holds K and V of the whole
+sequence, which a ring avoids.
 
-A chunk of queries sees its own keys down to the diagonal, and all keys before them: two calls a
-chunk, merged.  In zigzag order the two chunks of a GPU see as much as those of any other.
+A chunk of queries sees its own keys down to the diagonal, and all keys before them.  These are
+two calls, whose results we merge.  In zigzag order each GPU's two chunks together see equally
+many keys.
 
 Source: Llama Team, "The Llama 3 Herd of Models", 2024, arXiv:2407.21783, section 3.3.2, which
-gathers so because few key heads make K and V small.
+gathers because few key heads make K and V small.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kernels.parallel.order import How, Order, chunks_of, shard, unshard
 
 
 class AllGather(torch.autograd.Function):
-    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+    """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How) -> Tensor:
@@ -70,7 +71,7 @@ class AllGather(torch.autograd.Function):
 def calls(
     tokens: int, group: ProcessGroup, is_causal: bool, order: Order
 ) -> Iterator[tuple[slice, slice, bool]]:
-    """Which of my queries meet which keys of the sequence, and whether at the diagonal."""
+    """Yields which of my queries meet which keys, and whether that is at the diagonal."""
     rank, ranks = dist.get_rank(group), group.size()
     if not is_causal:
         yield slice(0, tokens), slice(0, ranks * tokens), False
@@ -85,7 +86,7 @@ def calls(
 
 
 def gathered(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[Tensor, Tensor]:
-    """Keys and values of the whole sequence, in its order."""
+    """Returns the keys and values of the whole sequence, in its order."""
     mine = torch.stack([k, v])
     parts = mine.new_empty(group.size(), *mine.shape)
     dist.all_gather(list(parts), mine, group)
@@ -96,7 +97,7 @@ def gathered(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[T
 def scattered(
     dk: Tensor, dv: Tensor, group: ProcessGroup, order: Order
 ) -> tuple[Tensor, Tensor]:
-    """What all GPUs together have found for my keys and values."""
+    """Returns the gradients of my keys and values, summed over all GPUs."""
     found = torch.stack([dk, dv])
     ranks = group.size()
     parts = torch.stack([shard(found, rank, ranks, order=order) for rank in range(ranks)])

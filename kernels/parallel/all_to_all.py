@@ -1,10 +1,10 @@
-"""Tokens are swapped for heads: each GPU gets all tokens of some heads, and is then alone.
+"""GPUs swap tokens for heads: each gets all tokens of some heads, and then computes alone.
 
-Before attention a GPU holds some tokens of all heads, afterwards it does again.  In between one
-all-to-all for each of Q, K and V, and one for the output, turn that round, so that attention
-itself is the ordinary one, over a whole sequence, and knows nothing of other GPUs.  What a GPU
-sends hardly grows once they are many.  But there can be no more of them than key heads, unless
-one copied these, which this does not.
+Before and after attention a GPU holds some tokens of all heads.  In between, one all-to-all for
+each of Q, K and V, and one for the output, give it all tokens of some heads.  So attention
+itself is the ordinary one over a whole sequence, and knows nothing of other GPUs.  With many
+GPUs, what each sends barely grows.  But there can't be more GPUs than key heads, unless we
+copied those, and we don't.
 
 Source: S. A. Jacobs et al., "DeepSpeed Ulysses: System Optimizations for Enabling Training of
 Extreme Long Sequence Transformer Models", 2023, arXiv:2309.14509.
@@ -29,14 +29,14 @@ Way = Callable[[Tensor, ProcessGroup, Order], Tensor]
 def all_to_all_attention(
     q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How
 ) -> Tensor:
-    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+    """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
     of_my_heads = (Swap.apply(x, to_heads, to_tokens, group, how.order) for x in (q, k, v))
     out = Alone.apply(*of_my_heads, how.is_causal, how.scale)
     return Swap.apply(out, to_tokens, to_heads, group, how.order)
 
 
 class Alone(torch.autograd.Function):
-    """Attention over whole sequences, by the fastest kernels for forward and for backward."""
+    """Attends over whole sequences, by the fastest kernels for forward and for backward."""
 
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float) -> Tensor:
@@ -55,7 +55,7 @@ class Alone(torch.autograd.Function):
 
 
 class Swap(torch.autograd.Function):
-    """Tokens for heads, or heads for tokens; a gradient takes the other way."""
+    """Swaps tokens for heads, or heads for tokens; a gradient takes the opposite way."""
 
     @staticmethod
     def forward(
@@ -72,18 +72,20 @@ class Swap(torch.autograd.Function):
 
 
 def to_heads(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-    """[batch, heads, N / GPUs, head_dim] becomes [batch, heads / GPUs, N, head_dim].
+    """Returns my heads of all tokens, [batch, heads / GPUs, N, head_dim].
 
-    To each GPU its heads, of my tokens; from each its tokens, of my heads.
+    x: all heads of my tokens, [batch, heads, N / GPUs, head_dim]
+    I send each GPU its heads of my tokens, and get from it my heads of its tokens.
     """
     for_each = x.unflatten(1, (group.size(), -1)).movedim(1, 0).contiguous()
     return unshard(list(swapped(for_each, group)), order=order)
 
 
 def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
-    """[batch, heads / GPUs, N, head_dim] becomes [batch, heads, N / GPUs, head_dim].
+    """Returns all heads of my tokens, [batch, heads, N / GPUs, head_dim].
 
-    To each GPU its tokens, of my heads; from each its heads, of my tokens.
+    x: my heads of all tokens, [batch, heads / GPUs, N, head_dim]
+    I send each GPU my heads of its tokens, and get from it its heads of my tokens.
     """
     ranks = group.size()
     for_each = torch.stack([shard(x, rank, ranks, order=order) for rank in range(ranks)])
@@ -91,7 +93,7 @@ def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
 
 
 def swapped(for_each: Tensor, group: ProcessGroup) -> Tensor:
-    """[GPUs, ...]: what each of them had for me."""
+    """Returns what each GPU had for me, [GPUs, ...]."""
     of_each = torch.empty_like(for_each)
     dist.all_to_all_single(of_each, for_each, group=group)
     return of_each

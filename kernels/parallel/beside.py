@@ -1,7 +1,7 @@
-"""A second stream, on which a kernel starts while the one launched before it comes to its end.
+"""Starts kernels on a second stream while the kernel before them comes to its end.
 
-Towards the end of a kernel more and more SMs have nothing left to do.  On one stream the next
-kernel waits until the last of them is ready; on another it takes each SM as soon as it is free.
+Towards the end of a kernel more and more SMs have nothing left to do.  On the same stream the
+next kernel waits until the last of them is done; on another it takes each SM once it's free.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import Tensor
 
 
 class Beside:
-    """``with`` it, kernels go to a second stream; afterwards the first waits for them.
+    """A context in which kernels go to a second stream; after it, the first waits for them.
 
-    They may run beside whatever the first stream was given after this object was made.  On a
-    CPU nothing is beside anything.
+    They may run beside anything that the first stream was given after this object was made.  On
+    a CPU this does nothing.
     """
 
     def __init__(self, x: Tensor):
@@ -32,7 +32,7 @@ class Beside:
         return self
 
     def wait_for_first(self) -> None:
-        """What comes next on the second stream comes after all that the first was given."""
+        """Makes the second stream wait for everything that the first has been given."""
         if self.is_cuda:
             self.second.wait_stream(self.first)
 

@@ -1,13 +1,13 @@
-"""Attention over one sequence that lies on many GPUs: context parallelism.
+"""Attends over one sequence that is spread over many GPUs: context parallelism.
 
 Every GPU holds the queries, keys and values of some tokens of every head, and gets the output
-of its own queries over all keys.  What must travel is K and V, or Q and the output as well:
+of its own queries over all keys.  So K and V must travel, or Q and the output as well:
 
-    ring          K and V go round, part by part, while the parts that are there are used
-    all_gather    K and V of all are gathered first
-    all_to_all    tokens are swapped for heads, and swapped back afterwards (Ulysses)
+    ring          K and V go round, part by part, and each GPU computes with the parts it has
+    all_gather    every GPU gathers all of K and V first
+    all_to_all    GPUs swap tokens for heads, and back afterwards (Ulysses)
 
-All three are the same attention, with the kernels of this library on each GPU; parts are merged
+All three give the same attention, by the kernels of this library on each GPU, and merge parts
 in FP32 at least.  They differ in what travels, when, and how much each GPU must hold.
 """
 
@@ -32,7 +32,7 @@ SCHEMES = ("ring", "all_gather", "all_to_all")
 
 
 class Attention(NamedTuple):
-    """What must be the same in the calls of all processes."""
+    """The arguments that must be the same in the calls of all processes."""
 
     query_shape: tuple[int, ...]
     key_shape: tuple[int, ...]
@@ -58,40 +58,39 @@ def context_parallel_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Output of my queries over the keys of all GPUs: [batch, heads, N / GPUs, head_dim].
+    """Returns my queries' output over the keys of all GPUs: [batch, heads, N / GPUs, head_dim].
 
-    Differentiable, once, by torch.autograd: each process gets the gradients of its own tokens.
+    It's once differentiable, and each process gets the gradients of its own tokens.
     q: [batch, heads, N / GPUs, head_dim]
     k, v: [batch, heads or a divisor of it, N / GPUs, head_dim], as many tokens on every GPU
-    group: the processes that hold the sequence, or a mesh of one dimension; all if None.  NCCL
-    on GPUs, gloo on CPUs.
-    scheme: "ring", "all_gather" or "all_to_all", which wants heads, of k too, a multiple of the
-    GPUs
-    order: which tokens a process holds: as ``kernels.parallel.order.shard`` deals them out
-    exchange: how a ring fetches: "peer memory", which is by copy engines, or "messages"; None
-    for the former where all GPUs are of one host that lets them read each other
+    group: the processes that hold the sequence, or a mesh of one dimension; all if None.  It
+    uses NCCL on GPUs, gloo on CPUs.
+    scheme: "ring", "all_gather" or "all_to_all", for which the number of heads, also of k, is a
+    multiple of the GPUs
+    order: which tokens a process holds, as ``kernels.parallel.order.shard`` deals them out
+    exchange: how a ring fetches: by copy engines, "peer memory", or by "messages"; if None, by
+    peer memory where all GPUs are in one host that lets them read each other
     is_causal: query i of the whole sequence sees keys 0 to i
     scale: 1/√head_dim if None, any sign   enable_gqa: fewer heads in k and v than in q
     All processes must call with the same shapes, dtypes and options, in the same order, and on
-    one stream.  The first call of its kind compares them, and waits for the others for the
-    group's timeout.  That they part ways later is not seen, and one waits for the other: with
-    NCCL for the group's timeout, which ends the process; with gloo as long, and then it raises
-    torch.distributed's error; with peer memory for 60 seconds, and then its GPU fails with a
-    CUDA error.  When one process has raised, end all.
-    What a process offers to others lies in memory that later calls use again, and that grows
-    with them; that of a CUDA graph stays.  Before a call is captured in a graph the same call
-    has been made once, on every process, with its backward pass if the graph has one.  Graphs
-    and calls that are none may then follow one another in any order, alike on every process.
-    Two runs agree bit for bit; gradients of the Hopper kernel do if torch is told to keep one
-    order by ``torch.use_deterministic_algorithms``.
+    one stream.  The first call of its kind compares them, and waits for the others for at most
+    the group's timeout.  If processes differ later, nothing notices, and one waits for the
+    other.  With NCCL it waits for the group's timeout, which ends the process; with gloo as
+    long, and then it raises torch.distributed's error; with peer memory for 60 seconds, and
+    then its GPU fails with a CUDA error.  If one process has raised, end them all.
+    The memory through which a process offers tensors to others is used again by later calls,
+    and grows with them; that of a CUDA graph stays.  Before you capture a call in a graph, make
+    the same call once on every process, with its backward pass if the graph has one.  After
+    that, graphs and other calls may follow one another in any order, the same on every process.
+    Two runs agree bit for bit; gradients of the Hopper kernel do so only under
+    ``torch.use_deterministic_algorithms``.
 
     Raises:
-        ValueError or TypeError: for an argument, which it names; where processes differ, on all
-            of them.
-        RuntimeError: if processes didn't make the first call of its kind within the group's
-            timeout: it names them. On these, if they make it later, it names who gave up. Also
-            in a capture that no such call came before.
-        torch.distributed's error: with gloo, where another process fails later.
+        ValueError or TypeError: names the argument; if processes differ, on all of them.
+        RuntimeError: names the processes that didn't make the first call of its kind within the
+            group's timeout. If they make it later, theirs names the process that gave up. Also
+            in a capture without such a call before it.
+        torch.distributed's error: with gloo, if another process fails later.
     """
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     group = check_group(group)
@@ -114,7 +113,7 @@ def context_parallel_attention(
 
 
 def check_group(group: ProcessGroup | DeviceMesh | None) -> ProcessGroup:
-    """The process group, once it is known that there is one and that this process is in it."""
+    """Returns the process group; raises if there is none, or if this process isn't in it."""
     if not dist.is_initialized():
         raise RuntimeError(
             "torch.distributed is not initialized: start with torchrun and call "
@@ -140,7 +139,7 @@ def check_call(
     q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, scheme: str, order: Order,
     exchange: str | None,
 ) -> None:  # fmt: skip
-    """What one process can see of its own arguments."""
+    """Raises a ValueError or TypeError that names an argument which this process can reject."""
     ranks = group.size()
     if scheme not in SCHEMES:
         raise ValueError(f"scheme is {scheme!r}, one of {', '.join(SCHEMES)} is wanted")

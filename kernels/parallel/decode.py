@@ -1,9 +1,10 @@
-"""One query against keys that lie on many GPUs: only outputs and log-sum-exps travel.
+"""Decodes with keys on many GPUs: only outputs and log-sum-exps travel.
 
-While a model generates, a step brings one query a head, and the cache of a long sequence may
-not fit one GPU.  Here each GPU keeps the keys and values of some tokens, in a cache of its own,
-and answers the query from those.  What it found is a row and a number a head, far less than all
-its keys; every GPU gathers these of all, and merges them in the same order to the same result.
+While a model generates, a step brings one query for each head, and the cache of a long sequence
+may not fit on one GPU.  Here each GPU keeps the keys and values of some tokens in a cache of
+its own, and answers the query from those.  Its answer is a row and a number for each head, far
+less than all its keys.  Every GPU gathers all answers and merges them in the same order, so all
+get the same result.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kernels.serving.decode import check_query, decode_attention
 
 
 class Decode(NamedTuple):
-    """What must be the same in the calls of all processes."""
+    """The arguments that must be the same in the calls of all processes."""
 
     query_shape: tuple[int, ...]
     dtype: torch.dtype
@@ -38,24 +39,25 @@ def context_parallel_decode(
     group: ProcessGroup | DeviceMesh | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """Attention of the newest token over the caches of all GPUs: [batch, heads, 1, head_dim].
+    """Returns attention of the newest token over all GPUs' caches: [batch, heads, 1, head_dim].
 
     q: [batch, heads, 1, head_dim], the same on every GPU
-    cache: the keys and values of this GPU's tokens; it does not matter which, nor how many: a
-    sequence that has none here adds nothing
+    cache: the keys and values of this GPU's tokens, whichever and however many; a sequence
+    without tokens here adds nothing
     group: the processes that hold the sequences, or a mesh of one dimension; all if None
     scale: 1/√head_dim if None, any sign
-    Merged in FP32.  Every GPU gets the same numbers, to the last bit.
+    It merges in FP32.  Every GPU gets the same numbers, to the last bit.
 
-    The first call of its kind compares all processes', as ``context_parallel_attention`` does.
+    The first call of its kind compares the arguments of all processes, as
+    ``context_parallel_attention`` does.
 
     Raises:
-        ValueError or TypeError: for an argument, as ``decode_attention``; where processes
-            differ, on all of them.
-        RuntimeError: in the first call of its kind, if processes didn't make it within the
-            group's timeout: it names them.
+        ValueError or TypeError: as ``decode_attention`` does; if processes differ, on all of
+            them.
+        RuntimeError: names the processes that didn't make the first call of its kind within the
+            group's timeout.
 
-    Later failures are as in ``context_parallel_attention`` with messages.
+    If processes differ later, it fails as ``context_parallel_attention`` with messages does.
     """
     group = check_group(group)
     scale = check_query(q, cache, scale)

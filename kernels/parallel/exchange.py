@@ -1,15 +1,15 @@
-"""How rows of one GPU reach another: as messages, or by reading the other's memory.
+"""Moves rows from one GPU to another: as messages, or by reading the other's memory.
 
-    Messages      send and receive of torch.distributed: NCCL between GPUs, gloo between CPUs.
-                  NCCL's copy is a kernel, and wants SMs while attention has them all.
-    PeerMemory    GPUs of one host map each other's memory, and a copy engine, which is beside
-                  the SMs, fetches what is wanted while they compute.
+    Messages      uses send and receive of torch.distributed: NCCL between GPUs, gloo between
+                  CPUs.  NCCL's copy is a kernel, and needs SMs while attention has them all.
+    PeerMemory    GPUs of one host map each other's memory, and a copy engine, which isn't part
+                  of the SMs, fetches the rows while they compute.
 
-Both have one idea of an exchange.  Every GPU *offers* two tensors of one shape, in one of two
-rooms, that of keys and values or that of gradients, and says how many elements one of them has
-at ``most`` on any GPU.  Then each may *take* what the GPU so many places before it has offered
-there.  A take runs while something else is computed; its ``wait`` makes the stream wait for it
-(with gloo the host), and comes before the next offer in that room.
+Both exchange in the same way.  Every GPU *offers* two tensors of one shape in one of two rooms,
+one for keys and values and one for gradients, and says how many elements one of them has at
+``most`` on any GPU.  Then each may *take* what the GPU so many places before it has offered
+there.  A take runs while the GPU computes something else.  Its ``wait`` makes the stream wait
+for it (with gloo, the host), and must come before the next offer in that room.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kernels.parallel.host_agreement import gathered, refuse_capture
 
 
 class Taken(NamedTuple):
-    """Two tensors under way, [2, ...]; there once ``wait`` has been called."""
+    """Two tensors on their way, [2, ...]; they have arrived after ``wait``."""
 
     buffer: Tensor
     wait: Callable[[], object]
@@ -40,19 +40,20 @@ class Taken(NamedTuple):
         return self.buffer
 
 
-# Takes from the GPU so many places before mine; the shape of one of the two tensors there.
+# Takes from the GPU so many places before mine, given the shape of one of the two tensors
+# there.
 Take = Callable[[int, Sequence[int]], Taken]
 KEYS, GRADIENTS = range(ROOMS := 2)
 
 
 class Messages:
-    """Each take is a send to one GPU and a receive from another, at the same time."""
+    """Exchanges by messages: a take sends to one GPU and receives from another, at once."""
 
     def __init__(self, group: ProcessGroup):
         self.group, self.rank, self.ranks = group, dist.get_rank(group), group.size()
 
     def offer(self, a: Tensor, b: Tensor, *, room: int, most: int) -> Take:
-        """What is sent needs no room: it is sent from where it is."""
+        """Returns the function that takes.  Messages need no room."""
         offered = torch.stack([a, b])
 
         def take(places: int, shape: Sequence[int]) -> Taken:
@@ -72,30 +73,30 @@ class Messages:
 
 @dataclass(eq=False)
 class Room:
-    """Bytes that every GPU of a group has mapped, and through what it reaches the others'."""
+    """Bytes that every GPU of a group has mapped, and a handle to those of the others."""
 
     memory: Tensor
     handle: object
 
 
 class PeerMemory:
-    """Each take is a copy out of the other GPU's memory, by a copy engine, beside the stream.
+    """Exchanges by peer memory: a take copies from the other GPU, by a copy engine.
 
-    What is offered lies in memory that all GPUs of the group have mapped, in one place a room.
-    A barrier before it is written says that all are done with what was offered there before,
-    since each GPU had waited for what it took; a barrier behind it says that all have offered.
-    Neither counts on an earlier offer, so that CUDA graphs of calls and calls that are no graph
-    may follow one another in any order on one stream.
+    A GPU writes what it offers into memory that all GPUs of the group have mapped, one piece
+    for each room.  A barrier before it writes makes sure that all are done with the earlier
+    offer there, since each GPU has waited for what it took.  A barrier after it makes sure that
+    all have offered.  Neither depends on an earlier offer, so CUDA graphs of calls and other
+    calls may follow one another in any order on one stream.
     """
 
     TIMEOUT = 60_000  # ms, after which a GPU that waits for another gives up with an error
 
     def __init__(self, group: ProcessGroup):
         self.rank, self.ranks = dist.get_rank(group), group.size()
-        self.group = weakref.ref(group)  # which must not outlive its destruction
+        self.group = weakref.ref(group)  # weak, so that we don't keep the group alive
         self.stream = torch.cuda.Stream()
         self.rooms: dict[int, Room] = {}
-        self.in_graphs: set[Room] = set()  # a graph may be replayed when its room has grown
+        self.in_graphs: set[Room] = set()  # a graph may be replayed after its room has grown
 
     def offer(self, a: Tensor, b: Tensor, *, room: int, most: int) -> Take:
         place = self.reserved(room, 2 * most * a.element_size())
@@ -119,7 +120,7 @@ class PeerMemory:
         return take
 
     def reserved(self, number: int, size: int) -> Room:
-        """A room of at least so many bytes.  All GPUs ask alike, so that all see it grow."""
+        """Returns a room of at least so many bytes.  All GPUs ask alike, so it grows on all."""
         room = self.rooms.get(number)
         if room is None or room.memory.numel() < size:
             refuse_capture("memory that it offers to other GPUs is to be mapped first")
@@ -134,16 +135,16 @@ class PeerMemory:
 
 
 def mapped(size: int, group: ProcessGroup) -> Room:
-    """Memory of at least so many bytes that all GPUs of a group map.  All call it together."""
+    """Returns at least so many bytes that all GPUs of a group map; all call it together."""
     import torch.distributed._symmetric_memory as symmetric
 
     size = -(-size // 512) * 512
     device = torch.device("cuda", torch.cuda.current_device())
-    # Not by ``symmetric.empty``, which cuts it from a pool: what one GPU alone has freed would
-    # put the next piece at another place there than on the others.
+    # ``symmetric.empty`` would cut it from a pool.  If one GPU alone had freed a piece, the
+    # next one would be at another place there than on the others.
     allocate = symmetric._SymmetricMemory.empty_strided_p2p
     memory = allocate((size,), (1,), torch.uint8, device)
-    torch.cuda.synchronize()  # the barriers' signals are zero before another GPU finds them
+    torch.cuda.synchronize()  # the barriers' signals must be zero before another GPU sees them
     return Room(memory, symmetric.rendezvous(memory, group))
 
 
@@ -154,9 +155,9 @@ _one_host: WeakKeyDictionary[ProcessGroup, bool] = WeakKeyDictionary()
 
 
 def exchange_of(group: ProcessGroup, kind: str | None = None) -> Exchange:
-    """The exchange of a group, the same for all of its processes.
+    """Returns the exchange of a group, the same for all of its processes.
 
-    kind: "messages" or "peer memory"; None for the latter where all GPUs can read each other
+    kind: "messages" or "peer memory"; if None, peer memory where all GPUs can read each other
     """
     if kind == "messages" or (kind is None and not one_host(group)):
         return Messages(group)
@@ -166,9 +167,9 @@ def exchange_of(group: ProcessGroup, kind: str | None = None) -> Exchange:
 
 
 def one_host(group: ProcessGroup) -> bool:
-    """Whether every process has a GPU of its own that it sees beside all others' and can read.
+    """Returns whether each process has its own GPU, and can read those of all others.
 
-    All processes find the same, for each asks the others.
+    All processes get the same answer, because each asks the others.
     """
     if group not in _one_host:
         mine = (
@@ -183,12 +184,12 @@ def one_host(group: ProcessGroup) -> bool:
 
 
 def gpu_of(index: int) -> str:
-    """What a GPU is called by every process, whichever it sees."""
+    """Returns a name of the GPU that is the same in every process."""
     return str(torch.cuda.get_device_properties(index).uuid)
 
 
 def readable(gpu: str) -> bool:
-    """Whether the current GPU is this one, or sees it and can read its memory."""
+    """Returns whether the current GPU is this one, or can read its memory."""
     here = torch.cuda.current_device()
     seen = {gpu_of(index): index for index in range(torch.cuda.device_count())}
     there = seen.get(gpu)

@@ -1,9 +1,9 @@
-"""What processes agree on among themselves, on their hosts, before a GPU waits for another one.
+"""Compares what processes call, on their hosts, before a GPU waits for another one.
 
-They tell it through the store by which their group was founded, and not by a collective: the
-first collective of NCCL may have to connect the GPUs, and does so without a time limit
-(github.com/pytorch/pytorch/issues/104506), so that a process that fails before it would leave
-all others waiting for ever.
+They use the store with which their group was made, not a collective.  The first collective of
+NCCL may have to connect the GPUs, and does so without a time limit
+(github.com/pytorch/pytorch/issues/104506).  So a process that failed before it would leave all
+others waiting for ever.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import torch
 import torch.distributed as dist
 from torch.distributed import ProcessGroup
 
-# What all processes of a group were found to have called alike.
+# The calls that all processes of a group have made with the same arguments.
 _agreed: WeakKeyDictionary[ProcessGroup, set[NamedTuple]] = WeakKeyDictionary()
-# How often the processes of a group have told one another something: they all count alike, as
-# long as none has raised.
+# How often the processes of a group have told one another something: all have the same count,
+# as long as none has raised.
 _told: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
 
 
-ALL = "all have told"  # what is decided, unless it is a GaveUp
+ALL = "all have told"  # the decision, unless it's a GaveUp
 
 
 class GaveUp(NamedTuple):
-    """What a process decides that has waited so long in vain, for those that are late."""
+    """The decision of a process that has waited so many seconds for those that are late."""
 
     process: int
     seconds: float
@@ -37,9 +37,9 @@ class GaveUp(NamedTuple):
 
 
 def agree(group: ProcessGroup, call: NamedTuple) -> None:
-    """Compares the calls of all processes, the first time that this one calls so.
+    """Compares the calls of all processes, the first time that this one makes such a call.
 
-    call: a function's arguments, those that must be the same everywhere, by their names
+    call: those arguments of a function that must be the same everywhere, by their names
     Raises a ValueError that names what differs, on every process.
     """
     agreed = _agreed.setdefault(group, set())
@@ -62,12 +62,12 @@ def agree(group: ProcessGroup, call: NamedTuple) -> None:
 
 
 def gathered(mine: object, group: ProcessGroup) -> list:
-    """What each process has, in the order of their ranks.
+    """Returns what each process has, in the order of their ranks.
 
     mine: anything that can be pickled
-    What is told and decided stays in the store: a group that is founded anew needs a new one.
-    Raises a RuntimeError that names the processes which have told nothing within the group's
-    timeout, and on those, if they come later, one that says who has given up.
+    Everything told and decided stays in the store, so a new group needs a new store.
+    Raises a RuntimeError that names the processes which told nothing within the group's
+    timeout.  If those come later, theirs names the process that gave up.
     """
     number = _told[group] = _told.get(group, 0) + 1
     place, ranks = f"context parallel/{number}", range(group.size())
@@ -75,13 +75,13 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
     store.set(keys[me], pickle.dumps(mine))
     decision = ALL
-    if not store.check([f"{place}/decided"]):  # else there is nothing to wait for
+    if not store.check([f"{place}/decided"]):  # otherwise there is nothing to wait for
         try:
             store.wait(keys, timeout)
         except RuntimeError:  # no store raises another kind, and FileStore no narrower one
             if late := [rank for rank in ranks if not store.check([keys[rank]])]:
                 decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
-    # The first decision is everybody's: nobody goes on, or gives up, alone.
+    # The first decision holds for everybody: nobody goes on, or gives up, alone.
     decided = store.compare_set(f"{place}/decided", "", decision).decode()
     if decided != ALL:
         first, seconds, late = GaveUp(*json.loads(decided))
@@ -99,14 +99,14 @@ def gathered(mine: object, group: ProcessGroup) -> list:
 
 
 def timeout_of(group: ProcessGroup) -> timedelta:
-    """The timeout that a group was founded with."""
+    """Returns the timeout that a group was made with."""
     return group._get_backend(group._device_types[0]).options._timeout
 
 
 def refuse_capture(why: str) -> None:
     """Raises a RuntimeError while a CUDA graph of this stream is captured.
 
-    why: what is to be done that a capture cannot hold
+    why: says what must happen that a capture can't contain
     """
     if torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
         raise RuntimeError(

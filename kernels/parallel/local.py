@@ -1,11 +1,11 @@
-"""The share of one GPU: attention of some queries over some keys, forward and backward.
+"""Computes the share of one GPU: some queries over some keys, forward and backward.
 
-Both passes know one thing more than attention on its own: these keys may be a part of all.
-Forward returns ``lse`` beside the output, so that parts can be merged.  Backward takes the
-output and ``lse`` of *all* keys, for then the weights that it computes again are those of the
-whole row, and the gradients of parts simply add up.
+Both passes know one thing more than attention on its own: there may be other keys elsewhere.
+Forward returns ``lse`` beside the output, so that we can merge parts.  Backward takes the
+output and ``lse`` over *all* keys.  Then the weights that it recomputes are those of the whole
+row, and the gradients of parts simply add up.
 
-On a GPU this is the fastest kernel that takes the tensors, everywhere else the plain formulas.
+On a GPU it calls the fastest kernel that takes the tensors, elsewhere it uses plain formulas.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from kernels.flash.attention import flash_backward, flash_forward
 def attend(
     q: Tensor, k: Tensor, v: Tensor, *, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor]:
-    """Output [batch, heads, N_q, head_dim] and lse [batch, heads, N_q], FP32 (FP64 for FP64).
+    """Returns output [batch, heads, N_q, head_dim] and lse [batch, heads, N_q].
 
     k, v: [batch, heads or a divisor of it, N_k, head_dim]   scale: above 0
-    Kernels give the output in the dtype of q, the formulas as they have it inside.
+    lse is FP32, or FP64 if q is.  Kernels return the output in the dtype of q, the formulas in
+    the dtype of lse.
     """
     if hopper_takes(q, k, v):
         from kernels.hopper.call import (
@@ -49,10 +50,10 @@ def gradients(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, dout: Tensor,
     *, is_causal: bool, scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """What these queries and keys add to the gradients of q, k and v.
+    """Returns what these queries and keys add to the gradients of q, k and v.
 
     out, lse, dout: of these queries, over all keys that they see anywhere
-    Kernels give it in the dtype of q, the formulas as they have it inside.
+    Kernels return it in the dtype of q, the formulas in FP32, or FP64 if q is.
     """
     if hopper_takes(q, k, v):
         from kernels.hopper.backward.call import hopper_gradients  # there is Gluon
@@ -75,7 +76,7 @@ def gradients(
 def squared(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The square of scores, and keys and values for each query head, in FP32 or FP64."""
+    """Returns all scores, and keys and values for each query head, in FP32 or FP64."""
     inside = torch.promote_types(q.dtype, torch.float32)
     keys, values = (x.to(inside) for x in repeat_heads(q, k, v))
     scores = q.to(inside) @ keys.mT * scale
@@ -86,10 +87,10 @@ def squared(
 
 
 def finite(lse: Tensor) -> Tensor:
-    """What to subtract from scores: +inf where a row saw nothing, so that its weights are 0."""
+    """Returns what to subtract from scores: +inf if a row saw nothing, so its weights are 0."""
     return lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]
 
 
 def shared(gradient: Tensor, x: Tensor) -> Tensor:
-    """The gradient of a key head: the sum over the query heads that share it."""
+    """Returns the gradient of a key head: the sum over the query heads that share it."""
     return gradient.unflatten(1, (x.shape[1], -1)).sum(2)

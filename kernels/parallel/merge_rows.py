@@ -1,7 +1,7 @@
-"""``kernels.flash.partial.merge`` in place: rows of a result take in a part from other keys.
+"""Merges a part into rows of a result: ``kernels.flash.partial.merge`` in place.
 
-On a GPU it is one kernel that reads both and writes one, because ten small ones would cost more
-than the copy between GPUs that they wait for.
+On a GPU one kernel reads both and writes one.  Ten small kernels would take longer than the
+copy between GPUs that they wait for.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ ROWS = 16  # a program
 
 
 def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, first: int) -> None:
-    """Rows ``first`` and on of ``out`` and ``lse`` take in those of a part from other keys.
+    """Merges a part from other keys into ``out`` and ``lse``, from row ``first`` on.
 
     out: [batch, heads, N, head_dim], contiguous, of any floating-point dtype
     lse: [batch, heads, N], contiguous, FP32 or FP64
     part: [batch, heads, rows, head_dim]   part_lse: [batch, heads, rows]
-    Computed in the dtype of ``lse``; rounded to ``out``'s dtype.
+    It computes in the dtype of ``lse`` and rounds to that of ``out``.
     """
     if out.is_cuda:
         launch(out, lse, part, part_lse, first)
@@ -37,7 +37,7 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
 def launch(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, first: int) -> None:
     """Starts the kernel on tensors that fit; in Triton's interpreter on a CPU, too."""
     batch, heads, count, head_dim = part.shape
-    # One axis: the others of a grid end at 65,535, and a large batch has more heads.
+    # The other axes of a grid end at 65,535, and a large batch has more heads than that.
     grid = (triton.cdiv(count, ROWS) * batch * heads,)
     with torch.cuda.device_of(out):
         merge_rows_kernel[grid](
@@ -51,7 +51,7 @@ def merge_rows_kernel(
     out, lse, part, part_lse, first, tokens, count,
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """ROWS rows of one head: a weighted mean, the weights from the two log-sum-exps."""
+    """Writes the weighted mean of ROWS rows of one head; two log-sum-exps give the weights."""
     blocks = tl.cdiv(count, ROWS)
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
     pair = tl.cast(tl.program_id(0) // blocks, tl.int64)
@@ -60,7 +60,7 @@ def merge_rows_kernel(
     lse_a = tl.load(lse + mine, there, -float("inf"))
     lse_b = tl.load(part_lse + other, there, -float("inf"))
     maximum = tl.maximum(lse_a, lse_b)
-    # Where both are -inf, take 0 for the maximum: (-inf) - (-inf) would be NaN.
+    # If both are -inf, take 0 for the maximum: (-inf) - (-inf) would be NaN.
     maximum = tl.where(maximum == -float("inf"), 0.0, maximum)
     weight_a, weight_b = tl.exp(lse_a - maximum), tl.exp(lse_b - maximum)
     total = weight_a + weight_b
@@ -71,11 +71,11 @@ def merge_rows_kernel(
     inside = there[:, None] & (column < HEAD_DIM)[None, :]
     at_a = out + mine[:, None] * HEAD_DIM + column[None, :]
     at_b = part + other[:, None] * HEAD_DIM + column[None, :]
-    # What a part without any key holds does not matter.
+    # If a part saw no key, it doesn't matter what it holds.
     of_a = tl.load(at_a, inside & (share_a > 0)[:, None], 0.0).to(share_a.dtype)
     of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(share_b.dtype)
     merged = share_a[:, None] * of_a + share_b[:, None] * of_b
     tl.store(at_a, merged.to(out.dtype.element_ty), inside)
-    # Several warps have loaded the same lse; none may find it changed.
+    # Several warps load the same lse, and all must do so before one changes it.
     tl.debug_barrier()
     tl.store(lse + mine, maximum + tl.log(total), there)  # log(0) is -inf

@@ -1,15 +1,15 @@
-"""Which tokens of a sequence each GPU holds, and which of them see which.
+"""Says which tokens of a sequence each GPU holds, and which of them see which.
 
-Cut one sequence into as many pieces as there are GPUs, one after the other, and causal work is
-shared out badly: the tokens of the last GPU see all others, those of the first see none.  In
-zigzag order the sequence is cut into twice as many chunks, and a GPU holds one from the front
-and its mirror image from the back:
+If we cut a sequence into as many pieces as there are GPUs, one after the other, causal work is
+unbalanced: the tokens of the last GPU see all others, those of the first see only themselves.
+In zigzag order we cut it into twice as many chunks, and a GPU holds one from the front and its
+mirror image from the back:
 
     chunk        0  1  2  3  4  5  6  7        of 4 GPUs
     GPU          0  1  2  3  3  2  1  0
 
-What a GPU's tokens see of another GPU's is then half of the square, whichever two they are, and
-that half is a whole rectangle without a diagonal:
+Then the tokens of one GPU see half of the square with the tokens of another, whichever two they
+are, and that half is a whole rectangle without a diagonal:
 
     the other GPU has the lower number     all my queries see its first chunk
     it has the higher number               my second chunk sees both of its chunks
@@ -30,7 +30,7 @@ ORDERS = ("zigzag", "contiguous")
 
 
 class How(NamedTuple):
-    """What a call says beside its tensors, the same on every GPU."""
+    """The options of a call, the same on every GPU."""
 
     is_causal: bool
     scale: float
@@ -38,7 +38,7 @@ class How(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Rows of one GPU that see rows of another: every one of ``queries`` each of ``keys``."""
+    """Rows of one GPU and rows of another: each of ``queries`` sees all of ``keys``."""
 
     queries: slice
     keys: slice
@@ -52,7 +52,7 @@ NOTHING = Work(slice(0, 0), slice(0, 0))
 
 
 def chunks_of(rank: int, ranks: int, order: Order) -> tuple[int, ...]:
-    """Which chunks of the sequence a GPU holds, in their order there."""
+    """Returns which chunks of the sequence a GPU holds, in their order there."""
     return (rank,) if order == "contiguous" else (rank, 2 * ranks - 1 - rank)
 
 
@@ -63,7 +63,7 @@ def chunks_in_all(ranks: int, order: Order) -> int:
 def work(
     rank: int, owner: int, ranks: int, tokens: int, *, is_causal: bool, order: Order
 ) -> Work:
-    """What the queries of GPU ``rank`` see of the keys of another, ``owner``.
+    """Returns what the queries of GPU ``rank`` see of the keys of another, ``owner``.
 
     tokens: how many each GPU holds
     """
@@ -81,11 +81,11 @@ def work(
 def shard(
     x: Tensor, rank: int, ranks: int, *, order: Order = "zigzag", dim: int = -2
 ) -> Tensor:
-    """The part of a whole sequence that a GPU holds, contiguous.
+    """Returns the part of a whole sequence that a GPU holds, contiguous.
 
-    x: the sequence along ``dim``, as long as a multiple of ``ranks``; in zigzag order of twice
-    as many
-    Raises a ValueError that names what does not fit.
+    x: the sequence along ``dim``, whose length is a multiple of ``ranks``, in zigzag order of
+    twice as many
+    Raises a ValueError that says what doesn't fit.
     """
     check_order(order)
     count = chunks_in_all(ranks, order)
@@ -99,7 +99,7 @@ def shard(
 
 
 def unshard(parts: list[Tensor], *, order: Order = "zigzag", dim: int = -2) -> Tensor:
-    """The whole sequence again, from the parts of all GPUs in the order of their ranks."""
+    """Returns the whole sequence, from the parts of all GPUs in the order of their ranks."""
     check_order(order)
     ranks = len(parts)
     held = 1 if order == "contiguous" else 2

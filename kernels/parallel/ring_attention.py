@@ -1,22 +1,21 @@
-"""Keys and values go round: in each step a GPU meets those of one more GPU.
+"""Sends keys and values round: in each step a GPU meets those of one more GPU.
 
     step        0        1        2        3
     GPU 0     K0 V0    K3 V3    K2 V2    K1 V1
     GPU 1     K1 V1    K0 V0    K3 V3    K2 V2
     ...
 
-Queries and outputs stay.  What arrives is used once and forgotten, so that a GPU has at most
-three parts of K and V, however many GPUs there are: its own, one that it computes with and one
-that is on its way.  The parts of a row are merged by their log-sum-exps.
+Queries and outputs stay.  A GPU uses what arrives once and drops it, so it has at most three
+parts of K and V, however many GPUs there are: its own, one that it computes with and one that
+is on its way.  It merges the parts of a row by their log-sum-exps.
 
 Backward goes round once more.  The gradients of a part of K and V are a sum over the GPUs whose
-queries met it: in each step a GPU sends what it has found for another straight home, where it
-is added, in FP32 as soon as more than two are added up.
+queries met it.  In each step a GPU sends what it has found for another one straight home, which
+adds it up, in FP32 if there are more than two terms.
 
 Source: H. Liu, M. Zaharia and P. Abbeel, "Ring Attention with Blockwise Transformers for
-Near-Infinite Context", 2023, arXiv:2310.01889.  There a part is handed on from neighbour to
-neighbour; here each is taken from the GPU that owns it, which on a switch costs the same and
-needs no forwarding.
+Near-Infinite Context", 2023, arXiv:2310.01889.  There neighbours hand on a part; here we take
+each from the GPU that owns it, which costs the same on a switch and needs no forwarding.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from kernels.parallel.order import How, work
 
 
 class Ring(torch.autograd.Function):
-    """Output of this GPU's queries over the keys of all: [batch, heads, N / GPUs, head_dim]."""
+    """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, how: How) -> Tensor:
@@ -83,8 +82,8 @@ class Ring(torch.autograd.Function):
                     out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
                     is_causal=False, scale=scale,
                 )  # fmt: skip
-                # What I have found belongs to the GPU ``step`` places before me; for me there
-                # is something at the one so many places behind.
+                # What I have found belongs to the GPU ``step`` places before me.  The one
+                # ``step`` places behind me has something for me.
                 mine = work((rank + step) % ranks, rank, **which).keys
                 if home is not None:
                     add(home, dk, dv)
@@ -98,7 +97,7 @@ class Ring(torch.autograd.Function):
 
 
 def add(home: tuple[slice, Taken], dk: Tensor, dv: Tensor) -> None:
-    """Gradients of some of my keys that another GPU has found."""
+    """Adds the gradients of some of my keys that another GPU has found."""
     rows, taken = home
     of_keys, of_values = taken.arrived()
     dk[:, :, rows].add_(of_keys)
@@ -106,9 +105,9 @@ def add(home: tuple[slice, Taken], dk: Tensor, dv: Tensor) -> None:
 
 
 def sum_of(x: Tensor, parts: int) -> Tensor:
-    """Where further parts are added to this one: FP32, unless only one more comes.
+    """Returns x as a sum to which the other parts are added: FP32 if there are more than two.
 
-    Two 16-bit numbers are added in FP32 and rounded once, whatever they lie in; a third would
-    meet a sum that was rounded.
+    Two 16-bit numbers are added in FP32 and rounded once, whatever their dtype.  A third would
+    be added to a rounded sum.
     """
     return x if parts <= 2 else x.to(torch.promote_types(x.dtype, torch.float32))

@@ -1,7 +1,7 @@
-"""How tokens are appended to a paged cache: one kernel, which converts or quantises each row.
+"""Appends tokens to a paged cache: one kernel converts or quantises each row.
 
-A row that is stored is never touched again.  A block scale of NVFP4 covers 16 numbers of one
-row, and the tensor scales are given beforehand, so that a new token changes no old one.
+Nothing touches a row after it's stored.  A block scale of NVFP4 covers 16 numbers of one row,
+and the tensor scales are given beforehand, so a new token changes no old one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from kernels.checks import check_kernel, check_no_gradient, unreadable
 from kernels.formats.block_triton import load_blocks, quantize_nvfp4
 from kernels.formats.value_triton import encode_e4m3
-from kernels.launch import launch
+from kernels.launch_cache import launch
 
 if TYPE_CHECKING:
     from kernels.serving.cache import KVCache
@@ -27,9 +27,9 @@ VALUES_A_PROGRAM = 4096  # at most; 32 a thread
 def append_rows(
     cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, notes: dict | None
 ) -> None:
-    """Writes checked rows behind those that the cache has, whose lengths stay as they are.
+    """Writes checked rows behind those that the cache has; doesn't change the cache's lengths.
 
-    sequences: int32, which of them each entry of k and v belongs to; all in order if None
+    sequences: int32, the sequence of each entry of k and v; if None, all of them in order
     """
     n, heads, new, head_dim = k.shape
     tensors = (
@@ -56,7 +56,7 @@ def append_rows(
 
 
 def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
-    """Refuses what is not rows for n sequences of this cache."""
+    """Raises a ValueError or TypeError unless k and v are rows for n of the sequences."""
     for name, x in (("key", k), ("value", v)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} is {type(x).__name__}, a tensor is wanted")
@@ -76,13 +76,13 @@ def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:
                 f"{name} is on {x.device}, the cache is on {cache.device}: they must match"
             )
         check_no_gradient(instead="kernels.reference.attention", **{name: x})
-        # The kernel takes BF16 by its bits, which the interpreter does right.
+        # The kernel reads BF16 by its bits, which works in the interpreter, too.
         bits = x.view(torch.float16) if x.dtype == torch.bfloat16 else x
         check_kernel(append_kernel, on_cpu="kernels.reference.attention", **{name: bits})
 
 
-# Triton does not compile anew when a count changes; it does for a stride that is divisible by
-# 16 and one that is not.
+# Triton doesn't compile again when a count changes.  It does when a stride becomes a multiple
+# of 16, or is one no longer.
 @triton.jit(do_not_specialize=["table_stride", "pages_per_sequence", "heads", "new"])
 def append_kernel(
     k, v, keys, values, key_block_scales, value_block_scales,
@@ -91,22 +91,22 @@ def append_kernel(
     key_scale, value_scale, heads, new,
     HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr, FORMAT: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """ROWS neighbouring rows of a page, of keys or of values: those of them that are new.
+    """Writes those of ROWS neighbouring rows of a page that are new, of keys or of values.
 
-    k, v: pointers to rows that are contiguous; *_batch to *_row: strides in elements
-    keys to value_block_scales: pointers to contiguous pages, of scales or None
-    sequences: which sequence each entry of k and v belongs to; None if entry i belongs to i
+    k, v: pointers to contiguous rows; *_batch, *_head, *_row: their strides in elements
+    keys, values: pointers to contiguous pages; *_block_scales: to their scales, or None
+    sequences: the sequence of each entry of k and v; if None, entry i belongs to sequence i
     heads: of keys and values
     ROWS: a power of two, at most PAGE_SIZE
     """
     # Which head of which entry is mine?
     program = tl.program_id(0)
-    programs_a_head = tl.cdiv(new + ROWS - 1, ROWS)  # new rows need not begin where mine do
+    programs_a_head = tl.cdiv(new + ROWS - 1, ROWS)  # new rows may begin in the middle of mine
     head = tl.cast(program // programs_a_head % heads, tl.int64)
-    entry = tl.cast(program // programs_a_head // heads, tl.int64)  # offsets may pass 2**31
+    entry = tl.cast(program // programs_a_head // heads, tl.int64)  # offsets may exceed 2**31
 
-    # Which positions, and where are they?  ROWS divides PAGE_SIZE: all of them in one page.  In
-    # a graph that is replayed too often there may be none.
+    # Which positions are mine, and which page has them?  ROWS divides PAGE_SIZE, so one page
+    # has them all.  If a graph is replayed too often, there may be no such page.
     sequence = entry
     if sequences is not None:
         sequence = tl.load(sequences + entry).to(tl.int64)
@@ -116,7 +116,7 @@ def append_kernel(
     which = first // PAGE_SIZE
     there = (first < length + new) & (which < pages_per_sequence)
     page = tl.load(pages + which, there, -1).to(tl.int64)
-    new = tl.where(page < 0, 0, new)  # without a page, which the host would have refused
+    new = tl.where(page < 0, 0, new)  # no page: write nothing (the host would have refused)
     first_row = (page * heads + head) * PAGE_SIZE + first % PAGE_SIZE
 
     if tl.program_id(1) == 0:
@@ -136,10 +136,10 @@ def write_rows(
     source, stride, first, new, pages, block_scales, first_row, scale,
     HEAD_DIM: tl.constexpr, FORMAT: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """Rows ``first`` to ``first + ROWS`` of ``source`` to the cache's rows from ``first_row``.
+    """Writes ROWS rows of ``source`` from ``first`` on to the cache from ``first_row`` on.
 
-    Those below 0 or from ``new`` on are none.  What is written lies side by side: it is counted
-    through all rows in blocks of 16 numbers.
+    Rows below 0, or from ``new`` on, don't exist.  What we write is contiguous, so we count
+    blocks of 16 numbers through all rows.
     """
     BLOCKS: tl.constexpr = ROWS * (HEAD_DIM // 16)
     block = tl.arange(0, triton.next_power_of_2(BLOCKS))
@@ -163,7 +163,7 @@ def write_rows(
 
 @triton.jit
 def widened(x):
-    """x in FP32.  BF16 is the upper half of an FP32 number."""
+    """Returns x in FP32.  A BF16 number is the upper half of an FP32 number."""
     if x.dtype == tl.bfloat16:
         x = (x.to(tl.uint16, bitcast=True).to(tl.uint32) << 16).to(tl.float32, bitcast=True)
     return x.to(tl.float32)
@@ -171,7 +171,7 @@ def widened(x):
 
 @triton.jit
 def rounded_to_bf16(x):
-    """The upper half of FP32 numbers, rounded to nearest, ties to even; NaN stays NaN."""
+    """Returns FP32 numbers rounded to BF16, to nearest, ties to even; NaN stays NaN."""
     bits = x.to(tl.uint32, bitcast=True)
     bits = tl.where(x == x, bits + 0x7FFF + ((bits >> 16) & 1), 0x7FFF0000)
     return (bits >> 16).to(tl.uint16).to(tl.bfloat16, bitcast=True)

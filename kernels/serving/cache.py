@@ -1,14 +1,14 @@
 """A paged cache of keys and values, in 16 bits, FP8 or NVFP4: append, gather, bytes.
 
-While a model generates, each new token needs the keys and values of all tokens before it.  They
-are kept, and grow by one row a token, a head and a layer.  Nobody knows how long a sequence
-will be, so memory is handed out in pages of ``page_size`` rows, as an operating system does it:
+While a model generates, each new token needs the keys and values of all tokens before it.  We
+keep them, and each token adds one row for each head and layer.  Nobody knows how long a
+sequence will be, so memory comes in pages of ``page_size`` rows, as in an operating system:
 
     page_table  [batch, pages_per_sequence]     sequence, position // page_size -> page
     keys        [pages, kv_heads, page_size, row]     page, head, position % page_size -> row
 
-The pages of a sequence may lie anywhere, and only its last one is not full.  A token that is
-appended is converted or quantised once, by itself, and never touched again: a block scale of
+The pages of a sequence may be anywhere, and all but its last one are full.  A token is
+converted or quantised once, when it's appended, and nothing touches it again: a block scale of
 NVFP4 covers 16 numbers of one row, and the tensor scales are given beforehand.
 
 Source: W. Kwon et al., "Efficient Memory Management for Large Language Model Serving with
@@ -26,7 +26,7 @@ from kernels.formats.block import (
     Quantized,
     dequantize,
 )
-from kernels.launch import noted, notes_for
+from kernels.launch_cache import noted, notes_for
 from kernels.serving.append import append_rows, check_rows
 from kernels.serving.pages import (
     SCHEMES,
@@ -42,23 +42,23 @@ from kernels.serving.pages import (
 class KVCache:
     """The keys and values of a batch of sequences, by pages.
 
-    page_table: [batch, pages_per_sequence] int32 or int64, copied; -1 where no page is yet
+    page_table: [batch, pages_per_sequence] int32 or int64, copied; -1 where there's no page yet
     format: "bf16" (wrong in Triton's interpreter), "fp16", "fp8" (E4M3) or "nvfp4"
     page_size: a power of two, 16 or more   head_dim: a multiple of 16, at most 256
     pages: as many as the table needs if None   device: the page table's if None
     key_scale, value_scale: the FP32 tensor scales of FP8 and NVFP4; 1.0 in 16 bits
 
-    What it holds, on the device, all zeros at first:
+    The cache holds these tensors on the device, all zeros at first:
     keys, values: [pages, kv_heads, page_size, row]: BF16 or FP16, or uint8: E4M3 codes, or
     E2M1 codes in pairs, row = head_dim / 2
     key_block_scales, value_block_scales: the same with row = head_dim / 16, uint8: E4M3 codes;
-    None but in NVFP4
+    None unless the format is NVFP4
     page_table int32; lengths, rooms [batch] int32: how many tokens each sequence has, and how
-    many its pages hold.  ``host_pages`` and ``host_lengths`` are the same as lists, so that no
+    many its pages can hold.  ``host_pages`` and ``host_lengths`` are the same as lists, so no
     check waits for a GPU.
 
-    Raises a ValueError or TypeError that names the argument, and RuntimeError where a change
-    that the host must see would become part of a CUDA graph.  What raises changes nothing.
+    Raises a ValueError or TypeError that names the argument, and a RuntimeError if a change
+    that the host must see would become part of a CUDA graph.  Then it changes nothing.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class KVCache:
 
         self.format, self.page_size = format, page_size
         self.kv_heads, self.head_dim, self.pages = kv_heads, head_dim, pages
-        # Rounded to FP32, as the kernels will see them.
+        # Round to FP32, as the kernels will see them.
         scales = torch.tensor([key_scale, value_scale], dtype=torch.float32)
         self.key_scale, self.value_scale = scales.tolist()
         self.device = page_table.device if device is None else torch.device(device)
@@ -121,7 +121,7 @@ class KVCache:
                 self._new_pages(head_dim // 16, torch.uint8) for _ in range(2)
             )
 
-        # All that a kernel's launch depends on, beside the scales.
+        # Everything that a launch depends on, except the scales.
         device, table = self.page_table.get_device(), self.page_table.shape
         self.sizes = (format, page_size, kv_heads, head_dim, pages, *table, device)
 
@@ -135,13 +135,13 @@ class KVCache:
 
     @property
     def bytes(self) -> int:
-        """What all tensors of the cache take, page table, lengths and rooms included."""
+        """The bytes of all tensors of the cache: also page table, lengths and rooms."""
         tensors = (*self._paged(), self.page_table, self.lengths, self.rooms)
         return sum(x.numel() * x.element_size() for x in tensors)
 
     @property
     def bytes_per_token(self) -> int:
-        """One key row and one value row of every head, their block scales included."""
+        """The bytes of one key row and one value row of every head, with their block scales."""
         return sum(x.shape[1] * x.shape[3] * x.element_size() for x in self._paged())
 
     def _paged(self) -> list[Tensor]:
@@ -151,8 +151,8 @@ class KVCache:
     def assign(self, sequence: int, pages: Sequence[int]) -> None:
         """Gives a sequence further pages, behind those that it has.
 
-        Raises ValueError for a page that is none, or is used already, and for a row of the page
-        table that has no room for them.
+        Raises a ValueError if a page doesn't exist or is used already, and if the sequence's
+        row of the page table has no room for them.
         """
         self._check_not_captured("assign")
         self._check_sequence(sequence)
@@ -178,19 +178,18 @@ class KVCache:
     def append(self, k: Tensor, v: Tensor, sequences: Sequence[int] | None = None) -> None:
         """Adds ``new`` tokens to each of n sequences, converted or quantised by one kernel.
 
-        k, v: [n, kv_heads, new, head_dim] FP32, FP16 or BF16, any strides; if rows are not
-        contiguous they are copied first   sequences: n different ones, in any order; all if
-        None
-        BF16 and FP16: rounded to nearest, ties to even.  FP8 and NVFP4: bit for bit what
+        k, v: [n, kv_heads, new, head_dim] FP32, FP16 or BF16, any strides; if rows aren't
+        contiguous, they are copied first
+        sequences: n different ones, in any order; all if None
+        BF16 and FP16 round to nearest, ties to even.  FP8 and NVFP4 store bit for bit what
         ``formats.block.quantize(k, FP8 or NVFP4, tensor_scale=key_scale)`` makes of each row.
-        Reads k and v once, writes their rows once; nothing waits for the GPU.  Beside the
-        kernel an addition advances ``lengths``, and in a graph a minimum; where sequences are
-        named their list is copied, and two small kernels add.  It can be part of a CUDA graph
-        if all sequences grow.  Nothing is counted on the host then: call ``count`` before each
-        replay.
+        It reads k and v once, writes their rows once, and doesn't wait for the GPU.  An
+        addition advances ``lengths``, in a graph also a minimum; if sequences are named, their
+        list is copied and two small kernels add.  If all sequences grow, it can be part of a
+        CUDA graph.  Then the host doesn't count: call ``count`` before each replay.
 
-        Raises a ValueError or TypeError that names the argument, called key or value, and a
-        ValueError where a sequence's pages have no room.
+        Raises a ValueError or TypeError that names the argument, key or value, and a ValueError
+        if a sequence's pages have no room.
         """
         captured = self._is_captured()
         numbers = range(self.batch) if sequences is None else self._checked(sequences)
@@ -206,7 +205,7 @@ class KVCache:
             k, v, notes = k.contiguous(), v.contiguous(), None
         to = None if sequences is None else _upload(numbers, self.device)
         append_rows(self, k, v, to, notes)
-        if captured:  # what has no page was not written, and is not counted
+        if captured:  # a token without a page wasn't written, so don't count it
             torch.minimum(self.lengths + new, self.rooms, out=self.lengths)
             return
         if to is None:
@@ -219,10 +218,10 @@ class KVCache:
     def count(self, new: int) -> None:
         """Counts what the next replay of a graph will add: ``new`` tokens to each sequence.
 
-        Raises ValueError where a sequence's pages have no room: assign it further ones, and
-        count again before the replay.  A replay that was not counted writes nothing beside the
-        pages, but the host does not know of its tokens: ``gather`` leaves them out, and later
-        checks are against too short a length.
+        Raises a ValueError if a sequence's pages have no room: assign it further ones, and
+        count again before the replay.  A replay that wasn't counted writes nothing outside the
+        pages, but the host doesn't know of its tokens: ``gather`` leaves them out, and later
+        checks assume too short a length.
         """
         self._check_not_captured("count")
         _check_int("new", new, 0)
@@ -230,15 +229,16 @@ class KVCache:
         self.host_lengths = [length + new for length in self.host_lengths]
 
     def forget(self) -> None:
-        """All lengths become 0: pages stay where they are, and will be written over."""
+        """Sets all lengths to 0; sequences keep their pages, which later tokens overwrite."""
         self._check_not_captured("forget")
         self.host_lengths = [0] * self.batch
         self.lengths.zero_()
 
     def gather(self, sequence: int) -> tuple[Tensor, Tensor]:
-        """The keys and values of a sequence, [kv_heads, length, head_dim] each, FP32.
+        """Returns the keys and values of a sequence, [kv_heads, length, head_dim] each, FP32.
 
-        As many as ``host_lengths`` says, dequantised in PyTorch: what attention attends to.
+        They are dequantised in PyTorch: exactly the numbers that attention attends to.  Their
+        length is that of ``host_lengths``.
         """
         self._check_sequence(sequence)
         keys = self._gathered(sequence, self.keys, self.key_block_scales, self.key_scale)
@@ -252,7 +252,7 @@ class KVCache:
         pages = self.page_table[sequence, : len(self.host_pages[sequence])]
 
         def rows(paged: Tensor) -> Tensor:
-            """[kv_heads, length, row]: the sequence's pages, one behind the other."""
+            """Returns the sequence's pages, one behind the other: [kv_heads, length, row]."""
             behind_each_other = paged[pages].transpose(0, 1).flatten(1, 2)
             return behind_each_other[:, : self.host_lengths[sequence]]
 

@@ -1,21 +1,22 @@
-"""One query, or a few, against a long cache: split over programs, then merged.
+"""Attends with one query, or a few, to a long cache: programs split the keys, then merge.
 
-While a model generates, each step brings one new query a head and reads the whole cache.  The
-arithmetic is small; what costs is the bytes.  So all of the GPU must read, also where there is
-one long sequence, and evenly, also where one sequence has 131072 keys and the next has 3:
+While a model generates, each step brings one new query for each head and reads the whole cache.
+There is little arithmetic, so the bytes decide the time.  Therefore the whole GPU must read,
+even if there is one long sequence, and evenly, even if one sequence has 131072 keys and the
+next has 3 (split-KV):
 
-    cut     the keys of all sequences and heads, in blocks, stand in one line; every program
-            gets an equal piece of it
+    cut     put the blocks of keys of all sequences and heads in one line, and give every
+            program an equal piece of it
     read    for each sequence and head that its piece touches, a program keeps what
             ``kernels.flash.attention`` keeps: running maximum, running sum, accumulator
-    merge   where a piece did not hold all keys, it leaves its output and log-sum-exp, and a
-            second kernel merges what belongs together
+    merge   if a piece doesn't hold all keys of a head, the program leaves its output and
+            log-sum-exp as a part, and a second kernel merges the parts of each row
 
-The query heads that share a key head read it together: they are rows of one tile, as are the
-few queries of one step.  The last query is the newest token, so that the causal mask is aligned
-bottom-right: query i of ``new`` sees all keys but the newest ``new - 1 - i``.
+The query heads that share a key head read it together: they are rows of one tile, and so are
+the few queries of one step.  The last query is the newest token, so the causal mask is aligned
+bottom-right: query i of ``new`` sees all keys except the newest ``new - 1 - i``.
 
-A cache in FP8 or NVFP4 is widened to FP16 after it was read; products are summed in FP32.
+The kernels read a cache in FP8 or NVFP4 and widen it to FP16; they sum products in FP32.
 
 Sources: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018,
 arXiv:1805.02867, for the merge; T. Dao et al., "Flash-Decoding for long-context inference",
@@ -39,7 +40,7 @@ from kernels.checks import (
     largest_scale,
     sparse_or_nested,
 )
-from kernels.launch import launch, noted, notes_for
+from kernels.launch_cache import launch, noted, notes_for
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
@@ -49,7 +50,7 @@ try:
     from kernels.serving.decode_hopper import tile_of
 
     GLUON = True
-except ImportError:  # Gluon is missing, or is not the one that the kernel was written for
+except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for
     GLUON = False
 
 BLOCK_K = 64  # keys a step
@@ -66,20 +67,21 @@ def decode_attention(
     return_lse: bool = False,
     portable: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Attention of the newest tokens over a paged cache: [batch, heads, new, head_dim].
+    """Returns attention of the newest tokens over a paged cache: [batch, heads, new, head_dim].
 
-    q: [batch, heads, new, head_dim], one batch entry for each sequence of the cache; heads: a
-    multiple of the cache's kv_heads; new: 1 or a few.  BF16 or FP16: of a 16-bit cache its type
+    q: [batch, heads, new, head_dim], BF16 or FP16, one batch entry for each sequence of the
+    cache; if the cache has 16 bits, q has its dtype   heads: a multiple of the cache's kv_heads
+    new: 1 or a few
     scale: 1/√head_dim if None, any sign
-    return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, new]
-    in FP32
-    portable: use the kernel of ``serving.decode_kernel`` also on a Hopper GPU, where
-    ``serving.decode_hopper`` would do a head_dim of 64, 128 or 256
-    Query i sees all keys but the newest new - 1 - i.  One that sees none gets 0, lse -inf.
-    Reads the used part of the cache once, and once more for each further 16 rows of queries,
-    which are the heads that share a key head, times new.
-    The lengths are read on the GPU: a CUDA graph of this call may be replayed after the cache
-    grew.  Each program reads all lengths, which is little for batches up to some thousand.
+    return_lse: also return the natural logarithm of each row's sum of exp(score), [batch,
+    heads, new] in FP32
+    portable: use the kernel of ``serving.decode_kernel`` on a Hopper GPU, too, which otherwise
+    runs that of ``serving.decode_hopper`` if head_dim is 64, 128 or 256
+    Query i sees all keys except the newest new - 1 - i.  A query that sees none gets 0, lse
+    -inf.  The kernel reads the used part of the cache once for each 16 rows of queries: a key
+    head has as many rows as query heads share it, times new.  It reads the lengths on the GPU,
+    so a CUDA graph of this call may be replayed after the cache grew.  Each program reads all
+    lengths, which is little for some thousand sequences.
 
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
@@ -88,11 +90,11 @@ def decode_attention(
     scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
     batch, heads, new, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
-    lse = torch.empty(batch, heads, new, device=q.device)  # a sliced shape costs time
+    lse = torch.empty(batch, heads, new, device=q.device)  # slicing q.shape would take longer
     if out.numel() == 0:
         return (out, lse) if return_lse else out
     q = q.contiguous()
-    score_scale = scale * cache.key_scale * math.log2(math.e)  # exp2 stands for exp
+    score_scale = scale * cache.key_scale * math.log2(math.e)  # the kernels use exp2, not exp
     group = heads // cache.kv_heads
     early = not portable and noted(notes, "hopper", lambda: is_for_hopper(q, cache))
     if early:
@@ -101,7 +103,7 @@ def decode_attention(
     else:
         read, rows, block_k = decode_parts, ROWS, BLOCK_K
         programs = noted(notes, programs_of, lambda: programs_of(q))
-    # A piece has at most two ends at which it does not hold all keys of a head.
+    # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
     read(q, cache, out, lse, part_out, part_lse, score_scale, rows, notes)
@@ -110,15 +112,15 @@ def decode_attention(
 
 
 def notes_of(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
-    """What is known of such a call: a query like this one, a cache of the same sizes."""
+    """Returns the notes of calls with a query like this one and a cache of the same sizes."""
     if not isinstance(cache, KVCache):
-        return None  # which will be named
+        return None  # check_query will name it
     scales = (cache.key_scale, cache.value_scale)
     return notes_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.sizes)
 
 
 def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
-    """Raises what ``decode_attention`` says; the scale to use."""
+    """Returns the scale to use; raises what ``decode_attention`` says."""
     if not isinstance(q, Tensor):
         raise TypeError(f"query is {type(q).__name__}, a tensor is wanted")
     if not isinstance(cache, KVCache):
@@ -162,17 +164,17 @@ def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
 
 
 def is_for_hopper(q: Tensor, cache: KVCache) -> bool:
-    """Whether the kernel for Hopper can do it, here, for this head_dim and these pages."""
+    """Returns whether the kernel for Hopper takes this GPU, head_dim and these pages."""
     if not (GLUON and q.is_cuda and is_hopper(q.device)):
         return False
-    # TMA describes no tensor without rows, and writes to multiples of 128 bytes: the block
-    # scales of a page must be as many.
+    # TMA can't describe a tensor without rows, and writes to multiples of 128 bytes, so a page
+    # needs at least 128 bytes of block scales.
     small = cache.format == "nvfp4" and cache.page_size * cache.head_dim // 16 < 128
     return cache.pages > 0 and cache.head_dim in (64, 128, 256) and not small
 
 
 def programs_of(q: Tensor) -> int:
-    """About as many as run at once; in the interpreter 5, so that there is work to merge."""
+    """Returns about as many programs as run at once; in the interpreter 5, so some merge."""
     if not q.is_cuda:
         return 5
     return PROGRAMS_AN_SM * torch.cuda.get_device_properties(q.device).multi_processor_count
@@ -182,12 +184,12 @@ def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
     score_scale: float, rows: int, notes: dict | None,
 ) -> None:  # fmt: skip
-    """Reads the cache: writes the rows that met all their keys, and the parts of the others.
+    """Reads the cache; writes the rows that met all their keys, and the parts of the others.
 
-    score_scale: what a product of codes is multiplied by, for exp2
+    score_scale: turns a product of codes into an exponent of exp2
     out, lse: as ``decode_attention`` returns them
     part_out [programs, 2, rows, head_dim], part_lse [programs, 2, rows]: FP32, lse in base 2
-    notes: of this call
+    notes: of this call, from ``notes_of``
     """
     programs = part_out.shape[0]
     tensors = (
@@ -201,7 +203,7 @@ def decode_parts(
             *tensors, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
             cache.kv_heads, heads // cache.kv_heads, new,
         )  # fmt: skip
-        # At least 64: where bytes become FP16, triton 3.6 multiplies narrower tiles wrongly.
+        # At least 64: triton 3.6 multiplies narrower tiles wrongly if bytes become FP16.
         options = dict(
             HEAD_DIM=head_dim, PADDED_DIM=max(64, triton.next_power_of_2(head_dim)),
             PAGE_SIZE=cache.page_size, FORMAT=cache.format, ROWS=rows, BLOCK_K=BLOCK_K,
@@ -216,9 +218,10 @@ def merge(
     cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
     block_k: int, early: bool, notes: dict | None,
 ) -> None:  # fmt: skip
-    """Merges what ``decode_parts`` left, into out and lse; rows without any key get 0, -inf.
+    """Merges the parts that ``decode_parts`` left into out and lse; no key gives 0 and -inf.
 
-    block_k: how many keys a block had   early: may begin before that kernel is done, and waits
+    block_k: how many keys a block had   early: start before that kernel is done, then wait for
+    it
     """
     programs, _, rows, _ = part_out.shape
     tensors = (cache.lengths, out, lse, part_out, part_lse)

@@ -1,15 +1,15 @@
-"""Decode on Hopper, in Gluon: the next keys and values arrive while these are multiplied.
+"""Decodes on Hopper, in Gluon: the next keys and values arrive while we multiply these.
 
-``kernels.serving.decode`` says what is computed, how it is shared out and how parts are
-merged.  Here a program reads its piece tile by tile, in a way that suits a Hopper GPU:
+``kernels.serving.decode`` says what we compute, how programs share the keys and how we merge
+parts.  Here a program reads its piece tile by tile, in a way that suits a Hopper GPU:
 
-    fetch     the Tensor Memory Accelerator (TMA) copies the tiles to come into a ring of stages
-              in shared memory; each stage has a barrier that says when it is full
+    fetch     the Tensor Memory Accelerator (TMA) copies the next tiles into a ring of stages in
+              shared memory; each stage has a barrier that says when its tile has come
     multiply  each warp reads keys of its own, as operands of the tensor cores, and has a
               softmax of its own: running maximum, running sum, accumulator
-    merge     after the last tile of a key head, the warps of the program become one
+    merge     after the last tile of a key head, the program merges the results of its warps
 
-``kernels.serving.layouts`` has the layout of those operands, and how 8 or 4 bits become 16.
+``kernels.serving.layouts`` has the layouts of those operands, and widens 8 or 4 bits to 16.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-from kernels.launch import launch
+from kernels.launch_cache import launch
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_hopper_kernel import decode_hopper_kernel
 from kernels.serving.layouts import (
@@ -28,27 +28,27 @@ from kernels.serving.layouts import (
 )
 
 WARPS = 4
-# The fastest on an H100 at head_dim 128: some 64 KB on their way to each SM, in few and large
-# pieces.
+# The fastest on an H100 at head_dim 128: some 64 KB are on their way to each SM, in a few large
+# chunks.
 PROGRAMS_AN_SM = {"bf16": 1, "fp16": 1, "fp8": 2, "nvfp4": 2}
 STAGES = {"bf16": 2, "fp16": 2, "fp8": 2, "nvfp4": 3}  # tiles in use and on their way
-SHARED_MEMORY = 228 * 2**10  # bytes an SM; a program takes 1 KB beside its own
+SHARED_MEMORY = 228 * 2**10  # bytes of an SM; CUDA takes 1 KB more for each program
 
 
 def keys_a_warp(head_dim: int) -> int:
-    """How many keys a warp reads at a time."""
+    """Returns how many keys a warp reads at a time."""
     return 32 if head_dim < 256 else 16
 
 
 def tile_of(cache: KVCache) -> int:
-    """How many keys a program reads at a time."""
+    """Returns how many keys a program reads at a time."""
     return WARPS * keys_a_warp(cache.head_dim)
 
 
 def programs_of(cache: KVCache, rows: int) -> int:
-    """As many as run at once: what is shared out evenly should also start together."""
+    """Returns as many programs as run at once, so all equal pieces start together."""
     tile = tile_of(cache) * cache.bytes_per_token // cache.kv_heads
-    merged = WARPS * rows * cache.head_dim * 4  # the output of each warp, at the end
+    merged = WARPS * rows * cache.head_dim * 4  # the outputs of all warps, at the end
     fit = SHARED_MEMORY // (STAGES[cache.format] * tile + merged + 2**10)
     sms = torch.cuda.get_device_properties(cache.device).multi_processor_count
     return sms * max(1, min(fit, PROGRAMS_AN_SM[cache.format]))
@@ -58,7 +58,7 @@ def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
     score_scale: float, rows: int, notes: dict | None,
 ) -> None:  # fmt: skip
-    """``serving.decode.decode_parts`` for Hopper; a block of keys is a tile of ``tile_of``."""
+    """Does what ``decode.decode_parts`` does; a block of keys is a tile of ``tile_of``."""
     programs, pages = part_out.shape[0], (cache.keys, cache.values)
     scales = (cache.key_block_scales, cache.value_block_scales)
     others = (cache.page_table, cache.lengths, out, lse, part_out, part_lse)
@@ -66,10 +66,10 @@ def decode_parts(
     def prepare():
         batch, heads, new, head_dim = q.shape
         words = words_of(cache.format, head_dim)
-        piece = min(cache.page_size, tile_of(cache))
+        chunk = min(cache.page_size, tile_of(cache))
         arguments = (
-            q, *(described(x, piece, words) for x in pages),
-            *(x if x is None else described_scales(x, piece * words // 8) for x in scales),
+            q, *(described(x, chunk, words) for x in pages),
+            *(x if x is None else described_scales(x, chunk * words // 8) for x in scales),
             *others, score_scale, cache.value_scale, batch, cache.page_table.stride(0),
             cache.kv_heads, heads // cache.kv_heads, new,
         )  # fmt: skip
@@ -84,10 +84,11 @@ def decode_parts(
 
 
 def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
-    """Where TMA finds ``rows`` rows of ``words`` 32-bit words: the whole tensor is a table.
+    """Returns a descriptor by which TMA fetches ``rows`` rows of ``words`` 32-bit words.
 
-    Its lines are rows, or parts of rows, of at most 128 bytes: as wide as TMA swizzles, so that
-    lanes that read below each other meet in different banks of shared memory.
+    The whole tensor is a table whose lines are rows, or parts of rows, of at most 128 bytes.
+    That is as wide as TMA swizzles, so lanes that read below each other use different banks of
+    shared memory.
     """
     line = min(words, 32)
     table = x.view(torch.int32).view(-1, line)
@@ -96,6 +97,6 @@ def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
 
 
 def described_scales(x: Tensor, words: int) -> TensorDescriptor:
-    """Where TMA finds the block scales of a piece, ``words`` 32-bit words side by side."""
+    """Returns a descriptor by which TMA fetches a chunk's block scales, one line of words."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
     return TensorDescriptor.from_tensor(x.view(torch.int32).view(-1, words), [1, words], layout)

@@ -1,7 +1,7 @@
 """The decode kernel for Hopper: each warp reads keys of its own and has a softmax of its own.
 
-After the last tile of a key head the warps of a program become one.  The rest of the work,
-sharing out and merging, is that of ``kernels.serving.decode``.
+After the last tile of a key head, the program merges the results of its warps.
+``kernels.serving.decode`` says how the keys are shared out and how parts are merged.
 """
 
 from __future__ import annotations
@@ -11,27 +11,21 @@ import math
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import mma_v2
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 
 from kernels.serving.decode_hopper_tiles import (
     fetch,
     finite,
     load_queries,
-    read,
-    read_scales,
-    ring,
+    make_stages,
+    read_tile,
     store_rows,
-    zero_from,
+    wait_for_earlier_kernel,
 )
 from kernels.serving.layouts import (
     FP4_UNIT,
-    halved,
     in_order,
-    key_layout,
     key_operand,
-    pair_layout,
-    scales_of_words,
-    value_layout,
+    product_layout,
     value_operand,
     words_of,
 )
@@ -46,8 +40,22 @@ def plus(a, b):
 
 @gluon.jit
 def begin_of(program, programs, units):
-    """As in ``kernels.serving.decode_kernel``, whose functions Gluon cannot call."""
+    """Returns what ``decode_kernel.begin_of`` does: Gluon can't call Triton's functions."""
     return units // programs * program + gl.minimum(program, units % programs)
+
+
+@gluon.jit
+def my_piece(lengths, batch, readers, TILE: gl.constexpr, BATCH: gl.constexpr):
+    """Returns what ``decode_kernel.my_piece`` does, counted in tiles in place of blocks."""
+    sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [gl.num_warps()], [0]))
+    tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
+    ends = gl.associative_scan(tiles * readers, 0, plus)
+    program, programs = gl.program_id(0), gl.num_programs(0)
+    unit = begin_of(program, programs, gl.max(ends, 0))
+    stop = begin_of(program + 1, programs, gl.max(ends, 0))
+    before = gl.max(gl.where(ends <= unit, ends, 0), 0)
+    sequence = gl.sum((ends <= unit).to(gl.int32), 0)
+    return unit, stop, sequence, before
 
 
 @gluon.jit(
@@ -61,69 +69,29 @@ def decode_hopper_kernel(
     ROWS: gl.constexpr, BN: gl.constexpr, WARPS: gl.constexpr, STAGES: gl.constexpr,
     BATCH: gl.constexpr,
 ):  # fmt: skip
-    """One program's piece of all tiles: as ``decode_kernel.decode_kernel``, and ends as it.
+    """Reads its piece of all tiles of keys; writes finished rows, and parts of the others.
 
-    keys to value_scales: tensor descriptors, of 32-bit words; the rest as there
+    keys, values, key_scales, value_scales: tensor descriptors, of 32-bit words
+    BN: keys that a warp reads at a time   the rest: as in ``decode_kernel.decode_kernel``
     """
     TILE: gl.constexpr = WARPS * BN
-    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
-    PIECE: gl.constexpr = keys.block_type.shape[0] * keys.block_type.shape[1] // WORDS
-    PIECES: gl.constexpr = TILE // PIECE
-    DTYPE: gl.constexpr = gl.bfloat16 if FORMAT == "bf16" else gl.float16
-    UNIT: gl.constexpr = FP4_UNIT if FORMAT == "nvfp4" else 1.0
-    mma: gl.constexpr = gl.NVMMADistributedLayout(
-        version=[2, 0], warps_per_cta=[WARPS, 1, 1], instr_shape=[1, 16, 8]
-    )
-    LEFT: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
-    RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
-    KEYS: gl.constexpr = key_layout(BN, WARPS, WORDS)
-    VALUES: gl.constexpr = value_layout(BN, WARPS, WORDS)
-    PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
-    KEY_SCALES: gl.constexpr = halved(KEYS)
-    VALUE_SCALES: gl.constexpr = halved(PAIRS)
+    mma: gl.constexpr = product_layout(WARPS)
+    tensors = (keys, values, key_scales, value_scales)
+    stages = make_stages(tensors, STAGES, TILE, HEAD_DIM, FORMAT)
+    wait_for_earlier_kernel()
 
-    # A ring of stages, each with a barrier that says when it is full.
-    shared_keys = ring(keys, STAGES * PIECES)
-    shared_values = ring(values, STAGES * PIECES)
-    shared_key_scales = 0
-    shared_value_scales = 0
-    if FORMAT == "nvfp4":
-        shared_key_scales = ring(key_scales, STAGES * PIECES)
-        shared_value_scales = ring(value_scales, STAGES * PIECES)
-    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
-    for i in gl.static_range(STAGES):
-        mbarrier.init(ready.index(i), count=1)
-    # Up to here nothing was read that an earlier kernel writes: this one may start while that
-    # one ends (programmatic dependent launch).  From here on it must have ended.  Likewise the
-    # kernel that merges may start now: before it reads parts it waits for this one.
-    gl.inline_asm_elementwise(
-        "griddepcontrol.wait; griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
-        dtype=gl.int32, is_pure=False, pack=1,
-    )  # fmt: skip
-
-    # My piece, and which sequence it begins in.
     row_tiles = gl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
-    sequences = gl.arange(0, BATCH, gl.BlockedLayout([1], [32], [WARPS], [0]))
-    tiles = (gl.load(lengths + sequences, sequences < batch, 0) + (TILE - 1)) // TILE
-    ends = gl.associative_scan(tiles * readers, 0, plus)
-    units = gl.max(ends, 0)
-    program = gl.program_id(0)
-    unit = begin_of(program, gl.num_programs(0), units)
-    stop = begin_of(program + 1, gl.num_programs(0), units)
+    unit, stop, sequence, before = my_piece(lengths, batch, readers, TILE, BATCH)
     first_unit = unit
-    before = gl.max(gl.where(ends <= unit, ends, 0), 0)
-    sequence = gl.sum((ends <= unit).to(gl.int32), 0)
-
     used = gl.to_tensor(0)  # tiles so far: number i is in stage i % STAGES
-
     while unit < stop:
         length = gl.load(lengths + sequence)
         tiles_each = gl.cdiv(length, TILE)
         if unit < before + tiles_each * readers:
-            # One reader's tiles, as far as they are in my piece.
+            # One reader's tiles, as far as they are in my piece.  The first are on their way.
             reader = (unit - before) // tiles_each
-            head = reader // row_tiles
+            head, first_row = reader // row_tiles, reader % row_tiles * ROWS
             tile = (unit - before) % tiles_each
             count = gl.minimum(tiles_each - tile, stop - unit)
             first = tile * TILE
@@ -131,24 +99,19 @@ def decode_hopper_kernel(
             pages = page_table + sequence.to(gl.int64) * pages_per_sequence
             for i in gl.static_range(STAGES - 1):
                 fetch(
-                    keys, values, key_scales, value_scales,
-                    shared_keys, shared_values, shared_key_scales, shared_value_scales,
-                    ready, (used + i) % STAGES, pages, first + i * TILE, length,
-                    kv_heads, head, i < count, PAGE_SIZE, PIECE, PIECES, FORMAT,
+                    tensors, stages, used + i, pages, first + i * TILE, end, length,
+                    kv_heads, head, PAGE_SIZE, TILE, FORMAT,
                 )  # fmt: skip
 
+            # Its queries stay.  Each row sees all keys but those newer than its token.
             queries, sharpness = load_queries(
-                q, sequence, head, reader % row_tiles * ROWS, score_scale,
-                kv_heads, group, new, WARPS, HEAD_DIM, ROWS, WORDS, mma, FORMAT,
+                q, sequence, head, first_row, score_scale, kv_heads, group, new,
+                HEAD_DIM, ROWS, mma, FORMAT,
             )  # fmt: skip
+            row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(1, mma)))
+            seen = length - (new - 1) + row // group
 
-            # Which keys each row sees: all, but the newest of those that come after it.
-            warp = gl.arange(0, WARPS, gl.SliceLayout(1, gl.SliceLayout(2, mma)))
-            key = gl.arange(0, BN, gl.SliceLayout(0, gl.SliceLayout(2, mma)))
-            key = warp[:, None] * BN + key[None, :]
-            row = gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(1, mma)))
-            seen = length - (new - 1) + (reader % row_tiles * ROWS + row) // group
-
+            # Its keys and values stream past: fetch a later tile, then work on this one.
             running_max = gl.full(
                 [WARPS, ROWS], -float("inf"), gl.float32, gl.SliceLayout(1, mma)
             )
@@ -157,77 +120,86 @@ def decode_hopper_kernel(
             for first_key in range(first, end, TILE):
                 # The stage that was read last time is free: what was in it is in registers, and
                 # Gluon has all warps meet before something is written over it.
-                ahead = first_key + (STAGES - 1) * TILE
                 fetch(
-                    keys, values, key_scales, value_scales,
-                    shared_keys, shared_values, shared_key_scales, shared_value_scales,
-                    ready, (used + STAGES - 1) % STAGES, pages, ahead, length,
-                    kv_heads, head, ahead < end, PAGE_SIZE, PIECE, PIECES, FORMAT,
+                    tensors, stages, used + STAGES - 1, pages, first_key + (STAGES - 1) * TILE,
+                    end, length, kv_heads, head, PAGE_SIZE, TILE, FORMAT,
                 )  # fmt: skip
-                mbarrier.wait(ready.index(used % STAGES), used // STAGES & 1)
-                stage = used % STAGES * PIECES
+                tile_words = read_tile(stages, used, first_key, length, BN, HEAD_DIM, FORMAT)
                 used += 1
-                key_words = read(shared_keys, stage, KEYS)
-                value_words = read(shared_values, stage, VALUES)
-                value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
-                # Past the end lies anything, also NaN, and 0 times that must be 0.
-                past_end = first_key + TILE > length
-                key_factors = 0
-                value_factors = 0
-                if FORMAT == "nvfp4":
-                    codes = read_scales(shared_key_scales, stage, KEY_SCALES)
-                    key_factors = scales_of_words(codes, KEYS)
-                    codes = read_scales(shared_value_scales, stage, VALUE_SCALES)
-                    if past_end:
-                        codes = zero_from(codes, length - first_key)
-                    value_factors = scales_of_words(codes, PAIRS)
-                elif past_end:
-                    value_words = zero_from(value_words, length - first_key)
+                running_max, running_sum, accumulator = attend_tile(
+                    queries, sharpness, seen, first_key, tile_words,
+                    running_max, running_sum, accumulator, FORMAT,
+                )  # fmt: skip
+            output, row_lse = merge_warps(
+                running_max, running_sum, accumulator, value_scale, FORMAT
+            )
 
-                scores = mma_v2(
-                    key_operand(key_words, key_factors, BN, HEAD_DIM, LEFT, FORMAT),
-                    queries,
-                    gl.zeros([WARPS, BN, ROWS], gl.float32, mma),
-                )
-                visible = (first_key + key)[:, :, None] < seen[None, None, :]
-                scores = gl.where(visible, scores * sharpness[None, None, :], -float("inf"))
-                new_max = gl.maximum(running_max, gl.max(scores, 1))
-                weights = gl.exp2(scores - finite(new_max)[:, None, :])
-                rescale = gl.exp2(running_max - finite(new_max))
-                running_max = new_max
-                running_sum = running_sum * rescale[:, None, :] + weights
-                weights = gl.convert_layout(weights.to(DTYPE), RIGHT)
-                accumulator = accumulator * rescale[:, None, :]
-                accumulator = mma_v2(
-                    value_operand(value_words, value_factors, BN, HEAD_DIM, LEFT, FORMAT),
-                    weights,
-                    accumulator,
-                )
-
-            # The warps of this program become one, in base 2 as they are.
-            top = gl.max(running_max, 0)
-            rescale = gl.exp2(running_max - finite(top)[None, :])
-            total = gl.sum(gl.sum(running_sum, 1) * rescale, 0)
-            output = gl.sum(accumulator * rescale[:, None, :], 0)
-            total = gl.where(total == 0.0, 1.0, total)  # no key was seen
-            factor = UNIT * value_scale / total
-            factor = gl.convert_layout(factor, gl.SliceLayout(0, output.type.layout))
-            output = in_order(output * factor[None, :], WORDS)
-            BY_OUTPUT_ROW: gl.constexpr = gl.SliceLayout(1, output.type.layout)
-            row_lse = gl.convert_layout(top + gl.log2(total), BY_OUTPUT_ROW)
-
-            # Whole, or a part that is to be merged.
-            row = gl.arange(0, ROWS, BY_OUTPUT_ROW)
-            of_reader = reader % row_tiles * ROWS + row
-            real = of_reader < group * new
+            # All of its tiles: finished rows.  Some: a part, which ``merge_kernel`` merges.
+            row = gl.arange(0, ROWS, gl.SliceLayout(1, output.type.layout))
+            of_head = first_row + row
+            real = of_head < group * new
             if count == tiles_each:
-                query_head = (sequence * kv_heads + head) * group + of_reader % group
-                query = query_head * new + of_reader // group
+                query_head = (sequence * kv_heads + head) * group + of_head % group
+                query = query_head * new + of_head // group
                 store_rows(output, row_lse * LN_2, out, lse, query, real)
             else:
-                slot = 2 * program + (unit != first_unit).to(gl.int32)
+                slot = 2 * gl.program_id(0) + (unit != first_unit).to(gl.int32)
                 store_rows(output, row_lse, part_out, part_lse, slot * ROWS + row, real)
             unit += count
         if unit == before + tiles_each * readers:
             before = unit
             sequence += 1
+
+
+@gluon.jit
+def attend_tile(
+    queries, sharpness, seen, first_key, tile, running_max, running_sum, accumulator,
+    FORMAT: gl.constexpr,
+):  # fmt: skip
+    """Returns running_max, running_sum and accumulator after one more tile, warp by warp.
+
+    queries: [WARPS, HEAD_DIM, ROWS]   seen: how many keys each row sees   tile: of
+    ``read_tile``   running_max: [WARPS, ROWS]   running_sum: [WARPS, BN, ROWS], not yet summed
+    over the keys of a warp   accumulator: [WARPS, HEAD_DIM, ROWS]
+    """
+    key_words, key_scales, value_words, value_scales = tile
+    mma: gl.constexpr = accumulator.type.layout
+    LEFT: gl.constexpr = gl.DotOperandLayout(0, mma, 2)
+    WARPS: gl.constexpr = running_sum.shape[0]
+    BN: gl.constexpr = running_sum.shape[1]
+    HEAD_DIM: gl.constexpr = accumulator.shape[1]
+    warp = gl.arange(0, WARPS, gl.SliceLayout(1, gl.SliceLayout(2, mma)))
+    place = gl.arange(0, BN, gl.SliceLayout(0, gl.SliceLayout(2, mma)))
+    key = first_key + (warp[:, None] * BN + place[None, :])
+
+    # Multiply, squish, multiply: as FlashAttention does, with the product turned around.
+    keys = key_operand(key_words, key_scales, BN, HEAD_DIM, LEFT, FORMAT)
+    scores = mma_v2(keys, queries, gl.zeros_like(running_sum))
+    visible = key[:, :, None] < seen[None, None, :]
+    scores = gl.where(visible, scores * sharpness[None, None, :], -float("inf"))
+    new_max = gl.maximum(running_max, gl.max(scores, 1))
+    weights = gl.exp2(scores - finite(new_max)[:, None, :])
+    rescale = gl.exp2(running_max - finite(new_max))
+    running_sum = running_sum * rescale[:, None, :] + weights
+    weights = gl.convert_layout(weights.to(queries.dtype), gl.DotOperandLayout(1, mma, 2))
+    accumulator = accumulator * rescale[:, None, :]
+    values = value_operand(value_words, value_scales, BN, HEAD_DIM, LEFT, FORMAT)
+    accumulator = mma_v2(values, weights, accumulator)
+    return new_max, running_sum, accumulator
+
+
+@gluon.jit
+def merge_warps(running_max, running_sum, accumulator, value_scale, FORMAT: gl.constexpr):
+    """Returns the output of all warps of a program, [ROWS, HEAD_DIM], and its lse in base 2."""
+    UNIT: gl.constexpr = FP4_UNIT if FORMAT == "nvfp4" else 1.0
+    HEAD_DIM: gl.constexpr = accumulator.shape[1]
+    top = gl.max(running_max, 0)
+    rescale = gl.exp2(running_max - finite(top)[None, :])
+    total = gl.sum(gl.sum(running_sum, 1) * rescale, 0)
+    output = gl.sum(accumulator * rescale[:, None, :], 0)
+    total = gl.where(total == 0.0, 1.0, total)  # no key was seen
+    factor = UNIT * value_scale / total
+    factor = gl.convert_layout(factor, gl.SliceLayout(0, output.type.layout))
+    output = in_order(output * factor[None, :], words_of(FORMAT, HEAD_DIM))
+    row_lse = top + gl.log2(total)
+    return output, gl.convert_layout(row_lse, gl.SliceLayout(1, output.type.layout))

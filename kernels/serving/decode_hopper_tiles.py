@@ -1,10 +1,12 @@
 """How tiles of a paged cache reach the registers of a Hopper GPU, and how rows leave them.
 
-TMA copies pieces of pages into stages of shared memory; the warps read words out of them, load
-the queries in the layout of an operand, and store what has met all its keys.
+TMA copies chunks of pages into stages of shared memory.  The warps read words out of them, load
+the queries in the layout of an operand, and store the finished rows and the parts.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -12,65 +14,161 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 from kernels.serving.layouts import (
     FP4_UNIT,
+    halved,
+    key_layout,
     lined,
+    pair_layout,
     query_dimension,
+    scales_of_words,
+    value_layout,
+    words_of,
 )
 
 
+class Stages(NamedTuple):
+    """Shared memory for the tiles in use and on their way; tile i is in stage i % STAGES.
+
+    All but the last: [STAGES · chunks of a tile, lines, words].  A chunk is the part of a tile
+    that is in one page.
+    full: a barrier for each stage, which says when its tile has come
+    """
+
+    key_tiles: gl.shared_memory_descriptor
+    value_tiles: gl.shared_memory_descriptor
+    key_scales: gl.shared_memory_descriptor
+    value_scales: gl.shared_memory_descriptor
+    full: gl.shared_memory_descriptor
+
+
 @gluon.jit
-def ring(tensor, PIECES: gl.constexpr):
-    """Room in shared memory for so many pieces of a tensor."""
+def room_for(tensor, CHUNKS: gl.constexpr):
+    """Returns shared memory for so many chunks of a tensor."""
     LINES: gl.constexpr = tensor.block_type.shape[0]
     LINE: gl.constexpr = tensor.block_type.shape[1]
-    return gl.allocate_shared_memory(gl.int32, [PIECES, LINES, LINE], tensor.layout)
+    return gl.allocate_shared_memory(gl.int32, [CHUNKS, LINES, LINE], tensor.layout)
+
+
+@gluon.jit
+def make_stages(
+    tensors, STAGES: gl.constexpr, TILE: gl.constexpr, HEAD_DIM: gl.constexpr,
+    FORMAT: gl.constexpr,
+):  # fmt: skip
+    """Returns empty ``Stages`` for tiles of TILE keys, and of as many values."""
+    keys, values, key_scales, value_scales = tensors
+    CHUNK_WORDS: gl.constexpr = keys.block_type.shape[0] * keys.block_type.shape[1]
+    CHUNKS: gl.constexpr = STAGES * (TILE * words_of(FORMAT, HEAD_DIM) // CHUNK_WORDS)
+    shared_keys = room_for(keys, CHUNKS)
+    shared_values = room_for(values, CHUNKS)
+    shared_key_scales = 0  # nobody reads these, but a tuple needs something in their place
+    shared_value_scales = 0
+    if FORMAT == "nvfp4":
+        shared_key_scales = room_for(key_scales, CHUNKS)
+        shared_value_scales = room_for(value_scales, CHUNKS)
+    full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(full.index(i), count=1)
+    return Stages(shared_keys, shared_values, shared_key_scales, shared_value_scales, full)
+
+
+@gluon.jit
+def wait_for_earlier_kernel():
+    """Waits for the kernel before this one to end, and lets the next one start.
+
+    This is programmatic dependent launch: a kernel may start while the one before it ends, if
+    it reads nothing of that one's before it has waited here.  So does the kernel that merges.
+    """
+    gl.inline_asm_elementwise(
+        "griddepcontrol.wait; griddepcontrol.launch_dependents; mov.u32 $0, 0;", "=r", [],
+        dtype=gl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
 
 
 @gluon.jit
 def fetch(
-    keys, values, key_scales, value_scales,
-    shared_keys, shared_values, shared_key_scales, shared_value_scales,
-    ready, stage, pages, first, length, kv_heads, head, wanted,
-    PAGE_SIZE: gl.constexpr, PIECE: gl.constexpr, PIECES: gl.constexpr, FORMAT: gl.constexpr,
+    tensors, stages, use, pages, first, end, length, kv_heads, head,
+    PAGE_SIZE: gl.constexpr, TILE: gl.constexpr, FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """Has TMA fetch the tile from key ``first`` into a stage, if wanted.
+    """Has TMA fetch the tile from key ``first`` into a stage, if that's before ``end``.
 
-    A piece lies in one page.  For one that begins at or past ``length`` the last one stands in.
-    The warps meet at each piece: pages smaller than a tile are slower.
+    A chunk is in one page.  For one that begins at or past ``length``, we fetch the last one
+    again.  The warps meet at each chunk, so pages smaller than a tile are slower.
     """
-    LINES: gl.constexpr = keys.block_type.shape[0] // PIECE  # of a row
-    BYTES: gl.constexpr = 2 * PIECES * keys.block_type.nbytes
-    arrived = ready.index(stage)
+    keys, values, key_scales, value_scales = tensors
+    STAGES: gl.constexpr = stages.full.shape[0]
+    CHUNKS: gl.constexpr = stages.key_tiles.shape[0] // STAGES  # of a tile
+    CHUNK: gl.constexpr = TILE // CHUNKS  # keys
+    LINES: gl.constexpr = keys.block_type.shape[0] // CHUNK  # of a row
+    BYTES: gl.constexpr = 2 * CHUNKS * keys.block_type.nbytes
+    stage = use % STAGES
+    full = stages.full.index(stage)
+    wanted = first < end
     if FORMAT == "nvfp4":
-        SCALE_BYTES: gl.constexpr = 2 * PIECES * key_scales.block_type.nbytes
-        mbarrier.expect(arrived, BYTES + SCALE_BYTES, pred=wanted)
+        SCALE_BYTES: gl.constexpr = 2 * CHUNKS * key_scales.block_type.nbytes
+        mbarrier.expect(full, BYTES + SCALE_BYTES, pred=wanted)
     else:
-        mbarrier.expect(arrived, BYTES, pred=wanted)
-    last_piece = (length - 1) // PIECE * PIECE
-    for i in gl.static_range(PIECES):
-        key = gl.minimum(first + i * PIECE, last_piece)
+        mbarrier.expect(full, BYTES, pred=wanted)
+    last_chunk = (length - 1) // CHUNK * CHUNK
+    for i in gl.static_range(CHUNKS):
+        key = gl.minimum(first + i * CHUNK, last_chunk)
         page = gl.load(pages + key // PAGE_SIZE)
         row = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
-        place = stage * PIECES + i
+        place = stage * CHUNKS + i
         tma.async_copy_global_to_shared(
-            keys, [row * LINES, 0], arrived, shared_keys.index(place), pred=wanted
+            keys, [row * LINES, 0], full, stages.key_tiles.index(place), pred=wanted
         )
         if FORMAT == "nvfp4":
             tma.async_copy_global_to_shared(
-                key_scales, [row // PIECE, 0], arrived,
-                shared_key_scales.index(place), pred=wanted,
-            )  # fmt: skip
+                key_scales, [row // CHUNK, 0], full, stages.key_scales.index(place), pred=wanted
+            )
             tma.async_copy_global_to_shared(
-                value_scales, [row // PIECE, 0], arrived,
-                shared_value_scales.index(place), pred=wanted,
+                value_scales, [row // CHUNK, 0], full, stages.value_scales.index(place),
+                pred=wanted,
             )  # fmt: skip
         tma.async_copy_global_to_shared(
-            values, [row * LINES, 0], arrived, shared_values.index(place), pred=wanted
+            values, [row * LINES, 0], full, stages.value_tiles.index(place), pred=wanted
         )
 
 
 @gluon.jit
+def read_tile(
+    stages, use, first_key, length, BN: gl.constexpr, HEAD_DIM: gl.constexpr,
+    FORMAT: gl.constexpr,
+):  # fmt: skip
+    """Returns key words, key scales, value words and value scales, once the tile has come.
+
+    Words: [WARPS · BN, words of a row], in ``key_layout`` and ``pair_layout``
+    Scales: one for each word, as ``widen`` takes them; 0 but in NVFP4
+    Past the end of the sequence a page may hold anything, also NaN.  Values there, or their
+    scales, become 0, because their weights are 0, and 0 times NaN is NaN.
+    """
+    STAGES: gl.constexpr = stages.full.shape[0]
+    WARPS: gl.constexpr = gl.num_warps()
+    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
+    KEYS: gl.constexpr = key_layout(BN, WARPS, WORDS)
+    PAIRS: gl.constexpr = pair_layout(BN, WARPS, WORDS)
+    mbarrier.wait(stages.full.index(use % STAGES), use // STAGES & 1)
+    place = use % STAGES * (stages.key_tiles.shape[0] // STAGES)
+    key_words = read(stages.key_tiles, place, KEYS)
+    value_words = read(stages.value_tiles, place, value_layout(BN, WARPS, WORDS))
+    value_words = gl.convert_layout(value_words, PAIRS, assert_trivial=True)
+    past_end = first_key + WARPS * BN > length
+    key_scales = 0
+    value_scales = 0
+    if FORMAT == "nvfp4":
+        codes = read_scales(stages.key_scales, place, halved(KEYS))
+        key_scales = scales_of_words(codes, KEYS)
+        codes = read_scales(stages.value_scales, place, halved(PAIRS))
+        if past_end:
+            codes = zero_from(codes, length - first_key)
+        value_scales = scales_of_words(codes, PAIRS)
+    elif past_end:
+        value_words = zero_from(value_words, length - first_key)
+    return key_words, key_scales, value_words, value_scales
+
+
+@gluon.jit
 def read(tiles, place, layout: gl.constexpr):
-    """A whole tile of words out of shared memory, in a layout of our choice."""
+    """Returns a whole tile of words from shared memory, in a layout of our choice."""
     LINE: gl.constexpr = tiles.shape[2]
     LINED: gl.constexpr = lined(layout, LINE)
     SWIZZLED: gl.constexpr = tiles.layout
@@ -80,37 +178,35 @@ def read(tiles, place, layout: gl.constexpr):
 
 @gluon.jit
 def read_scales(tiles, place, layout: gl.constexpr):
-    """The block scales of a tile, E4M3 codes, in a layout of our choice."""
+    """Returns the block scales of a tile, E4M3 codes, in a layout of our choice."""
     BYTES: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
     return tiles.index(place)._reinterpret(gl.uint8, layout.shape, BYTES).load(layout)
 
 
 @gluon.jit
 def zero_from(rows, end):
-    """The rows before ``end``, and zeros."""
+    """Returns the rows before ``end``, and zeros in place of the others."""
     row = gl.arange(0, rows.shape[0], gl.SliceLayout(1, rows.type.layout))
     return gl.where((row < end)[:, None], rows, gl.zeros_like(rows))
 
 
-# Arithmetic.  The first axis of scores [WARPS, BN, ROWS], weights and output is the warp.
-
-
 @gluon.jit
 def finite(maximum):
-    """A maximum that can be subtracted: of nothing but -inf it is -inf, and 0 will do."""
+    """Returns the maximum, or 0 if it's -inf: (-inf) - (-inf) would be NaN."""
     return gl.where(maximum == -float("inf"), 0.0, maximum)
 
 
 @gluon.jit
 def load_queries(
     q, sequence, head, first_row, score_scale, kv_heads, group, new,
-    WARPS: gl.constexpr, HEAD_DIM: gl.constexpr, ROWS: gl.constexpr, WORDS: gl.constexpr,
-    mma: gl.constexpr, FORMAT: gl.constexpr,
+    HEAD_DIM: gl.constexpr, ROWS: gl.constexpr, mma: gl.constexpr, FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """Rows of queries, as ``key_operand`` orders keys, and what their scores are multiplied by.
+    """Returns rows of queries for each warp, and what their scores are multiplied by.
 
-    Row r is token r // group of the query head r % group of this key head.
+    The queries, [WARPS, HEAD_DIM, ROWS], are ordered as ``key_operand`` orders keys.  Row r is
+    token r // group of query head r % group of this key head.
     """
+    WORDS: gl.constexpr = words_of(FORMAT, HEAD_DIM)
     RIGHT: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
     BY_ROW: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, mma))
     row = first_row + gl.arange(0, ROWS, gl.SliceLayout(0, gl.SliceLayout(0, RIGHT)))
@@ -130,16 +226,16 @@ def load_queries(
         sharpness *= gl.convert_layout(power, BY_ROW)
         if FORMAT == "nvfp4":
             sharpness *= FP4_UNIT
-    return queries[None, :, :].broadcast_to([WARPS, HEAD_DIM, ROWS]), sharpness
+    return queries[None, :, :].broadcast_to([gl.num_warps(), HEAD_DIM, ROWS]), sharpness
 
 
 @gluon.jit
-def store_rows(output, row_lse, out, lse, query, real):
-    """Rows, [ROWS, HEAD_DIM], and their lse to entry ``query`` of out and lse, where real."""
+def store_rows(output, row_lse, out, lse, row, real):
+    """Writes rows of output and lse to the places ``row`` of out and lse, if real."""
     HEAD_DIM: gl.constexpr = output.shape[1]
     dimension = gl.arange(0, HEAD_DIM, gl.SliceLayout(0, output.type.layout))
-    at = query.to(gl.int64)[:, None] * HEAD_DIM + dimension[None, :]
+    at = row.to(gl.int64)[:, None] * HEAD_DIM + dimension[None, :]
     gl.store(
         out + at, output.to(out.dtype.element_ty), real[:, None] & (dimension >= 0)[None, :]
     )
-    gl.store(lse + query, row_lse, real)
+    gl.store(lse + row, row_lse, real)

@@ -1,7 +1,8 @@
-"""The portable decode kernels: one reads a piece of the cache, one merges the parts of a row.
+"""The portable decode kernels: one reads pieces of the cache, one merges the parts of a row.
 
-``kernels.serving.decode`` says how the keys are shared out and launches both.  Counts are kept
-out of the compilation, so that a cache that grows compiles nothing new.
+``kernels.serving.decode`` says how the keys are shared out, and launches both.  A *reader* is a
+key head together with up to ROWS of the queries that share it.  Counts aren't compiled in, so a
+cache that grows compiles nothing new.
 """
 
 from __future__ import annotations
@@ -16,23 +17,40 @@ from kernels.formats.value_triton import decode_e2m1, decode_e4m3
 LN_2 = tl.constexpr(math.log(2))
 
 
-# Triton does not compile anew when one of these changes.
+# Triton doesn't compile again when one of these changes.
 COUNTS = ["batch", "pages_per_sequence", "kv_heads", "group", "new", "programs"]
 
 
 @triton.jit
 def begin_of(program, programs, blocks):
-    """Where a program's piece begins; the first ``blocks % programs`` have one more."""
+    """Returns where a program's piece begins; the first ``blocks % programs`` have one more."""
     return blocks // programs * program + tl.minimum(program, blocks % programs)
 
 
 @triton.jit
 def owner_of(block, programs, blocks):
-    """Whose piece a block is in."""
+    """Returns the program whose piece a block is in."""
     share, larger = blocks // programs, blocks % programs
     of_larger = block // (share + 1)
     of_others = larger + (block - larger * (share + 1)) // tl.maximum(share, 1)
     return tl.where(of_larger < larger, of_larger, of_others)
+
+
+@triton.jit
+def my_piece(lengths, batch, readers, BLOCK_K: tl.constexpr, BATCH: tl.constexpr):
+    """Returns the first block of my piece, where it stops, its sequence, and where that begins.
+
+    Blocks are counted sequence by sequence, and within a sequence reader by reader.
+    """
+    sequences = tl.arange(0, BATCH)
+    blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
+    ends = tl.cumsum(blocks * readers, 0)
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    block = begin_of(program, programs, tl.max(ends, 0))
+    stop = begin_of(program + 1, programs, tl.max(ends, 0))
+    before = tl.max(tl.where(ends <= block, ends, 0), 0)
+    sequence = tl.sum((ends <= block).to(tl.int32), 0)
+    return block, stop, sequence, before
 
 
 @triton.jit(do_not_specialize=COUNTS)
@@ -43,27 +61,15 @@ def decode_kernel(
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr,
     FORMAT: tl.constexpr, ROWS: tl.constexpr, BLOCK_K: tl.constexpr, BATCH: tl.constexpr,
 ):  # fmt: skip
-    """One program's piece of all blocks of keys.
+    """Reads its piece of all blocks of keys; writes finished rows, and parts of the others.
 
     All tensors are pointers to contiguous ones, laid out as in ``KVCache`` and
-    ``decode_parts``.  A reader is a key head and a tile of ROWS of the queries that share it;
-    row r is token r // group of query head r % group.  Blocks are counted sequence by sequence,
-    reader by reader.
+    ``decode_parts``.  Row r of a reader is token r // group of query head r % group.
     """
-    # My piece, and which sequence it begins in.
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
-    sequences = tl.arange(0, BATCH)
-    blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
-    ends = tl.cumsum(blocks * readers, 0)
-    program = tl.program_id(0)
-    block = begin_of(program, tl.num_programs(0), tl.max(ends, 0))
-    stop = begin_of(program + 1, tl.num_programs(0), tl.max(ends, 0))
+    block, stop, sequence, before = my_piece(lengths, batch, readers, BLOCK_K, BATCH)
     first_block = block
-    before = tl.max(tl.where(ends <= block, ends, 0), 0)
-    sequence = tl.sum((ends <= block).to(tl.int32), 0)
-
-    column = tl.arange(0, PADDED_DIM)
     while block < stop:
         length = tl.load(lengths + sequence)
         blocks_each = tl.cdiv(length, BLOCK_K)
@@ -74,60 +80,38 @@ def decode_kernel(
             begin = (block - before) % blocks_each
             count = tl.minimum(blocks_each - begin, stop - block)
 
-            # Its queries stay.  Row r sees all keys but the newest of those after its token.
+            # Its queries stay.  Row r sees all keys but those newer than its token.
             row = reader % row_tiles * ROWS + tl.arange(0, ROWS)
-            real_row = row < group * new
+            real = row < group * new
             query_head = (sequence.to(tl.int64) * kv_heads + head) * group + row % group
             query = query_head * new + row // group
-            real = real_row[:, None] & (column < HEAD_DIM)[None, :]
-            queries = tl.load(q + query[:, None] * HEAD_DIM + column[None, :], real, 0.0)
             seen = length - (new - 1) + row // group
-            sharpness = tl.full([ROWS], score_scale, tl.float32)
-            if FORMAT == "fp8" or FORMAT == "nvfp4":
-                queries, power = in_fp16(queries)
-                sharpness *= power
+            queries, sharpness = load_queries(
+                q, query, real, score_scale, HEAD_DIM, PADDED_DIM, FORMAT
+            )
 
             # Its keys and values stream past.
             running_max = tl.full([ROWS], -float("inf"), tl.float32)
             running_sum = tl.zeros([ROWS], tl.float32)
             accumulator = tl.zeros([ROWS, PADDED_DIM], tl.float32)
             pages = page_table + sequence.to(tl.int64) * pages_per_sequence
+            cache = keys, values, key_block_scales, value_block_scales
             for first_key in range(begin * BLOCK_K, (begin + count) * BLOCK_K, BLOCK_K):
-                key = first_key + tl.arange(0, BLOCK_K)
-                page = tl.load(pages + key // PAGE_SIZE, key < length, 0).to(tl.int64)
-                cached = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
-                key_rows = read_rows(
-                    keys, key_block_scales, cached, key < length, HEAD_DIM, PADDED_DIM, FORMAT
-                )
-                scores = tl.dot(queries, tl.trans(key_rows)) * sharpness[:, None]
-                scores = tl.where(key[None, :] < seen[:, None], scores, -float("inf"))
-                new_max = tl.maximum(running_max, tl.max(scores, 1))
-                safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
-                weights = tl.exp2(scores - safe_max[:, None])
-                rescale = tl.exp2(running_max - safe_max)
-                running_max = new_max
-                running_sum = running_sum * rescale + tl.sum(weights, 1)
-                value_rows = read_rows(
-                    values, value_block_scales, cached, key < length,
-                    HEAD_DIM, PADDED_DIM, FORMAT,
+                running_max, running_sum, accumulator = attend_block(
+                    queries, sharpness, seen, first_key, length, pages, cache, kv_heads, head,
+                    running_max, running_sum, accumulator, HEAD_DIM, PAGE_SIZE, FORMAT, BLOCK_K,
                 )  # fmt: skip
-                accumulator = tl.dot(
-                    weights.to(value_rows.dtype), value_rows, accumulator * rescale[:, None]
-                )
 
+            # All of its blocks: finished rows.  Some: a part, which ``merge_kernel`` merges.
             running_sum = tl.where(running_sum == 0, 1.0, running_sum)  # no key was seen
             output = accumulator * value_scale / running_sum[:, None]
             row_lse = running_max + tl.log2(running_sum)
             if count == blocks_each:
-                at = query[:, None] * HEAD_DIM + column[None, :]
-                tl.store(out + at, output.to(out.dtype.element_ty), real)
-                tl.store(lse + query, row_lse * LN_2, real_row)
+                store_rows(output, row_lse * LN_2, out, lse, query, real, HEAD_DIM)
             else:
-                slot = 2 * program + (block != first_block).to(tl.int32)
+                slot = 2 * tl.program_id(0) + (block != first_block).to(tl.int32)
                 part = slot * ROWS + tl.arange(0, ROWS)
-                place = part[:, None] * HEAD_DIM + column[None, :]
-                tl.store(part_out + place, output, real)
-                tl.store(part_lse + part, row_lse, real_row)
+                store_rows(output, row_lse, part_out, part_lse, part, real, HEAD_DIM)
             block += count
         if block == before + blocks_each * readers:
             before = block
@@ -135,11 +119,68 @@ def decode_kernel(
 
 
 @triton.jit
-def in_fp16(queries):
-    """Rows in FP16, divided by a power of two so that the largest is in [1, 2), and the powers.
+def attend_block(
+    queries, sharpness, seen, first_key, length, pages, cache, kv_heads, head,
+    running_max, running_sum, accumulator,
+    HEAD_DIM: tl.constexpr, PAGE_SIZE: tl.constexpr, FORMAT: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """Returns running_max, running_sum and accumulator after one more block of keys.
 
-    That is exact also for BF16, whose range FP16 does not have; what is below 2^-24 of a row's
-    largest number gets lost.
+    sharpness: a factor for each row's scores   seen: how many keys each row sees
+    pages: the sequence's row of the page table   cache: keys, values and their block scales
+    """
+    keys, values, key_block_scales, value_block_scales = cache
+    PADDED_DIM: tl.constexpr = queries.shape[1]
+
+    # Where are these keys?  The page table knows.
+    key = first_key + tl.arange(0, BLOCK_K)
+    page = tl.load(pages + key // PAGE_SIZE, key < length, 0).to(tl.int64)
+    cached = (page * kv_heads + head) * PAGE_SIZE + key % PAGE_SIZE
+
+    # Multiply, squish, multiply: as FlashAttention does.
+    key_rows = read_rows(
+        keys, key_block_scales, cached, key < length, HEAD_DIM, PADDED_DIM, FORMAT
+    )
+    scores = tl.dot(queries, tl.trans(key_rows)) * sharpness[:, None]
+    scores = tl.where(key[None, :] < seen[:, None], scores, -float("inf"))
+    new_max = tl.maximum(running_max, tl.max(scores, 1))
+    safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)  # (-inf) - (-inf) is NaN
+    weights = tl.exp2(scores - safe_max[:, None])
+    rescale = tl.exp2(running_max - safe_max)
+    running_sum = running_sum * rescale + tl.sum(weights, 1)
+    value_rows = read_rows(
+        values, value_block_scales, cached, key < length, HEAD_DIM, PADDED_DIM, FORMAT
+    )
+    accumulator = tl.dot(
+        weights.to(value_rows.dtype), value_rows, accumulator * rescale[:, None]
+    )
+    return new_max, running_sum, accumulator
+
+
+@triton.jit
+def load_queries(
+    q, query, real, score_scale, HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr,
+    FORMAT: tl.constexpr,
+):  # fmt: skip
+    """Returns rows of queries, [ROWS, PADDED_DIM], and what their scores are multiplied by."""
+    column = tl.arange(0, PADDED_DIM)
+    inside = real[:, None] & (column < HEAD_DIM)[None, :]
+    queries = tl.load(q + query[:, None] * HEAD_DIM + column[None, :], inside, 0.0)
+    sharpness = tl.full([queries.shape[0]], score_scale, tl.float32)
+    if FORMAT == "fp8" or FORMAT == "nvfp4":
+        queries, power = in_fp16(queries)
+        sharpness *= power
+    return queries, sharpness
+
+
+@triton.jit
+def in_fp16(queries):
+    """Returns each row in FP16, divided by a power of two, and the powers.
+
+    The largest number of a row is then in [1, 2), so BF16 fits, too, although its range is
+    wider than that of FP16.  The division is exact, but what is below 2^-24 of a row's largest
+    number is lost.
     """
     queries = queries.to(tl.float32)
     largest = tl.max(tl.abs(queries), 1).to(tl.int32, bitcast=True)
@@ -153,7 +194,7 @@ def read_rows(
     pages, block_scales, row, real, HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr,
     FORMAT: tl.constexpr,
 ):  # fmt: skip
-    """Rows of the cache in 16 bits, [rows, PADDED_DIM]; zeros where not real."""
+    """Returns rows of the cache in 16 bits, [rows, PADDED_DIM]; zeros where not real."""
     if FORMAT == "nvfp4":
         byte = tl.arange(0, PADDED_DIM // 2)
         real = real[:, None] & (byte < HEAD_DIM // 2)[None, :]
@@ -171,14 +212,24 @@ def read_rows(
         return rows
 
 
+@triton.jit
+def store_rows(output, row_lse, out, lse, row, real, HEAD_DIM: tl.constexpr):
+    """Writes rows of output and lse to the places ``row`` of out and lse, if real."""
+    column = tl.arange(0, output.shape[1])
+    inside = real[:, None] & (column < HEAD_DIM)[None, :]
+    at = row[:, None] * HEAD_DIM + column[None, :]
+    tl.store(out + at, output.to(out.dtype.element_ty), inside)
+    tl.store(lse + row, row_lse, real)
+
+
 @triton.jit(do_not_specialize=COUNTS)
 def merge_kernel(
     lengths, out, lse, part_out, part_lse, programs, batch, kv_heads, group, new,
     HEAD_DIM: tl.constexpr, PADDED_DIM: tl.constexpr, ROWS: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, BATCH: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One row of one reader: its parts, PARTS at a time, become its output and lse."""
-    if EARLY:  # the kernel that comes next may begin, too, up to where it waits
+    """Merges the parts of one row of one reader, PARTS at a time, into its output and lse."""
+    if EARLY:  # lets the next kernel start now; it waits where it needs our results
         tl.extra.cuda.gdc_launch_dependents()
     row_tiles = tl.cdiv(group * new, ROWS)
     readers = kv_heads * row_tiles
@@ -186,7 +237,7 @@ def merge_kernel(
     row = tl.program_id(1)
     row_of_head = reader % row_tiles * ROWS + row
 
-    # Which blocks are this reader's, and who had the first and the last of them?
+    # Which blocks are this reader's, and which programs had the first and the last of them?
     sequences = tl.arange(0, BATCH)
     blocks = tl.cdiv(tl.load(lengths + sequences, sequences < batch, 0), BLOCK_K)
     all_blocks = tl.sum(blocks, 0) * readers
@@ -195,39 +246,52 @@ def merge_kernel(
     first_program = owner_of(first, programs, all_blocks)
     last_program = owner_of(first + mine - 1, programs, all_blocks)
 
-    # This kernel must not end before the one that it follows, also where it has nothing to do:
-    # the next one would take its end for that of both.
+    # Even a program with nothing to do waits for the kernel before: the next kernel takes the
+    # end of this one for the end of both.
     if EARLY:
         tl.extra.cuda.gdc_wait()
-    # One program that had all blocks has written this row.  Where there are none, nobody has.
+    # If one program had all blocks, it has written this row.  If there are none, nobody has.
     missing = mine == 0 or first_program < last_program
     if missing and row_of_head < group * new:
-        dimension = tl.arange(0, PADDED_DIM)
         maximum = -float("inf")
         total = 0.0
         output = tl.zeros([PADDED_DIM], tl.float32)
         if mine > 0:
             for first_part in range(first_program, last_program + 1, PARTS):
                 program = first_part + tl.arange(0, PARTS)
-                there = program <= last_program
-                # A piece that began before my blocks did has them in its second part.
+                # If a piece began before my blocks do, they are its second part.
                 second = begin_of(program, programs, all_blocks) < first
                 part = (2 * program + second.to(tl.int32)) * ROWS + row
-                part_max = tl.load(part_lse + part, there, -float("inf"))
-                real = there[:, None] & (dimension < HEAD_DIM)[None, :]
-                at = part[:, None] * HEAD_DIM + dimension[None, :]
-                outputs = tl.load(part_out + at, real, 0.0)
-                new_max = tl.maximum(maximum, tl.max(part_max, 0))
-                safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
-                weights = tl.exp2(part_max - safe_max)
-                rescale = tl.exp2(maximum - safe_max)
-                maximum = new_max
-                total = total * rescale + tl.sum(weights, 0)
-                output = output * rescale + tl.sum(weights[:, None] * outputs, 0)
+                maximum, total, output = merge_parts(
+                    part, program <= last_program, part_out, part_lse,
+                    maximum, total, output, HEAD_DIM,
+                )  # fmt: skip
 
         total = tl.where(total == 0.0, 1.0, total)
         query_head = (sequence * kv_heads + reader // row_tiles) * group + row_of_head % group
         query = tl.cast(query_head * new + row_of_head // group, tl.int64)
         output = (output / total).to(out.dtype.element_ty)
+        dimension = tl.arange(0, PADDED_DIM)
         tl.store(out + query * HEAD_DIM + dimension, output, dimension < HEAD_DIM)
         tl.store(lse + query, (maximum + tl.log2(total)) * LN_2)
+
+
+@triton.jit
+def merge_parts(
+    part, there, part_out, part_lse, maximum, total, output, HEAD_DIM: tl.constexpr
+):  # fmt: skip
+    """Returns maximum, total and output of one row after these parts of it.
+
+    part: their places in part_out and part_lse   there: which of them exist
+    """
+    part_max = tl.load(part_lse + part, there, -float("inf"))
+    dimension = tl.arange(0, output.shape[0])
+    inside = there[:, None] & (dimension < HEAD_DIM)[None, :]
+    outputs = tl.load(part_out + part[:, None] * HEAD_DIM + dimension[None, :], inside, 0.0)
+    new_max = tl.maximum(maximum, tl.max(part_max, 0))
+    safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
+    weights = tl.exp2(part_max - safe_max)
+    rescale = tl.exp2(maximum - safe_max)
+    total = total * rescale + tl.sum(weights, 0)
+    output = output * rescale + tl.sum(weights[:, None] * outputs, 0)
+    return new_max, total, output

@@ -1,25 +1,25 @@
-"""From bytes to operands of the tensor cores: what a lane reads, it multiplies.
+"""Turns bytes into operands of the tensor cores, so that a lane multiplies what it has read.
 
-Rows of a cache are in 16 bits, in FP8 or in NVFP4; tensor cores of a Hopper GPU want their
-numbers in 16 bits, each in a certain register of a certain lane.  Where numbers are widened in
-one layout and multiplied in another, the way from one to the other leads through shared memory.
-Here every layout is written down, in Gluon, and chosen so that nothing moves.
+A cache has rows in 16 bits, in FP8 or in NVFP4.  The tensor cores of a Hopper GPU need their
+numbers in 16 bits, each in a certain register of a certain lane.  If we widened numbers in one
+layout and multiplied in another, they would have to pass through shared memory in between.
+Here we choose every layout ourselves, in Gluon, so that nothing moves.
 
-    tensor core, 16 x 8 x 16     lane 4g + t holds, of the left operand, rows g and g + 8, and
-                                 of each the places 2t, 2t + 1, 2t + 8 and 2t + 9
+    tensor core, 16 x 8 x 16     lane 4g + t holds rows g and g + 8 of the left operand, and of
+                                 each row the places 2t, 2t + 1, 2t + 8 and 2t + 9
     scores = keys · queryᵀ       keys are the left operand: rows are keys, places are dimensions
     outputᵀ = valuesᵀ · weights  values are the left operand: rows are dimensions, places are
                                  keys
 
-A sum does not care about the order of its terms.  So lane t may take any dimensions of a key,
-if the query is read in the same order, and lane g any dimensions of a value, if the output is
-written in that order: each takes up to 16 bytes side by side.
+The order of its terms doesn't change a sum.  So lane t may take any dimensions of a key if we
+read the query in the same order, and lane g any dimensions of a value if we write the output in
+that order.  Each takes up to 16 contiguous bytes.
 
-A word is 32 bits: 2, 4 or 8 numbers.  ``widen`` takes two words, of neighbouring places, and
-makes pairs in 16 bits, the number i of both words in one register: as the tensor cores want
-them.  FP4 becomes FP16 by moving bits, since Hopper has no instruction for it.
+A word is 32 bits: 2, 4 or 8 numbers.  ``widen`` takes two words of neighbouring places and
+makes pairs in 16 bits, with number i of both words in one register, which is where the tensor
+cores need them.  FP4 becomes FP16 by moving bits, because Hopper has no instruction for it.
 
-``kernels.serving.decode_hopper`` is the kernel that reads and multiplies them.
+The kernel of ``kernels.serving.decode_hopper`` reads and multiplies them.
 
 Layouts of mma.m16n8k16: NVIDIA PTX ISA, "Matrix Fragments for mma.m16n8k16".
 """
@@ -27,13 +27,13 @@ Layouts of mma.m16n8k16: NVIDIA PTX ISA, "Matrix Fragments for mma.m16n8k16".
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-# Layouts.  A linear layout says what each bit of a register's number, a lane's and a warp's
-# adds to the place [row, word].  Rows are keys, BN of them a warp.
+# Layouts.  A linear layout has a basis for each bit of the numbers of register, lane and warp:
+# what that bit adds to the place [row, word].  Rows are keys, and a warp has BN of them.
 
 
 @gluon.constexpr_function
 def words_of(format, head_dim):
-    """How many 32-bit words a row of the cache has."""
+    """Returns how many 32-bit words a row of the cache has."""
     return head_dim // {"nvfp4": 8, "fp8": 4}.get(format, 2)
 
 
@@ -44,7 +44,7 @@ def log2(n):
 
 @gluon.constexpr_function
 def bits(first, end, axis):
-    """One basis for each power of two from ``first`` to below ``end``, along one axis."""
+    """Returns a basis for each power of two from ``first`` to below ``end``, along one axis."""
     return [[0, 1 << i] if axis else [1 << i, 0] for i in range(log2(first), log2(end))]
 
 
@@ -55,8 +55,16 @@ def of_warps(registers, lanes, BN, WARPS, words):
 
 
 @gluon.constexpr_function
+def product_layout(WARPS):
+    """Returns the layout of products, [WARPS, rows, columns]: each warp has one of its own."""
+    return gl.NVMMADistributedLayout(
+        version=[2, 0], warps_per_cta=[WARPS, 1, 1], instr_shape=[1, 16, 8]
+    )
+
+
+@gluon.constexpr_function
 def key_vector(words):
-    """How many words side by side a lane takes of a key: lanes t = 0 to 3 share its row."""
+    """Returns how many words in a row a lane takes of a key; lanes t = 0 to 3 share the key."""
     return min(4, words // 4)
 
 
@@ -69,7 +77,7 @@ def key_layout(BN, WARPS, words):
 
 @gluon.constexpr_function
 def value_vector(words):
-    """How many words side by side a lane takes of a value: lanes g = 0 to 7 share its row."""
+    """Returns how many words in a row a lane takes of a value; lanes g = 0 to 7 share it."""
     return min(4, words // 8)
 
 
@@ -82,7 +90,7 @@ def value_layout(BN, WARPS, words):
 
 @gluon.constexpr_function
 def pair_layout(BN, WARPS, words):
-    """``value_layout`` with the words of keys 2t and 2t + 1 side by side, for ``widen``."""
+    """Returns ``value_layout`` with the words of keys 2t and 2t + 1 adjacent, for ``widen``."""
     v = value_vector(words)
     registers = bits(1, 2, 0) + bits(1, v, 1) + bits(8 * v, words, 1) + bits(8, BN, 0)
     return of_warps(registers, bits(2, 8, 0) + bits(v, 8 * v, 1), BN, WARPS, words)
@@ -90,7 +98,7 @@ def pair_layout(BN, WARPS, words):
 
 @gluon.constexpr_function
 def lined(layout, line):
-    """A layout of [rows, words] as one of lines, which are rows or parts of rows."""
+    """Returns a layout of [rows, words] as one of lines, which are rows or parts of rows."""
     rows, words = layout.shape
     parts = words // line
 
@@ -105,7 +113,7 @@ def lined(layout, line):
 
 @gluon.constexpr_function
 def halved(layout):
-    """Where the block scales are that belong to a layout of words: one for two words."""
+    """Returns the layout of the block scales for a layout of words: one scale for two words."""
 
     def half(bases):
         return [[row, word // 2] for row, word in bases]
@@ -116,12 +124,12 @@ def halved(layout):
     return gl.DistributedLinearLayout(registers, lanes, warps, [], [rows, words // 2])
 
 
-# Two words to pairs in 16 bits.  prmt picks bytes: 0x5140 takes byte 0 of both words, then
-# byte 1 of both; 0x7362 bytes 2 and 3.
+# These turn two words into pairs in 16 bits.  prmt picks bytes: 0x5140 takes byte 0 of both
+# words, then byte 1 of both; 0x7362 takes bytes 2 and 3.
 #
-# FP4: of four bytes, each two codes, the low codes and the high codes become four bytes
-# s000eem0 each: the upper halves of FP16 numbers that are 2^-14 of what the code means.  The
-# last step sets each into its half of a register and multiplies by the block scale.
+# FP4: a byte has two codes.  The low codes of four bytes become four bytes s000eem0, and so do
+# the high codes.  These are the upper halves of FP16 numbers that are 2^-14 times what the code
+# means.  The last step puts each into its half of a register and multiplies by the block scale.
 WIDEN_FP4 = gl.constexpr(
     "{ .reg .b32 x, low, high, t;\n"
     + "".join(
@@ -151,21 +159,21 @@ WIDEN_FP8 = gl.constexpr("""{ .reg .b32 x; .reg .b16 a, b;
 WIDEN_16 = gl.constexpr("prmt.b32 $0, $2, $3, 0x5410; prmt.b32 $1, $2, $3, 0x7632;")
 
 
-FP4_UNIT = gl.constexpr(2.0**7)  # by how much too small widened FP4 is: 2^-14 · 2^7
+FP4_UNIT = gl.constexpr(2.0**7)  # widened FP4 is too small by this factor: 2^-14 · 2^7
 
 
 @gluon.jit
 def widen(words, scales, FORMAT: gl.constexpr):
-    """The numbers of each word in 16 bits, in order: [..., 2], [..., 2, 2] or [..., 2, 2, 2].
+    """Returns the numbers of each word in 16 bits: [..., 2], [..., 2, 2] or [..., 2, 2, 2].
 
-    scales: FP16, 2^7 times the block scale of each word, for NVFP4
+    scales: for NVFP4, 2^7 times the block scale of each word, in FP16
     """
     if FORMAT == "nvfp4":
         a, b, c, d, e, f, g, h = gl.inline_asm_elementwise(
             WIDEN_FP4, "=&r,=&r,=&r,=&r,=&r,=&r,=&r,=&r,r,r,r", [words, scales],
             dtype=(gl.float16,) * 8, is_pure=True, pack=2,
         )  # fmt: skip
-        # Numbers 0, 4, 2, 6 and 1, 5, 3, 7: each join adds an axis of two, the last one last.
+        # Each join adds an axis of two at the end: numbers 0, 4, 2, 6 and 1, 5, 3, 7.
         return gl.join(
             gl.join(gl.join(a, e), gl.join(c, g)), gl.join(gl.join(b, f), gl.join(d, h))
         )
@@ -185,14 +193,14 @@ def widen(words, scales, FORMAT: gl.constexpr):
 
 @gluon.jit
 def scales_of_words(codes, layout: gl.constexpr):
-    """E4M3 block scales in FP16, times 2^7, one for each of two words."""
+    """Returns E4M3 block scales in FP16, times 2^7, once for each of their two words."""
     scales = codes.to(gl.float8e4nv, bitcast=True).to(gl.float16) * 128.0
     rows: gl.constexpr = scales.shape[0]
     words: gl.constexpr = 2 * scales.shape[1]
     return gl.convert_layout(gl.join(scales, scales).reshape([rows, words]), layout)
 
 
-# Tiles as operands, whose first axis is the warp, and the order that query and output have.
+# Tiles as operands, whose first axis is the warp, and the order of query and output.
 
 
 @gluon.jit
@@ -200,9 +208,10 @@ def key_operand(
     words, scales, BN: gl.constexpr, HEAD_DIM: gl.constexpr, LEFT: gl.constexpr,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """A tile of keys, [WARPS, BN, HEAD_DIM], in 16 bits, from its words in ``key_layout``.
+    """Returns a tile of keys in 16 bits, [WARPS, BN, HEAD_DIM].
 
-    scales: of each word, as ``widen`` wants them   LEFT: the layout of left operands
+    words: in ``key_layout``   scales: of each word, as ``widen`` takes them
+    LEFT: the layout of left operands
     """
     WARPS: gl.constexpr = words.shape[0] // BN
     WORDS: gl.constexpr = words.shape[1]
@@ -217,7 +226,7 @@ def key_operand(
 
 @gluon.jit
 def query_dimension(place, HEAD_DIM: gl.constexpr, WORDS: gl.constexpr):
-    """Which dimension stands at each place of a key, as ``key_operand`` orders them."""
+    """Returns the dimension at each place of a key, as ``key_operand`` orders them."""
     V: gl.constexpr = key_vector(WORDS)
     word = place % WORDS // (4 * V) * (4 * V)
     word += place % 8 // 2 * V + place // 8 % (V // 2) * 2 + place % 2
@@ -229,14 +238,15 @@ def value_operand(
     words, scales, BN: gl.constexpr, HEAD_DIM: gl.constexpr, LEFT: gl.constexpr,
     FORMAT: gl.constexpr,
 ):  # fmt: skip
-    """A tile of values, [WARPS, HEAD_DIM, BN], in 16 bits, from its words in ``pair_layout``.
+    """Returns a tile of values in 16 bits, [WARPS, HEAD_DIM, BN].
 
-    The rest as in ``key_operand``; the order of dimensions is undone by ``in_order``.
+    words: in ``pair_layout``   the rest: as in ``key_operand``
+    ``in_order`` puts the dimensions of the output back in order.
     """
     WARPS: gl.constexpr = words.shape[0] // BN
     WORDS: gl.constexpr = words.shape[1]
     V: gl.constexpr = value_vector(WORDS)
-    # Pairs of neighbouring keys go last, for widen takes two neighbours.
+    # Pairs of neighbouring keys go last, because widen takes two neighbours.
     pairs = words.reshape([WARPS * BN // 2, 2, WORDS]).permute([0, 2, 1])
     if FORMAT == "nvfp4":
         scales = scales.reshape([WARPS * BN // 2, 2, WORDS]).permute([0, 2, 1])
@@ -250,7 +260,7 @@ def value_operand(
 
 @gluon.jit
 def in_order(output, WORDS: gl.constexpr):
-    """The output as [ROWS, HEAD_DIM], its dimensions in the order that the cache has."""
+    """Returns the output as [ROWS, HEAD_DIM], with its dimensions in the order of the cache."""
     HEAD_DIM: gl.constexpr = output.shape[0]
     ROWS: gl.constexpr = output.shape[1]
     V: gl.constexpr = value_vector(WORDS)

@@ -1,9 +1,9 @@
-"""What a paged cache is made of, and the checks of what a caller hands to it.
+"""Names what a paged cache is made of, and checks what a caller hands to it.
 
     page_table  [batch, pages_per_sequence]     sequence, position // page_size -> page
 
-The pages of a sequence may lie anywhere; -1 follows the last of them.  Every check runs on the
-host, on lists of numbers, so that none of them waits for a GPU.
+The pages of a sequence may be anywhere; -1 follows the last of them.  Every check runs on the
+host, on lists of numbers, so none of them waits for a GPU.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _check_scale(name: str, scale: float, format: str) -> None:
 
 
 def _assigned_pages(page_table: Tensor) -> list[list[int]]:
-    """The pages of each sequence, without the -1 behind them; checked."""
+    """Returns the pages of each sequence, checked, without the -1 behind them."""
     if not isinstance(page_table, Tensor):
         raise TypeError(f"page_table is {type(page_table).__name__}, a tensor is wanted")
     if sparse_or_nested(page_table):
@@ -90,7 +90,7 @@ def _assigned_pages(page_table: Tensor) -> list[list[int]]:
 
 
 def _upload(numbers: list[int], device: torch.device) -> Tensor:
-    """int32 on the device; from pinned memory, since a copy from other memory may wait."""
+    """Returns the numbers as int32 on the device; pinned memory, so the copy doesn't wait."""
     on_gpu = device.type == "cuda"
     return torch.tensor(numbers, dtype=torch.int32, pin_memory=on_gpu).to(
         device, non_blocking=True

@@ -10,7 +10,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -83,9 +83,29 @@ class Modules:
                 waiting += self._read(name)[1]
         return found
 
+    def missed(self, source: str, names: Iterable[str]) -> set[str]:
+        """Returns which of these modules, which aren't there, a text names, or a module that it reaches."""
+        reached = self.reached(source)
+        if {each for each in self.files if each.startswith("kernels.")} <= reached:  # by a name that may be any's
+            return {*names}
+        named = imported(source).union(*(imported(text_of(self.files[each])) for each in reached))
+        return {each for each in names if any(f"{name}.".startswith(f"{each}.") for name in named)}
+
     def digest(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
         return {name: self._read(name)[0] for name in sorted(names)}
+
+    @cached_property
+    def _listed(self) -> dict[str, str]:
+        """Returns the names that the package lists, each with its module: ``{"merge": "kernels.flash.partial"}``."""
+        found: dict[str, str] = {}
+        for node in ast.walk(ast.parse(text_of(self.files["kernels"]))):
+            if isinstance(node, ast.Dict) and all(
+                isinstance(each, ast.Constant) for each in [*node.keys, *node.values]
+            ):
+                pairs = zip(node.keys, node.values, strict=True)
+                found |= {key.value: f"kernels.{value.value}" for key, value in pairs}
+        return {name: module for name, module in found.items() if module in self.files}
 
     def _read(self, name: str) -> tuple[str, set[str]]:
         """Returns the hash of a module, and the modules that it names."""
@@ -100,13 +120,17 @@ class Modules:
     def _named(self, source: str) -> set[str]:
         """Returns the modules that a text names in its imports and strings, and the packages around them.
 
-        A name that only the package knows (`from kernels import attention`) may come from any of its modules. What
-        names its module itself doesn't need the package's list of names.
+        What names its module itself doesn't need the package's list of names. A name that only the package knows
+        (`from kernels import attention`) needs that list, and the module that it says; if it's not on the list, it may
+        come from any module.
         """
         found: set[str] = set()
         for name in imported(source):
             parts = name.split(".")
             around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
+            if around == {"kernels"} and (module := self._listed.get(".".join(parts[1:]))):
+                found |= {"kernels"} | self._named(f"import {module}")
+                continue
             found |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":
                 found |= {each for each in self.files if each.startswith("kernels.")}

@@ -13,7 +13,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from scripts.records import record as files
-from scripts.records.digest import Modules, hashed
+from scripts.records.digest import ROOMS, Modules, hashed
 from scripts.records.record import Record, again
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
@@ -87,7 +87,12 @@ class Reader:
         except RecordError as fault:
             return None, fault
         then, today = record.provenance["digest"], self.digest(name)
-        changed = tuple(sorted(part for part in then.keys() | today.keys() if then.get(part) != today.get(part)))
+        # A run doesn't depend on a module that it doesn't reach today: it didn't reach it then either, if all that it
+        # reaches today is as it was.
+        others = {part for part in then.keys() - today.keys() if part.partition(".")[0] in ROOMS}
+        needed = self.modules.missed(self.snippet(name).source, others - self.modules.files.keys())
+        parts = (then.keys() | today.keys()) - (others - needed)
+        changed = tuple(sorted(part for part in parts if then.get(part) != today.get(part)))
         if not changed:
             return record, None
         more = f" and {len(changed) - 6} more" if len(changed) > 6 else ""

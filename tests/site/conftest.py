@@ -1,5 +1,6 @@
 """The site, built once, below a path, on a machine that seems to have no torch."""
 
+import ast
 import os
 import re
 import shutil
@@ -86,10 +87,21 @@ class Copy:
             return
         path, code = record_of(reader.path(name)), reader.snippet(name).code
         notebook = nbformat.read(path, as_version=4)
-        notebook.metadata[records.METADATA]["digest"] = reader.digest(name)
+        ran, today = notebook.metadata[records.METADATA], reader.digest(name)
+        modules = {each.partition(":")[0] for each in ran["executed"]} | (today.keys() - ran["digest"].keys())
+        executed = [each for module in modules for each in self.functions(module)]  # what's new in them ran, too
+        ran |= {"digest": today, "executed": sorted({*ran["executed"], *executed})}
         for cell in notebook.cells:
             cell.source = code.get(cell.id, cell.source)
         write(path, notebook)
+
+    def functions(self, module: str) -> list[str]:
+        """Returns the functions of a module and of its classes, ``module:qualname``; none if it's gone."""
+        path = self.root / f"{module.replace('.', '/')}.py"
+        found = ast.parse(path.read_text()).body if path.exists() else []
+        found = [(node.name, node) for node in found if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        found += [(f"{name}.{each.name}", each) for name, node in found for each in node.body if hasattr(each, "name")]
+        return [f"{module}:{name}" for name, node in found if isinstance(node, ast.FunctionDef)]
 
     def edit(self, path: str, change: Callable[[str], str]) -> str:
         """Changes a file all at once, so that who watches never reads half of it; returns what it was."""

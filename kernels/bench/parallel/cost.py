@@ -1,7 +1,7 @@
-"""What one sequence on many GPUs costs before anything runs: pairs, FLOP, bytes and time.
+"""Predicts what one sequence on many GPUs costs: pairs, FLOP, bytes and time.
 
 Each of ``gpus`` GPUs holds ``tokens`` queries, keys and values.  The bytes are those that
-``kernels.parallel`` asks for, scheme by scheme; the time is that of its ring.
+``kernels.parallel`` sends, scheme by scheme; the time is that of its ring.
 """
 
 from typing import Literal, NamedTuple
@@ -13,7 +13,7 @@ Order = Literal["zigzag", "contiguous"]
 
 
 class Part(NamedTuple):
-    """What one GPU holds of the sequence: ``tokens`` of every head."""
+    """The part of the sequence that one GPU holds: ``tokens`` of every head."""
 
     tokens: int
     heads: int
@@ -23,26 +23,26 @@ class Part(NamedTuple):
 
     @property
     def keys_and_values(self) -> int:
-        """Bytes of K and V.  16 heads of 128, 8192 tokens, BF16: 67.1 MB."""
+        """The bytes of K and V.  16 heads of 128, 8192 tokens, BF16: 67.1 MB."""
         return 2 * self.kv_heads * self.tokens * self.head_dim * self.element_bytes
 
     @property
     def queries(self) -> int:
-        """Bytes of Q, and of the output."""
+        """The bytes of Q, and of the output."""
         return self.heads * self.tokens * self.head_dim * self.element_bytes
 
 
 class Link(NamedTuple):
-    """What a GPU fetches through: B/s, and seconds that each step costs besides."""
+    """The link through which a GPU fetches: B/s, and the extra seconds of each step."""
 
     bandwidth: float
     step: float = 0.0
 
 
 def pairs(rank: int, owner: int, gpus: int, tokens: int, causal: bool, order: Order) -> int:
-    """How many pairs of a query of GPU ``rank`` and a key of GPU ``owner`` see each other.
+    """Returns in how many pairs a query of GPU ``rank`` sees a key of GPU ``owner``.
 
-    Both are counted from 0.
+    Both numbers count from 0.
     """
     if not causal:
         return tokens**2
@@ -54,21 +54,21 @@ def pairs(rank: int, owner: int, gpus: int, tokens: int, causal: bool, order: Or
 
 
 def pairs_of(rank: int, gpus: int, tokens: int, causal: bool, order: Order) -> int:
-    """All pairs whose query lies on this GPU: what it has to compute."""
+    """Returns how many pairs have their query on this GPU, which computes them."""
     return sum(pairs(rank, owner, gpus, tokens, causal, order) for owner in range(gpus))
 
 
 def longest_over_mean(gpus: int, tokens: int, order: Order) -> float:
-    """How many times its fair share the busiest GPU computes, causal; all wait for it."""
+    """Returns how many times its fair share the busiest GPU computes, if causal."""
     each = [pairs_of(rank, gpus, tokens, True, order) for rank in range(gpus)]
     return max(each) * gpus / sum(each)
 
 
 def sent_bytes(scheme: Scheme, gpus: int, part: Part, backward: bool = False) -> float:
-    """Bytes that one GPU sends in a pass, and receives, where every query sees every key.
+    """Returns the bytes that one GPU sends in a pass, and receives, if it isn't causal.
 
-    Causal sends as much, but for a ring's gradients in zigzag order: they are three quarters.
-    Backward alone is counted, not the forward pass before it.
+    A causal pass sends as much, except for a ring's gradients in zigzag order: these are three
+    quarters.  A backward pass is counted without the forward pass before it.
     """
     others, kv = gpus - 1, part.keys_and_values
     if scheme == "ring":  # gradients go home in the dtype of K and V
@@ -79,18 +79,18 @@ def sent_bytes(scheme: Scheme, gpus: int, part: Part, backward: bool = False) ->
 
 
 def parts_held(scheme: Scheme, gpus: int) -> int:
-    """How many parts of K and V a GPU needs at once: its own, one in use, one that comes."""
+    """Returns how many parts of K and V a GPU holds: its own, one in use, one coming."""
     return {"ring": min(gpus, 3), "all_gather": gpus, "all_to_all": 1}[scheme]
 
 
 def flops_of(pairs: int, part: Part, backward: bool = False) -> float:
-    """FLOP of so many pairs in all heads, a multiply-add counted as two."""
+    """Returns the FLOP of so many pairs in all heads; a multiply-add counts as two."""
     count = backward_flops if backward else attention_flops
     return pairs * count(1, part.head_dim, 2 * part.heads) / 2
 
 
 def hidden_from(part: Part, speed: float, bandwidth: float, causal: bool = False) -> float:
-    """From how many tokens a GPU on fetching another's K and V takes no longer than using them.
+    """Returns for how many tokens on a GPU fetching K and V takes no longer than using them.
 
     speed: FLOP/s of the kernel   bandwidth: B/s
     """
@@ -101,13 +101,13 @@ def hidden_from(part: Part, speed: float, bandwidth: float, causal: bool = False
 def ring_seconds(
     own: float, other: float, keys: list[float], gradients: list[float], step: float
 ) -> float:
-    """The time of a ring in which one part is computed with while the next is on its way.
+    """Returns the seconds of a ring that computes with one part while the next is on its way.
 
-    own, other: seconds to compute with my own part, and with that of another
-    keys: seconds to fetch the part of each step   gradients: to take home those of each step,
-    none in a forward pass   step: seconds that each step costs besides
-    The first fetch is hidden under my own part; a step's gradients go home under the next step,
-    and the last ones under nothing.
+    own, other: seconds to compute with my own part, and with that of another GPU
+    keys: seconds to fetch the part of each step   gradients: seconds to send home those of each
+    step, none in a forward pass   step: extra seconds of each step
+    My own part hides the first fetch.  The next step hides a step's gradients, and nothing
+    hides the last ones.
     """
     if not keys:
         return own
@@ -123,10 +123,10 @@ def predicted(
     gpus: int, part: Part, *, speed: float, link: Link, causal: bool, backward: bool = False,
     a_host: int | None = None, beyond: Link | None = None,
 ) -> float:  # fmt: skip
-    """Seconds of one pass of a ring in zigzag order: predicted, not measured.
+    """Returns the seconds of one pass of a ring in zigzag order: predicted, not measured.
 
     speed: FLOP/s of the kernel on one block of that size, in that pass
-    a_host: GPUs of one host, all if None; parts of those on other hosts come through ``beyond``
+    a_host: GPUs of one host, all if None; parts from other hosts come through ``beyond``
     """
     inside = gpus if a_host is None else min(gpus, a_host)
     links = [beyond] * (gpus - inside) + [link] * (inside - 1)
@@ -143,14 +143,14 @@ def predicted(
 def ideal(
     gpus: int, part: Part, *, speed: float, causal: bool, backward: bool = False
 ) -> float:
-    """Seconds if only arithmetic took time, and every GPU had its fair share of it."""
+    """Returns the seconds if only arithmetic took time, and all GPUs had equal shares."""
     each = pairs_of(0, gpus, part.tokens, causal, "zigzag")
     return flops_of(each, part, backward) / speed
 
 
 def decode_bytes(heads: int, head_dim: int, queries: int = 1) -> int:
-    """What a GPU sends of its share of a long cache: for each query an output and an lse, FP32.
+    """Returns the bytes that a GPU sends in decode: an output and an lse for each query, FP32.
 
-    However long the cache is.
+    They don't depend on the length of the cache.
     """
     return queries * heads * (head_dim + 1) * 4

@@ -1,11 +1,11 @@
-"""Attention over one sequence on many GPUs, form by form, beside one GPU with all of it.
+"""Compares forms of attention over one sequence on many GPUs with one GPU that has it all.
 
     FORMS       the forms of this library by name, and PyTorch's own context parallelism
     passes      output and gradients of a form
-    call        a pass of a form as something to be timed
-    beside_one  the times of forms, by that of one GPU by as many as there are
+    call        a pass of a form, as a function to time
+    beside_one  the times of forms, compared with that of one GPU divided by the number of GPUs
 
-All compute what is causal, on parts in zigzag order.
+All are causal, on parts in zigzag order.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Form = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def on_one(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The whole sequence on one GPU, by the same kernels."""
+    """Returns attention of the whole sequence on one GPU, by the same kernels."""
     return Alone.apply(q, k, v, True, q.shape[-1] ** -0.5)
 
 
 def pytorch(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """PyTorch's context parallelism by cuDNN's kernels, as many heads in k and v as in q."""
+    """Returns PyTorch's context parallelism by cuDNN; k and v have as many heads as q."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -48,16 +48,16 @@ FORMS: dict[str, Form] = {
 
 
 def forms_on(device: torch.device) -> dict[str, Form]:
-    """Those that run here: all on GPUs, on a CPU what needs none."""
+    """Returns the forms that run here: all on GPUs, and on a CPU those that need no GPU."""
     only_on_gpus = () if device.type == "cuda" else ("ring, peer memory", "pytorch")
     return {name: form for name, form in FORMS.items() if name not in only_on_gpus}
 
 
 @contextmanager
 def surroundings(form: Form) -> Iterator[None]:
-    """What PyTorch's form wants about it, forward and backward; nothing about any other.
+    """A context that PyTorch's form needs, forward and backward; for others it does nothing.
 
-    While it lasts, scaled_dot_product_attention takes its arguments for parts.
+    In it, scaled_dot_product_attention treats its arguments as parts.
     """
     if form is not pytorch:
         yield
@@ -75,7 +75,7 @@ def _mesh():
 
 
 def passes(form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> list[Tensor]:
-    """The output, and the gradients of q, k and v."""
+    """Returns the output, and the gradients of q, k and v."""
     inputs = [x.detach().requires_grad_() for x in (q, k, v)]
     with surroundings(form):
         out = form(*inputs)
@@ -85,7 +85,7 @@ def passes(form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> list[Te
 def call(
     form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor | None = None
 ) -> Callable[[], None]:
-    """A forward pass, and if dout is given a backward pass, too."""
+    """Returns a function that does a forward pass and, if dout is given, a backward pass."""
     q, k, v = (x.detach().requires_grad_(dout is not None) for x in (q, k, v))
 
     def run():
@@ -105,13 +105,13 @@ def beside_one(
     repeat: int,
     share: int = 1,
 ) -> dict[str, dict[str, float]]:
-    """Of each form the median and the ideal in ms, and how near it comes to that, in percent.
+    """Returns for each form the median and the ideal in ms, and what percentage it reaches.
 
-    Ideal is the time of ``one``, with the whole sequence on one GPU, by the number of GPUs, in
-    the same rounds.  Low and high are the 95 % interval of the percentage.
-    count: rounds   repeat: calls that make one measurement
-    share: 1 where ``one`` does all of that; otherwise it does one of so many equal parts, such
-    as a share of the heads
+    The ideal is the time of ``one``, with the whole sequence on one GPU, divided by the number
+    of GPUs, in the same rounds.  Low and high are the 95 % interval of the percentage.
+    count: rounds   repeat: calls in one measurement
+    share: 1 if ``one`` does all the work; otherwise it does one of so many equal parts, such as
+    some of the heads
     """
     times = rounds(calls | {"one": one}, count=count, calls=repeat)
     ideal = [x * share / dist.get_world_size() for x in times.pop("one")]
@@ -124,5 +124,5 @@ def beside_one(
 
 
 def middle(times: list[float]) -> float:
-    """The median, to four digits."""
+    """Returns the median, to four digits."""
     return float(f"{sorted(times)[len(times) // 2]:.4g}")

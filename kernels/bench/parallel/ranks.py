@@ -1,11 +1,10 @@
-"""A script in several processes, one a GPU, that work on the same sequence.
+"""Joins the processes of a script, one for each GPU, that work on the same sequence.
 
     start    joins them; says which of them this is, how many there are, and where it computes
 
-A snippet that imports this module runs in one process a GPU.  Each of them runs the whole
-script, and they part ways where they ask for their rank; only rank 0 prints.  ``torchrun
---nproc-per-node 2`` starts two; a script or a notebook that is started by itself is a group of
-one.
+A snippet that imports this module runs in one process for each GPU.  Each runs the whole
+script, and they differ only by their rank; only rank 0 prints.  ``torchrun --nproc-per-node 2``
+starts two; a script or a notebook that you start by itself is a group of one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PATIENCE = timedelta(seconds=60)
 
 
 class Ranks(NamedTuple):
-    """Which process this is, from 0; how many there are; and where this one computes."""
+    """The number of this process, from 0; how many there are; and where this one computes."""
 
     rank: int
     ranks: int
@@ -33,14 +32,14 @@ class Ranks(NamedTuple):
 def start() -> Ranks:
     """Joins the processes that run this script: ``rank, ranks, device = start()``.
 
-    Where each can have a GPU of its own, that becomes the current device, and NCCL connects
-    them; otherwise they compute on the CPU, with one thread each, and gloo does.  They find
-    each other by what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR
-    and MASTER_PORT.  A process leaves the group when it ends.  Whoever waits for another for 60
-    seconds gives up: gloo raises, and NCCL ends the process.
+    If each can have a GPU of its own, that becomes the current device, and NCCL connects them.
+    Otherwise they compute on the CPU, with one thread each, and gloo connects them.  They find
+    each other by what torchrun tells them: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and
+    MASTER_PORT.  A process leaves the group when it ends.  If a process has waited for another
+    for 60 seconds, it gives up: gloo raises, and NCCL ends the process.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", ranks))  # those on this machine
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", ranks))  # how many run on this machine
     on_gpu = torch.cuda.device_count() >= here
     if on_gpu:
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
@@ -49,7 +48,7 @@ def start() -> Ranks:
         device = torch.device("cpu")
         if ranks > 1:
             torch.set_num_threads(1)
-    # Autograd's thread has no context yet when it first multiplies, and torch says so.
+    # Autograd's thread has no CUDA context when it first multiplies, and torch warns of that.
     warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
     if not dist.is_initialized():
         nobody_else = {"store": dist.HashStore(), "rank": 0, "world_size": 1}

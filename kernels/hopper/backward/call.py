@@ -37,7 +37,7 @@ from kernels.hopper.backward.rows import after_backward_kernel, before_backward_
 from kernels.hopper.plan import padded
 from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, check_like, described
-from kernels.launch import launch, noted, notes_for
+from kernels.launch_cache import launch, noted, notes_for
 
 REGISTERS = 240  # of a consumer's thread
 BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block

@@ -52,6 +52,16 @@ def test_a_change_is_named(house, path, old, new, changed):
     assert {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)} == changed
 
 
+def test_a_name_of_the_packages_list_needs_the_list_and_its_module(house):
+    before = house.reader().digest("chain")
+    house.edit("kernels/__init__.py", 'nothing."""', 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
+    house.edit(BASE, "class", "from kernels import triple\n\n\nclass")
+    after = house.reader().digest("chain")
+    assert after.keys() - before.keys() == {"kernels", "kernels.other"}
+    house.edit("kernels/__init__.py", '"other"', '"launch"')
+    assert house.reader().digest("chain").keys() - before.keys() == {"kernels", "kernels.launch"} - before.keys()
+
+
 @pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
 def test_a_module_that_is_not_python_is_named(house, content, said):
     (house.root / BASE).write_bytes(content)

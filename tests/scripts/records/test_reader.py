@@ -56,6 +56,26 @@ def test_stale_stops_unless_it_is_listed(house):
     assert (record.behind, record.changed) == ("It needs a day.", ("kernels.base", "snippet")) and faults(house) == {}
 
 
+def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(house):
+    """A run that reached more, by a coarser rule, is of today's source if all that is reached today is as it was."""
+    house.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
+    more = house.reader().digest("chain")
+    house.edit("kernels/base.py", "import kernels.other\n\n\n", "")
+    house.pretend("chain", digest=more | house.reader().digest("chain") | {"kernels.bench.gone": "0"})
+    house.edit("kernels/other.py", "1", "2")
+    assert faults(house) == {}
+    (house.root / "kernels/other.py").unlink()
+    assert faults(house) == {}
+
+
+@pytest.mark.parametrize("line", ["from kernels.launch import launch", "from kernels import launch"])
+def test_a_module_that_is_gone_matters_if_it_is_still_named(house, line):
+    house.edit("kernels/base.py", "class", f"{line}\n\n\nclass")
+    house.pretend("chain")
+    (house.root / "kernels/launch.py").unlink()
+    assert "kernels.launch" in house.reader().state("chain")[0].changed
+
+
 def test_never_run_stops_unless_it_is_listed(house):
     house.path("chain").unlink()
     assert faults(house) == {"chain": NEVER + HOW}

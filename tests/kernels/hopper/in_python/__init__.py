@@ -65,7 +65,7 @@ def without_gpu(call: ModuleType, launch: str, sms: int, seed: int):
 
 
 def launch_in_python(kernel, notes, further, tensors, prepare, *, seed: int) -> None:
-    """``kernels.launch.launch`` without a GPU: all programs side by side, begun in any order."""
+    """``kernels.launch_cache.launch`` without a GPU: all programs side by side, begun in any order."""
     (grid,), arguments, options = prepare()
     if kernel.fn.__name__ in PLAIN:
         interpret(kernel, grid, arguments, options)

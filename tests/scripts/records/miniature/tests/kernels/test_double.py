@@ -1,4 +1,5 @@
 import pytest
+
 from kernels.base import double
 
 NO_TEXT = pytest.param("a::b[c]", marks=pytest.mark.skip("no text"))

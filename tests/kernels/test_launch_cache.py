@@ -1,6 +1,10 @@
 """A launch that was noted is what Triton would be asked for anew: other addresses, and nothing else that is old."""
 
+import ast
 import gc
+import importlib.util
+import inspect
+import textwrap
 import weakref
 from types import SimpleNamespace
 
@@ -13,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from triton import JITFunction, knobs
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernels import launch as module
-from kernels.launch import NOTES, launch, noted, notes_for
+from kernels import launch_cache as module
+from kernels.launch_cache import NOTES, launch, noted, notes_for
 
 
 class Compiled:
@@ -297,6 +301,77 @@ def test_what_is_interpreted_is_not_noted():
     notes = notes_for((x,))
     notes["answer"] = 1
     assert notes_for((x,)) == {} and not NOTES
+
+
+# Private names of torch and Triton, which the next release may change.
+
+PRIVATE = [
+    (torch._C, "_are_functorch_transforms_active"),
+    (torch._C, "_dispatch_keys"),
+    (torch._C, "_get_tracing_state"),
+    (torch._C, "_len_torch_dispatch_stack"),
+    (torch._C, "DispatchKeySet"),
+    (torch._C.DispatchKey, "AutocastCUDA"),
+    (forward_ad, "_current_level"),
+]
+
+
+def imported_without(owner, name):
+    """The module as it is where a private name is missing."""
+    spec = importlib.util.spec_from_file_location("launch_cache_without_a_name", module.__file__)
+    without = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(owner, name)
+        spec.loader.exec_module(without)
+        assert without.notes_for((torch.randn(3),)) is None
+    return without
+
+
+@pytest.mark.parametrize("owner, name", PRIVATE, ids=[name for _, name in PRIVATE])
+def test_without_a_private_name_of_torch_triton_is_asked(owner, name, kernel):
+    without, (x, y) = imported_without(owner, name), torch.randn(2, 4, 16)
+
+    def prepare():
+        return (1,), (described(x), y, 3), {"BLOCK": 16, "num_warps": 4}
+
+    for _ in range(2):
+        without.launch(kernel, without.notes_for((x, y)), None, (x, y), prepare)
+    assert kinds(kernel) == ["asked", "asked"] and not without.NOTES
+
+
+@pytest.mark.parametrize("name", module.LAUNCHER)
+def test_without_a_name_of_the_launcher_triton_is_asked(name, kernel, monkeypatch):
+    x, y = torch.randn(2, 4, 16)
+    monkeypatch.delattr(Compiled, name)
+    for _ in range(2):
+        call(kernel, x, y)
+    assert kinds(kernel) == ["asked", "asked"]
+
+
+def test_triton_hands_its_launcher_what_we_do():
+    """A launcher of other arguments would be started wrongly, and nothing but this test says so without a GPU."""
+    source = ast.parse(textwrap.dedent(inspect.getsource(JITFunction.run)))
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and ast.unparse(node.func) == "kernel.run"]
+    (started,) = [[ast.unparse(argument) for argument in node.args] for node in calls]
+    assert started[:6] == ["grid_0", "grid_1", "grid_2", "stream", "kernel.function", "kernel.packed_metadata"]
+    hooks = ["knobs.runtime.launch_enter_hook", "knobs.runtime.launch_exit_hook"]
+    assert started[6:] == ["launch_metadata", *hooks, "*bound_args.values()"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="is about what has no GPU")
+def test_decode_is_the_same_without_private_names(monkeypatch):
+    from kernels.serving.cache import KVCache
+    from kernels.serving.decode import decode_attention
+
+    def step():
+        torch.manual_seed(0)
+        cache = KVCache(torch.arange(2)[None], kv_heads=1, head_dim=16, page_size=16, format="fp16")
+        cache.append(*torch.randn(2, 1, 1, 20, 16))
+        return decode_attention(torch.randn(1, 1, 1, 16).half(), cache)
+
+    expected = step()
+    monkeypatch.setattr(module, "TORCH_IS_KNOWN", False)
+    assert step().equal(expected)
 
 
 # On a GPU.

@@ -1,18 +1,23 @@
-"""A launch that is kept: its arguments are worked out once, and then only addresses change.
+"""Keeps what a launch was given, so that the next call of the same form only changes addresses.
 
-A host that calls a kernel checks the arguments, chooses tiles and a grid, describes tensors to
-the TMA, and has Triton find the kernel that was compiled for such arguments.  For tensors of
-the same form the answers are the same each time, but for where the tensors lie.  So they are
-noted, by all that they depend on:
+When the host calls a kernel, it checks the arguments, chooses tiles and a grid, describes
+tensors to the TMA, and has Triton find the compiled kernel.  For tensors of the same form the
+answers are the same each time; only the addresses differ.  So we note the answers:
 
-    notes_for    what was worked out for a call such as this: for tensors of these shapes,
-                 strides, dtypes, alignments and this device, with these options; None where
-                 torch itself must see what is called
-    noted        one answer among these notes, worked out if it is not there
-    launch       starts a kernel, with the arguments that were noted or as always
+    notes_for    finds the notes of a call: tensors of these shapes, strides, dtypes, alignments
+                 and this device, with these options; None where torch must see the call itself
+    noted        returns one answer of these notes, and works it out if it isn't there
+    launch       starts a kernel, by the noted arguments if there are any
 
-Noted are no tensors and no addresses: no memory is held, and a tensor that lies elsewhere is as
-good as the first.
+The notes hold no tensor and no address.  So they keep no memory alive, and a tensor at another
+address is as good as the first.
+
+All this needs private names of torch and Triton's private launcher, which may change with any
+release.  If one is missing, nothing is noted and every launch goes by Triton's own launcher:
+the results are the same, and the host takes longer.  Before launches were kept, a call of
+``decode_attention`` took the host 14 times as long as one of PyTorch's attention, and 2.5 times
+since; ``hopper_attention`` 13 times and 1.6 times.  These are orders of magnitude, from two
+hosts with an H200 each; docs/chapters/hopper/notes.md has the times.
 """
 
 from __future__ import annotations
@@ -22,50 +27,58 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C import _are_functorch_transforms_active as transforms_are_active
-from torch._C import _dispatch_keys as keys_of
-from torch._C import _get_tracing_state as tracing
-from torch._C import _len_torch_dispatch_stack as modes
 from torch.autograd import forward_ad
 from triton import JITFunction, knobs
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
 
-MOST = 4096  # calls of which there are notes; then all are forgotten, and begun anew
+MOST = 4096  # calls with notes; then all notes are dropped
 NOTES: dict[tuple, dict] = {}
 PLAIN = (Tensor, torch.nn.Parameter)
 OPTIONS = frozenset({bool, int, float, str, type(None)})
+LAUNCHER = ("run", "function", "packed_metadata")  # what ``Start`` uses of a compiled kernel
 
 
 def _bits(*names: str) -> int:
-    """These dispatch keys as torch holds them, in one number."""
+    """Returns these dispatch keys as torch holds them, in one number."""
     bits = 0
     for name in names:
         bits |= torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name)).raw_repr()
     return bits
 
 
-# A tensor with any other is more, or less, than an address, sizes and strides.
-ALLOWED = _bits("CPU", "AutogradCPU", "AutocastCPU", "CUDA", "AutogradCUDA", "AutocastCUDA")
-FORBIDDEN = ~(ALLOWED | _bits("ADInplaceOrView"))
+try:
+    from torch._C import _are_functorch_transforms_active as transforms_are_active
+    from torch._C import _dispatch_keys as keys_of
+    from torch._C import _get_tracing_state as tracing
+    from torch._C import _len_torch_dispatch_stack as modes
+
+    # A tensor with any other key is more, or less, than an address, sizes and strides.
+    ALLOWED = _bits("CPU", "AutogradCPU", "AutocastCPU", "CUDA", "AutogradCUDA", "AutocastCUDA")
+    FORBIDDEN = ~(ALLOWED | _bits("ADInplaceOrView"))
+    TORCH_IS_KNOWN = isinstance(forward_ad._current_level, int)
+except (ImportError, AttributeError):  # this torch has other names: note nothing
+    TORCH_IS_KNOWN = False
 
 
 def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None:
-    """What is known of calls with such tensors and these options; empty if it is the first.
+    """Returns the notes of calls with such tensors and these options; empty for the first one.
 
-    None where an operator of torch must not be skipped: for torch.compile and torch.jit,
-    torch.func, forward mode, a mode that looks at operators, and a tensor that is none or more
-    than one, such as a subclass, one without numbers or a lazily negated one.
+    None if torch must see the call itself: in torch.compile, torch.jit, torch.func and forward
+    mode, in a mode that watches operators, and for a tensor that isn't plain memory, such as a
+    subclass, one without numbers or a lazily negated one.  None, too, if this torch lacks the
+    private names by which we know.
     """
     if (
         torch.compiler.is_compiling()
+        or not TORCH_IS_KNOWN
         or modes()
         or transforms_are_active()
         or forward_ad._current_level >= 0
         or tracing() is not None
     ):
         return None
-    types = tuple(map(type, options))  # for 1, 1.0 and True are equal
+    types = tuple(map(type, options))  # because 1, 1.0 and True are equal
     call: list = [options, types]
     for x in tensors:
         if x is None:
@@ -92,11 +105,11 @@ def notes_for(tensors: Sequence[Tensor | None], *options: object) -> dict | None
     return notes
 
 
-INTERPRETED = knobs.runtime.interpret  # kernels are then no JITFunctions, and nothing is noted
+INTERPRETED = knobs.runtime.interpret  # then kernels aren't JITFunctions, and nothing is noted
 
 
 def noted(notes: dict | None, name: Hashable, work_out: Callable[[], Any]) -> Any:
-    """What ``work_out`` gave for such a call, or gives now.  What raises is not noted."""
+    """Returns what ``work_out`` gave for such a call, or gives now.  Errors aren't noted."""
     if notes is None:
         return work_out()
     if name not in notes:
@@ -105,6 +118,7 @@ def noted(notes: dict | None, name: Hashable, work_out: Callable[[], Any]) -> An
 
 
 def gradient_is_wanted(*tensors: Tensor) -> bool:
+    """Returns whether autograd records a call with these tensors."""
     return torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors])
 
 
@@ -115,17 +129,18 @@ def launch(
     tensors: Sequence[Tensor | None],
     prepare: Callable[[], tuple[tuple[int, ...], tuple, dict]],
 ) -> CompiledKernel:
-    """Starts a kernel on the device of the first tensor, and returns it as it was compiled.
+    """Starts a kernel on the device of the first tensor, and returns the compiled kernel.
 
-    notes, further: together all that ``prepare`` goes by, but for addresses
+    notes, further: together, everything that ``prepare`` depends on except addresses
     tensors: those whose addresses the kernel gets, as pointers or in descriptors, in the order
     of the arguments
-    prepare: gives the grid, the arguments by their places, and those by name with the options
+    prepare: returns the grid, the positional arguments, and the named ones with the options
 
-    A launch that was noted does not ask Triton which kernel fits.  Triton goes by dtypes, by
-    which pointers are multiples of 16 and by numbers, all of which the notes are for; tensors
-    that a caller makes himself begin at multiples of 16.  Not noted are a kernel that is
-    interpreted, and arguments with an address that is not of ``tensors``, such as a copy's.
+    A noted launch doesn't ask Triton which kernel fits.  Triton chooses by dtypes, by which
+    pointers are multiples of 16, and by numbers.  The notes are for one choice of all these,
+    and tensors that a caller allocates itself begin at multiples of 16.  We don't note an
+    interpreted kernel, nor a launch with an address that isn't one of ``tensors``, such as a
+    copy's, nor one that we couldn't repeat, because Triton's launcher has changed.
     """
     device = tensors[0].get_device()  # -1 on a CPU
     if device >= 0 and device != torch.cuda.current_device():
@@ -135,20 +150,25 @@ def launch(
         return start(tensors)
     grid, arguments, options = prepare()
     compiled = kernel[grid](*arguments, **options)
-    if notes is not None and isinstance(kernel, JITFunction):
+    if notes is not None and isinstance(kernel, JITFunction) and has_launcher(compiled):
         names = kernel.arg_names[len(arguments) :]
         arguments = [*arguments, *(options[name] for name in names)]
         if (places := places_of(arguments, tensors)) is not None:
-            # It holds the kernel, so that no other gets its id.
+            # Start holds the kernel, so no other kernel can get its id.
             start = Start(kernel, compiled, (*grid, 1, 1)[:3], places, arguments)
             notes[id(kernel), further] = start
     return compiled
 
 
-class Place(NamedTuple):
-    """Where among the arguments an address stands, and which tensor's it is.
+def has_launcher(compiled: CompiledKernel) -> bool:
+    """Returns whether a compiled kernel has all that ``Start`` hands to Triton's launcher."""
+    return all(hasattr(compiled, name) for name in LAUNCHER)
 
-    fields: of a descriptor, but for its tensor; None for a pointer   kind: the argument's type
+
+class Place(NamedTuple):
+    """Which argument is an address, and of which tensor.
+
+    fields: of a descriptor, without its tensor; None for a pointer   kind: the argument's type
     """
 
     argument: int
@@ -158,9 +178,9 @@ class Place(NamedTuple):
 
 
 def places_of(arguments: list, tensors: Sequence[Tensor | None]) -> list[Place] | None:
-    """Where the addresses of these tensors stand; None unless they are theirs, in this order.
+    """Returns which arguments are addresses of these tensors, and takes the tensors out.
 
-    Takes the tensors out of the arguments.
+    None if the arguments have other addresses, or have these in another order.
     """
     numbers = [number for number, x in enumerate(tensors) if x is not None]
     bases = [(number, getattr(x, "base", x)) for number, x in enumerate(arguments)]
@@ -178,7 +198,7 @@ def places_of(arguments: list, tensors: Sequence[Tensor | None]) -> list[Place] 
 
 
 class Start(NamedTuple):
-    """A compiled kernel with its grid and its arguments, but for the addresses."""
+    """A compiled kernel with its grid and its arguments; only the addresses are missing."""
 
     kernel: JITFunction
     compiled: CompiledKernel
@@ -191,10 +211,10 @@ class Start(NamedTuple):
         for number, tensor, fields, kind in self.places:
             x = tensors[tensor]
             if fields is None:
-                arguments[number] = x.data_ptr()  # of a tensor Triton would ask this, and more
+                arguments[number] = x.data_ptr()  # given a tensor, Triton would ask it for more
             else:
                 arguments[number] = described = object.__new__(kind)
-                described.__dict__ = known = fields.copy()  # sooner than an update
+                described.__dict__ = known = fields.copy()  # quicker than an update
                 known["base"] = x
         compiled, hooks = self.compiled, knobs.runtime
         if listens(hooks.launch_enter_hook) or listens(hooks.launch_exit_hook):
@@ -209,5 +229,5 @@ class Start(NamedTuple):
 
 
 def listens(hook: object) -> bool:
-    """Whether somebody, such as a profiler, is to be told of launches."""
+    """Returns whether someone, such as a profiler, wants to hear of launches."""
     return bool(getattr(hook, "calls", hook))
