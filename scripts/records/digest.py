@@ -83,14 +83,6 @@ class Modules:
                 waiting += self._read(name)[1]
         return found
 
-    def missed(self, source: str, names: Iterable[str]) -> set[str]:
-        """Returns which of these modules, which aren't there, a text names, or a module that it reaches."""
-        reached = self.reached(source)
-        if {each for each in self.files if each.startswith("kernels.")} <= reached:  # by a name that may be any's
-            return {*names}
-        named = imported(source).union(*(imported(text_of(self.files[each])) for each in reached))
-        return {each for each in names if any(f"{name}.".startswith(f"{each}.") for name in named)}
-
     def digest(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
         return {name: self._read(name)[0] for name in sorted(names)}

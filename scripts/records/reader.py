@@ -87,11 +87,9 @@ class Reader:
         except RecordError as fault:
             return None, fault
         then, today = record.provenance["digest"], self.digest(name)
-        # A run doesn't depend on a module that it doesn't reach today: it didn't reach it then either, if all that it
-        # reaches today is as it was.
-        others = {part for part in then.keys() - today.keys() if part.partition(".")[0] in ROOMS}
-        needed = self.modules.missed(self.snippet(name).source, others - self.modules.files.keys())
-        parts = (then.keys() | today.keys()) - (others - needed)
+        # A run doesn't depend on a module that it doesn't reach today: if all that it reaches is as it was, it didn't
+        # reach that one then either.
+        parts = {part for part in then.keys() | today.keys() if part in today or part.partition(".")[0] not in ROOMS}
         changed = tuple(sorted(part for part in parts if then.get(part) != today.get(part)))
         if not changed:
             return record, None

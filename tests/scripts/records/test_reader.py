@@ -68,14 +68,6 @@ def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(ho
     assert faults(house) == {}
 
 
-@pytest.mark.parametrize("line", ["from kernels.launch import launch", "from kernels import launch"])
-def test_a_module_that_is_gone_matters_if_it_is_still_named(house, line):
-    house.edit("kernels/base.py", "class", f"{line}\n\n\nclass")
-    house.pretend("chain")
-    (house.root / "kernels/launch.py").unlink()
-    assert "kernels.launch" in house.reader().state("chain")[0].changed
-
-
 def test_never_run_stops_unless_it_is_listed(house):
     house.path("chain").unlink()
     assert faults(house) == {"chain": NEVER + HOW}
