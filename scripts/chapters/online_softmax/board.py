@@ -18,11 +18,8 @@ WORK, NEXT = 166, 23  # the first line below it, and from one to the next
 
 def pair(numbers: Sequence[float]) -> str:
     """[15.03, 3.68], and [10, 0] without decimals."""
-    return (
-        "["
-        + ", ".join(f"{round(number, 2):.2f}" if round(number, 2) % 1 else f"{number:.0f}" for number in numbers)
-        + "]"
-    )
+    shown = (f"{round(number, 2):.2f}" if round(number, 2) % 1 else f"{number:.0f}" for number in numbers)
+    return f"[{', '.join(shown)}]"
 
 
 def board() -> Board:
@@ -60,9 +57,8 @@ def overflow(board: Board) -> None:
     board.line((end, 52), (end, 110), width=3.2)
     board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
     with board.answer():
-        beyond = 30 + unit * (eleven + ten)
-        board.words(beyond, 92, "×", 1.1)
-        board.words(beyond + 26, 132, f"{eleven + ten:,.0f}", 0.8)
+        board.words(30 + unit * (eleven + ten), 92, "×", 1.1)
+        board.words(56 + unit * (eleven + ten), 132, f"{eleven + ten:,.0f}", 0.8)
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
         words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
         words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
@@ -109,7 +105,9 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     with board.group("powers"):
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
         board.words(366, 256, powers, 0.75)
-    block(board, 0, parts, after)
+    scores(board, 0)
+    with board.answer():
+        block(board, 0, parts, after)
     board.step(f"The next two scores move the maximum: {said[1]}, worked out below. Two bars, and both again, shrunk.")
     scores(board, 1)
     with board.answer():
@@ -146,8 +144,6 @@ def scores(board: Board, i: int) -> None:
 def block(board: Board, i: int, parts: list[State], after: list[State]) -> None:
     """The block's line in the table and its working; then its scores are struck out."""
     state, kept = after[i], f"{after[i].factor:.3g}" if i else "-"
-    if not i:
-        scores(board, 0)
     board.strike(LEFT + 12 + 136 * i, 32, LEFT + 142 + 136 * i, 11)
     row(board, i, [i + 1, f"{state.running_max:g}", kept, f"{parts[i].running_sum:.3f}", f"{state.running_sum:.3f}"])
     if i:
@@ -172,10 +168,8 @@ def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
 
 def proof(board: Board) -> None:
     board.step(
-        "The working is gone. In its place m is the maximum, l the sum, a prime says after the block. Then the proof "
-        "in three lines: in each old term, e to the old minus the new maximum replaces the one by the other; the old "
-        "sum times that factor, plus the new block's sum, is the new sum; it began with a maximum of minus infinity "
-        "and a sum of 0."
+        "The working gives way to three lines: each old term, times e to the old minus the new maximum, has the new; "
+        "so has the old sum, and the block's sum is added; it began with minus infinity and a sum of 0."
     )
     board.rub("work")
     lines = (
@@ -200,8 +194,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     board.rub("proof")
     for i, value in enumerate(VALUES):
         board.words(LEFT + 47 + 136 * (i // BLOCK) + 60 * (i % BLOCK), 48, pair(value), 0.75)
-    for y in (36, 44, 52):
-        board.line((LEFT + 214, y), (LEFT + 214, y + 4))
+    board.line((LEFT + 214, 36), (LEFT + 214, 56))
     row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
     for i, state in enumerate(after):
@@ -224,23 +217,31 @@ def bug(board: Board, parts: list[State]) -> None:
     wrong = read(parts, forget=True)[-1]
     board.step(
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
-        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]."
+        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. Six bars "
+        "are the weights; a line says that the first two are too tall."
     )
     board.rub("work")
     with board.answer(), board.group("bug"):
         totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
         words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
-        words(
-            board,
-            WORK + NEXT,
-            " + ".join(pair(part.accumulator) for part in parts) + f" = {pair(wrong.accumulator)}",
-            0.8,
-        )
+        brought = " + ".join(pair(part.accumulator) for part in parts)
+        words(board, WORK + NEXT, f"{brought} = {pair(wrong.accumulator)}", 0.8)
         words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
-        words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)}")
-        board.words(
-            LEFT + 120, WORK + 3 * NEXT, f"{sum(wrong.accumulator):.2f} = 10 · {wrong.running_sum:.3f}", 0.85, at="left"
-        )
+        check = f"{sum(wrong.accumulator):.2f} = 10 · {wrong.running_sum:.3f}"
+        words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)},  {check}", 0.8)
+        weights(board, parts)
+
+
+def weights(board: Board, parts: list[State]) -> None:
+    """The six weights that the sum is made of if nobody rescales; a line where the first two should end."""
+    top, floor, tall = max(SCORES), 243, 34
+    for i, score in enumerate(SCORES):
+        x = 338 + 19 * i + 7 * (i // BLOCK)
+        used = math.exp(score - max(SCORES[: BLOCK * (i // BLOCK + 1)]))
+        board.box(x, floor - tall * used, 14, tall * used)
+        if i < BLOCK:
+            y = floor - tall * math.exp(score - top)
+            board.line((x - 2, y), (x + 16, y), width=3.2)
 
 
 def readers(board: Board, parts: list[State]) -> None:
@@ -253,18 +254,17 @@ def readers(board: Board, parts: list[State]) -> None:
     )
     board.rub("bug")
     with board.group("readers"), board.answer():
-        board.words(90, 178, say[0], 0.95)
-        board.words(90, 212, say[1], 0.95)
-        board.arrow(150, 179, 206, 191)
-        board.arrow(150, 211, 206, 199)
-        board.words(268, 195, say[2], 0.95)
-        words(
-            board,
-            238,
-            f"{whole.factor:.3f} · {parts[0].running_sum:.3f} + {rest.running_sum:.3f} = {whole.running_sum:.3f}",
-        )
-        board.words(400, 178, "nothing read:", 0.75)
-        board.words(400, 202, "(-∞, 0)", 0.95)
+        board.words(90, 168, say[0], 0.95)
+        board.words(90, 195, say[1], 0.95)
+        board.arrow(150, 169, 206, 178)
+        board.arrow(150, 195, 206, 186)
+        board.words(268, 182, say[2], 0.95)
+        terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
+        words(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
+        old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
+        words(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
+        board.words(400, 172, "nothing read:", 0.75)
+        board.words(400, 194, "(-∞, 0)", 0.95)
 
 
 def machine(board: Board, after: list[State]) -> None:
@@ -272,12 +272,12 @@ def machine(board: Board, after: list[State]) -> None:
         "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
         f"logarithm of the sum, {after[-1].lse:.3f}."
     )
+    last = after[-1]
     with board.group("ticks"):
         for i in range(len(after)):
             board.words(467, FIRST + LINE * i, "✓", 0.85)
-    with board.group("ticks"), board.answer():
-        last = after[-1]
-        words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
+        with board.answer():
+            words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
 
 
 def left(board: Board, last: State) -> None:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import State, blocks, of, read
+from scripts.chapters.online_softmax.worked import SCORES, State, blocks, of, read
 from scripts.chapters.worksheet import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -19,9 +19,12 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     values = [draw.choice(VALUES) for _ in scores]
     after, forgotten = (read(blocks(scores, values), forget) for forget in (False, True))
     readers = [of(scores[:2], values[:2]), of(scores[2:], values[2:]), after[-1]]
+    fresh = sorted(scores) != sorted(SCORES)  # those are on the board
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
-    if not (moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)):
+    if not (
+        fresh and moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)
+    ):
         return None
     steps = zip((0, 2, 4), [State(), *after], after, strict=False)
     return Worksheet(
