@@ -2,7 +2,7 @@
 of chips and what kernels.bench counts. Change these, and it changes.
 
 Not seen: a wrong row, column or formula, and a text in which rounding hides the change. Powers of two are sizes and may
-stand in a figure; what else it places itself is listed in OWN.
+stand in a figure; what else it places itself is listed in tests/chapters/NAME/expected.toml.
 """
 
 import functools
@@ -18,15 +18,9 @@ from kernels.bench.parallel import cost as parallel
 from scripts import records
 from scripts.chapters import plot
 from tests.chapters.conftest import drawn, shown
+from tests.chapters.expected import EXPECTED
 
-OWN = {  # figure -> what it places itself, and why
-    "eager_roofline": {0.1, 3000},  # where roofs begin and end
-    "roofline_rungs": {10, 20000},
-    "overflow": {125, 127, 131, 250},  # where a bar that goes on is cut, and its arrowhead
-    "who_sees_whom": {3},  # a GPU
-    "hopper_timeline": {3, 5, 4186},  # blocks, and where dots say that it goes on
-    "ladder_of_formats": {25},  # percent that four bits are of sixteen
-}
+OWN = {figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()}
 LADDER = {100}  # the track, in percent of the limit; a model's ideal, too
 BESIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
 PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
