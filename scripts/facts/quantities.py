@@ -29,12 +29,12 @@ def unconverted(markdown: str) -> bool:
     return bool(UNCONVERTED.match(markdown))
 
 
-def unvouched(paragraph: Paragraph, found: list[Equation]) -> Iterator[str]:
+def unvouched(paragraph: Paragraph, equations: list[Equation]) -> Iterator[str]:
     """Yields the numbers of a paragraph with a measured unit for which nothing vouches.
 
-    found: the equations of the paragraph
+    equations: those of the paragraph
     """
-    computed = [(equation.start, equation.end) for equation in found if not equation.wrong]
+    computed = [(equation.start, equation.end) for equation in equations if not equation.wrong]
     for match in MEASURED.finditer(paragraph.text):
         inside = any(begin <= match.start() and match.end() <= end + 1 for begin, end in computed)
         before = re.split(r"[.!?] ", paragraph.text[: match.start()])[-1]

@@ -48,5 +48,5 @@ def figure(request):
 
 
 def drawn(name, reader):
-    with reader.noting():
+    with reader.track_reads():
         return figures.load(name, ROOT).figure()

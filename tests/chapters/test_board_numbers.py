@@ -25,7 +25,7 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     """The numbers of a board with two digits or more; those of its sheet and its demo; those of its records."""
     page = SHEETS[name].read_text(encoding="utf-8")
     reader = Reader(earlier=unconverted(page))
-    with reader.noting() as snippets:
+    with reader.track_reads() as snippets:
         board = sheets.board(name.replace("-", "_"))
     rows = [row for each in snippets for table in reader.read(each).tables() for row in table["rows"]]
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]

@@ -75,7 +75,7 @@ def test_every_link_names_a_file_of_the_copy(unpacked):
     [("", ""), (".", "./index.html"), ("..", "../index.html"), ("../a/", "../a/index.html"), ("a/b.svg", "a/b.svg")],
 )
 def test_a_folder_is_its_first_page(address, file):
-    assert offline.file(address) == file
+    assert offline.file_of(address) == file
 
 
 def test_what_a_module_exports_is_returned():

@@ -141,8 +141,8 @@ class Fences:
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
         noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
-        with self.newest.noting():
-            alternative = facts.filled(found.alternative, found.chapter)
+        with self.newest.track_reads():
+            alternative = facts.fill(found.alternative, found.chapter)
         if drawing:
             ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
             body = outputs.plot_html(drawing, alternative) + noted + ran
@@ -255,7 +255,7 @@ class Fences:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
         try:
             fact = facts.find(name, self.page.chapter)
-            with self.newest.noting():
+            with self.newest.track_reads():
                 today = fact()
                 record = self.newest.read(fact.address.partition(".")[0])
         except (facts.FactError, records.RecordError) as error:

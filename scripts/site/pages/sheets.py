@@ -110,7 +110,7 @@ class Sheets:
     def _drawn(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
         page = every(self.root)[folder.replace("_", "-")]
-        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).noting():
+        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).track_reads():
             try:
                 return board(folder)
             except records.Missing as fault:

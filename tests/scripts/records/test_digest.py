@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.records import ROOT, RecordError
-from scripts.records.digest import Modules, significant
+from scripts.records.digest import Modules, significant_text
 
 FUNCTION = 'def f(x=1):\n    """Says."""\n    if x:\n        raise ValueError("no")\n    return "a#b" + x  # plus\n'
 SAID = [("  # plus", ""), ("    return", "    # first\n\n    return"), ("Says.", "Tells.\n\n    At # length.")]
@@ -18,7 +18,7 @@ RUNS += [("def f", "@cache\ndef f"), ('"""Says."""', 'y = """Says."""')]
 @pytest.mark.parametrize("old, new", SAID + RUNS)
 def test_what_runs_counts_and_what_is_said_does_not(old, new):
     assert old in FUNCTION
-    assert (significant(FUNCTION.replace(old, new)) == significant(FUNCTION)) == ((old, new) in SAID)
+    assert (significant_text(FUNCTION.replace(old, new)) == significant_text(FUNCTION)) == ((old, new) in SAID)
 
 
 BASE, CHAIN, OTHER = "kernels/base.py", "snippets/chapter/chain.py", {"kernels.base", "kernels.other"}
@@ -65,9 +65,9 @@ import sys, types
 from pathlib import Path
 package = sys.modules["scripts.records"] = types.ModuleType("scripts.records")
 package.__path__ = ["scripts/records"]
-from scripts.records.digest import Modules, significant
+from scripts.records.digest import Modules, significant_text
 modules = Modules(Path.cwd())
-print([significant(sys.argv[1]), modules.digest(modules.reached("import kernels, tests.conftest"))])
+print([significant_text(sys.argv[1]), modules.digest(modules.reachable("import kernels, tests.conftest"))])
 """
 SYNTAX = (
     FUNCTION
@@ -84,6 +84,6 @@ class C:
 
 def test_a_digest_is_the_same_on_every_python(any_python):
     modules = Modules(ROOT)
-    here = modules.digest(modules.reached("import kernels, tests.conftest"))
+    here = modules.digest(modules.reachable("import kernels, tests.conftest"))
     run = subprocess.run([any_python, "-W", "error", "-c", ALONE, SYNTAX], cwd=ROOT, capture_output=True, text=True)
-    assert run.stdout == f"{[significant(SYNTAX), here]}\n" and len(here) > 50, run.stderr
+    assert run.stdout == f"{[significant_text(SYNTAX), here]}\n" and len(here) > 50, run.stderr

@@ -38,9 +38,9 @@ def faults(house) -> dict[str, str]:
 def test_current(house, gpu, chip):
     house.pretend("chain", gpu=gpu)
     reader = house.reader()
-    with reader.noting() as outer, reader.noting() as inner:
+    with reader.track_reads() as outer, reader.track_reads() as inner:
         record = records.read("chain")
-    assert inner == {"chain"} <= outer and record is reader.read("chain") and records.in_charge() is not reader
+    assert inner == {"chain"} <= outer and record is reader.read("chain") and records.active_reader() is not reader
     assert faults(house) == {} and (record.behind, record.changed, record.chip) == ("", (), chip)
     assert record.outputs["methods"][0].text == "methods\n" and record.sources["methods"].startswith("Counter()")
 
