@@ -11,16 +11,16 @@ CHAPTERS = worksheets.chapters()
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_versions_differ_and_a_seed_gives_the_same_again(chapter):
     keys = [
-        worksheets.made(chapter, seed).html(seed, key=True).replace(f"worksheet {seed}", "")
+        worksheets.make(chapter, seed).html(seed, key=True).replace(f"worksheet {seed}", "")
         for seed in worksheets.VERSIONS
     ]
     assert len(set(keys)) == len(keys)
-    assert worksheets.made(chapter, "A").html("A", key=True) == worksheets.made(chapter, "A").html("A", key=True)
+    assert worksheets.make(chapter, "A").html("A", key=True) == worksheets.make(chapter, "A").html("A", key=True)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_worksheet_has_no_key_and_the_key_has_every_answer(chapter):
-    sheet = worksheets.made(chapter, "A")
+    sheet = worksheets.make(chapter, "A")
     assert 'class="key"' not in sheet.html("A", key=False)
     assert sheet.html("A", key=True).count('class="key"') == len(sheet.answers()) >= 5
 

@@ -14,7 +14,7 @@ from scripts.labs.grading.watched import is_interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
-from tests.labs.touched import changed_functions
+from tests.labs.changed_functions import changed_functions
 
 LABS = {each.slug: each for each in about.every()}
 RIGHT = [

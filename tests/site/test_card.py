@@ -25,7 +25,7 @@ def test_no_card_is_left_of_a_chapter_that_is_gone():
 
 
 def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
-    said = [card.shows for card in CARDS.every()]
+    said = [card.alternative for card in CARDS.every()]
     assert len(set(said)) == len(said)
     for sentence in said:
         assert len(sentence) > 40 and re.fullmatch(r"[A-Z][^.]+\.", sentence)
@@ -34,7 +34,7 @@ def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
 def test_a_chapter_without_its_drawing_is_named(tmp_path):
     chapter = order.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
     with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
-        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").shows
+        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").alternative
 
 
 def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():

@@ -13,7 +13,7 @@ from tests.chapters.worksheets import SEEDS, by_hand, in_bytes, numbers, pairs
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("blocks-of-keys", seed)
+    sheet = worksheets.make("blocks-of-keys", seed)
     rows = torch.tensor(pairs(sheet.given[0]), dtype=torch.float64)
     q, k, v = rows[:1], rows[1:4], rows[4:]
     scores, padded = (q @ k.T / 2**0.5)[0], torch.zeros(4, dtype=torch.float64)

@@ -10,7 +10,7 @@ from tests.chapters.worksheets import LN_2, SEEDS, numbers, pairs
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("decode", seed)
+    sheet = worksheets.make("decode", seed)
     scores = torch.tensor(numbers(sheet.given[0].partition("values")[0]), dtype=torch.float64)
     values = torch.tensor(pairs(sheet.given[0]), dtype=torch.float64)
     query, keys = torch.ones(1, 1, dtype=torch.float64), scores[:, None]

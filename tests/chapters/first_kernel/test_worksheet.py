@@ -14,7 +14,7 @@ from tests.chapters.worksheets import SEEDS, in_bytes, numbers, pairs
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("first-kernel", seed)
+    sheet = worksheets.make("first-kernel", seed)
     sentences, heads, words, d = (int(number) for number in numbers(sheet.given[0])[:4])
     memory = torch.arange(sentences * heads * words * d).view(sentences, heads, words, d)
     for row in sheet.rows:

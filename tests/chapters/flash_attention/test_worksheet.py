@@ -9,7 +9,7 @@ from tests.chapters.worksheets import LN_2, SEEDS, matrices, numbers
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("flash-attention", seed)
+    sheet = worksheets.make("flash-attention", seed)
     q, k, v = matrices(sheet)
     whole = attention(q, k, v, scale=LN_2)  # powers of 2
     for row, query, output in zip(sheet.rows, q, whole, strict=True):

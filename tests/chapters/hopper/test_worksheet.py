@@ -18,7 +18,7 @@ IN_PYTHON = SimpleNamespace(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_clocks_are_those_of_the_schedule(seed, monkeypatch):
-    sheet = worksheets.made("hopper", seed)
+    sheet = worksheets.make("hopper", seed)
     tensor, exp2, queries, keys, scores = map(int, re.findall(r"\b\d+\b", sheet.given[0].replace(",", ""))[:5])
     chip = {"bf16 tensor core": tensor, "exp2": exp2}
     monkeypatch.setattr(hopper_timeline, "H100", {name: SimpleNamespace(value=value) for name, value in chip.items()})
@@ -37,7 +37,7 @@ def test_the_clocks_are_those_of_the_schedule(seed, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
     """The kernel's own functions, run in Python with barriers that note who waits for what."""
-    questions = worksheets.made("hopper", seed).questions
+    questions = worksheets.make("hopper", seed).questions
     stages, first, last = (int(number) for number in numbers(questions[0][0]))
     waits = MagicMock()
     monkeypatch.setattr(ring, "mbarrier", waits)
@@ -57,7 +57,7 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
     monkeypatch.setattr(work, "gl", IN_PYTHON)
-    (asked, in_turn), (_, mean), (_, paired) = worksheets.made("hopper", seed).questions[5:]
+    (asked, in_turn), (_, mean), (_, paired) = worksheets.make("hopper", seed).questions[5:]
     heads, words, block_q, block_k, sms = (int(number) for number in numbers(asked)[:5])
 
     def lengths(unit, pair):

@@ -15,7 +15,7 @@ from tests.chapters.worksheets import SEEDS, numbers
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("many-gpus", seed)
+    sheet = worksheets.make("many-gpus", seed)
     rows = torch.tensor([list(map(float, row.split(", "))) for row in re.findall(r"\[([-\d, ]+)\]", sheet.given[0])])
     q, k, v = rows.double().view(3, 1, 1, 4, 2)
     v.requires_grad_()

@@ -12,7 +12,7 @@ from tests.chapters.worksheets import SEEDS, by_hand, numbers, pairs, words_of
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("many-heads", seed)
+    sheet = worksheets.make("many-heads", seed)
     x = words_of(sheet)
     places = [int(place) - 1 for place in re.findall(r"the (\d)\w\w", sheet.given[0])[:4]]
     asks, offers = torch.eye(4)[places[:2]], torch.eye(4)[places[2:]]

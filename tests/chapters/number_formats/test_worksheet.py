@@ -11,7 +11,7 @@ from tests.chapters.worksheets import SEEDS, in_bytes, numbers
 
 @pytest.mark.parametrize("seed", [*SEEDS, *map(str, range(11, 61))])
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("number-formats", seed)
+    sheet = worksheets.make("number-formats", seed)
     block, tensor_scale = numbers(sheet.given[0].partition("NVFP4:")[2])[:8], numbers(sheet.given[0])[-1]
     stored = quantize(torch.tensor(block + 8 * [0.0]), NVFP4, tensor_scale=tensor_scale)
     codes = unpack_e2m1(stored.codes)[:8]

@@ -10,7 +10,7 @@ from tests.chapters.worksheets import SEEDS, numbers
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("online-softmax", seed)
+    sheet = worksheets.make("online-softmax", seed)
     given = numbers(sheet.given[0])
     scores = torch.tensor(given[:6], dtype=torch.float64)
     values = torch.tensor(given[6:18], dtype=torch.float64).view(6, 2)

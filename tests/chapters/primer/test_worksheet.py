@@ -13,7 +13,7 @@ from tests.chapters.worksheets import SEEDS
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
     """Each tile fetches its rows and columns, and the product is that of the whole tables."""
-    sheet = worksheets.made("primer", seed)
+    sheet = worksheets.make("primer", seed)
     n = int(re.search(r"of (\d+) by", sheet.given[0])[1])
     one, other = torch.randn(2, n, n, dtype=torch.float64)
     for row in sheet.rows:

@@ -9,7 +9,7 @@ from tests.chapters.worksheets import SEEDS, matrices, numbers
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
-    sheet = worksheets.made("three-matmuls", seed)
+    sheet = worksheets.make("three-matmuls", seed)
     q, k, v = matrices(sheet)
     shares = (q @ k.T / 2**0.5).softmax(-1)
     outputs = attention(q, k, v)

@@ -45,18 +45,18 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("path, old, new, changed", CHANGES)
-def test_a_change_is_named(house, path, old, new, changed):
-    before = house.reader().digest("chain")
-    house.edit(path, old, new)
-    after = house.reader().digest("chain")
+def test_a_change_is_named(project, path, old, new, changed):
+    before = project.reader().digest("chain")
+    project.edit(path, old, new)
+    after = project.reader().digest("chain")
     assert {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)} == changed
 
 
 @pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
-def test_a_module_that_is_not_python_is_named(house, content, said):
-    (house.root / BASE).write_bytes(content)
+def test_a_module_that_is_not_python_is_named(project, content, said):
+    (project.root / BASE).write_bytes(content)
     with pytest.raises(RecordError, match=f"kernels.base.*{said}"):
-        house.reader().digest("chain")
+        project.reader().digest("chain")
 
 
 # The other Pythons have no nbformat, which scripts.records imports: here the package is empty.

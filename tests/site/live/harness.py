@@ -15,7 +15,7 @@ ASKS = Path(__file__).with_name("asks.js").read_text()
 
 @dataclass(frozen=True)
 class Row:
-    asks: str  # "row: attention" is a function of row.model.js, or what asks.js makes of several
+    has_question: str  # "row: attention" is a function of row.model.js, or what asks.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
     wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
@@ -25,12 +25,12 @@ class Row:
 
     @property
     def module(self) -> str:
-        return f"{self.asks.partition(':')[0]}.model.js"
+        return f"{self.has_question.partition(':')[0]}.model.js"
 
     def answers(self, pieces: Pieces, cases: list) -> list:
         pieces.load(self.module)
-        module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.asks)
-        function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.asks.partition(': ')[2])}]"
+        module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.has_question)
+        function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.has_question.partition(': ')[2])}]"
         pieces.engine.eval(f"{{ {ASKS}; modules.row = {{ asked: {function} }}; }} 0")
         pieces.loaded.add("row")
         return pieces.calls("row", "asked", cases)
@@ -47,7 +47,7 @@ class Row:
             if not same(answer, truth, self.near, self.floor)
         ]
 
-    def spoilt(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
+    def with_mistake(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
         """The pieces with that mistake, in a folder of their own."""
         shutil.copytree(pieces.folder, folder, dirs_exist_ok=True)
         path = folder / self.module
@@ -62,15 +62,17 @@ def each(oracle: Callable) -> Callable[[list], list]:
     return lambda cases: [oracle(*case) for case in cases]
 
 
-def same(found, true, near: float, floor: float) -> bool:
-    if hasattr(true, "tolist"):
-        true = true.tolist()
-    if isinstance(true, dict):
-        return all(same(found[key], value, near, floor) for key, value in true.items())
-    if isinstance(true, list | tuple):
-        return len(found) == len(true) and all(same(*pair, near, floor) for pair in zip(found, true, strict=True))
-    if isinstance(true, bool | str | None):
-        return found == true
-    if found is None or isinstance(found, str):
+def same(actual, expected, near: float, floor: float) -> bool:
+    if hasattr(expected, "tolist"):
+        expected = expected.tolist()
+    if isinstance(expected, dict):
+        return all(same(actual[key], value, near, floor) for key, value in expected.items())
+    if isinstance(expected, list | tuple):
+        return len(actual) == len(expected) and all(
+            same(*pair, near, floor) for pair in zip(actual, expected, strict=True)
+        )
+    if isinstance(expected, bool | str | None):
+        return actual == expected
+    if actual is None or isinstance(actual, str):
         return False
-    return math.isclose(found, true, rel_tol=near, abs_tol=floor) or (math.isnan(found) and math.isnan(true))
+    return math.isclose(actual, expected, rel_tol=near, abs_tol=floor) or (math.isnan(actual) and math.isnan(expected))
