@@ -38,5 +38,5 @@ def words_of(sheet) -> torch.Tensor:
 
 def by_hand(shares: str, values: list[str]) -> list[float]:
     """The blend that comes out of shares and values as they are printed."""
-    found = zip(numbers(shares), (pairs(value)[0] for value in values), strict=True)
-    return torch.tensor([[share * each / 100 for each in value] for share, value in found]).sum(0).tolist()
+    weighted = zip(numbers(shares), (pairs(value)[0] for value in values), strict=True)
+    return torch.tensor([[share * each / 100 for each in value] for share, value in weighted]).sum(0).tolist()

@@ -29,8 +29,8 @@ def first_results(page, query: str) -> list[str]:
     for text, there in (("", "!"), (query, "!!")):
         page.fill(".md-search__input", text)
         page.wait_for_function(f"() => {{ {PRESSED}; return {there}document.querySelector('{LINKS}') }}", polling=200)
-    found = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
-    return [path.partition("/handbook/")[2] for path in found]
+    paths = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
+    return [path.partition("/handbook/")[2] for path in paths]
 
 
 def test_what_explains_a_word_is_found_first(visit):
