@@ -63,13 +63,13 @@ def main() -> None:
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=browser.executable(), args=browser.FLAGS)
         for card in CARDS.every():
-            if not current(card):
+            if not is_current(card):
                 draw(card, running)
                 print(f"docs/{card.address}: drawn")
         running.close()
 
 
-def current(card: Card) -> bool:
+def is_current(card: Card) -> bool:
     file = DOCS / card.address
     return file.exists() and b"Source\0" + source(card) in file.read_bytes()
 
@@ -109,10 +109,10 @@ def document(card: Card) -> str:
 
 def question(chapter: Chapter) -> str:
     """What the home page asks below a chapter's title."""
-    asked = home.question(chapter, home.front_matter((DOCS / "index.md").read_text(encoding="utf-8")))
-    if not asked:
+    text = home.question(chapter, home.front_matter((DOCS / "index.md").read_text(encoding="utf-8")))
+    if not text:
         sys.exit(f"neither docs/chapters/{chapter.name}/index.md nor docs/index.md has a question for {chapter.name}")
-    return asked
+    return text
 
 
 def fonts() -> str:

@@ -19,20 +19,20 @@ SECONDS = Path(__file__).parent / "chapters" / "seconds.json"
 
 def main() -> None:
     took = {chapter: math.ceil(seconds(snippet)) for snippet, chapter in demo.chapters().items()}
-    said = {"machine": machine(), "measured": date.today().isoformat(), "seconds": dict(sorted(took.items()))}
-    SECONDS.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    result = {"machine": machine(), "measured": date.today().isoformat(), "seconds": dict(sorted(took.items()))}
+    SECONDS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(SECONDS.read_text(encoding="utf-8"), end="")
 
 
 def seconds(name: str) -> float:
     """Of a process of its own, from its start to its end; processor time, which other work does not lengthen."""
-    before = used()
+    before = processor_seconds()
     command = [sys.executable, "-m", "scripts.run", name, "--board"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return used() - before
+    return processor_seconds() - before
 
 
-def used() -> float:
+def processor_seconds() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
 

@@ -63,7 +63,7 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", *paths], plugins=[outcomes])
     if in_interpreter():
         raise RecordError(f"{THEY} switched Triton's interpreter on; a record is made on a GPU")
-    passed = outcomes.of_files_that_passed()
+    passed = outcomes.passed_files()
     if path := absolute_path([reason for outcome in passed.values() for reason in outcome["skipped"]]):
         raise RecordError(f"the reason of a skip shows the absolute path {path}, true of one machine only")
     if digests(chosen) != before:
@@ -90,7 +90,7 @@ class Outcomes:
         self.ended: set[str] = set()
         self.failed: set[str] = set()
 
-    def of_files_that_passed(self) -> dict[str, dict]:
+    def passed_files(self) -> dict[str, dict]:
         """Returns the outcome of each file whose tests all ran to their end without a failure."""
         wrong = {test.partition("::")[0] for test in self.failed | (self.collected - self.ended)}
         passed = {file: outcome for file, outcome in self.files.items() if file not in wrong}

@@ -32,7 +32,7 @@ def main(name: str, board: bool = False) -> None:
     if "kernels.bench.parallel.ranks" in source:
         sys.exit(run_in_ranks(script, torch.cuda.device_count()))
     if not torch.cuda.is_available():
-        print(without_gpu(source), flush=True)
+        print(gpu_notice(source), flush=True)
     sys.path[0] = str(script.parent)  # as if it had been called by its path
     runpy.run_path(str(script), run_name="__main__")
 
@@ -45,7 +45,7 @@ def show_board(name: str) -> None:
     print("\n".join(demo.lines(name)))
 
 
-def without_gpu(source: str, why: str = "torch finds no GPU") -> str:
+def gpu_notice(source: str, why: str = "torch finds no GPU") -> str:
     """What to expect of a snippet on a machine without a GPU."""
     switched_on = 'os.environ["TRITON_INTERPRET"] =' in source or os.environ.get("TRITON_INTERPRET") == "1"
     if "TRITON_INTERPRET" in source and switched_on:
@@ -62,7 +62,7 @@ def run_in_ranks(script: Path, gpus: int) -> int:
     if gpus < 2:
         ranks = 2
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        print(without_gpu(script.read_text(encoding="utf-8"), "Two processes, and not two GPUs for them"), flush=True)
+        print(gpu_notice(script.read_text(encoding="utf-8"), "Two processes, and not two GPUs for them"), flush=True)
     else:
         ranks = 1 << (gpus.bit_length() - 1)  # a power of two, as when it is recorded
         print(f"{ranks} processes, each with a GPU of its own.\n", flush=True)
@@ -74,7 +74,7 @@ def run_in_ranks(script: Path, gpus: int) -> int:
             run(parse_args([*options, str(script)]))
         except ChildFailedError as error:
             logs = {rank: stderr_of(rank, folder) for rank in error.failures}
-            first = min(logs, key=lambda rank, failures=error.failures: for_want_of_another(failures[rank], logs[rank]))
+            first = min(logs, key=lambda rank, failures=error.failures: blame_key(failures[rank], logs[rank]))
             print(logs[first].read_text(), end="", file=sys.stderr)
             print(f"{script.stem} failed in the process of rank {first}; the others were ended", file=sys.stderr)
             status = error.failures[first].exitcode
@@ -88,7 +88,7 @@ def run_in_ranks(script: Path, gpus: int) -> int:
     return 0
 
 
-def for_want_of_another(failure, log: Path) -> tuple[int, int]:
+def blame_key(failure, log: Path) -> tuple[int, int]:
     """The less, the likelier it failed of itself: torchrun ends others by SIGTERM, or they have lost it, and later."""
     said, ended = log.read_text(), failure.exitcode == -signal.SIGTERM
     lost = bool(LOST.search(said))

@@ -61,8 +61,8 @@ class SetupError(Exception):
     """A step failed; says which one and what to do."""
 
 
-def advice(said: str) -> str:
-    fits = (text for pattern, text in ADVICE.items() if re.search(pattern, said))
+def advice(output: str) -> str:
+    fits = (text for pattern, text in ADVICE.items() if re.search(pattern, output))
     return next(fits, "The lines above say why.")
 
 

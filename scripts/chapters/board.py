@@ -192,7 +192,7 @@ class Board:
     def steps(self) -> int:
         return len(self.alternatives)
 
-    def asks(self, step: int) -> bool:
+    def has_question(self, step: int) -> bool:
         """Whether the room is asked for something in this step."""
         return any(ink.answer and ink.step == step for ink in self.ink)
 
@@ -200,9 +200,9 @@ class Board:
         """All that is written on the board after this step."""
         return [ink.text for ink in self.ink if ink.text and ink.on(step)]
 
-    def svg(self, step: int, answered: bool = True) -> str:
+    def svg(self, step: int, with_answer: bool = True) -> str:
         """The board after this step, with its colours inside, so that it can be dropped into slides."""
-        seen = [ink for ink in self.ink if ink.on(step) and (answered or not (ink.answer and ink.step == step))]
+        seen = [ink for ink in self.ink if ink.on(step) and (with_answer or not (ink.answer and ink.step == step))]
         old = "".join(ink.svg for ink in seen if ink.step < step)
         new = "".join(ink.svg for ink in seen if ink.step == step)
         return (

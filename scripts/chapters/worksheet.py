@@ -105,7 +105,7 @@ def chapters() -> list[str]:
     return [path.parent.name.replace("_", "-") for path in sorted(Path(__file__).parent.glob("*/worksheet.py"))]
 
 
-def made(chapter: str, seed: str) -> Worksheet:
+def make(chapter: str, seed: str) -> Worksheet:
     """The worksheet of a chapter that belongs to this seed; A to F are those on the site.
 
     Raises:
@@ -125,7 +125,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """The pages of the site: the address of each below its folder, and its HTML."""
     for chapter in chapters():
         for version in VERSIONS:
-            sheet = made(chapter, version)
+            sheet = make(chapter, version)
             yield f"{chapter}/{version}.html", sheet.html(version, key=False)
             yield f"{chapter}/{version}-key.html", sheet.html(version, key=True)
 

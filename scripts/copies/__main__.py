@@ -35,14 +35,14 @@ def main(site: Path) -> None:
         for name, paths, paper in made:
             start = time.monotonic()
             pdf.write(running, url, paths, downloads / name, site_url or url, paper)
-            told(downloads / name, start)
+            report(downloads / name, start)
         running.close()
     start = time.monotonic()
     offline.write(site, downloads / "attention-handbook.zip")
-    told(downloads / "attention-handbook.zip", start)
+    report(downloads / "attention-handbook.zip", start)
 
 
-def told(path: Path, start: float) -> None:
+def report(path: Path, start: float) -> None:
     size = path.stat().st_size / 1e6
     print(f"{path.name}: {size:.1f} MB in {time.monotonic() - start:.0f} s", flush=True)
 
@@ -59,12 +59,12 @@ def sheets(site: Path) -> list[str]:
     return [*dict.fromkeys(pages(site, "whiteboard/", "chapters/*/sheet")), "whiteboard/talk/"]
 
 
-def pages(site: Path, page: str, wanted: str) -> Iterator[str]:
-    """The pages like ``wanted``, ``chapters/*``, to which a page links, in their order."""
+def pages(site: Path, page: str, pattern: str) -> Iterator[str]:
+    """The pages like ``pattern``, ``chapters/*``, to which a page links, in their order."""
     html = (site / page / "index.html").read_text(encoding="utf-8")
     for link in LINKED.findall(html.partition("<body")[2]):  # the head names the next page
         target = (site / page / link).resolve()
-        if (target / "index.html").is_file() and target in set(site.resolve().glob(wanted)):
+        if (target / "index.html").is_file() and target in set(site.resolve().glob(pattern)):
             yield f"{target.relative_to(site.resolve()).as_posix()}/"
 
 

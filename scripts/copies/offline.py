@@ -42,7 +42,7 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
             continue
         content = path.read_bytes()
         if path.suffix == ".html":
-            content = page(content.decode()).encode()
+            content = offline_page(content.decode()).encode()
         elif inside.as_posix() == "javascripts/handbook.js":
             content = ASKED.sub("imported(", content.decode()).encode()
         elif inside.as_posix() == "search/search_index.json":
@@ -52,13 +52,13 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
     yield "live/bundle.js", bundle(site).encode()
 
 
-def page(html: str) -> str:
+def offline_page(html: str) -> str:
     """A page whose links name files, and whose scripts are plain ones."""
-    html = PRELOAD.sub("", LINK.sub(lambda link: file(link[1]), html))
+    html = PRELOAD.sub("", LINK.sub(lambda link: file_of(link[1]), html))
     return MAP.sub(lambda found: SHIM.format(found[1]), html)
 
 
-def file(address: str) -> str:
+def file_of(address: str) -> str:
     """``../chapters/primer/`` is a folder, of which the file is wanted; nothing is the page itself."""
     last = address.rpartition("/")[2]
     if address and last in ("", ".", ".."):
@@ -71,7 +71,7 @@ def index(text: str) -> str:
     whole = json.loads(text)
     for entry in whole["docs"]:
         place, hash_sign, anchor = entry["location"].partition("#")
-        entry["location"] = file(place or "./") + hash_sign + anchor
+        entry["location"] = file_of(place or "./") + hash_sign + anchor
     return f"var __index = {json.dumps(whole, ensure_ascii=False, separators=(',', ':'))}"
 
 

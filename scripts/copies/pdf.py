@@ -33,7 +33,7 @@ FOOT = """
 
 
 @dataclass(frozen=True)
-class Leaves:
+class PrintedPage:
     """A page of the site as it was printed."""
 
     path: str
@@ -48,15 +48,15 @@ def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_u
     """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
-    printed = [leaves(page, url, path, paper) for path in paths]
+    printed = [print_page(page, url, path, paper) for path in paths]
     whole = PdfWriter()
     first: dict[str, int] = {}
     for each in printed:
         first[each.path] = len(whole.pages)
         whole.append(each.reader, import_outline=True)
-    feet(context.new_page(), whole, printed, paper)
+    add_footers(context.new_page(), whole, printed, paper)
     context.close()
-    lead_within(whole, url, first, site_url)
+    link_within(whole, url, first, site_url)
     whole.add_metadata({"/Title": TITLE})
     whole.page_mode = "/UseOutlines"  # a reader opens with the bookmarks
     whole.compress_identical_objects(remove_unreferenced=True)
@@ -64,7 +64,7 @@ def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_u
     whole.write(target)
 
 
-def leaves(page: Page, url: str, path: str, paper: str) -> Leaves:
+def print_page(page: Page, url: str, path: str, paper: str) -> PrintedPage:
     """One page, printed once all of its figures have been drawn, and with what it folds away."""
     assert page.goto(url + path).ok, path
     page.wait_for_selector("[data-opens]", state="attached")
@@ -75,10 +75,10 @@ def leaves(page: Page, url: str, path: str, paper: str) -> Leaves:
     page.evaluate(LOADED)
     page.add_style_tag(content="html, body { background: #fff !important; }")  # paper has its own colour
     title = page.locator("h1").first.text_content().removesuffix("¶")
-    return Leaves(path, title, printed(page, paper))
+    return PrintedPage(path, title, to_pdf(page, paper))
 
 
-def printed(page: Page, paper: str) -> PdfReader:
+def to_pdf(page: Page, paper: str) -> PdfReader:
     """The page as a PDF; a little smaller, where its last leaf has few words and is saved so."""
     options = {"format": paper, "outline": True, "tagged": True, "print_background": True}
     sizes = (PdfReader(io.BytesIO(page.pdf(scale=scale, **options))) for scale in SCALES)
@@ -88,7 +88,7 @@ def printed(page: Page, paper: str) -> PdfReader:
     return next((smaller for smaller in sizes if len(smaller.pages) < len(whole.pages)), whole)
 
 
-def feet(page: Page, whole: PdfWriter, printed: list[Leaves], paper: str) -> None:
+def add_footers(page: Page, whole: PdfWriter, printed: list[PrintedPage], paper: str) -> None:
     """Below each leaf the title of its page, and its number.
 
     page: a new one, since a script of the site that has still something to do would put it behind the last foot
@@ -103,7 +103,7 @@ def feet(page: Page, whole: PdfWriter, printed: list[Leaves], paper: str) -> Non
         leaf.compress_content_streams()
 
 
-def lead_within(whole: PdfWriter, url: str, first: dict[str, int], site_url: str) -> None:
+def link_within(whole: PdfWriter, url: str, first: dict[str, int], site_url: str) -> None:
     """Links to a page that is in the PDF lead to its first leaf, those to other pages to the site."""
     for leaf in whole.pages:
         for annotation in leaf.get("/Annots") or []:

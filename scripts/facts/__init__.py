@@ -49,12 +49,12 @@ class Fact:
             FactError: if there are no useful words, or more than twelve.
         """
         try:
-            said = self.function(records.table(*self.address.split(".")) if rows is None else rows)
+            text = self.function(records.table(*self.address.split(".")) if rows is None else rows)
         except NoWords as error:
             raise FactError(f"fact {self.name}: {error}") from error
-        if not said or len(said.split()) > LONGEST:
-            raise FactError(f"fact {self.name} says {said!r}: one to {LONGEST} words are wanted")
-        return said
+        if not text or len(text.split()) > LONGEST:
+            raise FactError(f"fact {self.name} says {text!r}: one to {LONGEST} words are wanted")
+        return text
 
 
 def compares(address: str, by: str, forms: tuple[str, str], measured: str = "") -> Callable:
@@ -84,7 +84,7 @@ def find(mark: str, chapter: str) -> Fact:
     return facts[name]
 
 
-def filled(text: str, chapter: str) -> str:
+def fill(text: str, chapter: str) -> str:
     """Returns a text of a chapter with today's words in place of each ``{fact=name}``."""
     return NAMED.sub(lambda name: find(name[1], chapter)(), text)
 

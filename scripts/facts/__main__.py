@@ -17,28 +17,28 @@ def main(arguments: list[str]) -> int:
     write, wrong = "--write" in arguments, []
     for path in sorted(DOCS.rglob("*.md")):
         page, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
-        found, fault = today(page, text)
+        new_text, fault = rewrite(page, text)
         wrong += fault
-        if found != text and write:
-            path.write_text(found, encoding="utf-8")
+        if new_text != text and write:
+            path.write_text(new_text, encoding="utf-8")
             print(f"docs/{page}: rewritten")
-        elif found != text:
+        elif new_text != text:
             wrong.append(f"docs/{page}: words to rewrite; .venv/bin/python -m scripts.facts --write does it")
     print("\n".join(wrong))
     return int(bool(wrong))
 
 
-def today(page: str, text: str) -> tuple[str, list[str]]:
+def rewrite(page: str, text: str) -> tuple[str, list[str]]:
     """Returns a page with today's words in it, and what's wrong with facts that have none."""
     wrong = []
-    for match, said, name in reversed([*facts.marks(text)]):
+    for match, old_words, name in reversed([*facts.marks(text)]):
         try:
             words = facts.find(name, facts.chapter_of(page))()
         except (facts.FactError, NoWords, records.RecordError) as error:
             line = text.count("\n", 0, match.start()) + 1
             wrong.append(f"docs/{page}, line {line}: {error}")
             continue
-        if words != said:
+        if words != old_words:
             text = f"{text[: match.start(1)]}{words}{text[match.end(1) :]}"
     return text, wrong
 

@@ -99,16 +99,18 @@ def chain(run: list[Token], text: str) -> Equation | None:
     before, behind = text[: run[0].start], text[run[-1].end :]
     after_word = (before.rstrip() if run[0].text == "−" else before)[-1:].isalnum()
     members = [tail(members[0], after_word), *members[1:-1], head(members[-1], behind[:1].isalnum())]
-    values = [evaluated(member) for member in members]
+    values = [evaluate(member) for member in members]
     wrong, results, known = "", [], []
     for (left, one), (right, other) in pairwise(zip(members, values, strict=True)):
         if one is None or other is None:
             continue
         single = [token.kind for token in right if token.kind != "unit"] == ["number"]
-        within = reach(right, always=single or isinstance(other, Vector))
+        within = rounding_error(right, always=single or isinstance(other, Vector))
         in_its_unit = one * (unit(right) or 1) if not unit(left) else one  # 989 ÷ 3.35 = 295 FLOP a byte
         if not wrong and not agree(one, other, within) and not agree(in_its_unit, other, within):
-            wrong = f"{text[left[0].start : left[-1].end]} is {shown(one)}, not {text[right[0].start : right[-1].end]}"
+            wrong = (
+                f"{text[left[0].start : left[-1].end]} is {formatted(one)}, not {text[right[0].start : right[-1].end]}"
+            )
         results += [(right[0].start, right[-1].end)] * single
         known += left + right
     return Equation(known[0].start, known[-1].end, wrong, results) if known else None
@@ -117,7 +119,7 @@ def chain(run: list[Token], text: str) -> Equation | None:
 def tail(tokens: list[Token], after_word: bool) -> list[Token]:
     """Returns the longest expression that these tokens end in; none if it's only the rest of one."""
     for start in range(len(tokens)):
-        if tokens[start].text != "+" and evaluated(tokens[start:]) is not None:
+        if tokens[start].text != "+" and evaluate(tokens[start:]) is not None:
             rest = tokens[start - 1].kind in ("sign", "function", "raised") if start else after_word
             return [] if rest else tokens[start:]
     return []
@@ -126,13 +128,13 @@ def tail(tokens: list[Token], after_word: bool) -> list[Token]:
 def head(tokens: list[Token], before_word: bool) -> list[Token]:
     """Returns the longest expression that these tokens begin with; none if it's only the beginning of one."""
     for end in range(len(tokens), 0, -1):
-        if evaluated(tokens[:end]) is not None:
+        if evaluate(tokens[:end]) is not None:
             goes_on = tokens[end].kind in ("sign", "raised") if end < len(tokens) else before_word
             return [] if goes_on else tokens[:end]
     return []
 
 
-def evaluated(tokens: list[Token]) -> float | Vector | None:
+def evaluate(tokens: list[Token]) -> float | Vector | None:
     """Returns what tokens come to if they're one expression."""
     source, last = "", None
     for token in tokens:
@@ -173,18 +175,18 @@ def flat(value: float | Vector) -> list[float]:
     return [*value] if isinstance(value, Vector) else [value]
 
 
-def reach(tokens: list[Token], always: bool) -> list[float]:
+def rounding_error(tokens: list[Token], always: bool) -> list[float]:
     """Returns how far each number of a value may be off because what's typed is rounded.
 
     always: whole numbers are rounded too, as they are where they stand as results
     """
-    value = flat(evaluated(tokens))
+    value = flat(evaluate(tokens))
     total = [0.0] * len(value)
     for i, token in enumerate(tokens):
         if token.kind == "number" and ("." in token.text or always):
             digits, power, raised = token.text.partition("·10")
             more = digits + ("5" if "." in digits else ".5") + power + raised
-            moved = flat(evaluated([*tokens[:i], token._replace(text=more), *tokens[i + 1 :]]))
+            moved = flat(evaluate([*tokens[:i], token._replace(text=more), *tokens[i + 1 :]]))
             total = [so_far + abs(a - b) for so_far, a, b in zip(total, moved, value, strict=True)]
     return total
 
@@ -196,5 +198,5 @@ def agree(one: float | Vector, other: float | Vector, within: list[float]) -> bo
     return all(abs(a - b) <= off * (1 + 1e-6) + 1e-9 * abs(b) for a, b, off in numbers)
 
 
-def shown(value: float | Vector) -> str:
+def formatted(value: float | Vector) -> str:
     return f"[{', '.join(f'{each:.6g}' for each in value)}]" if isinstance(value, Vector) else f"{value:.6g}"

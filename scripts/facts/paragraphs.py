@@ -25,8 +25,8 @@ class Paragraph(NamedTuple):
 def paragraphs(markdown: str) -> Iterator[Paragraph]:
     """Yields what a reader sees of a page, but for code, displayed formulas and the list of references."""
     for fence in HIDDEN.finditer(markdown):
-        for said in CAPTION.findall(fence[0].partition("\n")[0]):
-            yield Paragraph(plain(said), markdown.count("\n", 0, fence.start()) + 1)
+        for caption in CAPTION.findall(fence[0].partition("\n")[0]):
+            yield Paragraph(plain(caption), markdown.count("\n", 0, fence.start()) + 1)
     text = HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), markdown)
     text = re.sub(r"^## References.*", "", text, flags=re.DOTALL | re.MULTILINE)
     for found in re.finditer(r"(?:^.*\S.*\n?)+", text, re.MULTILINE):
@@ -41,13 +41,13 @@ def paragraphs(markdown: str) -> Iterator[Paragraph]:
 def plain(text: str) -> str:
     """Returns one paragraph of Markdown as text. Links keep their addresses: one to the references vouches."""
     text = re.sub(r"`[^`]*`", CODE, " ".join(text.split()))
-    text = re.sub(r"\$(.+?)\$", lambda formula: spoken(formula[1]), text)
+    text = re.sub(r"\$(.+?)\$", lambda formula: tex_to_text(formula[1]), text)
     text = re.sub(r"\[[^\]]*\]\{fact=[\w.]+\}", FACT, text)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)(?:\{[^}]*\})?", " ", text)
     return re.sub(r"[*_]{2,3}|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", text).replace("&nbsp;", " ")
 
 
-def spoken(tex: str) -> str:
+def tex_to_text(tex: str) -> str:
     r"""Returns a formula in the signs of a sentence: ``e^{-1}`` is e^(−1), ``\frac{a}{b}`` is ((a)/(b))."""
     tex = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"((\1)/(\2))", tex)
     tex = re.sub(r"\\(?:text|mathrm)\{([^}]*)\}", r" \1 ", tex)

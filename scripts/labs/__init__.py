@@ -19,7 +19,7 @@ def grade(slug: str, **functions: Callable) -> None:
     from scripts.labs import cells
     from scripts.labs.grading.judge import judge
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     lab = load(slug)
-    print(cells.unfit(lab.about, functions) or told(lab, judge(lab, functions)))
+    print(cells.unfit(lab.about, functions) or format_verdict(lab, judge(lab, functions)))

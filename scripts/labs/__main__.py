@@ -6,28 +6,28 @@ import shutil
 import sys
 from pathlib import Path
 
-from scripts.labs import about, graded, progress
+from scripts.labs import about, grader, progress
 
 
-def main(asked: str, root: Path = about.ROOT) -> int:
-    """0 if what was asked for is there, and right."""
+def main(query: str, root: Path = about.ROOT) -> int:
+    """0 if the lab is there, and right."""
     folder = root / "labs"
-    if not asked:
+    if not query:
         print(begin(folder))
         return 0
     try:
-        found = about.find(asked)
+        lab = about.find(query)
     except about.LabError as error:
         print(error)
         return 2
     try:
-        passed, told = graded.grade_file(found, folder / found.file)
+        passed, message = grader.grade_file(lab, folder / lab.file)
     except KeyboardInterrupt:
         print("Stopped, and not judged.")
         return 130
-    print(told)
-    if (folder / found.file).is_file():
-        progress.note(folder, found, passed)
+    print(message)
+    if (folder / lab.file).is_file():
+        progress.record_try(folder, lab, passed)
     return 0 if passed else 1
 
 

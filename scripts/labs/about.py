@@ -71,12 +71,12 @@ def every(root: Path = ROOT) -> list[About]:
 
 
 def read(path: Path, root: Path = ROOT) -> About:
-    said = tomllib.loads(path.read_text(encoding="utf-8"))
-    said |= {name: tuple(each) for name, each in said.items() if isinstance(each, list)}
-    return About(slug=path.parent.name.replace("_", "-"), root=root, **said)
+    settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    settings |= {name: tuple(each) for name, each in settings.items() if isinstance(each, list)}
+    return About(slug=path.parent.name.replace("_", "-"), root=root, **settings)
 
 
-def find(asked: str, root: Path = ROOT) -> About:
+def find(query: str, root: Path = ROOT) -> About:
     """The lab of that number or name.
 
     Raises:
@@ -84,10 +84,10 @@ def find(asked: str, root: Path = ROOT) -> About:
     """
     labs = every(root)
     for about in labs:
-        if asked.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
+        if query.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
             return about
     there = ", ".join(f"{about.number} {about.slug}" for about in labs)
-    raise LabError(f"There is no lab {asked!r}; there are: {there}")
+    raise LabError(f"There is no lab {query!r}; there are: {there}")
 
 
 def chapters(root: Path = ROOT) -> list[str]:

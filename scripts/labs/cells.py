@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
 from scripts.labs.about import About
-from scripts.labs.fit import OURS, by_hand, not_allowed, not_alone
+from scripts.labs.fit import OURS, by_hand, forbidden_import, forbidden_use
 
 
 def unfit(about: About, functions: dict[str, Callable]) -> str:
@@ -33,7 +33,7 @@ def unfit_alone(about: About, function: FunctionType) -> str:
     for name, value in globals_of(function):
         module = value.__name__ if isinstance(value, ModuleType) else getattr(plain(value), "__module__", None) or ""
         if module.split(".")[0] in OURS:
-            return f"{function.__name__}: {not_alone(module)}"
+            return f"{function.__name__}: {forbidden_import(module)}"
         given = getattr(value, "__name__", name)
         if callable(value) and given in about.without and not is_theirs(plain(value), function):
             return f"{function.__name__}: {by_hand(given)}"
@@ -42,7 +42,7 @@ def unfit_alone(about: About, function: FunctionType) -> str:
         tree = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), first - 1)
     except (OSError, SyntaxError):  # typed where nothing is kept
         return ""
-    line, fault = not_allowed(about, tree)
+    line, fault = forbidden_use(about, tree)
     return f"{function.__name__}, line {line} of its cell: {fault}" if fault else ""
 
 

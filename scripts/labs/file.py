@@ -16,7 +16,7 @@ from scripts.labs.lab import Case
 from scripts.labs.verdict import UNWRITTEN, Rejection
 
 
-def fault(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:
+def to_rejection(function: str, case: Case | None, error: BaseException, file: str) -> Rejection:
     """What an exception says, with the line of the reader's file on which it came."""
     chain = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) and cause not in chain:
@@ -27,9 +27,9 @@ def fault(function: str, case: Case | None, error: BaseException, file: str) -> 
     mine = [frame.name for frame in frames if file and frame.filename == file]
     place = mine[-1] if mine and mine[-1].isidentifier() else ""  # a kernel, mostly
     for each in chain:
-        place, line = compiled(each, file) or (place, line)
+        place, line = compiler_error(each, file) or (place, line)
     for each in chain:
-        if unwritten(each, file):
+        if is_unwritten(each, file):
             return Rejection(function, UNWRITTEN, line=line, place=place or raised_in(each))
         if isinstance(each, Outside | Refused):
             return Rejection(function, str(each), case, line=line, advice=getattr(each, "advice", ""), place=place)
@@ -91,20 +91,20 @@ ADVICE = (
 )
 
 
-def advice(said: str, code: str) -> str:
+def advice(message: str, code: str) -> str:
     """What to do about an error that Triton's interpreter tells in words of its own; "" for all others."""
-    fitting = [(says, like, do) for says, like, do in ADVICE if re.search(says, said) and re.search(like, code)]
+    fitting = [(says, like, do) for says, like, do in ADVICE if re.search(says, message) and re.search(like, code)]
     functions = [do for says, _, do in fitting if says.startswith("'function'")]
     return (functions or [do for *_, do in fitting] or [""])[0]
 
 
 def first_line(error: BaseException) -> str:
     """What an error says, without what PyTorch and Triton list below it."""
-    said = str(getattr(error, "error_message", None) or error).strip().partition("\n")[0]
-    return said if len(said) <= LONGEST else f"{said[:LONGEST]} …"
+    text = str(getattr(error, "error_message", None) or error).strip().partition("\n")[0]
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def compiled(error: BaseException, file: str) -> tuple[str, int] | None:
+def compiler_error(error: BaseException, file: str) -> tuple[str, int] | None:
     """The kernel and the line of the reader's file at which Triton's compiler has stopped, on a GPU."""
     source, node = getattr(error, "src", None), getattr(error, "node", None)
     if not (file and isinstance(source, str) and hasattr(node, "lineno")):
@@ -114,7 +114,7 @@ def compiled(error: BaseException, file: str) -> tuple[str, int] | None:
     return (name[1], before.count("\n") + node.lineno) if kernel and name else None
 
 
-def unwritten(error: BaseException, file: str) -> bool:
+def is_unwritten(error: BaseException, file: str) -> bool:
     """Whether it comes from the body of a start file: PyTorch and Triton's interpreter raise such errors as well."""
     if "raise NotImplementedError" in str(error):  # Triton's compiler quotes the line
         return True

@@ -19,25 +19,25 @@ def unfit(about: About, file: Path) -> str:
             warnings.simplefilter("ignore")  # of a \\d in a docstring: Python says it when the file is run
             tree = ast.parse(file.read_bytes())
     except SyntaxError as error:
-        return f"{shown(file)}, line {error.lineno}: {error.msg}. Python cannot read the file."
+        return f"{display_path(file)}, line {error.lineno}: {error.msg}. Python cannot read the file."
     except ValueError as error:
-        return f"{shown(file)}: {error}. Python cannot read the file."
-    line, fault = not_allowed(about, tree)
-    return f"{shown(file)}, line {line}: {fault}" if fault else ""
+        return f"{display_path(file)}: {error}. Python cannot read the file."
+    line, fault = forbidden_use(about, tree)
+    return f"{display_path(file)}, line {line}: {fault}" if fault else ""
 
 
-def not_allowed(about: About, tree: ast.Module) -> tuple[int, str]:
+def forbidden_use(about: About, tree: ast.Module) -> tuple[int, str]:
     """The first line in which the answer stands ready, and what is said of it; "" if there is none."""
-    for line, module in imported(tree):
+    for line, module in imported_modules(tree):
         if module.split(".")[0] in OURS:
-            return line, not_alone(module)
-    for line, name in used(tree):
+            return line, forbidden_import(module)
+    for line, name in used_names(tree):
         if name in about.without:
             return line, by_hand(name)
     return 0, ""
 
 
-def not_alone(module: str) -> str:
+def forbidden_import(module: str) -> str:
     return f"it imports {module}. A lab is written with torch and triton alone."
 
 
@@ -45,7 +45,7 @@ def by_hand(name: str) -> str:
     return f"it uses {name}, and to write that by hand is the task."
 
 
-def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def imported_modules(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Each module that is imported, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -54,7 +54,7 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or ""
 
 
-def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def used_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Each name that is taken from a module or an object, and each ``@``, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -65,5 +65,5 @@ def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, each.name) for each in node.names)
 
 
-def shown(file: Path) -> str:
+def display_path(file: Path) -> str:
     return "/".join(file.parts[-2:])

@@ -103,11 +103,11 @@ class Lab:
     judge_whole: Callable[..., None] | None = None
 
 
-def load(asked: str) -> Lab:
+def load(query: str) -> Lab:
     """The lab of that number or name: of its ``lab.py`` PARTS, and ``check`` and ``judge_whole`` if there are any."""
-    found = about.find(asked)
-    module = import_module(f"scripts.labs.catalogue.{found.folder}.lab")
-    return Lab(found, module.PARTS, getattr(module, "check", None), getattr(module, "judge_whole", None))
+    lab = about.find(query)
+    module = import_module(f"scripts.labs.catalogue.{lab.folder}.lab")
+    return Lab(lab, module.PARTS, getattr(module, "check", None), getattr(module, "judge_whole", None))
 
 
 def generator(seed: int) -> torch.Generator:

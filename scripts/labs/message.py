@@ -11,7 +11,7 @@ from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
 from scripts.labs.verdict import UNWRITTEN as NOT_YET
 from scripts.labs.verdict import Rejection, Verdict
-from scripts.labs.words import near, number, plain, sentence
+from scripts.labs.words import number, plain, sentence, two_digits
 
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"
@@ -24,32 +24,32 @@ LIES = {
 }
 
 
-def told(lab: Lab, verdict: Verdict) -> str:
+def format_verdict(lab: Lab, verdict: Verdict) -> str:
     """The whole message, a few lines of text."""
     name = f"Lab {lab.about.number}, {lab.about.title}"
     if verdict.passed:
         lines = [f"{name}: passed, {verdict.cases} cases in {verdict.seconds:.1f} s."]
-        lines += verdict.notes
+        lines += verdict.remarks
         for function, (own, theirs) in verdict.times.items():
             lines.append(f"{function}: {own:.3g} ms, the handbook's {theirs:.3g} ms, {own / theirs:.2f} times as long.")
         lines.append("What to notice now stands on the lab's page, below the hints.")
         return "\n".join(lines)
-    return "\n".join(refused(name, verdict))
+    return "\n".join(rejection_lines(name, verdict))
 
 
-def refused(name: str, verdict: Verdict) -> list[str]:
+def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     """The message of what is not right yet, line by line."""
     rejection = verdict.rejection
     where = f", line {rejection.line} of your file" if rejection.line else ""
     were = "s that were right" if verdict.cases > 1 else " that was right"
     right = f", after {verdict.cases} case{were}" if verdict.cases else ""
     if rejection.says == NOT_YET:
-        return [f"{name}: {rejection.place or rejection.function} is not written yet{where}{right}.", *verdict.notes]
-    lines = [f"{name}: not right yet{right}.", *verdict.notes]
+        return [f"{name}: {rejection.place or rejection.function} is not written yet{where}{right}.", *verdict.remarks]
+    lines = [f"{name}: not right yet{right}.", *verdict.remarks]
     if rejection.case:
-        case = f"Case of {rejection.function}: {rejection.case.name}; {given(rejection.case)}"
+        case = f"Case of {rejection.function}: {rejection.case.name}; {describe_call(rejection.case)}"
         lines += wrap(case, WIDEST, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        lines += shown(rejection.case)
+        lines += input_lines(rejection.case)
     if rejection.says:
         lines.append(sentence(f"{rejection.place or rejection.function}{where}: {rejection.says}"))
     lines += [f"    {rejection.code}"] if rejection.code else []
@@ -69,20 +69,20 @@ def refused(name: str, verdict: Verdict) -> list[str]:
     return lines
 
 
-def given(case: Case) -> str:
+def describe_call(case: Case) -> str:
     """What the function was called with: shapes, dtypes, and how a table lies if it is not contiguous."""
-    said = []
+    parts = []
     for name, value in (case.inputs | case.outputs).items():
         if not isinstance(value, Tensor):
-            said.append(f"{name} = {value:.7g}" if isinstance(value, float) else f"{name} = {value}")
+            parts.append(f"{name} = {value:.7g}" if isinstance(value, float) else f"{name} = {value}")
             continue
         lies = case.layouts.get(name, "contiguous")
-        said.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
-        said[-1] += "" if lies == "contiguous" else f" ({LIES.get(lies, lies)})"
-    return ", ".join(said)
+        parts.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
+        parts[-1] += "" if lies == "contiguous" else f" ({LIES.get(lies, lies)})"
+    return ", ".join(parts)
 
 
-def shown(case: Case) -> list[str]:
+def input_lines(case: Case) -> list[str]:
     """The inputs of a few numbers, as they are."""
     few = {name: x for name, x in case.inputs.items() if isinstance(x, Tensor) and x.ndim == 1 and len(x) <= FEW}
     return [f"    {name} = [{', '.join(f'{each:.6g}' for each in x.tolist())}]" for name, x in few.items() if len(x)]
@@ -92,8 +92,8 @@ def numbers(rejection: Rejection) -> list[str]:
     """The first wrong number, how many are, and the drawing of the tile around it."""
     lines, wrong = [first_wrong(rejection)], rejection.wrong
     lines += [rejection.story] if rejection.story else []
-    drawn = wrong.numel() > 1 and len(signs_of(rejection).unique()) > 1  # one sign alone shows nothing
-    return lines + drawing(rejection, index_of_first(wrong)) if drawn else lines
+    worth_drawing = wrong.numel() > 1 and len(signs_of(rejection).unique()) > 1  # one sign alone shows nothing
+    return lines + draw_tile(rejection, index_of_first(wrong)) if worth_drawing else lines
 
 
 def index_of_first(wrong: Tensor) -> tuple[int, ...]:
@@ -109,14 +109,14 @@ def first_wrong(rejection: Rejection) -> str:
     line = f"{named}[{', '.join(map(str, index))}]" if index else named
     line += f": {stood}, and {number(want.truth[index])} is wanted"
     if want.truth.is_floating_point() and want.allowed[index] > 0:
-        line += f", give or take {near(want.allowed[index].item())}"
+        line += f", give or take {two_digits(want.allowed[index].item())}"
     many, all = int(wrong.sum()), wrong.numel()
     if all == 1:
         return sentence(line)
     return f"{line}. {f'All {all}' if many == all else f'{many} of {all}'} {'is' if many == 1 else 'are'} wrong."
 
 
-def drawing(rejection: Rejection, index: tuple[int, ...]) -> list[str]:
+def draw_tile(rejection: Rejection, index: tuple[int, ...]) -> list[str]:
     """The rows around the first wrong number, a sign a number; a vector is broken into lines."""
     signs = signs_of(rejection)
     if signs.ndim == 1:

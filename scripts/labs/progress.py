@@ -19,7 +19,7 @@ def read(folder: Path) -> dict[str, dict]:
         return {}
 
 
-def note(folder: Path, about: About, passed: bool) -> None:
+def record_try(folder: Path, about: About, passed: bool) -> None:
     """Adds one try of a lab."""
     progress = read(folder)
     mine = progress.setdefault(about.slug, {"tries": 0, "passed": ""})
@@ -54,8 +54,8 @@ def table(folder: Path, labs: list[About]) -> str:
     states = [state(folder, about, progress) for about in labs]
     wide = max(len(about.title) for about in labs)
     lines = [f" N  {'lab':{wide}}  chapter  minutes  state"]
-    for about, said in zip(labs, states, strict=True):
+    for about, state_of_lab in zip(labs, states, strict=True):
         where = numbers.index(about.chapter) or "primer"
-        lines.append(f"{about.number:2d}  {about.title:{wide}}  {where!s:>7}  {about.minutes:7d}  {said}")
+        lines.append(f"{about.number:2d}  {about.title:{wide}}  {where!s:>7}  {about.minutes:7d}  {state_of_lab}")
     passed = states.count("passed")
     return "\n".join([*lines, f"{passed} of {len(labs)} passed."])

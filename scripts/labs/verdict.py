@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from scripts.labs.grading.budget import Wanted
+from scripts.labs.grading.budget import Expected
 from scripts.labs.lab import Case, Mistake
 
 UNWRITTEN = "it is not written yet"
@@ -24,7 +24,7 @@ class Rejection:
     function: str
     says: str
     case: Case | None = None
-    wanted: Wanted | None = None
+    wanted: Expected | None = None
     actual: Tensor | None = None
     wrong: Tensor | None = None
     unwritten: Tensor | None = None
@@ -39,14 +39,14 @@ class Rejection:
 @dataclass
 class Verdict:
     """
-    cases: how many were right   notes: a line each on what was right, if there is something to tell
+    cases: how many were right   remarks: a line each on what was right, if there is something to tell
     times: function -> milliseconds of the reader's and of the handbook's, on a GPU
     """
 
     rejection: Rejection | None = None
     cases: int = 0
     seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     times: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 
-def counted(many: int, one: str) -> str:
+def pluralized(many: int, one: str) -> str:
     """``1 place``, ``2 places``"""
     return f"{many} {one}" if many == 1 else f"{many} {one}s"
 
 
-def listed(names: Iterable[str], joint: str = "and") -> str:
+def joined(names: Iterable[str], joint: str = "and") -> str:
     """``x``, ``x and y``, ``x, y and out``"""
     *others, last = names
     return f"{', '.join(others)} {joint} {last}" if others else last
@@ -31,7 +31,7 @@ def number(value: Tensor) -> str:
     return f"{value.item()} (0x{value.item():02x})" if value.dtype == torch.uint8 else str(value.item())
 
 
-def near(value: float) -> str:
+def two_digits(value: float) -> str:
     """Two digits, and no exponent where none is needed: ``0.4``, ``0.00012``, ``1.2e-07``"""
     return f"{value:.2g}"
 

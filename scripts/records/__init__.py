@@ -13,7 +13,7 @@
 Reading runs nothing. ``make record`` and ``make random`` make the records; figures, facts, pages and tests read them.
 """
 
-from scripts.records.reader import Reader, in_charge
+from scripts.records.reader import Reader, active_reader
 from scripts.records.record import METADATA, TABLE, Record, machine
 from scripts.records.root import ROOT, Missing, RecordError, Stale
 
@@ -23,9 +23,9 @@ __all__ = [
 
 
 def read(name: str) -> Record:
-    return in_charge().read(name)
+    return active_reader().read(name)
 
 
 def table(snippet: str, table: str) -> list[dict]:
     """Returns the rows of one table of a record, ``[{column: value}]``."""
-    return in_charge().read(snippet).table(table)
+    return active_reader().read(snippet).table(table)

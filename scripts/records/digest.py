@@ -19,11 +19,11 @@ from scripts.records.root import RecordError, text_of
 ROOMS = ("kernels", "tests")
 NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-remembered = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever found
+memoized = lru_cache(maxsize=1024)  # by the text itself, so nothing old is ever found
 
 
-@remembered
-def significant(source: str) -> str:
+@memoized
+def significant_text(source: str) -> str:
     """Returns a Python text without comments, docstrings, blank lines and the arguments of what is raised."""
     kept, at = [], 0
     for begin, end in sorted(_cuts(source)):
@@ -57,7 +57,7 @@ def _cuts(source: str) -> Iterator[tuple[int, int]]:
             yield begin, begin + len(token.string)
 
 
-def hashed(*texts: str) -> str:
+def short_hash(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
@@ -73,15 +73,15 @@ class Modules:
                     self.files[".".join(parts[:-1] if path.stem == "__init__" else parts)] = path
         self._known: dict[str, tuple[str, set[str]]] = {}
 
-    def reached(self, source: str) -> set[str]:
+    def reachable(self, source: str) -> set[str]:
         """Returns the modules that a text imports, and those that they import, and so on."""
-        waiting, found = [*self._named(source)], set()
+        waiting, reached = [*self._named(source)], set()
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 waiting += self._read(name)[1]
-        return found
+        return reached
 
     def digest(self, names: Iterable[str]) -> dict[str, str]:
         """Returns the hash of each of these modules."""
@@ -104,7 +104,7 @@ class Modules:
         if name not in self._known:
             text = text_of(self.files[name])
             try:
-                self._known[name] = hashed(significant(text)), self._named(text)
+                self._known[name] = short_hash(significant_text(text)), self._named(text)
             except (SyntaxError, ValueError) as error:  # a NUL is a ValueError on 3.11
                 raise RecordError(f"{name} isn't Python: {error}") from error
         return self._known[name]
@@ -116,30 +116,30 @@ class Modules:
         (`from kernels import attention`) needs that list, and the module that it says; if it's not on the list, it may
         come from any module.
         """
-        found: set[str] = set()
-        for name in imported(source):
+        names: set[str] = set()
+        for name in imported_names(source):
             parts = name.split(".")
             around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
             if around == {"kernels"} and (module := self._listed.get(".".join(parts[1:]))):
-                found |= {"kernels"} | self._named(f"import {module}")
+                names |= {"kernels"} | self._named(f"import {module}")
                 continue
-            found |= around - {"kernels"} or around
+            names |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":
-                found |= {each for each in self.files if each.startswith("kernels.")}
-        return found
+                names |= {each for each in self.files if each.startswith("kernels.")}
+        return names
 
 
-@remembered
-def imported(source: str) -> frozenset[str]:
+@memoized
+def imported_names(source: str) -> frozenset[str]:
     """Returns the dotted names of kernels/ and tests/ that a text imports, or names in a string."""
-    found, silent = set(), set()  # docstrings and messages name modules that they don't run
+    names, silent = set(), set()  # docstrings and messages name modules that they don't run
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             silent |= {id(each) for each in ast.walk(node)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
-            found |= {*NAMED.findall(node.value)}
+            names |= {*NAMED.findall(node.value)}
         elif isinstance(node, ast.Import):
-            found |= {f"{each.name}.*" if each.name in ROOMS else each.name for each in node.names}
+            names |= {f"{each.name}.*" if each.name in ROOMS else each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*ROOMS})
-    return frozenset(name for name in found if name.partition(".")[0] in ROOMS)
+            names |= {f"{node.module}.{each.name}" for each in node.names} | ({str(node.module)} - {*ROOMS})
+    return frozenset(name for name in names if name.partition(".")[0] in ROOMS)

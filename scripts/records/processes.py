@@ -37,7 +37,9 @@ async def execute(name: str, cells: list[NotebookNode], ranks: int) -> dict:
     Raises ``Unfit`` if no record can be made on this machine, and RecordError if a cell raises or writes to stderr.
     """
     with tempfile.TemporaryDirectory() as place:
-        processes = [Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(groups(ranks))]
+        processes = [
+            Process(name, cells, Path(place, str(rank)), group) for rank, group in enumerate(rank_environments(ranks))
+        ]
         try:
             ran, *_ = await answers(each.start() for each in processes)
             for number, cell in enumerate(cells, start=1):
@@ -70,7 +72,7 @@ async def answers(coroutines: Iterable[Coroutine]) -> list:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def groups(ranks: int) -> list[dict[str, str]]:
+def rank_environments(ranks: int) -> list[dict[str, str]]:
     """Returns what torchrun tells each process about the others; nothing to one that's alone."""
     if ranks == 1:
         return [{}]
@@ -138,7 +140,7 @@ class Process:
         by_python = "".join(each.text for each in cell.outputs if each.get("name") == "stderr")
         if said := by_python + self.stderr.read_text(errors="replace"):
             raise RecordError(f"{self.name} wrote to stderr {where}; the record is as it was\n{plain(said)}")
-        return plain(in_order(cell.outputs))
+        return plain(join_text(cell.outputs))
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -151,7 +153,7 @@ class Process:
             raise kind(f"{self.name} failed; the record is as it was\n{plain(said).strip()}") from error
 
 
-def in_order(outputs: list[NotebookNode]) -> list[NotebookNode]:
+def join_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Returns them as they came, with consecutive text joined: Jupyter cuts it anywhere, differently each time."""
     joined: list[NotebookNode] = []
     for output in outputs:

@@ -13,13 +13,13 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from scripts.records import record as files
-from scripts.records.digest import ROOMS, Modules, hashed
-from scripts.records.record import Record, again
+from scripts.records.digest import ROOMS, Modules, short_hash
+from scripts.records.record import Record, rerun_command
 from scripts.records.root import ROOT, Missing, RecordError, Stale, text_of
 from scripts.records.snippets import Snippet, is_code, paths, snippet
 
 BEHIND = "snippets/behind.toml"
-_in_charge: ContextVar[Reader] = ContextVar("reader")
+_active: ContextVar[Reader] = ContextVar("reader")
 
 
 class Reader:
@@ -69,8 +69,8 @@ class Reader:
     def digest(self, name: str) -> dict[str, str]:
         """Returns what a run of the snippet depends on today, ``snippet``, data files and modules, with its hash."""
         today = self.snippet(name)
-        data = {path.name: hashed(path.read_bytes().hex()) for path in self.data(name)}
-        return {"snippet": today.digest} | data | self.modules.digest(self.modules.reached(today.source))
+        data = {path.name: short_hash(path.read_bytes().hex()) for path in self.data(name)}
+        return {"snippet": today.digest} | data | self.modules.digest(self.modules.reachable(today.source))
 
     def data(self, name: str) -> list[Path]:
         """Returns the files beside the snippet that it reads: its text names them."""
@@ -83,7 +83,7 @@ class Reader:
         if not path.exists():
             return None, Missing(f"snippet {name} has never run")
         try:
-            record = files.parsed(name, path.read_text(encoding="utf-8", errors="replace"))
+            record = files.parse(name, path.read_text(encoding="utf-8", errors="replace"))
         except RecordError as fault:
             return None, fault
         then, today = record.provenance["digest"], self.digest(name)
@@ -105,7 +105,7 @@ class Reader:
             if name in self.behind and not fault:
                 found[name] = RecordError(f"{BEHIND} lists {name}, and its record is current: take the line out")
             elif fault and not (name in self.behind and isinstance(fault, Missing | Stale)):
-                how = f"; {again(name)}, or list it in {BEHIND} with a reason"
+                how = f"; {rerun_command(name)}, or list it in {BEHIND} with a reason"
                 found[name] = type(fault)(f"{fault}{how}") if isinstance(fault, Missing | Stale) else fault
         for name in self.behind.keys() - self._paths.keys():
             found[name] = RecordError(f"{BEHIND} lists {name}, and there is no such snippet")
@@ -126,7 +126,7 @@ class Reader:
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
-        return files.parsed(name, copy.read_text(encoding="utf-8"), frozen=True)
+        return files.parse(name, copy.read_text(encoding="utf-8"), frozen=True)
 
     def _newest(self, name: str) -> Record:
         record, fault = self.state(name)
@@ -150,14 +150,14 @@ class Reader:
         return notebook
 
     @contextmanager
-    def noting(self) -> Iterator[set[str]]:
+    def track_reads(self) -> Iterator[set[str]]:
         """In it, ``records.read`` and ``records.table`` ask this reader; the set holds the snippets asked for."""
         outer, self._asked = self._asked, set()
-        token = _in_charge.set(self)
+        token = _active.set(self)
         try:
             yield self._asked
         finally:
-            _in_charge.reset(token)
+            _active.reset(token)
             outer |= self._asked
             self._asked = outer
 
@@ -165,9 +165,9 @@ class Reader:
 _of_this_process = Reader()
 
 
-def in_charge() -> Reader:
-    """Returns the reader that ``noting`` put in charge, or a strict one that reads each file once a process."""
-    return _in_charge.get(_of_this_process)
+def active_reader() -> Reader:
+    """Returns the reader of ``track_reads``, or else a strict one that reads each file once a process."""
+    return _active.get(_of_this_process)
 
 
 def record_of(snippet: Path) -> Path:

@@ -11,7 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from kernels.bench.hardware import chip_of
-from scripts.records.digest import remembered
+from scripts.records.digest import memoized
 from scripts.records.root import ROOT, RecordError, Unfit
 from scripts.records.snippets import is_code
 
@@ -71,12 +71,12 @@ class Record:
         return found[0]
 
 
-def again(name: str) -> str:
+def rerun_command(name: str) -> str:
     return f"run it on a GPU with: .venv/bin/python -m scripts.record {name}"
 
 
-@remembered
-def parsed(name: str, text: str, frozen: bool = False) -> Record:
+@memoized
+def parse(name: str, text: str, frozen: bool = False) -> Record:
     """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or is ``unfit``."""
     the = f"the record of {name}"
     try:
@@ -85,19 +85,19 @@ def parsed(name: str, text: str, frozen: bool = False) -> Record:
         cells = [cell for cell in notebook.cells if is_code(cell)]
         outputs = {cell.id: cell.outputs for cell in cells}
     except Exception as error:  # whatever a broken file makes the parser raise
-        raise RecordError(f"{the} can't be read ({type(error).__name__}); {again(name)}") from error
-    refuse_unless_whole(ran.get("checksum"), checksum(ran, outputs), ran, the, again(name))
+        raise RecordError(f"{the} can't be read ({type(error).__name__}); {rerun_command(name)}") from error
+    refuse_unless_whole(ran.get("checksum"), checksum(ran, outputs), ran, the, rerun_command(name))
     if not ran.get("executed"):
-        raise RecordError(f"{the} executed nothing of kernels/; {again(name)}")
+        raise RecordError(f"{the} executed nothing of kernels/; {rerun_command(name)}")
     return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, frozen=frozen)
 
 
-def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, the: str, how: str) -> None:
-    """Raises RecordError, in which ``the`` is what's refused and ``how`` what to do: it was edited, or is ``unfit``."""
+def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, subject: str, remedy: str) -> None:
+    """Raises RecordError, in which ``subject`` is what's refused: it was edited, or is ``unfit``."""
     if sum_then != sum_now:
-        raise RecordError(f"{the} was changed after it was made: its checksum fails; {how}")
+        raise RecordError(f"{subject} was changed after it was made: its checksum fails; {remedy}")
     if fault := unfit(ran):
-        raise RecordError(f"{the} was made {fault}; {how}")
+        raise RecordError(f"{subject} was made {fault}; {remedy}")
 
 
 def unfit(ran: dict) -> str | None:

@@ -24,10 +24,10 @@ def run(name: str) -> None:
     snippet, before = reader.snippet(name), reader.digest(name)
     notebook = snippet.notebook()
     cells = [*filter(is_code, notebook.cells)]
-    ran = asyncio.run(execute(name, cells, ranks_of(name) if snippet.in_ranks else 1))
-    if ran["interpreter"]:
+    provenance = asyncio.run(execute(name, cells, ranks_of(name) if snippet.in_ranks else 1))
+    if provenance["interpreter"]:
         raise RecordError(f"{name} switched Triton's interpreter on; a record is made on a GPU")
-    if not ran["executed"]:
+    if not provenance["executed"]:
         raise RecordError(f"{name} executed nothing of kernels/")
     for cell in cells:
         if path := absolute_path(cell.outputs):
@@ -36,7 +36,7 @@ def run(name: str) -> None:
             raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {LARGEST} at most: show less")
     if Reader().digest(name) != before:
         raise RecordError(f"{name}, or a module that it reaches, was edited while it ran; run it again")
-    notebook.metadata[METADATA] = {**ran, "digest": before}
+    notebook.metadata[METADATA] = {**provenance, "digest": before}
     write(record_of(reader.path(name)), notebook)
 
 

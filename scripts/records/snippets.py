@@ -8,7 +8,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from scripts.records.digest import hashed, imported, remembered, significant
+from scripts.records.digest import imported_names, memoized, short_hash, significant_text
 from scripts.records.root import RecordError
 
 RANKS = "kernels.bench.parallel.ranks"  # a snippet that imports it runs in one process for each GPU
@@ -28,15 +28,15 @@ class Snippet:
         self.name, self.source = name, source
         self._notebook = _notebook(name, source)
         self.code = {cell.id: cell.source for cell in self._notebook.cells if is_code(cell)}
-        self.digest = hashed(*(text for tag, code in self.code.items() for text in (tag, _plain(name, tag, code))))
-        self.in_ranks = any(each.startswith(RANKS) for each in imported(source))
+        self.digest = short_hash(*(text for tag, code in self.code.items() for text in (tag, _plain(name, tag, code))))
+        self.in_ranks = any(each.startswith(RANKS) for each in imported_names(source))
 
     def notebook(self) -> NotebookNode:
         """Returns a copy without outputs; the id of a code cell is its tag."""
         return copy.deepcopy(self._notebook)
 
 
-@remembered
+@memoized
 def snippet(name: str, source: str) -> Snippet:
     return Snippet(name, source)
 
@@ -82,6 +82,6 @@ def _tag(name: str, cell: NotebookNode) -> str:
 
 def _plain(name: str, tag: str, code: str) -> str:
     try:
-        return significant(code)
+        return significant_text(code)
     except SyntaxError as error:  # a magic is one
         raise RecordError(f"snippet {name}: cell {tag} isn't plain Python: {error}") from error

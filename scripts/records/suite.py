@@ -7,7 +7,7 @@ files that reach it wait for their next run, and the others keep their outcome.
 import json
 from pathlib import Path
 
-from scripts.records.digest import Modules, hashed
+from scripts.records.digest import Modules, short_hash
 from scripts.records.record import checksum, refuse_unless_whole, store
 from scripts.records.root import RecordError
 
@@ -23,18 +23,18 @@ def test_files(root: Path) -> list[str]:
 def digest_of_file(modules: Modules, file: str) -> str:
     *folders, _ = parts = file.removesuffix(".py").split("/")
     above = (".".join([*folders[:depth], "conftest"]) for depth in range(1, len(folders) + 1))
-    return whole(modules, {".".join(parts), *above} & modules.files.keys())
+    return digest_of(modules, {".".join(parts), *above} & modules.files.keys())
 
 
 def digest_of_random_cases(modules: Modules) -> str:
     last = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(DRAWN)}
-    return whole(modules, {name for name, end in last.items() if end != "__main__" and not end.startswith("test_")})
+    return digest_of(modules, {name for name, end in last.items() if end != "__main__" and not end.startswith("test_")})
 
 
-def whole(modules: Modules, names: set[str]) -> str:
+def digest_of(modules: Modules, names: set[str]) -> str:
     """Returns one hash of these modules and of all that they reach."""
-    reached = modules.reached("\n".join(f"import {name}" for name in sorted(names)))
-    return hashed(*(text for each in modules.digest(names | reached).items() for text in each))
+    reached = modules.reachable("\n".join(f"import {name}" for name in sorted(names)))
+    return short_hash(*(text for each in modules.digest(names | reached).items() for text in each))
 
 
 def outcomes(root: Path, modules: Modules) -> tuple[dict[str, dict], list[str]]:

@@ -67,20 +67,20 @@ def in_interpreter() -> bool:
 
 def provenance() -> dict[str, str | int | None]:
     """Returns the commit, the machine and its software; ``gpu`` is None where PyTorch sees no GPU."""
-    found = dict.fromkeys(("gpu", "driver", "cuda", "torch", "triton"))
-    found |= {"python": platform.python_version(), "date": datetime.now(UTC).date().isoformat()}
-    found |= {"commit": commit(), "interpreter": in_interpreter()}
+    versions = dict.fromkeys(("gpu", "driver", "cuda", "torch", "triton"))
+    versions |= {"python": platform.python_version(), "date": datetime.now(UTC).date().isoformat()}
+    versions |= {"commit": commit(), "interpreter": in_interpreter()}
     with suppress(ImportError):
         import torch
 
-        found |= {"torch": torch.__version__, "cuda": torch.version.cuda}
+        versions |= {"torch": torch.__version__, "cuda": torch.version.cuda}
         if torch.cuda.is_available():
-            driver = told_by("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-            found |= {"gpu": torch.cuda.get_device_name(), "driver": driver.partition("\n")[0]} | group()
+            driver = output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+            versions |= {"gpu": torch.cuda.get_device_name(), "driver": driver.partition("\n")[0]} | group()
         import triton
 
-        found["triton"] = triton.__version__
-    return found
+        versions["triton"] = triton.__version__
+    return versions
 
 
 def commit() -> str | None:
@@ -88,9 +88,9 @@ def commit() -> str | None:
     if named := os.environ.get("COMMIT"):
         return named
     git = ["git", "-C", str(Path(__file__).parents[2])]
-    head = told_by(*git, "rev-parse", "--short=8", "HEAD").strip()
+    head = output_of(*git, "rev-parse", "--short=8", "HEAD").strip()
     code = ["kernels/*.py", "snippets/*.py", "tests/kernels/*.py"]  # not records: one is written while others wait
-    return head + "+" * bool(told_by(*git, "status", "--porcelain", "--", *code)) if head else None
+    return head + "+" * bool(output_of(*git, "status", "--porcelain", "--", *code)) if head else None
 
 
 def group() -> dict[str, str | int | None]:
@@ -99,12 +99,12 @@ def group() -> dict[str, str | int | None]:
         return {}
     import torch
 
-    rows = (line.split() for line in told_by("nvidia-smi", "topo", "-m").splitlines())
+    rows = (line.split() for line in output_of("nvidia-smi", "topo", "-m").splitlines())
     link = next((row[2] for row in rows if row[:2] == ["GPU0", "X"] and len(row) > 2), None)
     return {"gpus": int(os.environ["WORLD_SIZE"]), "link": link, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
 
 
-def told_by(*command: str) -> str:
+def output_of(*command: str) -> str:
     """Returns what a command prints, nothing if it fails."""
     with suppress(OSError, subprocess.CalledProcessError):
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -114,12 +114,12 @@ def told_by(*command: str) -> str:
 def watch_calls() -> None:
     """Notes each function of kernels/ when it's first called."""
     if not MONITORED:
-        threading.setprofile(note)
-        return sys.setprofile(note)
+        threading.setprofile(note_call)
+        return sys.setprofile(note_call)
     tool, starts = 4, sys.monitoring.events.PY_START  # 0, 1, 2 and 5 are for debuggers, coverage, profilers, optimisers
 
     def on_start(code, offset):
-        note(sys._getframe(1))
+        note_call(sys._getframe(1))
         return sys.monitoring.DISABLE  # once for each function is enough
 
     sys.monitoring.use_tool_id(tool, "attention handbook")
@@ -127,7 +127,7 @@ def watch_calls() -> None:
     sys.monitoring.set_events(tool, starts)
 
 
-def note(frame: FrameType, event: str = "call", argument: object = None) -> None:
+def note_call(frame: FrameType, event: str = "call", argument: object = None) -> None:
     """Notes the function that runs in a frame, if it's one of ours with a name of its own."""
     if event != "call":
         return
@@ -154,7 +154,7 @@ def watch_launches() -> None:
         note_compiled((kernel, args, [*kwargs.values()]))
         frame = None if MONITORED else sys._getframe(1)
         while frame:
-            note(frame)
+            note_call(frame)
             frame = frame.f_back
         return run(kernel, *args, **kwargs)
 

@@ -70,7 +70,7 @@ class Build(BasePlugin):
             bool(self.settings["copies"]),
             self.settings["repository"],
         )
-        self.pages = cache.Pages(config)
+        self.pages = cache.PageCache(config)
         self.formulas = maths.Formulas()
         self.say(f"{len(paths)} records read")
 
@@ -118,12 +118,12 @@ class Build(BasePlugin):
             page_as_typed = Page(text=markdown, first_line=before + 1, unconverted=earlier)
             page_as_typed.refuse_forged()
             page_as_typed.compute()
-        markdown = api.listed(self.lists.filled(markdown), page.file.name, self.reader.root)
-        markdown = api.directed(markdown, self.reader.root)
+        markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
+        markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := order.sheet_name(page.file.src_uri):
-            markdown = self.sheets.laid_out(markdown, sheet, "../" * page.url.count("/"))
-        search.weigh(page, self.terms)
-        self.fences.turn_to(Page(page.url, markdown, before + 1, page.file.src_uri, earlier))
+            markdown = self.sheets.lay_out(markdown, sheet, "../" * page.url.count("/"))
+        search.set_boost(page, self.terms)
+        self.fences.set_page(Page(page.url, markdown, before + 1, page.file.src_uri, earlier))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
         self.pages.restore(page, markdown, files)
@@ -132,7 +132,7 @@ class Build(BasePlugin):
     @cached_property
     def terms(self) -> dict[str, list[str]]:
         """The terms that each chapter explains, by its address."""
-        explained = glossary.explained_in(self.docs)
+        explained = glossary.terms_by_chapter(self.docs)
         return {f"chapters/{each.name}/": explained.get(each.number, []) for each in self.chapters}
 
     @cached_property
@@ -172,10 +172,10 @@ class Build(BasePlugin):
         assets.copy(config.site_dir)
         assets.style(config.site_dir, self.styles)
         live.publish(Path(config.site_dir, "live"))
-        self.pages.tidy()
-        self.formulas.kept.tidy()
-        self.snippets.kept.tidy()
-        self.sheets.kept.tidy()
+        self.pages.prune()
+        self.formulas.kept.prune()
+        self.snippets.kept.prune()
+        self.sheets.kept.prune()
         self.snippets.copy_downloads(config.site_dir)
         takeaway.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
         moved.write(Path(config.site_dir), self.chapters)

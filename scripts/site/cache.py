@@ -34,7 +34,7 @@ ROOMS = (
 
 
 class Cache:
-    """Things of one kind.  Whatever a thing depends on is its key."""
+    """Values of one kind.  Whatever a value depends on is its key."""
 
     def __init__(self, kind: str):
         self.folder = FOLDER / kind
@@ -48,21 +48,21 @@ class Cache:
         except (FileNotFoundError, EOFError, pickle.UnpicklingError):  # an empty or broken file is made anew
             return None
 
-    def put(self, thing, *key: object):
-        """``thing``, once it is kept: whole, or not at all."""
+    def put(self, value, *key: object):
+        """``value``, once it is kept: whole, or not at all."""
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{os.getpid()}")
-        partial.write_bytes(pickle.dumps(thing))
+        partial.write_bytes(pickle.dumps(value))
         partial.replace(path)
-        return thing
+        return value
 
     def path(self, key: tuple) -> Path:
         path = self.folder / hashlib.sha256(repr(key).encode()).hexdigest()
         self.used.add(path)
         return path
 
-    def tidy(self) -> None:
+    def prune(self) -> None:
         """Remove what was not asked for."""
         for path in set(self.folder.glob("*")) - self.used:
             if path.is_dir():
@@ -71,7 +71,7 @@ class Cache:
                 path.unlink(missing_ok=True)
 
 
-class Pages:
+class PageCache:
     """Pages as they were rendered, and what the search knows of them."""
 
     def __init__(self, config):
@@ -80,7 +80,7 @@ class Pages:
         self.key: tuple = ()
         self.restored = False
         plugin = config.plugins["material/search"]
-        plugin.search_index = KeptIndex(self.entries, self.surroundings, **plugin.config)
+        plugin.search_index = CachedIndex(self.entries, self.surroundings, **plugin.config)
 
     def restore(self, page: Page, markdown: str, files) -> None:
         """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it."""
@@ -89,7 +89,7 @@ class Pages:
         kept = self.pages.get(*self.key)
         self.restored = kept is not None
         if self.restored:
-            page.render = lambda config, files: put_back(page, kept, files)
+            page.render = lambda config, files: restore_page(page, kept, files)
 
     def keep(self, page: Page, html: str) -> str:
         """``html``, the finished content of the page that was last asked for, once it is kept."""
@@ -98,12 +98,12 @@ class Pages:
             self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html
 
-    def tidy(self) -> None:
-        self.pages.tidy()
-        self.entries.tidy()
+    def prune(self) -> None:
+        self.pages.prune()
+        self.entries.prune()
 
 
-class KeptIndex(SearchIndex):
+class CachedIndex(SearchIndex):
     """Material's search index, which parses a page only if it has changed, and of that no more than its words."""
 
     def __init__(self, kept: Cache, surroundings: tuple, **config):
@@ -123,7 +123,7 @@ class KeptIndex(SearchIndex):
             self.entries += entries
 
 
-def put_back(page: Page, kept: tuple, files) -> None:
+def restore_page(page: Page, kept: tuple, files) -> None:
     """What MkDocs's own ``render`` sets."""
     page.content, page.toc, page._title_from_render, page.present_anchor_ids, links = kept
     page.links_to_anchors = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}

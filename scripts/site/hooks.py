@@ -14,9 +14,14 @@ read = time.time()  # when the rooms of code were last looked at
 
 
 def on_startup(command, dirty):
-    """A build keeps nearly all that it makes until its process ends: to look for garbage is a tenth of its time."""
+    """A build keeps nearly all that it makes until its end: to look for garbage is a tenth of its time.
+
+    `mkdocs serve` builds again and again, so it looks for garbage, but seldom.
+    """
     if command == "build":
         gc.disable()
+    else:
+        gc.set_threshold(100_000, 20)
 
 
 def on_config(config):

@@ -93,7 +93,9 @@ def standalone(kernel: Kernel, root: Path, name: str) -> str:
 
     def need(module: str, symbol: str | None = None) -> None:
         """Adds a symbol, or all of a module, below whatever it uses."""
-        there = modules.setdefault(module, Module(module, root))
+        if module not in modules:
+            modules[module] = Module(module, root)
+        there = modules[module]
         nodes = [there.defined[symbol]] if symbol else [*there.defined.values(), *there.loose]
         for node in sorted(nodes, key=lambda each: each.lineno):
             if (place := (module, node.lineno)) in reached:

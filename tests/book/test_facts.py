@@ -20,14 +20,14 @@ COMPARES = re.compile(
 )
 
 
-def said(fact, rows):
+def words_of(fact, rows):
     try:
         return fact(rows)
     except facts.FactError:
         return None
 
 
-def changed(fact, rows, change):
+def with_changed_form(fact, rows, change):
     """The rows with one form's number changed: a row of that form, or its column."""
     form, factor = change
     column = fact.measured if fact.by else form
@@ -39,7 +39,7 @@ def changed(fact, rows, change):
     ]
 
 
-def swapped(fact, rows):
+def with_swapped_forms(fact, rows):
     one, other = fact.forms
     names = {one: other, other: one}
     if not fact.by:
@@ -58,7 +58,7 @@ def rows(fact):
 
 
 def test_swapping_the_forms_changes_what_it_says(fact, rows):
-    assert said(fact, swapped(fact, rows)) != fact(rows)
+    assert words_of(fact, with_swapped_forms(fact, rows)) != fact(rows)
 
 
 def test_another_number_of_either_form_changes_what_it_says(fact, rows):
@@ -66,7 +66,7 @@ def test_another_number_of_either_form_changes_what_it_says(fact, rows):
     now = fact(rows)
     by = (1.5, 100, 0.01) if VERDICT.search(now) else (1.5,)
     for form in fact.forms:
-        assert any(said(fact, changed(fact, rows, (form, factor))) != now for factor in by), form
+        assert any(words_of(fact, with_changed_form(fact, rows, (form, factor))) != now for factor in by), form
 
 
 def test_it_declares_forms_that_its_table_has(fact, rows):
@@ -106,19 +106,19 @@ def test_emptied_facts_are_rejected(fact, rows):
         test_another_number_of_either_form_changes_what_it_says(empty, rows)
 
 
-def ranged(low, high):
+def range_of(low, high):
     return words.Range(low, high)
 
 
 @pytest.mark.parametrize(
     "ratio, wanted",
     [
-        (ranged(0.49, 0.52), "about half the time of"),
-        (ranged(0.91, 0.953), "91 to 96 % of the time of"),
-        (ranged(0.2, 0.9), "less time than"),
-        (ranged(1.2, 2.9), "more time than"),
-        (ranged(2.31, 2.88), "2.3 to 2.9 times the time of"),
-        (ranged(0.97, 1.03), None),
+        (range_of(0.49, 0.52), "about half the time of"),
+        (range_of(0.91, 0.953), "91 to 96 % of the time of"),
+        (range_of(0.2, 0.9), "less time than"),
+        (range_of(1.2, 2.9), "more time than"),
+        (range_of(2.31, 2.88), "2.3 to 2.9 times the time of"),
+        (range_of(0.97, 1.03), None),
     ],
 )
 def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, wanted):

@@ -23,10 +23,10 @@ UNITS = ("ms", "µs", "TB/s", "TFLOP/s", "GHz", "times as fast")
 TURNS = {"ahead": "behind", "half": "a third", "two thirds": "half", "agree": "differ", "byte": "bit", "all": "most"}
 
 
-def stops(page: str, text: str) -> bool:
+def build_stops(page: str, text: str) -> bool:
     """Whether the build stops at a page, by what it does to a page before and while it renders it."""
     typed = Page(text=text, source=page)
-    FENCES.turn_to(typed)
+    FENCES.set_page(typed)
     try:
         typed.compute()
         for _, words, name in facts.marks(text):
@@ -77,7 +77,7 @@ def test_a_changed_page_stops_the_build(attack, wanted, least):
     draw = random.Random(7)
     attacks = [(page, changed) for page, text in PAGES.items() for changed in attack(text, draw)]
     chosen = draw.sample(attacks, wanted)
-    passed = [(page, changed) for page, changed in chosen if not stops(page, changed)]
+    passed = [(page, changed) for page, changed in chosen if not build_stops(page, changed)]
     told = [difference(page, changed) for page, changed in passed]
     assert wanted - len(passed) >= least, "\n".join(told)
 
@@ -89,4 +89,4 @@ def difference(page: str, changed: str) -> str:
 
 
 def test_pages_as_they_are_do_not_stop_it():
-    assert [page for page, text in PAGES.items() if stops(page, text)] == []
+    assert [page for page, text in PAGES.items() if build_stops(page, text)] == []

@@ -20,18 +20,18 @@ def table():
     """``records.table``, as figures and their tests call it."""
     recorded = records.table
 
-    def found(snippet, name):
+    def rows_or_skip(snippet, name):
         try:
             return recorded(snippet, name)
         except (records.Missing, records.Stale) as error:
             pytest.skip(str(error))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "table", found)
+        patch.setattr(records, "table", rows_or_skip)
         yield
 
 
-def shown():
+def figure_params():
     """(name, reader) of each figure, once for every reader that a page may give it."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     old = "\n".join(page for page in pages if unconverted(page))
@@ -42,11 +42,11 @@ def shown():
             yield pytest.param((name, EARLIER), id=f"{name}-earlier")
 
 
-@pytest.fixture(scope="module", params=shown())
+@pytest.fixture(scope="module", params=figure_params())
 def figure(request):
-    return drawn(*request.param)
+    return load_figure(*request.param)
 
 
-def drawn(name, reader):
-    with reader.noting():
+def load_figure(name, reader):
+    with reader.track_reads():
         return figures.load(name, ROOT).figure()

@@ -14,7 +14,7 @@ BOARDS = [name.replace("-", "_") for name in sheets.every(ROOT)]
 TOUCH = 2  # pixels that two words may share: their areas are a little larger than their ink
 
 
-def drawn() -> Board:
+def example_board() -> Board:
     board = Board()
     board.step("One.")
     board.words(100, 50, "one")
@@ -34,13 +34,13 @@ def parts(svg: str, colour: str) -> int:
 
 
 def test_what_is_new_has_its_colour_and_then_the_ink_of_all():
-    board = drawn()
+    board = example_board()
     assert (parts(board.svg(1), NEW), parts(board.svg(1), OLD)) == (2, 0)
     assert (parts(board.svg(2), NEW), parts(board.svg(2), OLD)) == (1, 1)
 
 
 def test_what_is_named_stays_when_all_else_is_rubbed_out():
-    board = drawn()
+    board = example_board()
     board.step("Three.")
     board.rub(but=("passing",))
     assert board.read(3) == []  # it went in the second step
@@ -55,34 +55,34 @@ def test_what_is_named_stays_when_all_else_is_rubbed_out():
 
 
 def test_what_is_rubbed_out_is_read_no_more():
-    board = drawn()
+    board = example_board()
     assert board.read(1) == ["one", "passing"] and board.read(2) == ["one", "two"]
 
 
 def test_the_answer_can_be_kept_back():
-    board = drawn()
-    assert board.asks(2) and not board.asks(1)
-    assert parts(board.svg(2, answered=False), NEW) == 0
+    board = example_board()
+    assert board.has_question(2) and not board.has_question(1)
+    assert parts(board.svg(2, with_answer=False), NEW) == 0
 
 
 def test_what_runs_off_the_board_is_refused():
-    board = drawn()
+    board = example_board()
     with pytest.raises(OffTheBoard, match="step 2: far too long for its place runs off the board"):
         board.words(400, 50, "far too long for its place")
 
 
 def test_a_sign_that_cannot_be_written_is_refused():
     with pytest.raises(Unwritable, match="cannot write ж"):
-        drawn().words(100, 50, "ж")
+        example_board().words(100, 50, "ж")
 
 
 def test_writing_too_small_for_paper_is_refused():
     with pytest.raises(ValueError, match="too small"):
-        drawn().words(100, 50, "small", 0.5)
+        example_board().words(100, 50, "small", 0.5)
 
 
 def test_powers_are_raised():
-    board = drawn()
+    board = example_board()
     width = [
         right - left for left, _, right, _ in (board.words(100, y, text) for y, text in ((20, "e2"), (180, "e^{2}")))
     ]
@@ -91,7 +91,7 @@ def test_powers_are_raised():
 
 
 def test_the_same_board_is_drawn_alike_each_time():
-    assert drawn().svg(2) == drawn().svg(2)
+    assert example_board().svg(2) == example_board().svg(2)
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -10,7 +10,7 @@ from scripts import run
 from scripts.chapters import demo
 from scripts.records import ROOT
 from scripts.site.pages import sheets
-from scripts.site.pages.demos import MARK, SECONDS, timed
+from scripts.site.pages.demos import MARK, SECONDS, fill_times
 
 CHAPTERS = demo.chapters()
 NAMES = [*CHAPTERS]
@@ -96,11 +96,11 @@ def test_a_board_is_printed_by_its_name_and_another_name_lists_them(printed, cap
 def test_its_sheet_names_the_command_and_the_build_says_what_it_took(name):
     (said,) = [part for part in key(name).split("\n\n") if part.startswith("**Demo")]
     assert f"`make run SNIPPET={name} BOARD=1`" in said
-    built = timed(sheet(name), CHAPTERS[name], ROOT)
+    built = fill_times(sheet(name), CHAPTERS[name], ROOT)
     assert MARK in sheet(name) and re.search(r"\b\d seconds? on one processor of an? \w.*, \d+ \w+ 20\d\d\)", built)
 
 
 def test_a_sheet_whose_demo_was_not_measured_stops_the_build():
     with pytest.raises(PluginError, match=r"no 'nothing': \.venv/bin/python -m scripts\.demos"):
-        timed(f"**Demo.** {MARK}", "nothing", ROOT)
-    assert timed("No demo.", "nothing", ROOT) == "No demo." and (ROOT / SECONDS).is_file()
+        fill_times(f"**Demo.** {MARK}", "nothing", ROOT)
+    assert fill_times("No demo.", "nothing", ROOT) == "No demo." and (ROOT / SECONDS).is_file()

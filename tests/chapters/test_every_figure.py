@@ -93,6 +93,6 @@ def test_a_text_alternative_concludes_through_facts_alone(name):
 def test_a_fact_in_a_text_alternative_is_todays():
     found = figures.load("maximum_moves", ROOT)
     (name,) = facts.NAMED.findall(found.alternative)
-    assert facts.filled(found.alternative, found.chapter).endswith(f" in {facts.find(name, found.chapter)()}.")
+    assert facts.fill(found.alternative, found.chapter).endswith(f" in {facts.find(name, found.chapter)()}.")
     with pytest.raises(facts.FactError, match="there is no fact nothing"):
-        facts.filled("It is {fact=nothing}.", found.chapter)
+        facts.fill("It is {fact=nothing}.", found.chapter)

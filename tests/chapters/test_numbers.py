@@ -2,7 +2,7 @@
 of chips and what kernels.bench counts. Change these, and it changes.
 
 Not seen: a wrong row, column or formula, and a text in which rounding hides the change. Powers of two are sizes and may
-stand in a figure; what else it places itself is listed in OWN.
+stand in a figure; what else it places itself is listed in tests/chapters/NAME/expected.toml.
 """
 
 import functools
@@ -17,16 +17,10 @@ from kernels.bench import cost, hardware
 from kernels.bench.parallel import cost as parallel
 from scripts import records
 from scripts.chapters import plot
-from tests.chapters.conftest import drawn, shown
+from tests.chapters.conftest import figure_params, load_figure
+from tests.chapters.expected import EXPECTED
 
-OWN = {  # figure -> what it places itself, and why
-    "eager_roofline": {0.1, 3000},  # where roofs begin and end
-    "roofline_rungs": {10, 20000},
-    "overflow": {125, 127, 131, 250},  # where a bar that goes on is cut, and its arrowhead
-    "who_sees_whom": {3},  # a GPU
-    "hopper_timeline": {3, 5, 4186},  # blocks, and where dots say that it goes on
-    "ladder_of_formats": {25},  # percent that four bits are of sixteen
-}
+OWN = {figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()}
 LADDER = {100}  # the track, in percent of the limit; a model's ideal, too
 BESIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
 PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
@@ -64,18 +58,18 @@ def plotted(name, figure):
     ]
 
 
-def other(value, name):
+def scaled(value, name):
     """A number made larger by a factor of its own, between 1.2 and 1.8; integers are sizes and stay."""
     return value * (1.2 + zlib.crc32(name.encode()) % 600 / 1000) if isinstance(value, float) else value
 
 
-def elsewhere(monkeypatch):
+def change_all_inputs(monkeypatch):
     """Change every measured number, every constant of a chip and all that is counted."""
     table = records.table
 
     def changed(snippet, name):
         rows = enumerate(table(snippet, name))
-        return [{column: other(value, f"{column} {place}") for column, value in row.items()} for place, row in rows]
+        return [{column: scaled(value, f"{column} {place}") for column, value in row.items()} for place, row in rows]
 
     def more(found):
         if isinstance(found, list):
@@ -88,32 +82,32 @@ def elsewhere(monkeypatch):
     monkeypatch.setattr(records, "table", changed)
     for chip in (hardware.H100, hardware.H200):
         for what, constant in chip.items():
-            monkeypatch.setitem(chip, what, constant._replace(value=other(float(constant.value), what)))
+            monkeypatch.setitem(chip, what, constant._replace(value=scaled(float(constant.value), what)))
     for module, name, function in COUNTED:
         for place in (module, plot):
             if vars(place).get(name) is function:
                 monkeypatch.setattr(place, name, counted(function))
 
 
-@pytest.mark.parametrize("which", [*shown()])
+@pytest.mark.parametrize("which", [*figure_params()])
 def test_every_number_is_in_a_table_or_follows_from_tables_constants_and_counts(which, monkeypatch):
     name, _ = which
     held = {0.0, *LADDER, *OWN.get(name, ())}
     table = records.table
     with monkeypatch.context() as patch:
         patch.setattr(records, "table", lambda *where: held.update(numbers(found := table(*where))) or found)
-        first = plotted(name, drawn(*which))
-    elsewhere(monkeypatch)
-    then = plotted(name, drawn(*which))
+        first = plotted(name, load_figure(*which))
+    change_all_inputs(monkeypatch)
+    then = plotted(name, load_figure(*which))
     assert len(first) == len(then)
     typed = set()
     for now, later in zip(first, then, strict=True):
         same = zip(now, later, strict=True) if len(now) == len(later) else [(a, a) for a in {*now} & {*later}]
         typed |= {abs(a) for a, b in same if a == b}
-    assert not {number for number in typed if not vouched(number, held)}
+    assert not {number for number in typed if not is_accounted_for(number, held)}
 
 
-def vouched(number, held):
+def is_accounted_for(number, held):
     """It's a recorded one or a size, or either in a unit of bytes or a decimal one."""
     near = float(f"{number:.9g}")
     return near in held or any(

@@ -13,7 +13,7 @@ TABLE = re.compile(r"(?:^ *\|.*\|\n|^<!--.*-->\n(?=\|))+", re.MULTILINE)
 ROW = re.compile(r"^ *\|(.*)\|$", re.MULTILINE)
 
 
-def drawn(drawing):
+def drawing_text(drawing):
     """The words and numbers of a drawing, without its title and description."""
     root = ElementTree.parse(DRAWINGS / f"{drawing}.svg").getroot()
     texts = [part for part in root.iter() if part.tag.endswith("}text")]

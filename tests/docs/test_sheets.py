@@ -37,7 +37,7 @@ def test_the_minutes_of_a_sheet_and_of_its_shorter_versions_add_up(sheet):
 def test_a_step_begins_when_those_before_it_have_ended(sheet):
     for version in (0, 30, 20):
         own = [step.minutes[version] for step in STEPS[sheet] if version in step.minutes]
-        starts = [start for start in sheets.starts(STEPS[sheet], version) if start is not None]
+        starts = [start for start in sheets.start_minutes(STEPS[sheet], version) if start is not None]
         assert starts == [sum(own[:i]) for i in range(len(own))]
 
 
@@ -46,14 +46,14 @@ def test_there_is_a_picture_a_step(sheet):
     assert sheets.board(sheet.replace("-", "_")).steps == len(STEPS[sheet])
 
 
-def said(step):
+def spoken_lines(step):
     return re.findall(r"^\*\*say\*\* (.+)$", step.speech, re.MULTILINE)
 
 
 @pytest.mark.parametrize("sheet", STEPS)
 def test_a_line_to_say_is_one_breath_and_each_step_answers_a_why(sheet):
     for step in STEPS[sheet]:
-        lines = said(step)
+        lines = spoken_lines(step)
         assert [line for line in lines if len(line.split()) > BREATH] == []
         assert not lines or any("why" in line.lower() for line in lines) or "?" in " ".join(lines), step.draw
 
@@ -99,10 +99,10 @@ def test_the_talk_is_announced_with_its_minutes():
 
 
 def test_the_square_goes_up_in_the_minute_that_the_talk_says():
-    (said,) = re.findall(r"the square goes up there in minute (\d+)", SHEETS["talk"].read_text(encoding="utf-8"))
+    (minute,) = re.findall(r"the square goes up there in minute (\d+)", SHEETS["talk"].read_text(encoding="utf-8"))
     (begins,) = [
         start
-        for start, step in zip(sheets.starts(STEPS["talk"]), STEPS["talk"], strict=True)
+        for start, step in zip(sheets.start_minutes(STEPS["talk"]), STEPS["talk"], strict=True)
         if "The square goes up" in step.draw
     ]
-    assert int(said) == begins
+    assert int(minute) == begins

@@ -97,7 +97,7 @@ def rows(slug: str, case: Case) -> Iterator[Row]:
             yield "out", place, q[head, query].numpy(), *tables, q.shape[2] ** -0.5
 
 
-def made(slug: str, case: Case, form: str, which: int) -> Iterator[tuple[str, tuple, torch.Tensor]]:
+def gpu_outputs(slug: str, case: Case, form: str, which: int) -> Iterator[tuple[str, tuple, torch.Tensor]]:
     """The rows of a case's outputs as a GPU would make them: the output's name, the place, the number or numbers."""
     for name, place, *of_row in rows(slug, case):
         out, lse = attend(*of_row, form, which)

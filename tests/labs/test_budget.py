@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from scripts.labs.grading.budget import MOVES, as_double, nudged, of_each, wanted
+from scripts.labs.grading.budget import MOVES, as_double, expected_results, for_each_result, perturbed
 from scripts.labs.lab import Case, Part, load
 from tests.labs import on_a_gpu
 
@@ -22,11 +22,11 @@ def case_of(part: Part, name: str) -> Case:
 
 def furthest(slug: str, part: Part, case: Case) -> float:
     """How much of what is allowed the roundings of a GPU take, at most, whichever way the kernel is written."""
-    wants = {each.name: each for each in wanted(part, case)}
+    wants = {each.name: each for each in expected_results(part, case)}
     shares = [0.0]
     for form in on_a_gpu.FORMS:
         for which in (0, 1):
-            for name, place, got in on_a_gpu.made(slug, case, form, which):
+            for name, place, got in on_a_gpu.gpu_outputs(slug, case, form, which):
                 truth, allowed = wants[name].truth[place], wants[name].allowed[place]
                 shares.append(((got.double() - truth).abs() / allowed).max().item())
     return max(shares)
@@ -48,8 +48,8 @@ def test_the_roundings_are_those_that_a_gpu_showed():
     """An H200, with Triton 3.6.0: of a row whose first half was right to the last digit the second half was off."""
     part = part_of("key-blocks")
     case = case_of(part, "large scores")
-    (want,) = wanted(part, case)
-    got = {place: out for _, place, out in on_a_gpu.made("key-blocks", case, "by 2", 0)}[2,]
+    (want,) = expected_results(part, case)
+    got = {place: out for _, place, out in on_a_gpu.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
     off = (got.double() - want.truth[2]).abs() / part.size(**case.inputs)[2]
     assert got[8].item() == pytest.approx(-0.2040539, abs=2e-7)
     assert off[:8].max() < 2e-7 and off[8:].min() > 4e-6
@@ -58,7 +58,7 @@ def test_the_roundings_are_those_that_a_gpu_showed():
 
 def test_a_difference_that_a_gpu_showed_of_two_keys_that_count_is_within_a_quarter():
     part = part_of("paged-decode")
-    want = wanted(part, case_of(part, "large scores"))[0]
+    want = expected_results(part, case_of(part, "large scores"))[0]
     assert want.allowed[0, 0, 7] > 4 * abs(-0.7031289 - want.truth[0, 0, 7])
 
 
@@ -66,7 +66,7 @@ def test_shares_in_fp16_are_refused_all_the_same():
     """What is granted for scores of usual size is far below what 11 bits lose."""
     part = part_of("key-blocks")
     case = case_of(part, "two full blocks, seed 1")
-    (want,) = wanted(part, case)
+    (want,) = expected_results(part, case)
     q, k, v = (case.inputs[name].double() for name in "qkv")
     shares = (q @ k.T / q.shape[1] ** 0.5).softmax(-1).half().double()
     assert want.wrong(shares @ v).any()
@@ -76,10 +76,10 @@ def test_shares_in_fp16_are_refused_all_the_same():
 def test_steps_are_a_number_or_made_of_the_inputs_for_all_results_or_for_each():
     one, two = (torch.ones(2),), (torch.ones(2), torch.ones(3))
     inputs = {"x": torch.arange(3.0)}
-    assert of_each(4.0, inputs, two) == (4.0, 4.0)
-    assert of_each(None, inputs, one) == (None,)
-    assert of_each(lambda x: len(x), inputs, two) == (3, 3)
-    assert of_each(lambda x: (len(x), 8), inputs, two) == (3, 8)
+    assert for_each_result(4.0, inputs, two) == (4.0, 4.0)
+    assert for_each_result(None, inputs, one) == (None,)
+    assert for_each_result(lambda x: len(x), inputs, two) == (3, 3)
+    assert for_each_result(lambda x: (len(x), 8), inputs, two) == (3, 8)
 
 
 def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
@@ -88,6 +88,6 @@ def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
     case = case_of(part, "large scores")
     exact = {name: as_double(x) for name, x in case.inputs.items()}
     truth = part.reference(**exact)[0]
-    far = [(part.reference(**nudged(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
+    far = [(part.reference(**perturbed(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
     sets = [max(far[i : i + MOVES]) for i in range(0, len(far), MOVES)]
     assert max(sets) < 3 * min(sets)

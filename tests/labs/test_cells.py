@@ -32,7 +32,7 @@ def test_functions_that_use_what_is_allowed_may_be_graded():
 
 
 @pytest.mark.parametrize(
-    "old, new, said",
+    "old, new, expected",
     [
         ("(x * y).sum()", "x @ y", "dot, line 5 of its cell: it uses @, and to write that by hand is the task."),
         ("scores.exp()", "scores.softmax(0)", "share, line 13 of its cell: it uses softmax, and to write"),
@@ -48,10 +48,10 @@ def test_functions_that_use_what_is_allowed_may_be_graded():
         ),
     ],
 )
-def test_what_is_the_task_is_refused_wherever_it_stands(old, new, said):
+def test_what_is_the_task_is_refused_wherever_it_stands(old, new, expected):
     whole = DOT + SOFTMAX + (SHARE if "as share\n" not in new else "")
     found = unfit(whole.replace(old, new))
-    assert said in found if said else not found
+    assert expected in found if expected else not found
 
 
 def test_a_grade_in_a_notebook_says_so_and_runs_nothing(capsys):

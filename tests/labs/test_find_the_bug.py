@@ -6,7 +6,7 @@ import torch
 from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.grading.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
-from scripts.labs.message import told
+from scripts.labs.message import format_verdict
 from tests.labs.wrong import named
 
 RIGHT = {
@@ -71,7 +71,7 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, expected",
     [
         ("sums_never_ends", "it did not end within 1 s"),
         ("dots_of_sixteen_at_random", "which a tolerance of 0.01 lets pass"),
@@ -80,10 +80,10 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
         ("softmax_beyond", "x holds -100000, and 1000 is the most, with either sign."),
     ],
 )
-def test_each_function_is_told_whether_it_found_its_bug(wrong, said, tmp_path):
+def test_each_function_is_told_whether_it_found_its_bug(wrong, expected, tmp_path):
     lab = load("find-the-bug")
     file = tmp_path / "wrong.py"
     file.write_text(named("find-the-bug", wrong).source)
-    message = told(lab, judge(lab, functions_of(file), str(file)))
+    message = format_verdict(lab, judge(lab, functions_of(file), str(file)))
     assert message.count(": found. ") == 7
-    assert message.count(said) == 1
+    assert message.count(expected) == 1

@@ -9,18 +9,17 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, fit, progress
-from scripts.labs import graded as grader
+from scripts.labs import about, fit, grader, progress
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded
-from scripts.labs.grading.watched import interpreted
+from scripts.labs.grading.watched import is_interpreted
 from tests.labs.wrong import named
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
 
 
-in_the_interpreter = pytest.mark.skipif(not interpreted(), reason="the interpreter's words: a GPU has others")
+in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="the interpreter's words: a GPU has others")
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def lab():
     return about.find("vector-add")
 
 
-def graded(lab, tmp_path, change, seconds=None):
+def grade_changed(lab, tmp_path, change, seconds=None):
     """What is told of a right solution with a change."""
     source = ADD.read_text()
     file = tmp_path / lab.file
@@ -46,21 +45,21 @@ def graded(lab, tmp_path, change, seconds=None):
 )
 def test_a_loop_that_never_ends_is_stopped_and_its_line_is_named(turn, taken, lab, tmp_path):
     loop = f"    while True:\n        {turn}\n"
-    passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, loop), 1)
+    passed, message = grade_changed(lab, tmp_path, lambda text: text.replace(STORE, loop), 1)
     assert not passed
-    assert f"did not end within {taken}, so it was stopped" in told and "LAB_SECONDS=6." in told
-    assert re.search("at line 2[01] of your file, in the case of add: 256 numbers, seed 1\\.", told)
+    assert f"did not end within {taken}, so it was stopped" in message and "LAB_SECONDS=6." in message
+    assert re.search("at line 2[01] of your file, in the case of add: 256 numbers, seed 1\\.", message)
 
 
 def test_a_right_one_on_a_busy_machine_passes(lab, tmp_path):
     """While other programs have the processor, the clock goes on."""
     wait = f'    __import__("time").sleep(0.7)\n{STORE}'
-    passed, told = graded(lab, tmp_path, lambda text: text.replace(STORE, wait), 4)
-    assert passed, told
+    passed, message = grade_changed(lab, tmp_path, lambda text: text.replace(STORE, wait), 4)
+    assert passed, message
 
 
 @pytest.mark.parametrize(
-    "trace, case, said",
+    "trace, case, expected",
     [
         ('  File "{file}", line 7 in add\n', "add: 3 numbers", " It was at line 7 of your file, in the case of add: 3"),
         ("", "add: 3 numbers", " It was in the case of add: 3 numbers. If the machine is only slow"),
@@ -68,32 +67,34 @@ def test_a_right_one_on_a_busy_machine_passes(lab, tmp_path):
         ("", None, "Is there a loop that never ends? If"),
     ],
 )
-def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, said, tmp_path):
+def test_it_is_told_where_a_file_was_as_far_as_that_is_known(trace, case, expected, tmp_path):
     file, notes, began = tmp_path / "mine.py", tmp_path / "trace", tmp_path / "case"
     notes.write_text("Timeout (0:00:10)!\n" + trace.format(file=file))
     if case:
         began.write_text(case)
-    assert said in grader.died(1, notes, file, began, 10)
+    assert expected in grader.death_message(1, notes, file, began, 10)
     notes.write_text(trace.format(file=file))
-    assert said in grader.died(-signal.SIGPROF, notes, file, began, 10)
+    assert expected in grader.death_message(-signal.SIGPROF, notes, file, began, 10)
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, expected",
     [
         ("import ctypes; ctypes.string_at(0)", "it crashed (SIGSEGV)"),
         ("import os; os._exit(0)", "ended the program (exit status 0)"),
         ("torch.zeros(1 << 40)", "more memory than a lab may take"),
     ],
 )
-def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line, said):
-    passed, told = graded(lab, tmp_path, lambda text: text.replace("    programs =", f"    {line}\n    programs ="))
-    assert not passed and said in told and "Traceback" not in told
+def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line, expected):
+    passed, message = grade_changed(
+        lab, tmp_path, lambda text: text.replace("    programs =", f"    {line}\n    programs =")
+    )
+    assert not passed and expected in message and "Traceback" not in message
 
 
 @in_the_interpreter
 @pytest.mark.parametrize(
-    "old, new, said",
+    "old, new, expected",
     [
         ("def add(x", "def plus(x", "there is no function add"),
         (
@@ -130,10 +131,10 @@ def test_a_crash_an_exit_and_an_error_are_told_in_a_sentence(lab, tmp_path, line
         ),
     ],
 )
-def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
+def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expected):
     from scripts.labs.grading import judge
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     file = tmp_path / lab.file
     file.write_text(ADD.read_text().replace(old, new, 1))
@@ -143,30 +144,30 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, said):
         try:
             found = judge.judge(whole, judge.functions_of(file), str(file))
         except (Exception, SystemExit) as error:
-            found = judge.Verdict(judge.fault("add", None, error, str(file)))
-        message = told(whole, found)
-    assert said in message
+            found = judge.Verdict(judge.to_rejection("add", None, error, str(file)))
+        message = format_verdict(whole, found)
+    assert expected in message
 
 
 @in_the_interpreter
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, expected",
     [
         ("same_block_of_y", "Program 1 wrote it, after it had read x[256], y[0]."),
         ("copies_x", "Program 0 wrote it, after it had read x[0…255]."),
         ("zeros", "Program 0 wrote it, and had read nothing."),
     ],
 )
-def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, said, tmp_path):
+def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, expected, tmp_path):
     from scripts.labs.grading import judge
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     lab = load("vector-add")
     file = tmp_path / "wrong.py"
     file.write_text(named("vector-add", wrong).source)
     functions = judge.functions_of(file)
-    assert f"\n{said}\n" in told(lab, judge.judge(lab, functions))
+    assert f"\n{expected}\n" in format_verdict(lab, judge.judge(lab, functions))
 
 
 @in_the_interpreter
@@ -182,13 +183,13 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, s
 def test_where_no_program_was_started_that_is_told_and_no_mistake_is_named(slug, old, new, tmp_path):
     from scripts.labs.grading import judge
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     lab, file = load(slug), tmp_path / "wrong.py"
     source = (ROOT / "scripts/labs/catalogue" / lab.about.folder / "solution.py").read_text(encoding="utf-8")
     assert source.count(old) == 1
     file.write_text(source.replace(old, new), encoding="utf-8")
-    message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
     assert "nobody wrote there" in message and f"\n{judge.NO_PROGRAM}" in message
     assert "behaves like" not in message
 
@@ -231,7 +232,7 @@ def test_a_box_lists_indices_that_lie_apart():
 
 
 @pytest.mark.parametrize(
-    "error, code, said",
+    "error, code, expected",
     [
         ("'int' object is not iterable", "y = weights[i]", "tl.sum(tl.where(place == i, row, 0.0))"),
         ("'function' object is not subscriptable", "add_kernel[(1,)](x)", "has it lost its @triton.jit"),
@@ -242,15 +243,15 @@ def test_a_box_lists_indices_that_lie_apart():
         ("something else", "y = x + 1", ""),
     ],
 )
-def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, said):
+def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, expected):
     from scripts.labs.file import advice
 
     found = advice(error, code)
-    assert said in found if said else not found
+    assert expected in found if expected else not found
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, expected",
     [
         (
             "x << 1",
@@ -263,15 +264,15 @@ def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, said
         ("x", "the result has shape [3], and [], one number, is wanted."),
     ],
 )
-def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, said, tmp_path):
+def test_what_pytorch_cannot_do_and_what_is_no_number_is_told_in_a_line(line, expected, tmp_path):
     from scripts.labs.grading import judge
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     lab, file = load("dot-and-softmax"), tmp_path / "mine.py"
     file.write_text(f"import torch\n\n\ndef dot(x, y):\n    return {line}\n\n\ndef softmax_row(scores):\n    pass\n")
-    message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))
-    assert said in message and message.count("\n") <= 6
+    message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    assert expected in message and message.count("\n") <= 6
 
 
 def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
@@ -280,15 +281,15 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
 
     from triton.compiler.errors import CompilationError
 
-    from scripts.labs.file import compiled, fault
+    from scripts.labs.file import compiler_error, to_rejection
 
     file = tmp_path / "mine.py"
     file.write_text("import triton\n\n\n@triton.jit\ndef kernel(x):\n    y = x\n    z = w\n")
     kernel = "def kernel(x):\n    y = x\n    z = w\n"
     error = CompilationError(kernel, ast.parse(kernel).body[0].body[1], "w is not defined")
-    assert compiled(error, str(file)) == ("kernel", 7)
-    assert compiled(CompilationError("def sum(x):\n    y", error.node, ""), str(file)) is None
-    found = fault("add", None, error, str(file))
+    assert compiler_error(error, str(file)) == ("kernel", 7)
+    assert compiler_error(CompilationError("def sum(x):\n    y", error.node, ""), str(file)) is None
+    found = to_rejection("add", None, error, str(file))
     assert (found.place, found.line, found.code) == ("kernel", 7, "z = w")
     assert found.says == "it raised CompilationError: w is not defined"
 
@@ -304,22 +305,22 @@ def test_a_sentence_ends_once(says, ends):
 
 
 def test_one_and_many_are_told_apart():
-    from scripts.labs.words import counted, listed
+    from scripts.labs.words import joined, pluralized
 
-    assert [counted(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
-    assert [listed("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
+    assert [pluralized(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
+    assert [joined("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]
 
 
 def test_the_files_to_write_are_put_there_and_never_overwritten(tmp_path):
-    told = command.begin(tmp_path / "labs")
-    assert "Made in labs/: 01_dot_and_softmax.py" in told and "not begun" in told
+    message = command.begin(tmp_path / "labs")
+    assert "Made in labs/: 01_dot_and_softmax.py" in message and "not begun" in message
     mine = tmp_path / "labs" / "04_vector_add.py"
     mine.write_text("mine")
     (tmp_path / "labs" / "01_dot_and_softmax.py").unlink()
-    told = command.begin(tmp_path / "labs")
+    message = command.begin(tmp_path / "labs")
     assert mine.read_text() == "mine"
-    assert "Made in labs/: 01_dot_and_softmax.py." in told
-    assert "Left alone in labs/, since you have written there: 04_vector_add.py." in told
+    assert "Made in labs/: 01_dot_and_softmax.py." in message
+    assert "Left alone in labs/, since you have written there: 04_vector_add.py." in message
 
 
 def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
@@ -327,14 +328,14 @@ def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     state = lambda: progress.state(tmp_path, lab, progress.read(tmp_path))  # noqa: E731
     assert state() == "not begun"
     shutil.copy(ADD, tmp_path / lab.file)
-    progress.note(tmp_path, lab, False)
+    progress.record_try(tmp_path, lab, False)
     assert state() == "tried once"
-    progress.note(tmp_path, lab, True)
+    progress.record_try(tmp_path, lab, True)
     assert state() == "passed"
     (tmp_path / lab.file).write_text("# changed")
     assert state() == "passed once, changed since"
     assert progress.table(tmp_path, about.every()).endswith(f"0 of {len(about.every())} passed.")
-    progress.note(tmp_path, lab, False)
+    progress.record_try(tmp_path, lab, False)
     assert state() == "passed once, fails now"
     (tmp_path / lab.file).unlink()
     assert state() == "no file"
@@ -347,8 +348,8 @@ def test_a_lab_that_is_not_there_is_named_with_those_that_are(tmp_path):
     assert asked.returncode == 2
     assert asked.stdout.startswith("There is no lab '99'; there are: 1 dot-and-softmax")
     lab = about.find("4")
-    passed, told = grader.grade_file(lab, tmp_path / lab.file)
-    assert (passed, told) == (False, f"There is no {tmp_path.name}/{lab.file}: `make labs` makes it.")
+    passed, message = grader.grade_file(lab, tmp_path / lab.file)
+    assert (passed, message) == (False, f"There is no {tmp_path.name}/{lab.file}: `make labs` makes it.")
 
 
 @pytest.mark.parametrize("layout", guarded.LAYOUTS)
@@ -357,11 +358,11 @@ def test_a_table_lies_in_nan_whatever_its_layout(layout, shape):
     import torch
 
     x = torch.randn(shape)
-    laid = guarded.lay("x", x, layout)
+    laid = guarded.guard("x", x, layout)
     assert torch.equal(laid.tensor, x)
     assert laid.buffer[laid.outside()].isnan().all()
     assert laid.outside().any() and not laid.changed().any()
     assert laid.written_outside() is None
     laid.buffer[3] = 1.0
     assert laid.written_outside() == 3 - laid.tensor.storage_offset()
-    assert guarded.lay_output("out", x, layout).unwritten().all()
+    assert guarded.guard_output("out", x, layout).unwritten().all()

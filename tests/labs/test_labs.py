@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, fit, graded
+from scripts.labs import about, fit, grader
 from scripts.labs.grading import judge, resembles
-from scripts.labs.grading.watched import interpreted
+from scripts.labs.grading.watched import is_interpreted
 from scripts.labs.lab import Lab, load
-from scripts.labs.message import told
+from scripts.labs.message import format_verdict
 from tests.labs import wrong
-from tests.labs.touched import touched
+from tests.labs.changed_functions import changed_functions
 
 LABS = {each.slug: each for each in about.every()}
 RIGHT = [
@@ -26,11 +26,11 @@ WRONG = [each for slug in LABS for each in wrong.every(slug)]
 
 
 def ids(value):
-    return f"{value.lab}-{value.name}" if isinstance(value, wrong.Wrong) else getattr(value, "stem", value)
+    return f"{value.lab}-{value.name}" if isinstance(value, wrong.WrongSolution) else getattr(value, "stem", value)
 
 
 @cache
-def lab_of(slug: str) -> Lab:
+def cached_lab(slug: str) -> Lab:
     """The lab, whose cases are made once, and not anew for each file that is judged."""
     lab = load(slug)
     made = [tuple(part.cases()) for part in lab.parts]
@@ -39,7 +39,7 @@ def lab_of(slug: str) -> Lab:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def what_is_alike_is_done_once():
+def cache_grading():
     """Some fifty files a lab are judged on the same cases, each beside the same mistakes."""
     known = {}
 
@@ -49,12 +49,16 @@ def what_is_alike_is_done_once():
             known[key] = compute(*given), case  # the case is kept, so that no other has its id
         return known[key][0]
 
-    wanted, shows = judge.wanted, resembles.shows
+    expected_results, reveals = judge.expected_results, resembles.reveals
+
+    def results_once(part, case, form=None):
+        return once(expected_results, case, form, part, case, form)
+
     with pytest.MonkeyPatch.context() as patch:
         for module in (judge, resembles):
-            patch.setattr(module, "wanted", lambda part, case, form=None: once(wanted, case, form, part, case, form))
-        patch.setattr(resembles, "shows", lambda form, case, wants: once(shows, case, form, form, case, wants))
-        with language_patched(patch) if interpreted() else nullcontext():
+            patch.setattr(module, "expected_results", results_once)
+        patch.setattr(resembles, "reveals", lambda form, case, wants: once(reveals, case, form, form, case, wants))
+        with language_patched(patch) if is_interpreted() else nullcontext():
             yield
 
 
@@ -80,14 +84,14 @@ def language_patched(patch):
             scope.restore()
 
 
-def as_right_as_its_mistake(monkeypatch, mistake):
+def skip_cases_without_mistake(monkeypatch, mistake):
     """A file that makes a mistake is right on the cases on which that does not show; they are not run again."""
     judge_case = judge.judge_case
 
     def judge_or_skip(lab, part, case, function, file, right):
         form = next((each.form for each in part.mistakes if each.name == mistake), None)
-        wants = judge.wanted(part, case)
-        if form and not resembles.shows(form, case, wants):
+        wants = judge.expected_results(part, case)
+        if form and not resembles.reveals(form, case, wants):
             right.append((case, wants))
         else:
             judge_case(lab, part, case, function, file, right)
@@ -103,39 +107,39 @@ def verdict(lab, file):
 
 @pytest.mark.parametrize("slug, file", RIGHT, ids=ids)
 def test_a_right_one_passes(slug, file):
-    lab = lab_of(slug)
+    lab = cached_lab(slug)
     found = verdict(lab, file)
-    assert found.passed, told(lab, found)
-    assert "passed" in told(lab, found)
-    most = graded.SECONDS if interpreted() else graded.SECONDS_ON_GPU  # there for a case, most of it the compiler's
+    assert found.passed, format_verdict(lab, found)
+    assert "passed" in format_verdict(lab, found)
+    most = grader.SECONDS if is_interpreted() else grader.SECONDS_ON_GPU  # there for a case, most of it the compiler's
     assert found.seconds < most, "a solution would be stopped before it is judged"
 
 
 @pytest.mark.parametrize("each", WRONG, ids=ids)
 def test_a_wrong_one_is_rejected_and_named(each, tmp_path, monkeypatch):
     """It is judged where it differs from the right one, and on the cases on which its mistake shows."""
-    lab = lab_of(each.lab)
+    lab = cached_lab(each.lab)
     if each.changes:
-        differs = touched(each.right, each.source, [part.function for part in lab.parts])
+        differs = changed_functions(each.right, each.source, [part.function for part in lab.parts])
         lab = replace(lab, parts=tuple(part for part in lab.parts if part.function in differs))
-        as_right_as_its_mistake(monkeypatch, each.names)
+        skip_cases_without_mistake(monkeypatch, each.names)
     check_rejected(each, lab, tmp_path)
 
 
 @pytest.mark.every_page
 @pytest.mark.parametrize("each", WRONG, ids=ids)
 def test_a_wrong_one_is_rejected_and_named_where_all_cases_are_tried(each, tmp_path):
-    check_rejected(each, lab_of(each.lab), tmp_path)
+    check_rejected(each, cached_lab(each.lab), tmp_path)
 
 
 def check_rejected(each, lab, folder):
-    if lab.about.triton and not interpreted():
+    if lab.about.triton and not is_interpreted():
         pytest.skip("kernels are rejected in the interpreter, also where there is a GPU: in a process of its own")
     file = folder / f"{each.name}.py"
     file.write_text(each.source, encoding="utf-8")
     found = verdict(lab, file)
     assert not found.passed, f"{each.name} passes all cases"
-    message = told(lab, found)
+    message = format_verdict(lab, found)
     assert "it is not written yet" not in message
     if each.names:
         assert found.rejection.resembles, message
@@ -166,7 +170,7 @@ def test_the_start_file_is_not_written_yet(slug):
     lab = load(slug)
     assert not fit.unfit(lab.about, lab.about.start)
     found = judge.judge(lab, judge.functions_of(lab.about.start), str(lab.about.start))
-    assert "is not written yet" in told(lab, found)
+    assert "is not written yet" in format_verdict(lab, found)
     in_a_notebook = judge.judge(lab, judge.functions_of(lab.about.start)).rejection
     assert in_a_notebook.place == found.rejection.place
 
@@ -180,13 +184,13 @@ def test_labs_are_numbered_without_a_gap_and_stand_in_the_order_of_their_numbers
 def test_a_replacement_that_fits_nowhere_or_twice_is_refused():
     for changes in ([["no such text", ""]], [["\n", ""]], [["import torch", "import torch"]]):
         with pytest.raises(ValueError, match=r"stands \d+ times in solution, once is wanted"):
-            _ = wrong.Wrong("vector-add", "none", "", changes=changes).source
+            _ = wrong.WrongSolution("vector-add", "none", "", changes=changes).source
 
 
 def test_a_function_is_touched_by_a_change_of_what_it_calls_and_by_one_that_nothing_calls_by_name():
     right = '"""Right."""\nimport torch\nSIZE = 1\n'
     right += "def a():\n    return b()\ndef b():\n    return SIZE\ndef c():\n    return 1\n"
-    changed = lambda old, new: touched(right, right.replace(old, new), "abc")  # noqa: E731
+    changed = lambda old, new: changed_functions(right, right.replace(old, new), "abc")  # noqa: E731
     assert changed("Right.", "Wrong.") == []
     assert changed("SIZE = 1", "SIZE = 2") == changed("return SIZE", "return 1 + SIZE") == ["a", "b"]
     assert changed("return 1\n", "return 2\n") == ["c"]

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from kernels.bench import timing
-from scripts.labs import about, graded
+from scripts.labs import about, grader
 from scripts.labs.grading import judge, timed
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.lab import load
-from scripts.labs.message import told
+from scripts.labs.message import format_verdict
 from tests.labs import wrong
 
 TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(each.slug).parts) if part.rung]
@@ -24,14 +24,14 @@ def gpu(monkeypatch):
     """Kernels are interpreted and tables lie on the CPU, but the grader takes both for a GPU's."""
     if torch.cuda.is_available():
         pytest.skip("here is one: the tests below that need one run on it, and the right ones of test_labs")
-    monkeypatch.setattr(judge, "interpreted", lambda: False)
+    monkeypatch.setattr(judge, "is_interpreted", lambda: False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time", lambda function: (timing.Time(1.0, 1.0, 1.0), function())[0])
     for module in (judge, timed):
         monkeypatch.setattr(module, "guarded_case", lambda case, device: guarded_case(case, "cpu"))
 
 
-def with_a_small_case(slug, number, **more):
+def lab_with_small_case(slug, number, **more):
     """A lab of one part, and as its large case its first one."""
     lab = load(slug)
     part = lab.parts[number]
@@ -41,12 +41,12 @@ def with_a_small_case(slug, number, **more):
 
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, number, gpu):
-    lab, begun = with_a_small_case(slug, number), []
+    lab, begun = lab_with_small_case(slug, number), []
     functions = judge.functions_of(wrong.solution(lab.about.folder))
-    found = judge.judge(lab, functions, begins=lambda part, case: begun.append(part.function))
+    found = judge.judge(lab, functions, on_case=lambda part, case: begun.append(part.function))
     assert found.passed and found.cases == len(begun) == 2
-    assert found.times.keys() == {lab.parts[0].function}, found.notes
-    assert " ms, the handbook's " in told(lab, found)
+    assert found.times.keys() == {lab.parts[0].function}, found.remarks
+    assert " ms, the handbook's " in format_verdict(lab, found)
 
 
 @pytest.mark.parametrize("slug, number", TIMED)
@@ -62,20 +62,22 @@ def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number
 
 
 def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
-    lab = with_a_small_case("vector-add", 0, rung="kernels.first.add:no_such_kernel")
+    lab = lab_with_small_case("vector-add", 0, rung="kernels.first.add:no_such_kernel")
     found = judge.judge(lab, judge.functions_of(wrong.solution("vector_add")))
     assert found.passed and not found.times
-    assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in told(lab, found)
+    assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in format_verdict(
+        lab, found
+    )
 
 
 def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_path):
-    lab = with_a_small_case("vector-add", 0)
+    lab = lab_with_small_case("vector-add", 0)
     lab = replace(lab, parts=(replace(lab.parts[0], cases=tuple),))
     file = tmp_path / "wrong.py"
     file.write_text(wrong.named("vector-add", "copies_x").source)
     found = judge.judge(lab, judge.functions_of(file))
     assert not found.passed and found.rejection.resembles is None
-    assert "are wrong." in told(lab, found)
+    assert "are wrong." in format_verdict(lab, found)
 
 
 @pytest.mark.parametrize(
@@ -95,48 +97,48 @@ def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_pa
 )
 def test_kernels_are_graded_in_the_interpreter_and_what_passes_on_the_gpu(slug, first, second, wanted, monkeypatch):
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    answers, environments = [first | {"told": "first"}, (second or {}) | {"told": "second"}], []
+    answers, environments = [first | {"message": "first"}, (second or {}) | {"message": "second"}], []
 
     def in_a_process(lab, file, seconds, more):
         environments.append(more)
         return answers.pop(0)
 
-    monkeypatch.setattr(graded, "in_a_process", in_a_process)
+    monkeypatch.setattr(grader, "run_in_process", in_a_process)
     lab = about.find(slug)
-    assert graded.grade_file(lab, wrong.solution(lab.folder)) == wanted
+    assert grader.grade_file(lab, wrong.solution(lab.folder)) == wanted
     assert environments == [{"TRITON_INTERPRET": "1"}, {}][: 2 if second else 1]
 
 
 def test_the_process_in_the_interpreter_looks_for_a_gpu_when_its_memory_is_no_longer_limited():
     """A driver that finds no room for its addresses finds no GPU, and then the lab would never be graded on it."""
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with graded.memory_limited():
+    with grader.memory_limited():
         assert resource.getrlimit(resource.RLIMIT_AS) != before
     assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_who_asks_for_the_interpreter_gets_it_alone(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setattr(graded, "in_a_process", lambda *_: {"passed": True, "told": "first", "gpu": True})
+    monkeypatch.setattr(grader, "run_in_process", lambda *_: {"passed": True, "message": "first", "gpu": True})
     lab = about.find("vector-add")
-    assert graded.grade_file(lab, wrong.solution(lab.folder)) == (True, "first")
+    assert grader.grade_file(lab, wrong.solution(lab.folder)) == (True, "first")
 
 
-def graded_on_the_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
+def grade_on_gpu(slug, change, tmp_path, monkeypatch, seconds=None):
     """What is told of a right solution, changed, where Triton compiles for the GPU what passes in its interpreter."""
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     lab = about.find(slug)
     file = tmp_path / lab.file
     file.write_text(change(wrong.solution(lab.folder).read_text()))
-    return graded.grade_file(lab, file, seconds)
+    return grader.grade_file(lab, file, seconds)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("slug", sorted({slug for slug, _ in TIMED}))
 def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path, monkeypatch):
-    passed, told = graded_on_the_gpu(slug, lambda text: text, tmp_path, monkeypatch)
-    assert passed and ": passed, " in told, told
-    assert told.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED), told
+    passed, message = grade_on_gpu(slug, lambda text: text, tmp_path, monkeypatch)
+    assert passed and ": passed, " in message, message
+    assert message.count(" ms, the handbook's ") == sum(each == slug for each, _ in TIMED), message
 
 
 @pytest.mark.gpu
@@ -144,12 +146,12 @@ def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path
 def test_where_there_is_a_gpu_a_wrong_one_is_rejected_before_it_runs_there(slug, tmp_path, monkeypatch):
     """All of them are in test_labs; here one of each lab goes the way of a reader's file."""
     first = max(wrong.every(slug), key=lambda each: bool(each.names))  # one whose mistake is named, if there is any
-    passed, told = graded_on_the_gpu(slug, lambda _: first.source, tmp_path, monkeypatch)
-    assert not passed and "it is not written yet" not in told
-    assert not told.startswith("In Triton's interpreter it passes.")
+    passed, message = grade_on_gpu(slug, lambda _: first.source, tmp_path, monkeypatch)
+    assert not passed and "it is not written yet" not in message
+    assert not message.startswith("In Triton's interpreter it passes.")
 
 
-def with_a_number_that_only_a_gpu_gets(text, number, kernel):
+def with_gpu_only_number(text, number, kernel):
     """``apart`` is 0 in the interpreter and ``number`` on a GPU; ``kernel`` is what the kernel's first line becomes."""
     asked = "__import__('os').environ.get('TRITON_INTERPRET') == '1'"
     text = text.replace("    programs =", f"    apart = 0 if {asked} else {number}\n    programs =")
@@ -169,20 +171,20 @@ ASLEEP = """    for _ in range(apart):
 
 @pytest.mark.gpu
 def test_on_a_gpu_an_address_far_outside_is_told_after_it_passed_in_the_interpreter(tmp_path, monkeypatch):
-    far = partial(with_a_number_that_only_a_gpu_gets, number=1 << 40, kernel=FAR)
-    passed, told = graded_on_the_gpu("vector-add", far, tmp_path, monkeypatch)
-    assert not passed and told.startswith("In Triton's interpreter it passes. On the GPU:\n"), told
-    assert "illegal memory access" in told and "has each tl.load and tl.store the right mask?" in told
+    far = partial(with_gpu_only_number, number=1 << 40, kernel=FAR)
+    passed, message = grade_on_gpu("vector-add", far, tmp_path, monkeypatch)
+    assert not passed and message.startswith("In Triton's interpreter it passes. On the GPU:\n"), message
+    assert "illegal memory access" in message and "has each tl.load and tl.store the right mask?" in message
 
 
 @pytest.mark.gpu
 def test_on_a_gpu_a_case_that_does_not_end_is_stopped(tmp_path, monkeypatch):
     """The kernel sleeps for two minutes or so: should nobody stop it, the GPU is free again all the same."""
-    asleep = partial(with_a_number_that_only_a_gpu_gets, number=120_000, kernel=ASLEEP)
-    passed, told = graded_on_the_gpu("vector-add", asleep, tmp_path, monkeypatch, 20)
-    assert not passed and told.startswith("In Triton's interpreter it passes. On the GPU:\n"), told
-    assert "did not end within 20 s, so it was stopped." in told
-    assert "in the case of add: 256 numbers, seed 1." in told
+    asleep = partial(with_gpu_only_number, number=120_000, kernel=ASLEEP)
+    passed, message = grade_on_gpu("vector-add", asleep, tmp_path, monkeypatch, 20)
+    assert not passed and message.startswith("In Triton's interpreter it passes. On the GPU:\n"), message
+    assert "did not end within 20 s, so it was stopped." in message
+    assert "in the case of add: 256 numbers, seed 1." in message
 
 
 @pytest.mark.parametrize("number, kernel", [(1 << 40, FAR), (120_000, ASLEEP)])
@@ -190,15 +192,15 @@ def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_pa
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     file = tmp_path / "mine.py"
     source = wrong.solution("vector_add").read_text()
-    file.write_text(with_a_number_that_only_a_gpu_gets(source, number, kernel))
-    passed, told = graded.grade_file(about.find("vector-add"), file)
-    assert passed, told
+    file.write_text(with_gpu_only_number(source, number, kernel))
+    passed, message = grader.grade_file(about.find("vector-add"), file)
+    assert passed, message
 
 
 def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():
-    from scripts.labs.file import fault
+    from scripts.labs.file import to_rejection
 
-    said = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
-    found = fault("add", None, RuntimeError(said), "mine.py")
+    error = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
+    found = to_rejection("add", None, RuntimeError(error), "mine.py")
     assert found.says == "it raised RuntimeError: CUDA error: an illegal memory access was encountered"
     assert "has each tl.load and tl.store the right mask?" in found.advice

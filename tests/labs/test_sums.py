@@ -10,13 +10,13 @@ import torch
 
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded, judge
-from scripts.labs.grading.watched import Watch, interpreted
+from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.lab import load
-from scripts.labs.message import told
+from scripts.labs.message import format_verdict
 from tests.labs import wrong
 from tests.labs.sums import FORMS, sums
 
-in_the_interpreter = pytest.mark.skipif(not interpreted(), reason="what the interpreter watches")
+in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="what the interpreter watches")
 
 
 def tables(rows):
@@ -26,7 +26,7 @@ def tables(rows):
 @in_the_interpreter
 @pytest.mark.parametrize("form, rows", FORMS)
 def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows):
-    laid = [guarded.lay(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
+    laid = [guarded.guard(name, each, "contiguous") for name, each in zip("xyz", tables(rows), strict=True)]
     with Watch(laid) as watch:
         sums[(1,)](*(each.tensor for each in laid), FORM=form, ROWS=rows)
     assert bool(watch.rounds) == FORMS[form, rows]
@@ -36,7 +36,7 @@ def test_only_those_sums_are_noted_of_which_the_compiler_makes_a_dot(form, rows)
 def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {"TRITON_CACHE_DIR": str(tmp_path)}
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "tests.labs.sums"],
         cwd=ROOT,
         env=environment,
@@ -44,8 +44,8 @@ def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stderr
-    assert said.stdout.splitlines() == [", ".join(map(str, form)) for form, dot in FORMS.items() if dot]
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [", ".join(map(str, form)) for form, dot in FORMS.items() if dot]
 
 
 @pytest.mark.gpu
@@ -63,6 +63,6 @@ def test_the_reader_is_told_what_to_write_instead(tmp_path):
     lab, file = load("backward"), tmp_path / "mine.py"
     lab = replace(lab, parts=tuple(part for part in lab.parts if part.function == "backward_dq"))
     file.write_text(wrong.named("backward", "sum_made_a_dot").source)
-    message = told(lab, judge.judge(lab, judge.functions_of(file), str(file)))
+    message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
     assert "backward_dq: the numbers are right here, but on a GPU, Triton makes a tl.dot of the sum of" in message
     assert 'Write tl.dot(x, y, input_precision="ieee") yourself' in message

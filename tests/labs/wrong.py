@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 CATALOGUE = HERE.parents[1] / "scripts" / "labs" / "catalogue"
 
 
-class Wrong(NamedTuple):
+class WrongSolution(NamedTuple):
     """says: the mistake, in a sentence   names: the mistake that the grader must name, "" if it need name none
     base: the right one that is changed; the file itself, if it is a whole one
     changes: what stands there, and what is put in its place, one after the other
@@ -64,23 +64,23 @@ def solution(lab: str) -> Path:
     return CATALOGUE / folder(lab) / "solution.py"
 
 
-def every(lab: str) -> list[Wrong]:
+def every(lab: str) -> list[WrongSolution]:
     """All wrong ones of a lab, by name."""
     found = [whole(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
     changed = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
-    found += [Wrong(lab, name, **said) for name, said in changed.items()]
+    found += [WrongSolution(lab, name, **said) for name, said in changed.items()]
     return sorted(found, key=lambda each: each.name)
 
 
-def whole(lab: str, path: Path) -> Wrong:
+def whole(lab: str, path: Path) -> WrongSolution:
     """One that is a file: its docstring says what is wrong, and ``names = "…"`` in it which mistake is to be named."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     named = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
     names = named["names"].value if "names" in named else ""
-    return Wrong(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
+    return WrongSolution(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
 
 
-def named(lab: str, name: str) -> Wrong:
+def named(lab: str, name: str) -> WrongSolution:
     return next(each for each in every(lab) if each.name == name)
 
 

@@ -66,7 +66,7 @@ def functions_in(file):
 # What a list says is still so: quick, and always looked at.
 
 
-def what_is_wrong(mutant):
+def entry_fault(mutant):
     """Why an entry of the list is none, or nothing."""
     times = text_of(mutant.file).count(mutant.old)
     if mutant.new == mutant.old or times != 1:
@@ -89,7 +89,7 @@ def mutated(mutant):
 
 
 def test_every_mutant_can_be_made_and_names_a_test():
-    wrong = {name: why for name, mutant in MUTANTS.items() if (why := what_is_wrong(mutant))}
+    wrong = {name: why for name, mutant in MUTANTS.items() if (why := entry_fault(mutant))}
     assert wrong == {}
 
 
@@ -106,7 +106,7 @@ def test_every_mutant_can_be_made_and_names_a_test():
 )
 def test_an_entry_that_is_none_would_be_seen(change):
     entry = Mutant("kernels/softmax.py", "def softmax(", "def hardmax(", "tests/kernels/test_softmax.py::test_by_hand")
-    assert what_is_wrong(entry) is None and what_is_wrong(entry._replace(**change))
+    assert entry_fault(entry) is None and entry_fault(entry._replace(**change))
 
 
 def test_every_kernel_has_a_mutant():
@@ -122,7 +122,7 @@ def test_every_kernel_has_a_mutant():
 # The mutants themselves: `make mutants` runs them.
 
 
-class Workshop:
+class Sandbox:
     """A copy of the code, in which mistakes are made, and a process that runs tests in it."""
 
     def __init__(self, folder):
@@ -148,7 +148,7 @@ class Workshop:
         )
         self.runs = 0
 
-    def became_of(self, test):
+    def outcome(self, test):
         """Passed, skipped or not run; failed, and by which error; or died, and by which signal."""
         self.runs += 1
         self.process.stdin.write(f"{test}\t{self.output}\t{self.folder}/triton-{self.runs}\n")
@@ -159,27 +159,27 @@ class Workshop:
     def output(self):
         return self.folder / "output"
 
-    def passes_without(self, test):
+    def passes_unmutated(self, test):
         """Whether the test passes when nothing is wrong; each is run once."""
         if test not in self.passed:
-            self.passed[test] = self.became_of(test) == "passed"
+            self.passed[test] = self.outcome(test) == "passed"
         return self.passed[test]
 
-    def became_of_with(self, mutant):
+    def outcome_with(self, mutant):
         path = self.folder / mutant.file
         path.write_text(mutated(mutant))
         try:
-            return self.became_of(mutant.test)
+            return self.outcome(mutant.test)
         finally:
             path.write_text(text_of(mutant.file))
 
 
 @pytest.fixture(scope="session")
-def workshop(tmp_path_factory):
-    workshop = Workshop(tmp_path_factory.mktemp("mutants"))
-    yield workshop
-    workshop.process.stdin.close()
-    workshop.process.wait()
+def sandbox(tmp_path_factory):
+    sandbox = Sandbox(tmp_path_factory.mktemp("mutants"))
+    yield sandbox
+    sandbox.process.stdin.close()
+    sandbox.process.wait()
 
 
 def marks_of(mutant):
@@ -196,14 +196,14 @@ def is_killed(verdict):
     "mutant",
     [pytest.param(mutant, id=name, marks=marks_of(mutant)) for name, mutant in MUTANTS.items() if mutant.test],
 )
-def test_a_mutant_is_killed(mutant, workshop):
+def test_a_mutant_is_killed(mutant, sandbox):
     """By a test that fails, and passes without it; one that is skipped, or cannot begin, kills nothing.
 
     A fork that dies of having written astray has failed, too: Triton's interpreter writes through plain pointers, so
     that a wrong offset may end the process before anything can be compared.
     """
-    assert workshop.passes_without(mutant.test), workshop.output.read_text()
-    verdict = workshop.became_of_with(mutant)
+    assert sandbox.passes_unmutated(mutant.test), sandbox.output.read_text()
+    verdict = sandbox.outcome_with(mutant)
     assert is_killed(verdict), f"{mutant.file}: {mutant.old!r} -> {mutant.new!r} lives: {verdict}"
 
 

@@ -34,7 +34,7 @@ def test_a_snippet_is_run_and_its_reader_warned(monkeypatch, capsys, gpu, said):
 
 def test_what_only_a_gpu_measures_is_left_out(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    assert "is left out" in run.without_gpu(run.SNIPPETS["prefill_speed"].read_text())
+    assert "is left out" in run.gpu_notice(run.SNIPPETS["prefill_speed"].read_text())
 
 
 @pytest.mark.parametrize("given, said", [(None, "is left out"), ("0", "is left out"), ("1", "interpreter runs")])
@@ -42,7 +42,7 @@ def test_a_snippet_that_leaves_the_interpreter_to_its_reader_runs_kernels_only_i
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     if given:
         monkeypatch.setenv("TRITON_INTERPRET", given)
-    assert said in run.without_gpu(run.SNIPPETS["nvfp4_block"].read_text())
+    assert said in run.gpu_notice(run.SNIPPETS["nvfp4_block"].read_text())
 
 
 TOY = """

@@ -414,7 +414,7 @@ def test_the_locks_agree():
             assert versions.setdefault(name, version) == version, (group, name)
 
 
-def here():
+def installed_versions():
     """Name and version of each package in the environment that runs this test; a local build counts as its version."""
     packages = importlib.metadata.distributions(
         path=[path for path in sys.path if Path(path).is_relative_to(sys.prefix)]
@@ -427,8 +427,9 @@ def here():
 )
 def test_nothing_is_installed_that_no_lock_lists():
     versions = {name: version for group in LOCKS for name, version in locked(group).items()}
-    assert {"torch", "mkdocs", "pip"} <= here().keys()
-    assert here().items() - versions.items() == set(), "not of this lock: `make clean` makes room for what is"
+    here = installed_versions()
+    assert {"torch", "mkdocs", "pip"} <= here.keys()
+    assert here.items() - versions.items() == set(), "not of this lock: `make clean` makes room for what is"
 
 
 def test_what_torch_asks_for_on_every_machine_is_locked_beside_it():

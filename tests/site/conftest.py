@@ -25,7 +25,7 @@ from scripts.records.reader import record_of
 from scripts.records.record import write
 from scripts.speed import browser as chosen
 from scripts.speed.static_server import serve
-from tests.site.small import lay_out
+from tests.site.small_site import write_files
 
 BASE = "http://127.0.0.1/handbook/"
 CHAPTER = "chapters/three-matmuls/"
@@ -132,13 +132,13 @@ def site(tmp_path_factory, worker_id) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory) -> SimpleNamespace:
+def small_site(tmp_path_factory) -> SimpleNamespace:
     """The small site, as it's published: ``site``, its ``root``, the ``texts`` that are on it, what the build said."""
     root = tmp_path_factory.mktemp("small")
-    texts = lay_out(root)
+    texts = write_files(root)
     built = mkdocs("build", "--strict", root=root, SITE_URL=BASE, REPO_URL="https://github.com/a/b.git")
     assert built.returncode == 0, built.stderr
-    return SimpleNamespace(site=root / "site", root=root, texts=texts, said=built.stderr)
+    return SimpleNamespace(site=root / "site", root=root, texts=texts, output=built.stderr)
 
 
 @pytest.fixture(scope="session")
@@ -156,7 +156,7 @@ WALKS = [
 
 
 @pytest.fixture(params=WALKS)
-def one_of_each_kind(request, site, pages) -> list[str]:
+def sample_pages(request, site, pages) -> list[str]:
     """What a browser goes through: each page of its own kind, and the longest of each folder.
 
     All pages of a folder come from one template. `make test-all` goes through them all.
@@ -173,9 +173,9 @@ def one_of_each_kind(request, site, pages) -> list[str]:
 
 
 @pytest.fixture
-def walked(one_of_each_kind, pages) -> list[str]:
+def browsed_pages(sample_pages, pages) -> list[str]:
     """The same, and every chapter."""
-    return [page for page in pages if page in one_of_each_kind or re.fullmatch("chapters/[^/]+/", page)]
+    return [page for page in pages if page in sample_pages or re.fullmatch("chapters/[^/]+/", page)]
 
 
 @pytest.fixture(scope="session")
@@ -221,7 +221,7 @@ class Chromium:
 
 
 @contextmanager
-def ended_if_it_hangs(chromium: Chromium, seconds: float) -> Iterator[threading.Event]:
+def end_browser_after(chromium: Chromium, seconds: float) -> Iterator[threading.Event]:
     """Not every call to a browser has a time limit; what waits for one that is ended fails.  Tells whether it was."""
     hangs = threading.Event()
 
@@ -257,7 +257,7 @@ def pytest_pyfunc_call(pyfuncitem):
         return (yield)
     mark = pyfuncitem.get_closest_marker("timeout")
     limit = mark.args[0] if mark else float(pyfuncitem.config.getini("timeout"))
-    with ended_if_it_hangs(chromium, limit / 2) as hangs:
+    with end_browser_after(chromium, limit / 2) as hangs:
         try:
             return (yield)
         except Error as error:

@@ -53,12 +53,12 @@ def axe(page, options: str = "{}") -> list:
 
 
 def test_pages_fit_every_width_draw_figures_that_come_near_are_walked_by_keyboard_and_axe_finds_nothing(
-    request, visit, walked, one_of_each_kind
+    request, visit, browsed_pages, sample_pages
 ):
     """Each page is loaded once, as on a phone; then its window grows; one of each kind is walked and darkened."""
-    of_each_kind = {*one_of_each_kind, "404.html"}
+    of_each_kind = {*sample_pages, "404.html"}
     every_page = request.node.callspec.id == "all"
-    for path, page in visit.each([*walked, "404.html"], width=390):
+    for path, page in visit.each([*browsed_pages, "404.html"], width=390):
         assert page.evaluate(SCHEME) == NAMES["light"]
         figures_are_fetched_when_they_come_near(page, path)
         nothing_scrolls_sideways(page, path, 390)
@@ -248,9 +248,9 @@ def printed(page, looked_at: str) -> list[str]:
     return [sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages]
 
 
-def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_above_its_code(visit, one_of_each_kind):
+def test_paper_has_every_caption_and_alternative_and_the_name_of_a_file_stands_above_its_code(visit, sample_pages):
     looked_at = "figcaption, .hb-alternative, .highlight"
-    for path, page in visit.each(one_of_each_kind):
+    for path, page in visit.each(sample_pages):
         if not page.query_selector(looked_at):
             continue
         # A piece that steps has a caption for its end; paper has the end.

@@ -49,7 +49,7 @@ def test_what_a_build_did_not_ask_for_is_removed_at_its_end():
     before.put(2, "b")
     now = cache.Cache("things")
     now.get("a")
-    now.tidy()
+    now.prune()
     assert now.get("a") == 1 and now.get("b") is None
 
 
@@ -70,7 +70,7 @@ class Site:
     def build(self, text: str = TEXT, address: str = "one.md", others: tuple[str, ...] = ("two.md",)) -> Page:
         page = page_of(self.config, text, address)
         files = Files([page.file, *(page_of(self.config, "# Two", name).file for name in others)])
-        pages = cache.Pages(self.config)
+        pages = cache.PageCache(self.config)
         pages.restore(page, text, files)
         self.rendered += not pages.restored
         page.render(self.config, files)
@@ -127,14 +127,14 @@ def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, 
 
 def test_a_page_that_was_refused_is_rendered_again(config):
     for _ in range(2):
-        page, pages = page_of(config, TEXT), cache.Pages(config)
+        page, pages = page_of(config, TEXT), cache.PageCache(config)
         pages.restore(page, TEXT, Files([page.file]))
         assert not pages.restored
 
 
 def test_a_page_is_rendered_again_once_its_front_matter_has_changed(config):
     for meta, known in [({}, False), ({}, True), ({"records": "earlier"}, False)]:
-        page, pages = page_of(config, TEXT), cache.Pages(config)
+        page, pages = page_of(config, TEXT), cache.PageCache(config)
         page.meta = meta
         pages.restore(page, TEXT, Files([page.file]))
         assert pages.restored == known

@@ -6,7 +6,7 @@ import struct
 import pytest
 from mkdocs.exceptions import PluginError
 
-from scripts.cards import CARDS, DOCS, SIZE, current
+from scripts.cards import CARDS, DOCS, SIZE, is_current
 from scripts.site.meta.cards import Cards
 from scripts.site.pages import order
 
@@ -14,7 +14,7 @@ from scripts.site.pages import order
 @pytest.mark.parametrize("card", CARDS.every(), ids=lambda card: card.address)
 def test_a_card_is_of_todays_drawing(card):
     assert card.drawing.is_file(), f"{card.address} wants a drawing, docs/assets/drawings/{card.drawing.name}"
-    assert current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.cards"
+    assert is_current(card), f"docs/{card.address} isn't of today's drawing: .venv/bin/python -m scripts.cards"
     kept = (DOCS / card.address).read_bytes()
     assert struct.unpack(">II", kept[16:24]) == (SIZE["width"], SIZE["height"]) and len(kept) < 100_000
 
@@ -25,7 +25,7 @@ def test_no_card_is_left_of_a_chapter_that_is_gone():
 
 
 def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
-    said = [card.shows for card in CARDS.every()]
+    said = [card.alternative for card in CARDS.every()]
     assert len(set(said)) == len(said)
     for sentence in said:
         assert len(sentence) > 40 and re.fullmatch(r"[A-Z][^.]+\.", sentence)
@@ -34,7 +34,7 @@ def test_every_card_says_what_it_shows_in_a_sentence_of_its_own():
 def test_a_chapter_without_its_drawing_is_named(tmp_path):
     chapter = order.Chapter("nowhere", 1, "", "Nowhere", "# Nowhere")
     with pytest.raises(PluginError, match=r"cards/nowhere\.png wants docs/assets/drawings/path-nowhere\.svg"):
-        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").shows
+        _ = Cards([chapter], tmp_path).of("chapters/nowhere/notes.md").alternative
 
 
 def test_the_pages_of_a_chapter_have_its_card_and_any_other_that_of_the_site():

@@ -90,7 +90,7 @@ def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shap
     assert panels.select_one(".written b").get_text() == square and panels.small.get_text() == f"{sliver} each"
     assert square in panels["aria-label"] and sliver in panels["aria-label"]
     _, heads, words, width = shape
-    assert f"{words} words, {heads} heads of {width}" in made.case(ran(text))
+    assert f"{words} words, {heads} heads of {width}" in made.race_setting(ran(text))
 
 
 def test_without_a_run_there_is_no_bar_and_no_case():
@@ -98,7 +98,7 @@ def test_without_a_run_there_is_no_bar_and_no_case():
         raise records.Missing(name)
 
     reader = SimpleNamespace(read=missing)
-    assert made.race(reader) == made.case(reader) == "" and "0 bytes" in made.table(reader)
+    assert made.race_style(reader) == made.race_setting(reader) == "" and "0 bytes" in made.table(reader)
 
 
 @pytest.mark.parametrize("width, height", [(1440, 900), (1280, 800), (390, 844)])

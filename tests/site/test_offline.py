@@ -8,7 +8,7 @@ from scripts.copies import offline
 
 
 @pytest.fixture(scope="module")
-def unpacked(site, tmp_path_factory):
+def archive_folder(site, tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     offline.write(site, folder / "copy.zip")
     with ZipFile(folder / "copy.zip") as packed:
@@ -17,7 +17,7 @@ def unpacked(site, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(unpacked, chromium):
+def open_page(archive_folder, chromium):
     """Opens a page of the copy; afterwards nothing may have complained or asked for more than files."""
     context = chromium.running.new_context(viewport={"width": 1280, "height": 900})
     page, wrong = context.new_page(), []
@@ -26,7 +26,7 @@ def opened(unpacked, chromium):
     page.on("request", lambda each: None if each.url.startswith(("file:", "data:")) else wrong.append(each.url))
 
     def go(path: str):
-        page.goto((unpacked / path / "index.html").as_uri())
+        page.goto((archive_folder / path / "index.html").as_uri())
         page.wait_for_selector("[data-opens]", state="attached")
         return page
 
@@ -35,8 +35,8 @@ def opened(unpacked, chromium):
     assert wrong == []
 
 
-def test_the_search_leads_to_a_page(opened):
-    page = opened("")
+def test_the_search_leads_to_a_page(open_page):
+    page = open_page("")
     page.keyboard.press("/")
     page.keyboard.type("rescale factor")
     page.locator(".md-search-result__link").first.click()
@@ -44,29 +44,29 @@ def test_the_search_leads_to_a_page(opened):
     assert page.locator("h1").count() == 1
 
 
-def test_every_piece_starts(opened):
-    page = opened("live")
+def test_every_piece_starts(open_page):
+    page = open_page("live")
     for piece in page.locator("live-piece").all():
         piece.scroll_into_view_if_needed()
         piece.and_(page.locator("[ready]")).wait_for()
 
 
-def test_figures_are_drawn_and_questions_are_asked(opened):
-    page = opened("chapters/online-softmax")
+def test_figures_are_drawn_and_questions_are_asked(open_page):
+    page = open_page("chapters/online-softmax")
     page.locator(".hb-plot").first.scroll_into_view_if_needed()
     page.locator(".hb-plot--drawn").first.wait_for()
     page.locator("details.question").first.scroll_into_view_if_needed()
     page.wait_for_function("!document.querySelector('ul + details.question')")
 
 
-def test_every_link_names_a_file_of_the_copy(unpacked):
+def test_every_link_names_a_file_of_the_copy(archive_folder):
     lost = set()
-    for path in unpacked.rglob("*.html"):
+    for path in archive_folder.rglob("*.html"):
         if path.name == "404.html":
             continue  # its links begin at a server's root
         for link in set(offline.LINK.findall(path.read_text(encoding="utf-8"))) - {""}:
             if not (path.parent / link).is_file():
-                lost.add((path.relative_to(unpacked).as_posix(), link))
+                lost.add((path.relative_to(archive_folder).as_posix(), link))
     assert lost == set()
 
 
@@ -75,7 +75,7 @@ def test_every_link_names_a_file_of_the_copy(unpacked):
     [("", ""), (".", "./index.html"), ("..", "../index.html"), ("../a/", "../a/index.html"), ("a/b.svg", "a/b.svg")],
 )
 def test_a_folder_is_its_first_page(address, file):
-    assert offline.file(address) == file
+    assert offline.file_of(address) == file
 
 
 def test_what_a_module_exports_is_returned():

@@ -87,12 +87,12 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
-    as_typed = SimpleNamespace(laid_out=lambda text, name, home, alone: text)
+    as_typed = SimpleNamespace(lay_out=lambda text, name, home, alone: text)
     lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
-    assert lists.filled("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
-    rows = lists.filled("| a |\n<!-- a row for every sheet -->\n| b |")
+    assert lists.fill("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
+    rows = lists.fill("| a |\n<!-- a row for every sheet -->\n| b |")
     assert rows == "| a |\n| [Three](../chapters/three/sheet.md) | [2](../chapters/three/index.md) | 40 |\n| b |"
-    every = lists.filled("# All\n\n<!-- every sheet -->\n")
+    every = lists.fill("# All\n\n<!-- every sheet -->\n")
     assert re.findall("^#+ .*", every, re.MULTILINE) == ["# All", "## Sheet", "### Part", "## The talk"]
 
 
@@ -100,7 +100,7 @@ def filled(text, **options):
     """A page with the lists of today's folders."""
     reader = Reader(ROOT)
     pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader, reader)
-    return Lists([], [], reader, pieces, {}, sheets, **options).filled(text)
+    return Lists([], [], reader, pieces, {}, sheets, **options).fill(text)
 
 
 def test_the_measurements_have_a_section_for_every_snippet():
@@ -132,12 +132,12 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
     reader = Reader(docs.parent)
     lists = Lists(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
-    rows = lists.filled("<!-- a row for every lab -->")
+    rows = lists.fill("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three/index.md) | 9 |"
-    assert lists.filled("<!-- labs of three -->") == (
+    assert lists.fill("<!-- labs of three -->") == (
         "Build it yourself: [second](../../labs/second.md), [first_one](../../labs/first-one.md)."
     )
-    assert lists.filled("<!-- labs of four -->") == ""
-    assert "`labs/02_first_one.py`" in lists.filled("<!-- lab first-one -->")
+    assert lists.fill("<!-- labs of four -->") == ""
+    assert "`labs/02_first_one.py`" in lists.fill("<!-- lab first-one -->")
     with pytest.raises(PluginError, match="has no such lab"):
-        lists.filled("<!-- lab nowhere -->")
+        lists.fill("<!-- lab nowhere -->")

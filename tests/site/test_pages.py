@@ -41,7 +41,7 @@ def articles(site, pages):
     return {page: soup(site / page / "index.html").article for page in pages}
 
 
-def written(page: str) -> str:
+def markdown_of(page: str) -> str:
     """The Markdown of a page; nothing for a snippet's."""
     files = [ROOT / "docs" / f"{page.rstrip('/')}.md", ROOT / "docs" / page / "index.md"]
     return "".join(file.read_text() for file in files if file.is_file())
@@ -49,18 +49,18 @@ def written(page: str) -> str:
 
 def reader(page: str) -> Reader:
     """The reader of a page's records: a page that isn't converted yet has the frozen ones."""
-    return EARLIER if unconverted(written(page)) else NEWEST
+    return EARLIER if unconverted(markdown_of(page)) else NEWEST
 
 
-def runs(page: str) -> list[str]:
+def cells_shown(page: str) -> list[str]:
     """The cells that a page shows, ``snippet:tag`` each, in its order."""
     if page.startswith("snippets/"):
         name = page.split("/")[1]
         return [f"{name}:{tag}" for tag in NEWEST.snippet(name).code]
-    return re.findall(r"^\s*``` run\n\s*(\S+)", written(page), re.MULTILINE)
+    return re.findall(r"^\s*``` run\n\s*(\S+)", markdown_of(page), re.MULTILINE)
 
 
-def drawn_from(figure: str) -> set[str]:
+def source_snippets(figure: str) -> set[str]:
     """The snippets whose records a figure draws; a roof that was reached may be that of another run."""
     source = figures.paths(ROOT)[figure].read_text()
     reached = [name for name in re.findall(r'plot\.reached\("(\w+)"', source) if "hbm copy" not in plot.chip(name)]
@@ -109,11 +109,11 @@ def test_every_pre_is_a_quotation(articles):
                 continue
             quoted = block.find_parent(attrs={"data-quote": True})
             assert quoted, f"{where} was typed on the page"
-            assert block.get_text().rstrip("\n") == todays(quoted["data-quote"]).rstrip("\n"), where
+            assert block.get_text().rstrip("\n") == mark_text(quoted["data-quote"]).rstrip("\n"), where
 
 
-def todays(mark: str) -> str:
-    if mark.startswith("kernels.") or symbols.of_lab(mark.partition(" ")[0]):
+def mark_text(mark: str) -> str:
+    if mark.startswith("kernels.") or symbols.is_lab(mark.partition(" ")[0]):
         return symbols.quote(mark, ROOT).text
     name, _, tag = mark.partition(":")
     return NEWEST.snippet(name).code[tag]
@@ -122,7 +122,7 @@ def todays(mark: str) -> str:
 def test_every_output_of_a_record_stands_where_its_cell_is_shown(articles):
     for page, article in articles.items():
         wanted = Counter()
-        for mark in runs(page):
+        for mark in cells_shown(page):
             name, _, tag = mark.partition(":")
             wanted[mark] += 0 if never_ran(name) else len(reader(page).read(name).outputs.get(tag, []))
         found = Counter(block["data-record"] for block in article.find_all(attrs={"data-record": True}))
@@ -138,7 +138,7 @@ def test_every_output_says_where_and_when_it_ran(articles):
             assert first and not first.find_previous(attrs={"data-quote": True}), f"{page}: it stands below a cell"
         else:
             boxes = [(box, box.find(attrs={"data-quote": True})["data-quote"]) for box in article.select(".hb-run")]
-            assert [mark for _, mark in boxes] == runs(page)
+            assert [mark for _, mark in boxes] == cells_shown(page)
             assert all(output.find_parent(class_="hb-run") for output in article.select("[data-record]")), page
         for box, mark in boxes:
             name = mark.partition(":")[0]
@@ -152,7 +152,7 @@ def test_every_value_of_a_page_stands_on_it_as_a_number(articles):
     for page, article in articles.items():
         if page == "whiteboard/all/":  # made of the sheets, whose own pages are looked at
             continue
-        quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", written(page))]
+        quotations = [" ".join(each.split()) for each in re.findall(r"`#!value ([^`]+)`", markdown_of(page))]
         values = article.find_all(class_="hb-value")
         assert len(values) == len(quotations), page
         found += len(values)
@@ -220,7 +220,7 @@ def test_every_link_and_anchor_leads_somewhere(site, pages):
                     assert unquote(target.fragment) in ids(file), f"{page or 'index'}: {found[attribute]}"
 
 
-def leads_to(page: str, links) -> list[str]:
+def linked_pages(page: str, links) -> list[str]:
     """The pages of the site that these links lead to, in their order."""
     found = [urlsplit(urljoin(BASE + page, link["href"])) for link in links]
     return [target.path.removeprefix("/handbook/") for target in found if target.netloc == "127.0.0.1"]
@@ -233,7 +233,7 @@ def test_a_page_shows_its_part_of_the_contents_and_not_all_of_them(site, pages):
         tabs = html.select(".md-tabs__link")
         assert [tab.get_text(strip=True) for tab in tabs] == ["Read", "Teach", "Run", "Reference"]
         assert len(html.select(".md-tabs__item--active")) == 1, page
-        beside = leads_to(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
+        beside = linked_pages(page, html.select(".md-sidebar--primary .md-nav__item a[href]:not([href^='#'])"))
         assert len(set(beside)) < len(pages) / 2, page  # fourteen labs stand one below the other
         if page in chapters:
             assert chapters | {page} <= set(beside) and not [link for link in beside if link.startswith("snippets/")]
@@ -251,7 +251,7 @@ def test_every_page_can_be_come_to_from_the_first(site, pages):
         if page in reached or not (site / page / "index.html").is_file():
             continue
         reached.add(page)
-        waiting += leads_to(page, soup(site / page / "index.html").select("a[href]"))
+        waiting += linked_pages(page, soup(site / page / "index.html").select("a[href]"))
     assert reached == set(pages)
 
 
@@ -296,7 +296,7 @@ def test_every_figure_has_a_caption_and_a_text_alternative_and_says_what_it_is_d
     for page, figure in figures:
         assert figure.figcaption.get_text(strip=True) and figure.find(class_="hb-alternative").get_text(strip=True)
         name = figure["id"].removeprefix("figure-")
-        snippets = sorted(drawn_from(name))
+        snippets = sorted(source_snippets(name))
         missing, spared = list(filter(never_ran, snippets)), DRAWN_WITHOUT.get(name, set())
         drawn = set(missing) <= spared
         assert bool(figure.find(class_="hb-plot")) == drawn, name
@@ -335,8 +335,8 @@ def test_the_printed_command_runs_a_snippet(articles, tmp_path):
     assert run.returncode == 0 and run.stdout, f"{command}\n{run.stderr}"
 
 
-def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small):
-    for file in (small.site / "404.html", *small.site.rglob("index.html")):
+def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(small_site):
+    for file in (small_site.site / "404.html", *small_site.site.rglob("index.html")):
         text = file.read_text()
         html = BeautifulSoup(text, "html.parser", parse_only=SoupStrainer("a"))
         links = html.select("a.md-source")
@@ -349,7 +349,7 @@ def test_with_the_address_every_page_leads_to_the_repository_and_to_its_file(sma
             continue
         (edit,) = html.select("a[rel=edit]")
         path = urlsplit(edit["href"]).path.removeprefix("/a/b/edit/main/")
-        assert (small.root / path).is_file(), path
+        assert (small_site.root / path).is_file(), path
 
 
 def test_without_the_address_no_page_has_such_a_link(site, pages):
@@ -359,11 +359,11 @@ def test_without_the_address_no_page_has_such_a_link(site, pages):
         assert html.select("a[href]"), page
 
 
-def test_what_has_never_run_and_what_is_behind_is_shown_as_that(small):
+def test_what_has_never_run_and_what_is_behind_is_shown_as_that(small_site):
     def article(page):
-        return soup(small.site / page / "index.html").article
+        return soup(small_site.site / page / "index.html").article
 
-    end = small.said.rpartition("written in")[2]  # what is said once all pages are made
+    end = small_site.output.rpartition("written in")[2]  # what is said once all pages are made
     assert "2 shown as earlier runs, or as never run: behind, never (snippets/behind.toml)" in end
     (waits,) = article("tested/").find_all(class_="hb-notice")
     assert waits.get_text().startswith("1 test function waits for a run on a GPU: test_waits.py.")
@@ -415,7 +415,8 @@ def test_the_api_has_every_module_on_the_page_of_its_room_and_names_it_in_its_in
 
 
 def test_every_documented_symbol_links_to_the_api(articles):
-    standing = {tag["id"]: page for page in articles if re.fullmatch(r"api/\w+/", page) for tag in ided(articles[page])}
+    api = [page for page in articles if re.fullmatch(r"api/\w+/", page)]
+    standing = {tag["id"]: page for page in api for tag in with_ids(articles[page])}
     quoted = {(page, box) for page, article in articles.items() for box in article.select(".hb-source")}
     assert quoted
     for page, box in quoted:
@@ -426,7 +427,7 @@ def test_every_documented_symbol_links_to_the_api(articles):
             assert urljoin(BASE + page, link["href"]) == f"{BASE}{standing[name]}#{name}"
 
 
-def ided(article) -> list:
+def with_ids(article) -> list:
     return article.select(".doc-heading[id]")
 
 

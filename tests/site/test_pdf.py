@@ -41,7 +41,7 @@ def test_a_last_leaf_of_a_few_words_is_saved(chromium, lines, whole, leaves):
     page = chromium.running.new_page()
     page.set_content("<style>p { margin: 0; font: 16px/18px serif }</style>" + "<p>One line of words</p>" * lines)
     assert len(pypdf.PdfReader(io.BytesIO(page.pdf(format="A4"))).pages) == whole
-    assert len(pdf.printed(page, "A4").pages) == leaves
+    assert len(pdf.to_pdf(page, "A4").pages) == leaves
     page.close()
 
 

@@ -9,6 +9,7 @@ from material.plugins.search.plugin import Parser
 from scripts.records import ROOT
 from scripts.site.meta import search
 from scripts.site.pages import glossary
+from tests.chapters.expected import EXPECTED
 
 
 @pytest.fixture(scope="session")
@@ -22,43 +23,37 @@ LINKS = ".md-search-result__item > .md-search-result__link"
 PRESSED = "document.querySelector('.md-search__input').dispatchEvent(new KeyboardEvent('keyup'))"
 
 
-def first(page, query: str) -> list[str]:
+def first_results(page, query: str) -> list[str]:
     """The pages that the search shows first for what is typed, and not for half of it."""
     page.click(".md-search__input")
     for text, there in (("", "!"), (query, "!!")):
         page.fill(".md-search__input", text)
         page.wait_for_function(f"() => {{ {PRESSED}; return {there}document.querySelector('{LINKS}') }}", polling=200)
-    found = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
-    return [path.partition("/handbook/")[2] for path in found]
+    paths = page.eval_on_selector_all(LINKS, "(links) => links.slice(0, 3).map((link) => link.pathname)")
+    return [path.partition("/handbook/")[2] for path in paths]
 
 
 def test_what_explains_a_word_is_found_first(visit):
     page = visit("")
     page.wait_for_load_state("networkidle")
-    assert first(page, "online softmax")[0] == "chapters/online-softmax/"
-    assert "chapters/online-softmax/" in first(page, "rescale")
-    assert first(page, "bandwidth")[0].startswith("chapters/")  # the primer is one of them
-    assert first(page, "lse")[0].startswith(("chapters/", "api/kernels"))
-    assert first(page, "flash_attention")[0] == "api/flash/"  # a name of the library
+    assert first_results(page, "online softmax")[0] == "chapters/online-softmax/"
+    assert "chapters/online-softmax/" in first_results(page, "rescale")
+    assert first_results(page, "bandwidth")[0].startswith("chapters/")  # the primer is one of them
+    assert first_results(page, "lse")[0].startswith(("chapters/", "api/kernels"))
+    assert first_results(page, "flash_attention")[0] == "api/flash/"  # a name of the library
 
 
 def test_the_fields_names_lead_to_the_chapter_that_explains_them(visit):
     page = visit("")
     page.wait_for_load_state("networkidle")
-    wanted = {
-        "three-matmuls": ["attention"],
-        "blocks-of-keys": ["query"],
-        "online-softmax": ["softmax", "logsumexp"],
-        "flash-attention": ["flash attention", "varlen"],
-        "hopper": ["wgmma", "warp specialisation", "FA3"],
-        "number-formats": ["quantisation", "quantization", "quantise"],
-        "decode": ["decode", "kv cache", "GQA", "MQA", "grouped query attention", "paged attention", "flash decoding"],
-        "many-gpus": ["ring", "ring attention"],
+    expected = {
+        query: f"chapters/{name.replace('_', '-')}/"
+        for name, chapter in EXPECTED.items()
+        for query in chapter.get("searches", ())
     }
-    found = {query: first(page, query)[0] for queries in wanted.values() for query in queries}
-    assert found == {query: f"chapters/{name}/" for name, queries in wanted.items() for query in queries}
-    assert set(first(page, "speculative")) == {"chapters/decode/"}, "in brackets"
-    assert "chapters/hopper/notes/" in first(page, "CUTLASS"), "in brackets or quotation marks"
+    assert {query: first_results(page, query)[0] for query in expected} == expected
+    assert set(first_results(page, "speculative")) == {"chapters/decode/"}, "in brackets"
+    assert "chapters/hopper/notes/" in first_results(page, "CUTLASS"), "in brackets or quotation marks"
 
 
 def test_lists_of_references_are_found_on_their_page_alone(index):
@@ -68,7 +63,7 @@ def test_lists_of_references_are_found_on_their_page_alone(index):
 
 def test_a_term_is_searched_on_the_page_of_the_chapter_that_explains_it(index):
     tagged = {entry["location"]: entry["tags"] for entry in index if "tags" in entry}
-    explained = glossary.explained_in(ROOT / "docs")
+    explained = glossary.terms_by_chapter(ROOT / "docs")
     assert "rescale factor" in explained[7] and sum(map(len, explained.values())) > 20
     assert all(any(set(terms) <= set(found) for found in tagged.values()) for terms in explained.values())
     assert len(tagged) == len(explained)
@@ -87,7 +82,7 @@ def test_chapters_weigh_most_and_lists_least(index):
 
 def test_front_matter_comes_before_the_weight_of_a_kind():
     page = SimpleNamespace(url="chapters/a/", meta={"search": {"boost": 3}, "tags": ["lane"]})
-    search.weigh(page, {"chapters/a/": ["warp"]})
+    search.set_boost(page, {"chapters/a/": ["warp"]})
     assert page.meta == {"search": {"boost": 3}, "tags": ["lane", "warp"]}
 
 
@@ -129,10 +124,10 @@ def test_elements_that_leave_nothing_in_the_index_are_not_parsed():
     )
     few = search.words(html)
     assert "<td class" not in few and "<span class" not in few and few.count("<td>") == 3
-    assert said_by_material(few) == said_by_material(html) and len(said_by_material(html)) == 2
+    assert parse_with_material(few) == parse_with_material(html) and len(parse_with_material(html)) == 2
 
 
-def said_by_material(html: str) -> list[tuple]:
+def parse_with_material(html: str) -> list[tuple]:
     parser = Parser()
     parser.feed(html)
     parser.close()

@@ -34,15 +34,15 @@ class Server:
             os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait(timeout=10)
 
-    def said(self) -> str:
+    def output(self) -> str:
         self.log.seek(0)
         return self.log.read()
 
     def wait(self) -> None:
         """Until it serves."""
         end = time.monotonic() + READY
-        while "Serving on" not in self.said():
-            assert self.process.poll() is None and time.monotonic() < end, self.said()
+        while "Serving on" not in self.output():
+            assert self.process.poll() is None and time.monotonic() < end, self.output()
             time.sleep(0.05)
 
     def get(self, path: str, end: float) -> str:
@@ -57,12 +57,12 @@ class Server:
                 html = self.get(page, end)
                 article = BeautifulSoup(html, "html.parser").article
                 if what(article):
-                    assert self.process.poll() is None, self.said()
+                    assert self.process.poll() is None, self.output()
                     return article
                 epoch, request = re.search(r"livereload\((\d+), (\d+)\)", html).groups()
                 self.get(f"livereload/{epoch}/{request}", end)
         except OSError as error:  # too late, or gone
-            pytest.fail(f"the page did not come to show it ({error}); the server said:\n{self.said()}")
+            pytest.fail(f"the page did not come to show it ({error}); the server said:\n{self.output()}")
 
     @contextmanager
     def changed(self, path: str, change):

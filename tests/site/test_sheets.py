@@ -32,29 +32,29 @@ def words(leaf) -> str:
 
 
 @pytest.fixture(params=WALKS)
-def papers(request) -> list[str]:
+def paper_sizes(request) -> list[str]:
     return PAPERS[request.param]
 
 
-def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_its_key(visit, papers):
+def test_a_sheet_is_two_printed_pages_of_all_steps_with_picture_and_time_and_of_its_key(visit, paper_sizes):
     for sheet, (path, page) in zip(STEPS, visit.each([*ADDRESSES.values()]), strict=True):
         times = [text.split()[0] for text in page.locator(".hb-step .hb-step__time").all_text_contents()]
-        assert times == [sheets.clock(start) for start in sheets.starts(STEPS[sheet])], path
+        assert times == [sheets.clock(start) for start in sheets.start_minutes(STEPS[sheet])], path
         page.add_style_tag(content="img { visibility: hidden }")  # to read past thousands of strokes takes long
         pictures = page.locator(".hb-step img").evaluate_all(LOADED)
         assert len(pictures) == len(STEPS[sheet]) and all(pictures), path
-        leaves = {paper: printed(page, paper) for paper in papers}
-        assert {paper: len(each) for paper, each in leaves.items()} == dict.fromkeys(papers, 2), path
+        leaves = {paper: printed(page, paper) for paper in paper_sizes}
+        assert {paper: len(each) for paper, each in leaves.items()} == dict.fromkeys(paper_sizes, 2), path
         first, second = map(words, leaves["Letter"])
         assert [step.draw for step in STEPS[sheet] if step.draw.split("**")[1] not in first] == [], path
         assert "Where students trip" in second and second.count("Poll, after step") == 2, path
 
 
-def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit, papers):
+def test_a_worksheet_is_one_printed_page_and_so_is_its_key(visit, paper_sizes):
     page, lengths = visit.tab("light", 1280), {}
     for name, key in product(worksheets.chapters(), (False, True)):
-        page.set_content(worksheets.made(name, "A").html("A", key))
-        lengths |= {(name, key, paper): len(printed(page, paper)) for paper in papers}
+        page.set_content(worksheets.make(name, "A").html("A", key))
+        lengths |= {(name, key, paper): len(printed(page, paper)) for paper in paper_sizes}
     assert lengths and {sheet: count for sheet, count in lengths.items() if count != 1} == {}
 
 

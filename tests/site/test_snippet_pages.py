@@ -37,12 +37,12 @@ class Site:
         page = Page(None, file, self.config)
         page.read_source(self.config)
         plugin.on_pre_page(page, self.config, files)
-        pages = cache.Pages(self.config)
+        pages = cache.PageCache(self.config)
         pages.restore(page, page.markdown, files)
         page.render(self.config, files)
         page.content = pages.keep(page, page.content)
         plugin.on_post_build(self.config)
-        made.kept.tidy()
+        made.kept.prune()
         return page
 
 

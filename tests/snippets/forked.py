@@ -20,7 +20,7 @@ def redirect(descriptor: int, name: str) -> None:
     os.close(file)
 
 
-class Quickly(importlib.abc.MetaPathFinder):
+class FastInterpreter(importlib.abc.MetaPathFinder):
     """Makes Triton's interpreter, once a snippet has asked for it, as quick as it is in our other tests."""
 
     def find_spec(self, name, path, target=None):
@@ -43,7 +43,7 @@ assert "triton" not in sys.modules
 gc.freeze()  # what torch holds is not looked through again at the end of each fork: half a second each
 while path := sys.stdin.readline().rstrip("\n"):
     if (child := os.fork()) == 0:
-        sys.meta_path.insert(0, Quickly())
+        sys.meta_path.insert(0, FastInterpreter())
         redirect(1, "stdout")
         redirect(2, "stderr")
         sys.argv = [path]

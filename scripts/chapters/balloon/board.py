@@ -32,7 +32,7 @@ def board() -> Board:
     return board
 
 
-def ballooned(board: Board, x: float, y: float, size: float) -> None:
+def draw_balloon(board: Board, x: float, y: float, size: float) -> None:
     """A balloon with its knot and a piece of string."""
     board.ring(x, y, size, size * 1.15)
     bottom = y + size * 0.575
@@ -44,7 +44,7 @@ def pocket(board: Board) -> None:
     board.step("A small balloon on the left and a small one on the right; between them a question mark.")
     with board.group("pocket"):
         for x in (90, 390):
-            ballooned(board, x, 110, 34)
+            draw_balloon(board, x, 110, 34)
             board.words(x, 190, "small")
         board.words(240, 116, "?", 2.4)
         board.arrow(136, 116, 200, 116)

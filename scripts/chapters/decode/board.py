@@ -189,7 +189,7 @@ def paged(board: Board) -> None:
 
 def split(board: Board) -> None:
     parts, whole = [part(0, 2), part(2, 4)], part(0, 4)
-    worth = shares(*parts)
+    ratio = shares(*parts)
     sms = int(H100["sms"].value)
     board.step(
         f"Above: {KV_HEADS} of {sms} SMs are {100 * KV_HEADS / sms:.0f} percent. Below, two programs side by side. "
@@ -198,7 +198,7 @@ def split(board: Board) -> None:
             f"output {pair(p.output)}."
             for i, p in enumerate(parts)
         )
-        + f" Below: their sums are worth {worth[0]:g} to {worth[1]:g}, so a third and two thirds: {pair(whole.output)}."
+        + f" Below: their sums are worth {ratio[0]:g} to {ratio[1]:g}, so a third and two thirds: {pair(whole.output)}."
     )
     board.rub()
     board.words(24, 24, f"{KV_HEADS} heads of keys, {sms} SMs: {100 * KV_HEADS / sms:.0f} %", 0.9, at="left")
@@ -218,9 +218,9 @@ def split(board: Board) -> None:
         board.words(x, 171, f"= {pair(each.output)}", 1, at="left")
     with board.answer():
         board.words(
-            24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {worth[0]:g}", 0.9, at="left"
+            24, 214, f"{parts[0].total:g} · 2^{{{parts[0].maximum}-{parts[1].maximum}}} = {ratio[0]:g}", 0.9, at="left"
         )
-        board.words(200, 214, f"{worth[0]:g} to {worth[1]:g} = 1 to {worth[1] / worth[0]:g}", 0.9, at="left")
+        board.words(200, 214, f"{ratio[0]:g} to {ratio[1]:g} = 1 to {ratio[1] / ratio[0]:g}", 0.9, at="left")
         blend = f"1/3 · {pair(parts[0].output)} + 2/3 · {pair(parts[1].output)}"
         board.words(24, 246, f"{blend} = {pair(whole.output)}", 1, at="left")
 

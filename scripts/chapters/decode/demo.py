@@ -36,23 +36,23 @@ ROOM = 16  # the fewest numbers that a row of the cache has: ours are 2, and the
 def lines() -> Iterator[str]:
     query, keys, values = (torch.tensor(rows, dtype=torch.float32) for rows in ([QUERY], KEYS, VALUES))
     parts = [slice(0, 2), slice(2, 4)]
-    found = [answered(query, keys[part], values[part]) for part in parts]
+    found = [attend_part(query, keys[part], values[part]) for part in parts]
     out, _ = merge(*found[0], *found[1])
     states = [OnlineSoftmax.empty().update(keys[part] @ query[0] * SCALE) for part in parts]
     whole = states[0].merge(states[1])
     worth = [(state.running_sum * (state.running_max - whole.running_max).exp()).item() for state in states]
     weighed = " + ".join(
-        f"{round(3 * each / sum(worth))}/3 · {said(output)}" for each, (output, _) in zip(worth, found, strict=True)
+        f"{round(3 * each / sum(worth))}/3 · {rounded(output)}" for each, (output, _) in zip(worth, found, strict=True)
     )
-    yield f"Two programs, one answer: {weighed} = {said(out)}."
+    yield f"Two programs, one answer: {weighed} = {rounded(out)}."
     yield ""
     rows = [
-        [number, *numbers(state, keys[part] @ query[0], values[part]), said(found[number][0])]
+        [number, *numbers(state, keys[part] @ query[0], values[part]), rounded(found[number][0])]
         for number, (state, part) in enumerate(zip(states, parts, strict=True))
     ]
     yield from table(["program", "scores", "max", "sum", "blend", "output"], *rows)
     yield f"at maximum {whole.running_max / SCALE:g}: {' to '.join(map(plain, worth))}"
-    yield f"all four at once, by the kernel: {said(answered(query, keys, values)[0])}"
+    yield f"all four at once, by the kernel: {rounded(attend_part(query, keys, values)[0])}"
     yield f"is_causal: {vector(attention(query, keys, values, scale=SCALE, is_causal=True)[0])}"
     yield ""
     page, row = place_of(5)
@@ -67,7 +67,7 @@ def lines() -> Iterator[str]:
     )
 
 
-def answered(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def attend_part(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """What the kernel finds in these tokens, from a cache of their own: an output and its lse."""
     q, k, v = (torch.nn.functional.pad(x, (0, ROOM - x.shape[-1])) for x in (query, keys, values))
     q, k, v = (x.half()[None, None].to(DEVICE) for x in (q, k, v))
@@ -77,7 +77,7 @@ def answered(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> t
     return out[..., : query.shape[-1]].float().cpu(), lse.cpu()
 
 
-def said(output: torch.Tensor) -> str:
+def rounded(output: torch.Tensor) -> str:
     """In FP16 the last digit is not sure."""
     return vector(output.flatten(), ".3g")
 

@@ -50,7 +50,7 @@ def shares() -> tuple[list[int], list[tuple[int, int]]]:
     return lengths[::SMS], pairs[::SMS]
 
 
-def dealt() -> list[int]:
+def blocks_per_program() -> list[int]:
     """The blocks of keys of each program, if the last heads go singly and every other round is dealt back."""
     blocks = N // (ROWS * CONSUMERS)
     units = [blocks + 1] * (blocks // 2 * (HEADS - SINGLE))
@@ -255,7 +255,7 @@ def pairs(board: Board) -> None:
     board.step(
         f"Program 0's blocks as bars of {single[0]}, {single[1]} and so on to {single[-1]} blocks of keys, together "
         f"{alone}. Beside them its {len(paired)} pairs, each {each}, together {together}. The mean is {mean:.1f}. With "
-        f"the blocks of {SINGLE} heads singly the busiest has {max(dealt())}."
+        f"the blocks of {SINGLE} heads singly the busiest has {max(blocks_per_program())}."
     )
     board.rub()
     *_, end, _ = board.words(20, 22, f"program 0: {single[0]}", 0.85, at="left")
@@ -272,7 +272,7 @@ def pairs(board: Board) -> None:
             board.box(276 + 18 * i, 170 - long, 18, long)
         board.words(276, 192, f"{len(paired)} · {each} = {together}", 0.9, at="left")
         board.words(236, 220, f"{alone} ÷ {together} = {alone / together:.2f}", 0.95, at="left")
-        board.words(236, 248, f"{SINGLE} heads singly: {max(dealt())}", 0.9, at="left")
+        board.words(236, 248, f"{SINGLE} heads singly: {max(blocks_per_program())}", 0.9, at="left")
     board.words(20, 220, f"mean: {mean:.1f}", 0.9, at="left")
 
 

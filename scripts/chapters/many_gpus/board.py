@@ -24,7 +24,7 @@ LEFT, RIGHT = 122, 358  # the middles of the two boards
 
 
 @dataclass(frozen=True)
-class Found:
+class Partial:
     """What one board finds for a word: the exponentials of its products, their sum, and its output."""
 
     terms: list[Fraction]
@@ -32,18 +32,18 @@ class Found:
     output: list[Fraction]
 
 
-def found(word: int, own: slice) -> Found:
+def partial(word: int, own: slice) -> Partial:
     query = QUERIES[word]
     terms = [Fraction(2) ** sum(a * b for a, b in zip(query, key, strict=True)) for key in KEYS[own]]
     blend = [sum(t * value[i] for t, value in zip(terms, VALUES[own], strict=True)) for i in (0, 1)]
-    return Found(terms, sum(terms), [each / sum(terms) for each in blend])
+    return Partial(terms, sum(terms), [each / sum(terms) for each in blend])
 
 
-def boards_of(word: int) -> tuple[Found, Found]:
-    return found(word, slice(0, 2)), found(word, slice(2, 4))
+def boards_of(word: int) -> tuple[Partial, Partial]:
+    return partial(word, slice(0, 2)), partial(word, slice(2, 4))
 
 
-def shares(one: Found, other: Found) -> tuple[Fraction, Fraction]:
+def shares(one: Partial, other: Partial) -> tuple[Fraction, Fraction]:
     total = one.total + other.total
     return one.total / total, other.total / total
 
@@ -234,7 +234,7 @@ def stretches(board: Board) -> None:
 def home(board: Board) -> None:
     totals = [sum(each.total for each in boards_of(word)) for word in range(4)]
     parts = [sum(1 / total for total in totals[i : i + 2]) for i in (0, 2)]
-    wrong = 2 * sum(1 / found(word, slice(0, 2)).total for word in (0, 1))
+    wrong = 2 * sum(1 / partial(word, slice(0, 2)).total for word in (0, 1))
     board.step(
         f"Value 1 lies on board 1. Board 1 finds {float(parts[0]):.3f} of its gradient, board 2 finds "
         f"{float(parts[1]):.3f} and sends it home with an arrow: {float(sum(parts)):.3f}. Below, with the lse of a "

@@ -137,13 +137,13 @@ def second_head(board: Board) -> None:
         percent = "  ".join(map(str, shares(row)))
         if i:
             with board.answer():
-                blended(board, y, output, percent)
+                draw_blend(board, y, output, percent)
         else:
-            blended(board, y, output, percent)
+            draw_blend(board, y, output, percent)
     board.words(WORK + 8, 247, "each pair adds up to 10", 0.8, at="left")
 
 
-def blended(board: Board, y: float, output: Sequence[float], percent: str) -> None:
+def draw_blend(board: Board, y: float, output: Sequence[float], percent: str) -> None:
     board.words(WORK + 62, y, pair(output), 0.9)
     board.words(WORK + 140, y, f"from  {percent} %", 0.85, at="left")
 

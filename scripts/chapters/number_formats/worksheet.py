@@ -38,7 +38,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         ],
         head=["Number", "Divided", "Taken", "Sign, exponent, mantissa", "Code"],
         rows=[
-            [f"{number:g}", *map(Blank, (f"{quotient:g}", said(code), fields(code), f"{code:X}"))]
+            [f"{number:g}", *map(Blank, (f"{quotient:g}", number_text(code), fields(code), f"{code:X}"))]
             for number, quotient, code in zip(numbers, quotients, codes, strict=True)
         ],
         questions=[
@@ -62,7 +62,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     )
 
 
-def said(code: int) -> str:
+def number_text(code: int) -> str:
     """The number that a code stands for, -0 with its sign."""
     return f"{'-' if code >= 8 else ''}{MARKS[code % 8]:g}"
 

@@ -20,7 +20,7 @@ EPS = torch.finfo(torch.float32).eps
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Expected:
     """One result: what is wanted, and how far from it each number may be.
 
     dtype: in which it is wanted   signed: whether 0 and -0 are two numbers
@@ -44,28 +44,28 @@ class Wanted:
         return torch.where(finite, ~(near & actual.isfinite()), actual != self.truth)
 
 
-def wanted(part: Part, case: Case, form: Callable | None = None) -> list[Wanted]:
+def expected_results(part: Part, case: Case, form: Callable | None = None) -> list[Expected]:
     """Each result of the part's reference, or of another form of it, on a case's inputs."""
     form = form or part.reference
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
-    moved = [results(form(**nudged(exact_inputs, seed))) for seed in range(1, MOVES + 1)] if not part.exact else []
+    moved = [results(form(**perturbed(exact_inputs, seed))) for seed in range(1, MOVES + 1)] if not part.exact else []
     names = list(case.outputs) or list(part.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
-    sizes = of_each(part.size, exact_inputs, truths) if not part.exact else truths
-    steps = of_each(part.steps, exact_inputs, truths) if not part.exact else truths
-    found = []
+    sizes = for_each_result(part.size, exact_inputs, truths) if not part.exact else truths
+    steps = for_each_result(part.steps, exact_inputs, truths) if not part.exact else truths
+    expected = []
     for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
         dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
         allowed = torch.zeros(())
         if not part.exact and truth.is_floating_point():
-            allowed = granted(truth, baseline, [each[i] for each in moved], sizes[i], dtype, steps[i])
+            allowed = tolerance(truth, baseline, [each[i] for each in moved], sizes[i], dtype, steps[i])
         truth = truth.double() if truth.is_floating_point() else truth
-        found.append(Wanted(name, truth, allowed.expand(truth.shape), dtype, part.exact or part.signed))
-    return found
+        expected.append(Expected(name, truth, allowed.expand(truth.shape), dtype, part.exact or part.signed))
+    return expected
 
 
-def granted(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps) -> Tensor:
+def tolerance(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps) -> Tensor:
     """How far from the truth each number may be.
 
     moved: the truth of inputs that lie up to one place of FP32 away.  A kernel cannot tell half of that from the case's
@@ -97,10 +97,10 @@ def worst(result: Tensor, truth: Tensor, size: Tensor) -> Tensor:
     return share.amax(tuple(range(share.ndim))[-2:], keepdim=True) if share.ndim else share
 
 
-def of_each(given, inputs: dict, truths: tuple) -> tuple:
+def for_each_result(given, inputs: dict, truths: tuple) -> tuple:
     """What a part says of its results: a number for all, or what a function makes of the inputs, for all or each."""
-    found = results(given(**inputs)) if callable(given) else (given,)
-    return found * len(truths) if len(found) == 1 else found
+    values = results(given(**inputs)) if callable(given) else (given,)
+    return values * len(truths) if len(values) == 1 else values
 
 
 def results(result) -> tuple[Tensor, ...]:
@@ -111,11 +111,11 @@ def as_double(value):
     return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def nudged(inputs: dict, seed: int) -> dict:
+def perturbed(inputs: dict, seed: int) -> dict:
     """The inputs, each number moved at random by up to a place of FP32."""
-    found, random = {}, torch.Generator().manual_seed(seed)
+    moved, random = {}, torch.Generator().manual_seed(seed)
     for name, value in inputs.items():
         if isinstance(value, Tensor) and value.is_floating_point():
             value = value * (1 + EPS * (2 * torch.rand(value.shape, generator=random, dtype=value.dtype) - 1))
-        found[name] = value
-    return found
+        moved[name] = value
+    return moved

@@ -66,7 +66,7 @@ def strides(shape: torch.Size, layout: str) -> list[int]:
     return found
 
 
-def lay(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu") -> Guarded:
+def guard(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1, device: str = "cpu") -> Guarded:
     """A copy of the tensor, on that device, in a buffer that holds NaN, or ``padding``, everywhere else."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is {layout!r}, one of {', '.join(LAYOUTS)} is wanted")
@@ -82,9 +82,9 @@ def lay(name: str, tensor: Tensor, layout: str = "contiguous", padding: int = -1
     return Guarded(name, buffer.as_strided(tensor.shape, steps, around), buffer, bits(buffer))
 
 
-def lay_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> Guarded:
+def guard_output(name: str, like: Tensor, layout: str = "contiguous", device: str = "cpu") -> Guarded:
     """An output that nobody has written to: NaN of bits that no arithmetic makes."""
-    found = lay(name, torch.zeros_like(like), layout, device=device)
+    found = guard(name, torch.zeros_like(like), layout, device=device)
     if like.dtype in UNWRITTEN:
         found.tensor.view(BITS[like.element_size()]).fill_(UNWRITTEN[like.dtype])
     return Guarded(name, found.tensor, found.buffer, bits(found.buffer))

@@ -12,11 +12,11 @@ def guarded_case(case: Case, device: str) -> tuple[list[guarded.Guarded], list[g
     """The case's tensors in guarded buffers, on that device: inputs and outputs."""
     tensors = {name: each for name, each in case.inputs.items() if isinstance(each, Tensor)}
     inputs = [
-        guarded.lay(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
+        guarded.guard(name, each, case.layouts.get(name, "contiguous"), case.padding.get(name, -1), device)
         for name, each in tensors.items()
     ]
     outputs = [
-        guarded.lay_output(name, each, case.layouts.get(name, "contiguous"), device)
+        guarded.guard_output(name, each, case.layouts.get(name, "contiguous"), device)
         for name, each in case.outputs.items()
     ]
     return inputs, outputs

@@ -12,47 +12,47 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.file import fault, first_line, functions_of
-from scripts.labs.grading.budget import Wanted, results, wanted
+from scripts.labs.file import first_line, functions_of, to_rejection
+from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.resembles import behaves_like
 from scripts.labs.grading.story import WITHOUT
-from scripts.labs.grading.story import told as story_of
+from scripts.labs.grading.story import describe_number as story_of
 from scripts.labs.grading.timed import timed
-from scripts.labs.grading.watched import Watch, interpreted
+from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.verdict import Rejected, Rejection, Verdict
-from scripts.labs.words import counted, listed, number
+from scripts.labs.words import joined, number, pluralized
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
 NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."
 NO_PROGRAM = "Nothing was written, for no program was started: how many does the launch ask for?"
-__all__ = ["Rejected", "Rejection", "Verdict", "fault", "functions_of", "judge"]
+__all__ = ["Rejected", "Rejection", "Verdict", "functions_of", "judge", "to_rejection"]
 
 
 def judge(
-    lab: Lab, functions: dict[str, Callable], file: str = "", begins: Callable[[Part, Case], None] | None = None
+    lab: Lab, functions: dict[str, Callable], file: str = "", on_case: Callable[[Part, Case], None] | None = None
 ) -> Verdict:
     """The verdict on the functions, each by its name.
 
-    file: the reader's, whose lines a message names   begins: is told of each case before it is tried
+    file: the reader's, whose lines a message names   on_case: is told of each case before it is tried
     """
     verdict, began = Verdict(), time.perf_counter()
     try:
         for name, names in lab.about.signatures.items():
             check_signature(name, names, functions)
         for part in lab.parts:
-            right: list[tuple[Case, list[Wanted]]] = []
+            right: list[tuple[Case, list[Expected]]] = []
             for case in part.cases():
-                if begins:
-                    begins(part, case)
+                if on_case:
+                    on_case(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right)
                 verdict.cases += 1
-            if part.large and not interpreted():
+            if part.large and not is_interpreted():
                 case = part.large()
-                if begins:
-                    begins(part, case)
+                if on_case:
+                    on_case(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right, named=False)
                 verdict.cases += 1
         if lab.judge_whole:
@@ -62,11 +62,11 @@ def judge(
     except Rejected as rejected:
         verdict.rejection = rejected.rejection
     verdict.seconds = time.perf_counter() - began
-    if verdict.passed and not interpreted():
+    if verdict.passed and not is_interpreted():
         try:
             verdict.times = timed(lab, functions)
         except Exception as error:  # the handbook's kernel may be none for this GPU; the reader's is right all the same
-            verdict.notes.append(f"It could not be timed: {first_line(error)}")
+            verdict.remarks.append(f"It could not be timed: {first_line(error)}")
     return verdict
 
 
@@ -90,8 +90,8 @@ def judge_case(
     Raises:
         Rejected: if anything about it is wrong.
     """
-    wants = wanted(part, case)
-    on_gpu = lab.about.triton and not interpreted()
+    wants = expected_results(part, case)
+    on_gpu = lab.about.triton and not is_interpreted()
     inputs, outputs = guarded_case(case, "cuda" if on_gpu else "cpu")
     arguments = {each.name: each.tensor for each in (*inputs, *outputs)}
     arguments = {name: value for name, value in case.inputs.items() if not isinstance(value, Tensor)} | arguments
@@ -110,12 +110,14 @@ def judge_case(
             if on_gpu:
                 torch.cuda.synchronize()
     except Exception as error:
-        raise Rejected(fault(part.function, case, error, file)) from error
+        raise Rejected(to_rejection(part.function, case, error, file)) from error
     masked = any("torch.uint8" in str(each.message) for each in warned)
     for each in outputs:
         if (place := each.written_outside()) is not None:
             side = "behind" if place >= 0 else "before"
-            reject(f"something was written outside {each.name}, {counted(abs(place), 'number')} {side} its first one")
+            reject(
+                f"something was written outside {each.name}, {pluralized(abs(place), 'number')} {side} its first one"
+            )
     for each in inputs:
         if each.changed().any():
             reject(f"{each.name} was changed: what a function is given to read it leaves as it is")
@@ -141,24 +143,24 @@ def judge_case(
             reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
     if silent and any(want.truth.numel() for want in wants):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
-    if watch and lab.about.triton and outputs and (says := not_a_kernels_work(watch, inputs, outputs)):
+    if watch and lab.about.triton and outputs and (says := kernel_fault(watch, inputs, outputs)):
         reject(says)
     if watch and part.look and (says := part.look(watch.accesses, case)):
         reject(says)
     right.append((case, wants))
 
 
-def not_a_kernels_work(watch: Watch, inputs: list[Guarded], outputs: list[Guarded]) -> str:
+def kernel_fault(watch: Watch, inputs: list[Guarded], outputs: list[Guarded]) -> str:
     """What a GPU would punish although the numbers are right, or what was not done in the kernel; "" if nothing."""
     names = [each.name for each in inputs if each.tensor.is_floating_point()]
     if watch.only_copied(each.name for each in inputs):
-        return f"the numbers are right, but no kernel has read {listed(names, 'or')}: they were computed outside of it"
+        return f"the numbers are right, but no kernel has read {joined(names, 'or')}: they were computed outside of it"
     if twice := watch.stored_twice(each.name for each in outputs):
         return f"the numbers are right, but {twice}: each number of the output is one program's, and stored once"
     return f"the numbers are right here, but {watch.rounds}" if watch.rounds else ""
 
 
-def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Tensor]:
+def returned_results(returned, wants: list[Expected], reject: Callable) -> list[Tensor]:
     """What the function returned, once it is of the right kind, shape and dtype."""
     if returned is None:
         is_wanted = f", and {number(wants[0].truth)} is wanted" if len(wants) == 1 and not wants[0].truth.ndim else ""
@@ -166,7 +168,7 @@ def returned_results(returned, wants: list[Wanted], reject: Callable) -> list[Te
     found = list(results(returned))
     if len(found) != len(wants):
         are = "is" if len(wants) == 1 else "are"
-        reject(f"it returned {counted(len(found), 'result')}, and {len(wants)} {are} wanted")
+        reject(f"it returned {pluralized(len(found), 'result')}, and {len(wants)} {are} wanted")
     for i, (each, want) in enumerate(zip(found, wants, strict=True)):
         if isinstance(each, int | float) and want.truth.ndim == 0 and len(wants) == 1:
             found[i] = each = torch.tensor(each, dtype=want.dtype)

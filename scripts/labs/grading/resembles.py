@@ -8,16 +8,16 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.grading.budget import Wanted, as_double, results, wanted
+from scripts.labs.grading.budget import Expected, as_double, expected_results, results
 from scripts.labs.lab import Case, Mistake, Part
 
 
 def behaves_like(
     part: Part,
     case: Case,
-    wants: list[Wanted],
+    wants: list[Expected],
     actuals: list[Tensor],
-    right: list[tuple[Case, list[Wanted]]],
+    right: list[tuple[Case, list[Expected]]],
     writes: bool = True,
 ) -> Mistake | None:
     """The first of the part's mistakes whose results are these on this case, and right on those that were.
@@ -29,16 +29,16 @@ def behaves_like(
             continue
         try:
             form = mistake.form or partial(zeros, part)
-            if not shows(form, case, wants) or not all(map(same, wanted(part, case, form), actuals)):
+            if not reveals(form, case, wants) or not all(map(same, expected_results(part, case, form), actuals)):
                 continue
-            if not any(shows(form, *each) for each in right):
+            if not any(reveals(form, *each) for each in right):
                 return mistake
         except Exception:  # a form that was not made for this case: no name is better than none of the message
             continue
     return ROUNDED if in_fp16(part, case, wants, actuals) else None
 
 
-def in_fp16(part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor]) -> bool:
+def in_fp16(part: Part, case: Case, wants: list[Expected], actuals: list[Tensor]) -> bool:
     """Whether results of FP16 numbers are off by little: by what rounding to FP16 on the way makes."""
     if part.exact or torch.float16 not in [each.dtype for each in case.inputs.values() if isinstance(each, Tensor)]:
         return False
@@ -51,7 +51,7 @@ def in_fp16(part: Part, case: Case, wants: list[Wanted], actuals: list[Tensor]) 
     return True
 
 
-def shows(form: Callable, case: Case, wants: list[Wanted]) -> bool:
+def reveals(form: Callable, case: Case, wants: list[Expected]) -> bool:
     """Whether a mistake makes a difference on a case."""
     wrong = results(form(**{name: as_double(each) for name, each in case.inputs.items()}))
     return any(want.wrong(each).any() for want, each in zip(wants, wrong, strict=True))
@@ -72,7 +72,7 @@ ROUNDED = Mistake(
 ANYWHERE = (Mistake("zeros", "Every number is 0.", "", None),)
 
 
-def same(form: Wanted, actual: Tensor) -> bool:
+def same(form: Expected, actual: Tensor) -> bool:
     """Whether a result is what a mistake makes; where the mistake makes NaN, any NaN is."""
     wrong = form.wrong(actual)
     if form.truth.is_floating_point():

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from scripts.labs.grading.watched import Watch, said
-from scripts.labs.words import counted, listed
+from scripts.labs.grading.watched import Watch, program_name
+from scripts.labs.words import joined, pluralized
 
 MOST = 6  # tables that are listed
 WITHOUT = "without other"
 FEW = 6  # indices that are listed one by one
 
 
-def told(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> str:
+def describe_number(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> str:
     """A sentence or two about one number of an output, of which ``actual`` stands there; "" where nobody wrote it."""
     tensor = watch.tables[table].tensor
     place = sum(each * step for each, step in zip(index, tensor.stride(), strict=True))
@@ -30,15 +30,15 @@ def told(watch: Watch, table: str, index: tuple[int, ...], actual: Tensor) -> st
             read.setdefault(each.table, []).append(each.places[each.places >= 0].ravel())
             unsaid |= {each.table} if each.filled else set()
     boxes = [f"{name}{box(np.concatenate(places), watch.tables[name].tensor)}" for name, places in read.items()]
-    more = f" and some of {counted(len(boxes) - MOST, 'other table')}" if len(boxes) > MOST else ""
+    more = f" and some of {pluralized(len(boxes) - MOST, 'other table')}" if len(boxes) > MOST else ""
     after = f", after it had read {', '.join(boxes[:MOST])}{more}" if boxes else ", and had read nothing"
     nan = ""
     if unsaid and actual.is_floating_point() and actual[index].isnan():
         nan = (
-            f" What a mask hides of {listed(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
+            f" What a mask hides of {joined(sorted(unsaid))} it loads {WITHOUT}, and on a GPU anything may stand "
             "there then; here it is NaN. Say what stands there: other=0.0, for one."
         )
-    return f"{said(last.program).capitalize()} wrote it{others}{after}.{nan}"
+    return f"{program_name(last.program).capitalize()} wrote it{others}{after}.{nan}"
 
 
 def touches(access, table: str, place: int) -> bool:
@@ -54,5 +54,5 @@ def box(places: np.ndarray, tensor: Tensor) -> str:
         at, rest = np.unique(rest // step), rest % step
         whole = at[-1] - at[0] + 1 == len(at) or len(at) > FEW
         span = str(at[0]) if len(at) == 1 else f"{at[0]}…{at[-1]}"
-        ends[dimension] = span if whole else listed(map(str, at))
+        ends[dimension] = span if whole else joined(map(str, at))
     return f"[{', '.join(ends[dimension] for dimension in range(tensor.ndim))}]"

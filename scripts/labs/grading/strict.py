@@ -28,7 +28,7 @@ SUM = (
 LEAST = 16  # rows of x, and columns of y: of smaller ones Triton leaves the sum as it is
 
 
-def filled(arguments: tuple) -> tuple[tuple, bool]:
+def fill_masked(arguments: tuple) -> tuple[tuple, bool]:
     """The arguments of a masked load, with NaN for ``other`` if there is none, and whether something was filled in."""
     pointers, mask, other = arguments[:3]
     kind = numbers_of(pointers)
@@ -69,7 +69,7 @@ def truth(tensor) -> bool:
     return bool(data)
 
 
-def traced(builder: type) -> dict[str, Callable]:
+def trace_products(builder: type) -> dict[str, Callable]:
     """Operations of the interpreter that note on what they make how far it is on the way to a sum of products of tiles.
 
     Such a sum, over tiles in FP32 that are spread by [:, :, None] on the left and by [None, :, :] on the right, is what
@@ -97,7 +97,7 @@ def traced(builder: type) -> dict[str, Callable]:
     return {"create_expand_dims": expanded, "create_broadcast": spread, "create_fmul": multiplied}
 
 
-def rounds(arguments: tuple) -> bool:
+def rounds_to_tf32(arguments: tuple) -> bool:
     """Whether a tl.dot of these operands would round them to TF32 on a GPU."""
     a, b, _, precision = arguments[:4]
     full = all(each.data.dtype == np.float32 for each in (a, b))

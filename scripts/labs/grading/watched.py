@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.grading.guarded import Guarded
-from scripts.labs.grading.strict import DOT, SUM, filled, no_rows_as_conditions, rounds, traced
-from scripts.labs.words import counted
+from scripts.labs.grading.strict import DOT, SUM, fill_masked, no_rows_as_conditions, rounds_to_tf32, trace_products
+from scripts.labs.words import pluralized
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
 OPERATIONS = {
@@ -76,7 +76,7 @@ class Watch:
         builder, executor = interpreter.InterpreterBuilder, interpreter.GridExecutor
         self.were = {(builder, name): getattr(builder, name) for name in OPERATIONS}
         self.were[executor, "__call__"] = call = executor.__call__
-        unchecked(interpreter.interpreter_builder)
+        skip_overflow_checks(interpreter.interpreter_builder)
         for name, operation in OPERATIONS.items():
             setattr(builder, name, self.followed(name, self.were[builder, name], *operation))
         self.were[builder, "set_grid_idx"] = begin = builder.set_grid_idx
@@ -89,11 +89,11 @@ class Watch:
         self.were[builder, "create_dot"] = dot = builder.create_dot
 
         def watched_dot(builder, *arguments, **named):
-            self.rounds = DOT if rounds(arguments) else self.rounds
+            self.rounds = DOT if rounds_to_tf32(arguments) else self.rounds
             return dot(builder, *arguments, **named)
 
         builder.create_dot = watched_dot
-        for name, operation in traced(builder).items():
+        for name, operation in trace_products(builder).items():
             self.were[builder, name] = getattr(builder, name)
             setattr(builder, name, operation)
         reduce = interpreter.ReduceOps
@@ -121,7 +121,7 @@ class Watch:
             more = {"atomic": "atomic" in name}
             at, shown = arguments[pointers], arguments[mask]
             if name == "create_masked_load":
-                arguments, more["filled"] = filled(arguments)
+                arguments, more["filled"] = fill_masked(arguments)
             self.follow(kind, builder.grid_idx, at, shown, **more)
             return operation(builder, *arguments, **named)
 
@@ -145,7 +145,7 @@ class Watch:
         name = next((name for name, each in self.tables.items() if holds(span(each.buffer), accessed[0])), "")
         if not name:
             if not any(low <= accessed.min() and accessed.max() < high for low, high in self.others):
-                raise Outside(f"{said(program)} {kind} far outside every table")
+                raise Outside(f"{program_name(program)} {kind} far outside every table")
             self.accesses.append(Access(kind, tuple(program), "", np.where(where, addresses, -1), 0, **more))
             return
         table = self.tables[name]
@@ -157,7 +157,7 @@ class Watch:
         first = table.tensor.storage_offset()
         if wrong.any():
             outside = places[where][wrong] - first
-            raise Outside(f"{said(program)} {kind} {beyond(name, table.tensor, outside)}", kind)
+            raise Outside(f"{program_name(program)} {kind} {describe_outside(name, table.tensor, outside)}", kind)
         self.accesses.append(Access(kind, tuple(program), name, np.where(where, places - first, -1), size, **more))
 
     def stored(self) -> bool:
@@ -177,17 +177,17 @@ class Watch:
             places = [each.places[each.places >= 0].ravel() for each in mine]
             every, times = np.unique(np.concatenate(places), return_counts=True)
             for place in every[times > 1].tolist():
-                index = f"{name}{before(self.tables[name].tensor, place)}"
+                index = f"{name}{last_index_before(self.tables[name].tensor, place)}"
                 touching = [(each.program, int((at == place).sum())) for each, at in zip(mine, places, strict=True)]
                 programs = list(dict.fromkeys(program for program, many in touching if many))
                 if len(programs) > 1:
-                    return f"{said(programs[0])} and {said(programs[1])} both store {index}"
+                    return f"{program_name(programs[0])} and {program_name(programs[1])} both store {index}"
                 if (most := max(many for _, many in touching)) > 1:
-                    return f"{said(programs[0])} stores {index} {most} times at once"
+                    return f"{program_name(programs[0])} stores {index} {most} times at once"
         return ""
 
 
-def unchecked(builder) -> None:
+def skip_overflow_checks(builder) -> None:
     """Has the interpreter not look for overflow behind each sum and product of whole numbers: that is half its time."""
     if getattr(builder.options, "sanitize_overflow", False):
         builder.options = replace(builder.options, sanitize_overflow=False)
@@ -203,7 +203,7 @@ def holds(around: tuple[int, int], address: int) -> bool:
     return around[0] <= address < around[1]
 
 
-def said(program: tuple) -> str:
+def program_name(program: tuple) -> str:
     """Program 3, or program (3, 1) of a grid of more dimensions."""
     numbers = list(program)
     while len(numbers) > 1 and not numbers[-1]:
@@ -211,10 +211,10 @@ def said(program: tuple) -> str:
     return f"program {numbers[0] if len(numbers) == 1 else tuple(numbers)}"
 
 
-def beyond(name: str, tensor: Tensor, places: np.ndarray) -> str:
+def describe_outside(name: str, tensor: Tensor, places: np.ndarray) -> str:
     """Which numbers that are none of a table's are accessed, and what it has."""
     if not tensor.numel():
-        return f"{counted(places.size, 'number')} of {name}, which is empty"
+        return f"{pluralized(places.size, 'number')} of {name}, which is empty"
     low, high = int(places.min()), int(places.max())
     if tensor.ndim == 1 and tensor.stride(0) == 1:
         accessed = f"{name}[{low}]" if low == high else f"{name}[{low}] to {name}[{high}]"
@@ -223,18 +223,18 @@ def beyond(name: str, tensor: Tensor, places: np.ndarray) -> str:
     place = int(places[0])
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     if place < 0:
-        where = f"{counted(-place, 'number')} before its first one"
+        where = f"{pluralized(-place, 'number')} before its first one"
     elif place > last:
-        where = f"{counted(place - last, 'number')} behind its last one"
+        where = f"{pluralized(place - last, 'number')} behind its last one"
     else:
-        where = f"in the gap behind {name}[{', '.join(map(str, before(tensor, place)))}]"
-    many = f"{counted(places.size, 'number')} outside {name}" + (
+        where = f"in the gap behind {name}[{', '.join(map(str, last_index_before(tensor, place)))}]"
+    many = f"{pluralized(places.size, 'number')} outside {name}" + (
         ": the first lies " if places.size > 1 else ": it lies "
     )
     return f"{many}{where}. {name} has shape {list(tensor.shape)} and strides {list(tensor.stride())}"
 
 
-def before(tensor: Tensor, place: int) -> list[int]:
+def last_index_before(tensor: Tensor, place: int) -> list[int]:
     """The index of the last number of a table that lies before a place within it."""
     index, rest = [0] * tensor.ndim, place
     for dimension in sorted(range(tensor.ndim), key=tensor.stride, reverse=True):
@@ -244,6 +244,6 @@ def before(tensor: Tensor, place: int) -> list[int]:
     return index
 
 
-def interpreted() -> bool:
+def is_interpreted() -> bool:
     """Whether kernels run in Triton's interpreter: where there is no GPU, and where it is asked for."""
     return os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available()

@@ -85,7 +85,7 @@ class Fences:
         self.pieces = Pieces(newest.root / "docs" / "live")
         self.page = Page()
 
-    def turn_to(self, page: Page) -> None:
+    def set_page(self, page: Page) -> None:
         """Says which page comes next: it decides which records are read."""
         self.page, self.reader = page, self.earlier if page.unconverted else self.newest
 
@@ -127,22 +127,22 @@ class Fences:
 
     def about(self, name: str) -> str:
         """Returns what the page of a snippet says of it: what to download, where it ran, how to run it."""
-        ran = outputs.ran_html(self.look(name), name)
+        ran = outputs.ran_html(self.try_read(name), name)
         how = outputs.from_nothing_html(name, self.repository, self.reader.snippet(name).in_ranks)
         return outputs.downloads_html(name) + ran + how
 
     @fence("caption", "note")
     def figure(self, name: str, options: dict, md) -> str:
         """The caption is a headline, what the figure shows; the note below the plot says how it was made."""
-        caption, note = self.said(options.get("caption", "")), self.said(options.get("note", ""))
+        caption, note = self.resolve_facts(options.get("caption", "")), self.resolve_facts(options.get("note", ""))
         if not caption:
             raise self.page.fail("figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
         found = figures.load(name, self.reader.root)
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
         noted = Markup('<p class="hb-note">{}</p>').format(note) if note else ""
-        with self.newest.noting():
-            alternative = facts.filled(found.alternative, found.chapter)
+        with self.newest.track_reads():
+            alternative = facts.fill(found.alternative, found.chapter)
         if drawing:
             ran = outputs.EMPTY.join(ran for _, ran in drawn_from)
             body = outputs.plot_html(drawing, alternative) + noted + ran
@@ -161,7 +161,7 @@ class Fences:
         "to begin with | once the last step is done".
         """
         name, *words = shlex.split(body)
-        caption = self.said(options.get("caption", ""))
+        caption = self.resolve_facts(options.get("caption", ""))
         if not caption:
             raise self.page.fail("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
         if nameless := [word for word in words if "=" not in word]:
@@ -179,7 +179,7 @@ class Fences:
         ).format(
             name,
             json.dumps(state),
-            Markup(self.pieces.still(name, state)),
+            Markup(self.pieces.draw_state(name, state)),
             outputs.EMPTY.join(Markup("<span>{}</span>").format(part) for part in caption.split(" | ")),
             outputs.EMPTY.join(ran.values()),
         )
@@ -190,7 +190,7 @@ class Fences:
             question = values.parse(text)
             if not question.snippet:
                 raise values.ValueFault("a column of a record is wanted")
-            record = self.look(question.snippet)
+            record = self.try_read(question.snippet)
             numbers = values.column_of_record(question, record) if record else []
             return question.snippet, " ".join(map(question.printed, numbers))
         except values.ValueFault as error:
@@ -239,13 +239,13 @@ class Fences:
 
     def value_of_record(self, text: str, question: values.Question) -> str:
         self.page.valued.setdefault(question.snippet, text)
-        record = self.look(question.snippet)
+        record = self.try_read(question.snippet)
         if not record:
             return outputs.value_html(text, "[has never run]", question.snippet)
         number = question.printed(values.of_record(question, record))
         return outputs.value_html(text, number, outputs.rests_on(record), bool(record.behind))
 
-    def said(self, caption: str) -> str:
+    def resolve_facts(self, caption: str) -> str:
         """Holds the facts in a caption to what they return today; returns its words."""
         for _, words, name in facts.marks(caption):
             self.fact(name, words)
@@ -255,7 +255,7 @@ class Fences:
         """Holds the words of a fact to what it returns today; returns what it rests on."""
         try:
             fact = facts.find(name, self.page.chapter)
-            with self.newest.noting():
+            with self.newest.track_reads():
                 today = fact()
                 record = self.newest.read(fact.address.partition(".")[0])
         except (facts.FactError, records.RecordError) as error:
@@ -269,10 +269,10 @@ class Fences:
     def recorded(self, name: str) -> tuple[records.Record | None, str]:
         """Returns the record of a snippet, None if it has never run, and what the page says of its run."""
         self.page.shown.add(name)
-        record = self.look(name)
+        record = self.try_read(name)
         return record, outputs.ran_html(record, name, self.page.url_of(name))
 
-    def look(self, name: str) -> records.Record | None:
+    def try_read(self, name: str) -> records.Record | None:
         try:
             return self.reader.read(name)
         except records.Missing:

@@ -31,7 +31,7 @@ class Figure:
 
         None in place of the JSON if one of these snippets has never run.
         """
-        with reader.noting() as snippets:
+        with reader.track_reads() as snippets:
             try:
                 drawing = self.figure().update_layout(template=None).to_json()
             except records.Missing:

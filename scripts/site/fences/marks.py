@@ -29,11 +29,11 @@ class MarkProcessor(InlineProcessor):
         mark = MARK.match(data, end + 1) if depth == 0 else None
         if not mark:
             return None, None, None
-        said = data[match.end() : end]
-        words = Element("span", {"class": "hb-fact", "data-fact": mark[1]})
-        words.set("title", self.fact(mark[1], " ".join(said.split())))
-        words.text = said  # Markdown goes on inside it
-        return words, match.start(), mark.end()
+        words = data[match.end() : end]
+        span = Element("span", {"class": "hb-fact", "data-fact": mark[1]})
+        span.set("title", self.fact(mark[1], " ".join(words.split())))
+        span.text = words  # Markdown goes on inside it
+        return span, match.start(), mark.end()
 
 
 class Marks(Extension):

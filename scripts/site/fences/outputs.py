@@ -102,7 +102,7 @@ def suite_html(outcomes: dict[str, dict], root: Path) -> Markup:
         all_skipped = (
             Markup("All skipped: {}.<br>").format(skipped[0][0]) if len(skipped) == 1 and not counts[0] else ""
         )
-        first = Markup("{}<br>{}<code>{}</code>").format(symbols.purpose(path, root), all_skipped, short(path))
+        first = Markup("{}<br>{}<code>{}</code>").format(symbols.docstring_line(path, root), all_skipped, short(path))
         rows.append(suite_row(first, counts))
         reasons += [
             Markup("<li><code>{}</code>, {}: {}</li>").format(short(path), names(tests), reason)
@@ -161,14 +161,14 @@ def random_cases_html(cases: dict) -> Markup:
     total = sum(form["cases"] for form in forms.values())
     last = case_row("Together", total, max((form["worst"] for form in forms.values()), default=0.0))
     table = grid("tests/kernels/random_cases", ["Form", "Cases", "Largest share of the budget"], rows, last)
-    told = Markup("<p>{} of them failed. Drawn for {} seconds, from the seeds {}.</p>").format(
+    summary = Markup("<p>{} of them failed. Drawn for {} seconds, from the seeds {}.</p>").format(
         cases["failed"], round(cases["seconds"]), ", ".join(map(str, cases["seeds"]))
     )
     failures = EMPTY.join(
         Markup("<li>{}, seed {}, case {}: {}</li>").format(each["form"], each["seed"], each["case"], each["why"])
         for each in cases["failures"]
     )
-    return table + told + (Markup("<p>The first that failed:</p><ul>{}</ul>").format(failures) if failures else "")
+    return table + summary + (Markup("<p>The first that failed:</p><ul>{}</ul>").format(failures) if failures else "")
 
 
 def case_row(name: str, count: int, worst: float) -> Markup:

@@ -18,7 +18,7 @@ from scripts.facts.paragraphs import paragraphs
 from scripts.facts.quantities import unvouched
 from scripts.records import Missing, Reader, Record, RecordError
 from scripts.site.fences import outputs
-from scripts.site.fences.symbols import of_lab
+from scripts.site.fences.symbols import is_lab
 
 CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
@@ -76,8 +76,8 @@ class Page:
             pattern = r"`#!value\s+" + r"\s+".join(map(re.escape, body.split())) + r"\s*`"
         else:
             pattern = rf"^.*[`~]{{3}}[ {{.]*{kind}\b.*\n\s*{re.escape(body)}\s*$"
-        text = without(COMMENT, self.text)
-        places = [*re.finditer(pattern, without(LITERAL, text) if kind == "value" else text, re.MULTILINE)]
+        text = blank_out(COMMENT, self.text)
+        places = [*re.finditer(pattern, blank_out(LITERAL, text) if kind == "value" else text, re.MULTILINE)]
         came = max(self.met[kind, body], 1)
         return self.fail_at(places[min(came, len(places)) - 1] if places else None, why)
 
@@ -91,7 +91,7 @@ class Page:
         Raises:
             FenceError: for the first such HTML, class or attribute.
         """
-        forged = FORGED.search(without(SPAN, self.text))
+        forged = FORGED.search(blank_out(SPAN, self.text))
         if forged:
             why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
             raise self.fail_at(forged, why)
@@ -126,9 +126,9 @@ class Page:
         Raises:
             FenceError: for the first that isn't.
         """
-        asked = self.shown | set(LINKED.findall(without(COMMENT, html)))
+        shown_or_linked = self.shown | set(LINKED.findall(blank_out(COMMENT, html)))
         for name, value in self.valued.items():
-            if name not in asked:
+            if name not in shown_or_linked:
                 why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
                 self.met["value", value] = 1
                 raise self.fail("value", value, why)
@@ -138,8 +138,8 @@ class Page:
         if TURNED.search(html):
             place = re.search(r"""\{fact=[\w.]+\}["']""", self.text)
             raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
-        quoted = [mark for mark in dict.fromkeys(self.quoted) if not of_lab(mark.partition(" ")[0])]
-        return self.check_quoted(html, quoted, self.records(asked, reader)) if quoted else html
+        quoted = [mark for mark in dict.fromkeys(self.quoted) if not is_lab(mark.partition(" ")[0])]
+        return self.check_quoted(html, quoted, self.records(shown_or_linked, reader)) if quoted else html
 
     def check_quoted(self, html: str, quoted: list[str], records: list[Record | None]) -> str:
         for mark in quoted:
@@ -163,7 +163,7 @@ class Page:
             except Missing:
                 found.append(None)
             except RecordError as error:
-                place = re.search(rf"snippets/{snippet}\.ipynb", without(COMMENT, self.text))
+                place = re.search(rf"snippets/{snippet}\.ipynb", blank_out(COMMENT, self.text))
                 raise self.fail_at(place, error) from error
         return found
 
@@ -173,6 +173,6 @@ def is_of(executed: str, name: str) -> bool:
     return executed == name or executed.startswith((f"{name}.", f"{name}:"))
 
 
-def without(part: re.Pattern, text: str) -> str:
+def blank_out(part: re.Pattern, text: str) -> str:
     """The text with blanks in place of such parts: each place in it stays where it was."""
     return part.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)

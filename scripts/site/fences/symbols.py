@@ -54,11 +54,11 @@ def quote(mark: str, root: Path) -> Symbol:
     name, *ends = shlex.split(mark)
     module, _, symbol = name.partition(":")
     path = root / (module.replace(".", "/") + ".py")
-    if not (module.startswith("kernels.") or of_lab(name)) or not path.is_file():
+    if not (module.startswith("kernels.") or is_lab(name)) or not path.is_file():
         raise SymbolError(f"{name}: kernels/ has no module {module}")
     source = path.read_text(encoding="utf-8")
     found = griffe.visit(module, filepath=path, code=source)
-    first, last, documented = 1, source.count("\n"), bool(found.docstring) and not of_lab(name)
+    first, last, documented = 1, source.count("\n"), bool(found.docstring) and not is_lab(name)
     for part in symbol.split(".") if symbol else []:
         if part not in found.members or found.members[part].is_alias:
             raise SymbolError(f"{name}: there is no {part} in {module}")
@@ -79,7 +79,7 @@ def readers_file(start: Path) -> str:
     return f"labs/{number:02d}_{start.parent.name}.py"
 
 
-def of_lab(name: str) -> bool:
+def is_lab(name: str) -> bool:
     """Whether ``package.module:Symbol`` belongs to a lab: no record runs it, and tests/labs does."""
     return bool(OF_LABS.fullmatch(name.partition(":")[0]))
 
@@ -98,7 +98,7 @@ def lines_of_part(lines: list[str], first: int, last: int, options: list[str], m
     return begins[0], stops[0]
 
 
-def room(name: str, root: Path) -> str:
+def api_page(name: str, root: Path) -> str:
     """The page of the API that has ``kernels.room.module.Symbol``; those at the top of kernels/ share one."""
     first = name.split(".")[1]
     return first if (root / "kernels" / first).is_dir() else "kernels"
@@ -106,10 +106,10 @@ def room(name: str, root: Path) -> str:
 
 def address(name: str, root: Path) -> str:
     """Where the API has it, from the root of the site."""
-    return f"api/{room(name, root)}/#{name}"
+    return f"api/{api_page(name, root)}/#{name}"
 
 
-def purpose(path: str, root: Path) -> str:
+def docstring_line(path: str, root: Path) -> str:
     """What a file says that it is for: the first line of its docstring.
 
     Raises:

@@ -98,7 +98,7 @@ def split(text: str, separator: str) -> list[str]:
     return re.findall(rf'(?:[^{separator}"(]|"[^"]*"|\([^()]*\))+', text) or [text]
 
 
-def asked(question: Question, record: Record) -> tuple[list[dict], str]:
+def table_and_column(question: Question, record: Record) -> tuple[list[dict], str]:
     """The rows of the table that a question asks, and its column.
 
     Raises:
@@ -124,7 +124,7 @@ def column_of_record(question: Question, record: Record) -> list[object]:
     Raises:
         ValueFault: if no row answers, or one number is asked for.
     """
-    rows, column = asked(question, record)
+    rows, column = table_and_column(question, record)
     if question.extreme:
         raise ValueFault(f"{question.extreme} asks for one number, and a column is wanted")
     return numbers(rows, column, question.selectors)
@@ -136,24 +136,24 @@ def of_record(question: Question, record: Record) -> object:
     Raises:
         ValueFault: if it has not exactly one answer.
     """
-    rows, column = asked(question, record)
-    compared = [key for key, value in question.selectors.items() if "/" in value and not those(rows, {key: value})]
+    rows, column = table_and_column(question, record)
+    compared = [key for key, value in question.selectors.items() if "/" in value and not matching(rows, {key: value})]
     if not compared:
         if question.extreme:
             return EXTREMES[question.extreme](numbers(rows, column, question.selectors))
-        return only(rows, question.selectors)[column]
+        return single(rows, question.selectors)[column]
     sides = question.selectors[compared[0]].split("/")
     if len(compared) > 1 or len(sides) != 2:
         raise ValueFault("a ratio is of two rows: one selector holds one slash")
     first, second = (question.selectors | {compared[0]: side} for side in sides)
     if question.extreme:
         return EXTREMES[question.extreme](ratios(rows, column, compared[0], first, second))
-    return divided(only(rows, first)[column], only(rows, second)[column])
+    return divide(single(rows, first)[column], single(rows, second)[column])
 
 
 def numbers(rows: list[dict], column: str, wanted: dict[str, str]) -> list[float]:
     """The column's numbers in all rows that answer."""
-    answering = those(rows, wanted)
+    answering = matching(rows, wanted)
     found = [row[column] for row in answering if row[column] is not None]
     if not found:
         raise ValueFault(f"{len(answering)} rows answer, and none has a number")
@@ -170,34 +170,34 @@ def ratios(rows: list[dict], column: str, compared: str, first: dict[str, str], 
     select = [key for key in select if key not in (column, compared)]
     sides = []
     for wanted in (first, second):
-        answering = [row for row in those(rows, wanted) if row[column] is not None]
+        answering = [row for row in matching(rows, wanted) if row[column] is not None]
         sides.append({tuple(row[key] for key in select): row[column] for row in answering})
         if len(sides[-1]) != len(answering):
             raise ValueFault(f"rows with {compared}={wanted[compared]} agree in {', '.join(select)}: which is meant?")
     above, below = sides
     if not above.keys() & below.keys():
         raise ValueFault(f"no two rows that differ in {compared} agree in {', '.join(select)}")
-    return [divided(above[key], below[key]) for key in above if key in below]
+    return [divide(above[key], below[key]) for key in above if key in below]
 
 
-def those(rows: list[dict], wanted: dict[str, str]) -> list[dict]:
+def matching(rows: list[dict], wanted: dict[str, str]) -> list[dict]:
     return [row for row in rows if all(str(row[key]) == value for key, value in wanted.items())]
 
 
-def only(rows: list[dict], wanted: dict[str, str]) -> dict:
-    answering = those(rows, wanted)
+def single(rows: list[dict], wanted: dict[str, str]) -> dict:
+    answering = matching(rows, wanted)
     if len(answering) == 1:
         return answering[0]
     there = ""
     for key, value in wanted.items():
-        if not answering and not those(rows, {key: value}):
+        if not answering and not matching(rows, {key: value}):
             there += f"; {key} is one of {', '.join(dict.fromkeys(str(row[key]) for row in rows))}"
     differ = [key for key in rows[0] if len({str(row[key]) for row in answering}) > 1]
     there += f"; they differ in {', '.join(differ)}" if differ else ""
     raise ValueFault(f"{len(answering)} rows answer, and one is wanted{there}")
 
 
-def divided(first: object, second: object) -> float:
+def divide(first: object, second: object) -> float:
     try:
         return first / second
     except (TypeError, ZeroDivisionError) as error:

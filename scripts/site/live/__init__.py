@@ -43,8 +43,8 @@ class Pieces:
         self.load(f"{name}.js")
         return self.engine.eval(f'modules["{name}.js"].default.title')
 
-    def still(self, name: str, asked: dict[str, str]) -> str:
-        """The drawing of a piece in the state asked for, as HTML.
+    def draw_state(self, name: str, state: dict[str, str]) -> str:
+        """The drawing of a piece in the given state, as HTML.
 
         Raises:
             PieceError: if there is no such piece, or its state cannot be that.
@@ -54,15 +54,15 @@ class Pieces:
         self.load("frame.js")
         self.load(f"{name}.js")
         try:
-            return json.loads(self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(asked))})"))
+            return json.loads(self.engine.eval(f"still({json.dumps(name)}, {json.dumps(json.dumps(state))})"))
         except quickjs.JSException as error:
             raise PieceError(f"{name}: {str(error).partition(chr(10))[0]}") from error
 
     def calls(self, module: str, name: str, rows: list[list]) -> list:
         """What a function of a module returns for each row of arguments."""
         self.load(module)
-        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(sent(rows))})")
-        return received(called)
+        called = self.engine.eval(f"calls({json.dumps(module)}, {json.dumps(name)}, {json.dumps(to_json(rows))})")
+        return from_json(called)
 
     def load(self, module: str) -> None:
         """Run a module, and those that it imports before it."""
@@ -90,7 +90,7 @@ class Pieces:
         return engine
 
 
-def sent(value) -> str:
+def to_json(value) -> str:
     """A value as JSON, in which the numbers that JSON lacks are words: -0.0 is not one of them."""
     text = json.dumps(value)
     if "NaN" not in text and "Infinity" not in text:
@@ -98,7 +98,7 @@ def sent(value) -> str:
     return LACKED.sub(lambda found: found[0] if found[0][0] == '"' else f'"{found[0]}"', text)
 
 
-def received(text: str):
+def from_json(text: str):
     """The reverse; Python's reader knows the words as numbers where they stand without quotes."""
     return json.loads(WORD.sub(lambda found: "-0.0" if found[1] == "-0" else found[1], text))
 

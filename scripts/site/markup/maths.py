@@ -40,7 +40,7 @@ class Formulas:
             tex, display = unescape(match["tex"]), match["kind"] == "["
             key = (tex, display, self.version)
             made = self.kept.get(*key) or self.kept.put(self.set(page, tex, display), *key)
-            return held(match["before"], made, match["after"])
+            return keep_together(match["before"], made, match["after"])
 
         html, formulas = FORMULA.subn(formula, html)
         return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html
@@ -61,7 +61,7 @@ class Formulas:
         return context
 
 
-def held(before: str, formula: str, after: str) -> str:
+def keep_together(before: str, formula: str, after: str) -> str:
     """A formula with what touches it: a browser would begin a line with the comma behind one.
 
     One that is long may be broken, so it holds nothing.

@@ -23,17 +23,17 @@ def wrap(html: str) -> str:
     return TABLE.sub(set_table, html)
 
 
-def set_table(found: re.Match) -> str:
-    attributes, rows = found["attributes"], found["rows"]
+def set_table(match: re.Match) -> str:
+    attributes, rows = match["attributes"], match["rows"]
     if "class=" not in attributes:
-        rows = headed(rows) if by_hand(found.string[: found.start()]) else rows
-        return WRAPPED.format(f'<table class="hb-grid"{attributes}>{marked(rows, numbers(rows))}</table>')
+        rows = add_headings(rows) if by_hand(match.string[: match.start()]) else rows
+        return WRAPPED.format(f'<table class="hb-grid"{attributes}>{mark_columns(rows, numbers(rows))}</table>')
     if "hb-grid" not in attributes:
-        return found[0]
+        return match[0]
     head, end, body = rows.partition("</thead>")  # of a run's table: each of its cells says whether it is a number
     first = ROW.search(body)
     columns = [i for i, cell in enumerate(CELL.findall(first[0] if first else "")) if "hb-number" in cell[1]]
-    return f"<table{attributes}>{marked(head, set(columns))}{end}{body}</table>"
+    return f"<table{attributes}>{mark_columns(head, set(columns))}{end}{body}</table>"
 
 
 def by_hand(before: str) -> bool:
@@ -42,7 +42,7 @@ def by_hand(before: str) -> bool:
     return inside.startswith('<div class="admonition by-hand') and inside.count("<div") > inside.count("</div")
 
 
-def headed(rows: str) -> str:
+def add_headings(rows: str) -> str:
     """``rows`` in which each cell says what stands above it, for a phone, and no line ends within a vector."""
     heads = [escape(unescape(TAG.sub("", text).strip())) for tag, _, text in CELL.findall(rows) if tag == "th"]
 
@@ -69,7 +69,7 @@ def numbers(rows: str) -> set[int]:
     return found
 
 
-def marked(rows: str, columns: set[int]) -> str:
+def mark_columns(rows: str, columns: set[int]) -> str:
     """``rows`` with the class of numbers on the cells of these columns."""
     if not columns:
         return rows

@@ -29,7 +29,7 @@ class Card:
     chapter: Chapter | None = None
 
     @property
-    def shows(self) -> str:
+    def alternative(self) -> str:
         """A sentence for who does not see it; of a chapter, what the drawing says of itself.
 
         Raises:

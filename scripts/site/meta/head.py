@@ -24,7 +24,7 @@ def describe(page: Page, card: Card) -> None:
     heading = plain(found[1]) if found else page.title
     page.meta["heading"] = f"Snippet: {heading}" if page.url.startswith("snippets/") else heading
     page.meta["description"] = escape(page.meta.get("description") or description(page.content))  # Material doesn't
-    page.meta["card"] = {"address": card.address, "shows": card.shows}
+    page.meta["card"] = {"address": card.address, "alternative": card.alternative}
 
 
 def description(html: str) -> str:

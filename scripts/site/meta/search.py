@@ -34,7 +34,7 @@ SIGNS = {"cdot": "·", "times": "×", "sqrt": "√", "infty": "∞", "ell": "ℓ
 SIGNS |= {"ln": "ln", "log": "log"}
 
 
-def weigh(page: Page, terms: dict[str, list[str]]) -> None:
+def set_boost(page: Page, terms: dict[str, list[str]]) -> None:
     """Sets what front matter could: the factor by which the search multiplies what it finds on the page, and its tags,
     the terms that the page explains, which the search sets before titles; what front matter has comes first.
 
@@ -46,18 +46,18 @@ def weigh(page: Page, terms: dict[str, list[str]]) -> None:
         page.meta["tags"] = tags
 
 
-def entries(found: list[dict], page: Page) -> list[dict]:
+def entries(raw_entries: list[dict], page: Page) -> list[dict]:
     """What the search index has of a page, as the search should have it: a function is called by its name, and its
     arguments are no title; the page's terms belong to the page, not to each of its sections; a chapter's list of
     references explains no word, and has a page of its own."""
-    found = [entry for entry in found if entry["location"] != f"{page.url}#references"]
-    for entry in found:
+    raw_entries = [entry for entry in raw_entries if entry["location"] != f"{page.url}#references"]
+    for entry in raw_entries:
         if page.url.startswith("api/"):
             name, opening, arguments = re.sub("<.*?>", "", entry["title"]).partition("(")
             entry |= {"title": name, "text": f"<p>{opening}{arguments}</p>{entry['text']}"} if opening else {}
         if entry["location"] != page.url:
             entry.pop("tags", None)
-    return found
+    return raw_entries
 
 
 def words(html: str) -> str:
@@ -65,10 +65,10 @@ def words(html: str) -> str:
     formulas those that can be read in a line of text. Elements that leave nothing in the index go, too: each that is
     parsed takes time, and code and tables have a hundred thousand of them."""
     html = CODE.sub(lambda code: COLOUR.sub("", code[0]), LEFT_OUT.sub("", html))
-    return FORMULA.sub(lambda formula: said(formula[1]), NEXT_CELL.sub("", html))
+    return FORMULA.sub(lambda formula: tex_to_text(formula[1]), NEXT_CELL.sub("", html))
 
 
-def said(tex: str) -> str:
+def tex_to_text(tex: str) -> str:
     text = unescape(tex).replace("{,}", ",").replace("\\,", " ")
     text = re.sub(r"\\(\w+)", lambda sign: SIGNS.get(sign[1], sign[0]), text)
     return "…" if re.search(r"[\\{}^_]", text) else escape(text, quote=False)

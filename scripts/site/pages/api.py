@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from scripts.site.fences.symbols import purpose, room
+from scripts.site.fences.symbols import api_page, docstring_line
 
 LINK = re.compile(r"(\]\((?:\.\./)*api)\.md(?=#(kernels\.[\w.]+)\))")
 MARK = "<!-- the modules of this room -->"
@@ -24,7 +24,7 @@ def modules(page: str, root: Path) -> list[str]:
     return [".".join(path.parts) for path in paths]
 
 
-def listed(markdown: str, page: str, root: Path) -> str:
+def list_modules(markdown: str, page: str, root: Path) -> str:
     """The page's Markdown, with each module of its room in the place of the mark."""
     if MARK not in markdown:
         return markdown
@@ -34,9 +34,9 @@ def listed(markdown: str, page: str, root: Path) -> str:
     return markdown.replace(MARK, "\n\n".join(sections))
 
 
-def directed(markdown: str, root: Path) -> str:
+def redirect_links(markdown: str, root: Path) -> str:
     """The page's Markdown, in which each link to a symbol of ``api.md`` leads to the page of its room."""
-    return LINK.sub(lambda link: f"{link[1]}/{room(link[2], root)}.md", markdown)
+    return LINK.sub(lambda link: f"{link[1]}/{api_page(link[2], root)}.md", markdown)
 
 
 def lines(pages: Iterable[Path], root: Path) -> str:
@@ -62,5 +62,5 @@ def public_names(root: Path) -> str:
 
 def line(module: str, page: Path, root: Path) -> str:
     """The anchor has the module's name: it stood here when the API was one page."""
-    said = purpose(f"{module.replace('.', '/')}.py", root)
+    said = docstring_line(f"{module.replace('.', '/')}.py", root)
     return f"- [`{module.removeprefix('kernels.')}`](api/{page.name}#{module}){{ #{module} }}: {said}"

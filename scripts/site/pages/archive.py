@@ -26,7 +26,7 @@ def write(archive: Path, name: str, reader: Reader) -> None:
     script = reader.path(name)
     files = {f"{name}.py": script, f"{name}.ipynb": archive.with_suffix(".ipynb"), "LICENSE": reader.root / "LICENSE"}
     files |= {path.name: path for path in reader.data(name)}
-    for module in reader.modules.reached(reader.snippet(name).source):
+    for module in reader.modules.reachable(reader.snippet(name).source):
         path = reader.modules.files[module]
         files[path.relative_to(reader.root).as_posix()] = path
     contents = {inside: path.read_bytes() for inside, path in files.items()}

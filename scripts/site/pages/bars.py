@@ -32,7 +32,7 @@ class Panel(NamedTuple):
     ours: str
 
 
-class Said(NamedTuple):
+class ChartSettings(NamedTuple):
     """What the page says, in its front matter.
 
     forms: the name of each form, by what the runs call it   peers: those that ours are divided by, as their columns say
@@ -48,27 +48,27 @@ class Said(NamedTuple):
         return {panel.ours for panel in self.panels}
 
 
-def said(page: Path) -> Said:
+def settings(page: Path) -> ChartSettings:
     front = get_data(page.read_text(encoding="utf-8"))[1]["bars"]
     panels = [Panel(**panel) for panel in front["panels"]]
-    return Said(front["caption"], panels, front["forms"], front["peers"])
+    return ChartSettings(front["caption"], panels, front["forms"], front["peers"])
 
 
-def html(page: Said, reader: Reader, library: dict[str, ModuleType]) -> str:
+def html(chart: ChartSettings, reader: Reader, library: dict[str, ModuleType]) -> str:
     """Returns the figure.
 
     library: the modules that count and that know the chip, *cost* and *hardware*
     """
-    found = {panel.snippet: reader.read(panel.snippet) for panel in page.panels}
+    runs = {panel.snippet: reader.read(panel.snippet) for panel in chart.panels}
     tables = "".join(
-        bars(page, panel, rows(found[panel.snippet], panel, HEAD_DIM), limit(panel, library, found[panel.snippet]))
-        for panel in page.panels
+        bars(chart, panel, rows(runs[panel.snippet], panel, HEAD_DIM), limit(panel, library, runs[panel.snippet]))
+        for panel in chart.panels
     )
-    settings = [[row for d in HEAD_DIMS for row in rows(found[panel.snippet], panel, d)] for panel in page.panels]
-    summary = overall(page, settings)
-    ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in found.items())
+    settings = [[row for d in HEAD_DIMS for row in rows(runs[panel.snippet], panel, d)] for panel in chart.panels]
+    summary = overall(chart, settings)
+    ran = "".join(outputs.ran_html(record, name, f"../snippets/{name}/") for name, record in runs.items())
     panels = f'<div class="hb-panels" data-search-exclude>{tables}{summary}</div>'
-    return f'<figure class="hb-peers" id="peers"><figcaption>{page.caption}</figcaption>{panels}{ran}</figure>'
+    return f'<figure class="hb-peers" id="peers"><figcaption>{chart.caption}</figcaption>{panels}{ran}</figure>'
 
 
 def rows(record: Record, panel: Panel, head_dim: int) -> list[dict]:
@@ -88,10 +88,12 @@ def limit(panel: Panel, library: dict[str, ModuleType], record: Record) -> float
     return cost.attainable(intensity, chip["bf16 peak"].value, chip["hbm bandwidth"].value)
 
 
-def bars(page: Said, panel: Panel, found: list[dict], most: float) -> str:
+def bars(chart: ChartSettings, panel: Panel, rows: list[dict], most: float) -> str:
     """One setting of a run, slowest first, each with its part of the limit, ``most`` FLOP/s."""
-    setting = [row for row in found if row["n"] == panel.n and not row["causal"] and row["form"] in page.forms]
-    lines = "".join(bar(page, row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"]))
+    setting = [row for row in rows if row["n"] == panel.n and not row["causal"] and row["form"] in chart.forms]
+    lines = "".join(
+        bar(chart, row, 1e12 * row["speed"] / most) for row in sorted(setting, key=lambda row: row["speed"])
+    )
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("Kernel", "TFLOP/s", "of the limit"))
     n = f"{panel.n:,}" if panel.n >= 10_000 else panel.n
     return (
@@ -100,10 +102,10 @@ def bars(page: Said, panel: Panel, found: list[dict], most: float) -> str:
     )
 
 
-def bar(page: Said, row: dict, part: float) -> str:
+def bar(chart: ChartSettings, row: dict, part: float) -> str:
     return (
-        f"<tr{' class=hb-ours' if row['form'] in page.ours else ''}>"
-        f'<th scope="row">{escape(page.forms[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
+        f"<tr{' class=hb-ours' if row['form'] in chart.ours else ''}>"
+        f'<th scope="row">{escape(chart.forms[row["form"]])}<i style="--hb-part: {part:.4f}"></i></th>'
         f'<td class="hb-number">{row["speed"]:.0f}</td><td class="hb-number">{100 * part:.0f}\u00a0%</td></tr>'
     )
 
@@ -117,30 +119,30 @@ class Ratios(NamedTuple):
     most: float
 
 
-def ratios(found: list[dict], ours: str, peer: str) -> Ratios | None:
+def ratios(rows: list[dict], ours: str, peer: str) -> Ratios | None:
     """The geometric mean, and the extremes; None where the run does not have both forms."""
     speeds = {form: {} for form in (ours, peer)}
-    for row in found:
+    for row in rows:
         if row["form"] in speeds and row["speed"] is not None:
             speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["speed"]
     both = speeds[ours].keys() & speeds[peer].keys()
     if not both:
         return None
     # A run in rounds has the median of its rounds' ratios, to cuDNN; what two forms have of it is divided.
-    for row in found:
+    for row in rows:
         if row["form"] in speeds and "low" in row:
             speeds[row["form"]][row["head_dim"], row["n"], row["causal"]] = row["ratio"]
     pairs = [speeds[ours][setting] / speeds[peer][setting] for setting in both]
     return Ratios(len(pairs), exp(sum(map(log, pairs)) / len(pairs)), min(pairs), max(pairs))
 
 
-def overall(page: Said, settings: list[list[dict]]) -> str:
+def overall(chart: ChartSettings, settings: list[list[dict]]) -> str:
     """A row a panel: the ratios to each peer over all settings of its run."""
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *page.peers.values()))
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Ours", "Settings", *chart.peers.values()))
     lines = ""
-    for panel, found in zip(page.panels, settings, strict=True):
-        against = [ratios(found, panel.ours, peer) for peer in page.peers]
-        name = escape(f"{panel.title.split(',')[0]}: {page.forms[panel.ours]}").replace("hAtt", "h<wbr>Att")
+    for panel, found in zip(chart.panels, settings, strict=True):
+        against = [ratios(found, panel.ours, peer) for peer in chart.peers]
+        name = escape(f"{panel.title.split(',')[0]}: {chart.forms[panel.ours]}").replace("hAtt", "h<wbr>Att")
         many = next(each.settings for each in against if each)
         lines += f'<tr><th scope="row">{name}</th><td>{many}</td>{"".join(map(cell, against))}</tr>'
     caption = (
@@ -152,7 +154,7 @@ def overall(page: Said, settings: list[list[dict]]) -> str:
     )
 
 
-def cell(found: Ratios | None) -> str:
-    if found is None:
+def cell(ratio: Ratios | None) -> str:
+    if ratio is None:
         return "<td></td>"
-    return f'<td>{found.mean:.2f} <span class="hb-unit">{found.least:.2f} to {found.most:.2f}</span></td>'
+    return f'<td>{ratio.mean:.2f} <span class="hb-unit">{ratio.least:.2f} to {ratio.most:.2f}</span></td>'

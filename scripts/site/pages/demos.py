@@ -12,7 +12,7 @@ MARK = "<!-- demo took -->"
 SECONDS = "scripts/chapters/seconds.json"
 
 
-def timed(text: str, sheet: str, root: Path) -> str:
+def fill_times(text: str, sheet: str, root: Path) -> str:
     """The sheet's Markdown, with the seconds, the machine and the day in the place of each mark.
 
     Raises:

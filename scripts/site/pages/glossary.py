@@ -15,7 +15,7 @@ def terms(docs: Path) -> dict[str, str]:
     return {term: re.sub(r" Chapter \d+\.$|<!--.*?-->|`", "", said) for term, said in TERM.findall(text)}
 
 
-def explained_in(docs: Path) -> dict[int, list[str]]:
+def terms_by_chapter(docs: Path) -> dict[int, list[str]]:
     """number of a chapter -> the terms of which the glossary says that the chapter explains them."""
     text = (docs / "glossary.md").read_text(encoding="utf-8")
     found: dict[int, list[str]] = {}

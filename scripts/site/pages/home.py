@@ -44,11 +44,11 @@ def path(chapters: list[Chapter], docs: Path) -> Markup:
 
 
 def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
-    said = home.get("parts", {}).get(title, "")
+    summary = home.get("parts", {}).get(title, "")
     cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
     return Markup(
         '<div class="part"><header><small>Part {}</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
-    ).format(number, title, said, cards)
+    ).format(number, title, summary, cards)
 
 
 def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
@@ -71,43 +71,43 @@ def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
 
 def question(chapter: Chapter, home: dict) -> str:
     """What a chapter asks; nothing if neither its page nor the home page says so."""
-    asked = front_matter(chapter.text).get("question") or home.get("questions", {}).get(chapter.name, "")
-    return asked.replace("'", "’")  # noqa: RUF001
+    text = front_matter(chapter.text).get("question") or home.get("questions", {}).get(chapter.name, "")
+    return text.replace("'", "’")  # noqa: RUF001
 
 
 def sentence(pieces: Pieces) -> Markup:
     """The sentence as it looks before anybody has asked it anything."""
-    ((drawn,)) = pieces.calls("sentence.view.js", "still", [[]])
-    return Markup(re.sub(r"\s*\n\s*", " ", drawn["text"]))
+    ((view,)) = pieces.calls("sentence.view.js", "still", [[]])
+    return Markup(re.sub(r"\s*\n\s*", " ", view["text"]))
 
 
-def raced(reader: Reader) -> Record | None:
+def race_record(reader: Reader) -> Record | None:
     try:
         return reader.read(RACE)
     except Missing:
         return None
 
 
-def race(reader: Reader) -> str:
+def race_style(reader: Reader) -> str:
     """The two times and the longer, for a stylesheet that makes bars of them; nothing if they were never taken."""
-    record = raced(reader)
+    record = race_record(reader)
     rows = next((table["rows"] for table in record.tables() if table["name"] == "times"), []) if record else []
     times = {row["form"]: row["median"] for row in rows}
     named = [f"--{form.replace('_', '-')}: {time:.4f}" for form, time in times.items()]
     return "; ".join([*named, f"--longest: {max(times.values()):.4f}"]) if times else ""
 
 
-def shape(reader: Reader) -> tuple[int, ...]:
+def race_shape(reader: Reader) -> tuple[int, ...]:
     """How many texts, heads, words and numbers a word the two were timed with."""
-    record = raced(reader)
+    record = race_record(reader)
     printed = "".join(output.get("text", "") for output in record.outputs["compare"]) if record else ""
     found = SHAPE.search(printed)
     return tuple(map(int, found.groups())) if found else ()
 
 
-def case(reader: Reader) -> str:
+def race_setting(reader: Reader) -> str:
     """On which machine, and the shape in words."""
-    record, found = raced(reader), shape(reader)
+    record, found = race_record(reader), race_shape(reader)
     if not record or not found:
         return ""
     texts, heads, words, numbers = found
@@ -115,15 +115,15 @@ def case(reader: Reader) -> str:
     return f"on an {gpu}: {texts} {'text' if texts == 1 else 'texts'} of {words} words, {heads} heads of {numbers}"
 
 
-def ran(reader: Reader) -> Markup:
+def race_provenance(reader: Reader) -> Markup:
     """On which machine and when, with its software."""
-    record = raced(reader)
+    record = race_record(reader)
     return outputs.ran_html(record, RACE, f"snippets/{RACE}/") if record else EMPTY
 
 
 def table(reader: Reader) -> Markup:
     """The tables of the run that was timed, to scale, with the square between them written down, and never written."""
-    texts, heads, words, numbers = shape(reader) or (2, 16, 4096, 64)
+    texts, heads, words, numbers = race_shape(reader) or (2, 16, 4096, 64)
     square, sliver = (size(texts * heads * words * width * BYTES) for width in (words, numbers))
     shows = (
         f"Twice the same tables, to scale. Q, K, V and O are slivers of {sliver} each. Left, the square between them, "

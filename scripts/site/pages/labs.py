@@ -54,13 +54,13 @@ class Lab:
 
 def every(root: Path) -> list[Lab]:
     """All labs, by number."""
-    found = []
+    labs = []
     for path in root.glob(f"{CATALOGUE}/*/about.toml"):
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
         name = path.parent.name.replace("_", "-")
-        known = (said[each] for each in ("number", "title", "chapter", "minutes"))
-        found.append(Lab(name, *known, tuple(said["functions"])))
-    return sorted(found, key=lambda lab: lab.number)
+        known = (settings[each] for each in ("number", "title", "chapter", "minutes"))
+        labs.append(Lab(name, *known, tuple(settings["functions"])))
+    return sorted(labs, key=lambda lab: lab.number)
 
 
 TASK = re.compile(

@@ -46,12 +46,12 @@ class Lists:
         reader: Reader,
         pieces: Pieces,
         library: dict[str, ModuleType],
-        drawn: Sheets,
+        layout: Sheets,
         copies: bool = False,
         repository: str = "",
     ):
         docs = reader.root / "docs"
-        self.chapters, self.reader, self.pieces, self.drawn = chapters, reader, pieces, drawn
+        self.chapters, self.reader, self.pieces, self.layout = chapters, reader, pieces, layout
         self.labs = labs.every(reader.root)
         self.copies = copies
         pages = list(order.pages(nav))
@@ -60,20 +60,20 @@ class Lists:
         self.docs = docs
         self.marks = {
             "<!-- the kernels beside their peers -->": lambda: bars.html(
-                bars.said(docs / "measurements.md"), self.reader, library
+                bars.settings(docs / "measurements.md"), self.reader, library
             ),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
             "<!-- the sentence -->": lambda: home.sentence(self.pieces),
             "<!-- the table, written down and never written -->": lambda: home.table(self.reader),
-            "<!-- the two times -->": lambda: home.race(self.reader),
-            "<!-- where the two were timed, and on what -->": lambda: home.case(self.reader),
-            "<!-- the run that timed the two -->": lambda: home.ran(self.reader),
+            "<!-- the two times -->": lambda: home.race_style(self.reader),
+            "<!-- where the two were timed, and on what -->": lambda: home.race_setting(self.reader),
+            "<!-- the run that timed the two -->": lambda: home.race_provenance(self.reader),
             "<!-- hours to read -->": self.hours_to_read,
             "<!-- hours at the board -->": self.hours_at_the_board,
             "<!-- a row for every sheet -->": self.sheet_rows,
             "<!-- every sheet -->": self.all_sheets,
-            "<!-- the sheets to take along -->": lambda: self.to_take_along(SHEETS_COPIES),
-            "<!-- the handbook to take along -->": lambda: self.to_take_along(HANDBOOK_COPIES),
+            "<!-- the sheets to take along -->": lambda: self.downloads(SHEETS_COPIES),
+            "<!-- the handbook to take along -->": lambda: self.downloads(HANDBOOK_COPIES),
             "<!-- the repository to clone -->": lambda: f", `{to_clone(repository)}`" if repository else "",
             "<!-- every public name -->": lambda: api.public_names(docs.parent),
             "<!-- every live piece -->": self.all_pieces,
@@ -83,20 +83,20 @@ class Lists:
             "<!-- a row for every lab -->": self.lab_rows,
         }
 
-    def filled(self, markdown: str) -> str:
+    def fill(self, markdown: str) -> str:
         """The page's Markdown, each mark replaced by what it stands for."""
         for mark, fill in self.marks.items():
             if mark in markdown:
                 markdown = markdown.replace(mark, fill())
         markdown = LABS.sub(lambda mark: self.labs_of(mark[1]), markdown)
-        return LAB.sub(lambda mark: self.lab_head(mark[1]), markdown)
+        return LAB.sub(lambda mark: self.head_of_lab(mark[1]), markdown)
 
     def hours_to_read(self) -> str:
-        return about(sum(reading.minutes(chapter.text) for chapter in self.chapters))
+        return in_hours(sum(reading.minutes(chapter.text) for chapter in self.chapters))
 
     def hours_at_the_board(self) -> str:
         texts = [self.read(chapter.sheet) for chapter in self.chapters if chapter.sheet in self.sheets]
-        return about(sum(int(MINUTES.search(text)[1]) for text in texts))
+        return in_hours(sum(int(MINUTES.search(text)[1]) for text in texts))
 
     def read(self, page: str) -> str:
         """A page without its front matter."""
@@ -114,10 +114,10 @@ class Lists:
     def all_sheets(self) -> str:
         """Every sheet, with each heading one level down, without what stands below it for whoever teaches."""
         read = [(name, rebased(SHEET.match(self.read(page))[0], page)) for page, name in self.sheets.items()]
-        texts = [self.drawn.laid_out(text, name, "../../", alone=False) for name, text in read]
+        texts = [self.layout.lay_out(text, name, "../../", alone=False) for name, text in read]
         return "\n\n".join(re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts)
 
-    def to_take_along(self, names: dict[str, str]) -> str:
+    def downloads(self, names: dict[str, str]) -> str:
         """Links to what `make copies` puts beside the site, for a page one folder deep."""
         if not self.copies:
             return f"`make copies` makes them: {', '.join(f'`site/downloads/{name}`' for name in names)}."
@@ -166,7 +166,7 @@ class Lists:
         links = [f"[{lab.title}](../../labs/{lab.name}.md)" for lab in self.labs if lab.chapter == chapter]
         return f"Build it yourself: {', '.join(links)}." if links else ""
 
-    def lab_head(self, name: str) -> str:
+    def head_of_lab(self, name: str) -> str:
         """What stands below a lab's title: its chapter, its minutes, its commands, its notebook.
 
         Raises:
@@ -191,6 +191,6 @@ def rebased(text: str, page: str) -> str:
     return re.sub(r"\]\((?!\w+:|#)([^)#?\s]+)", link, text)
 
 
-def about(minutes: int) -> str:
+def in_hours(minutes: int) -> str:
     """In whole hours."""
     return f"about {round(minutes / 60)} hours"

@@ -77,22 +77,22 @@ def steps(text: str) -> list[Step]:
     _, *parts = STEP.split(sheet["steps"])
     for whole, shorter, body in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         draw, *rest = body.strip().split("\n\n")
-        said = [part for part in rest if part.startswith(">")]
+        quotations = [part for part in rest if part.startswith(">")]
         speech = [part for part in rest if not part.startswith(">")]
-        if len(said) != 1 or not speech or not draw.startswith("**"):
+        if len(quotations) != 1 or not speech or not draw.startswith("**"):
             raise PluginError(f"a step is **Title.** what is drawn, then one quotation, then its speech: {draw[:60]}")
         minutes = {0: int(whole)} | {int(version): int(each) for version, each in VERSION.findall(shorter)}
-        found.append(Step(minutes, draw, said[0], "\n\n".join(speech)))
+        found.append(Step(minutes, draw, quotations[0], "\n\n".join(speech)))
     return found
 
 
-def starts(steps: list[Step], version: int = 0) -> list[int | None]:
+def start_minutes(steps: list[Step], version: int = 0) -> list[int | None]:
     """The minute in which each step begins, None for one that is left out."""
-    at, found = 0, []
+    at, minutes = 0, []
     for step in steps:
-        found.append(at if version in step.minutes else None)
+        minutes.append(at if version in step.minutes else None)
         at += step.minutes.get(version, 0)
-    return found
+    return minutes
 
 
 class Sheets:
@@ -105,12 +105,12 @@ class Sheets:
     @cached_property
     def boards(self) -> dict:
         folders = [path.parent.name for path in sorted((self.root / "scripts" / "chapters").glob("*/board.py"))]
-        return {folder.replace("_", "-"): self._drawn(folder) for folder in folders}
+        return {folder.replace("_", "-"): self._draw(folder) for folder in folders}
 
-    def _drawn(self, folder: str):
+    def _draw(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
         page = every(self.root)[folder.replace("_", "-")]
-        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).noting():
+        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).track_reads():
             try:
                 return board(folder)
             except records.Missing as fault:
@@ -131,14 +131,14 @@ class Sheets:
         pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS}/{address}", content=unbroken(html))
-        for name, drawn in self.boards.items():
-            for step in range(1, drawn.steps + 1):
-                yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn.svg(step))
-                if drawn.asks(step):
-                    svg = drawn.svg(step, answered=False)
+        for name, drawn_board in self.boards.items():
+            for step in range(1, drawn_board.steps + 1):
+                yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
+                if drawn_board.has_question(step):
+                    svg = drawn_board.svg(step, with_answer=False)
                     yield File.generated(config, f"{FOLDER}/{name}/{step}-ask.svg", content=svg)
 
-    def laid_out(self, text: str, name: str, home: str, alone: bool = True) -> str:
+    def lay_out(self, text: str, name: str, home: str, alone: bool = True) -> str:
         """A sheet's Markdown with its steps as a strip of pictures.
 
         home: from the page's address to the site's root
@@ -147,23 +147,23 @@ class Sheets:
         Raises:
             PluginError: if it has no steps, or not as many pictures as steps.
         """
-        text = demos.timed(text, name, self.root)
+        text = demos.fill_times(text, name, self.root)
         found, sheet = steps(text), SHEET.match(text)
-        drawn = self.boards.get(name)
-        if not found or not drawn or drawn.steps != len(found):
-            pictures = drawn.steps if drawn else "no"
+        drawn_board = self.boards.get(name)
+        if not found or not drawn_board or drawn_board.steps != len(found):
+            pictures = drawn_board.steps if drawn_board else "no"
             raise PluginError(f"the sheet {name} has {len(found)} steps, its board has {pictures} pictures")
         offered = sorted({version for step in found for version in step.minutes}, key=lambda version: -version or -99)
-        begun = {version: starts(found, version) for version in offered}
-        strip = "\n\n".join(self.step(name, number, step, begun, home, alone) for number, step in enumerate(found))
-        key = POLL.sub(poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{asked(found)}"
-        ways = f"{self.ways(name, home)}\n\n" * alone
+        begins = {version: start_minutes(found, version) for version in offered}
+        strip = "\n\n".join(self.step(name, number, step, begins, home, alone) for number, step in enumerate(found))
+        key = POLL.sub(format_poll, KEY.sub("", sheet["key"])).strip() + f"\n\n{questions(found)}"
+        ways = f"{self.links(name, home)}\n\n" * alone
         return (
             f'{sheet["before"]}{ways}<div class="hb-strip" markdown>\n\n{strip}\n\n</div>\n\n'
             f'<div class="hb-key" markdown>\n\n{key}\n\n</div>\n\n{sheet["after"]}'
         )
 
-    def ways(self, name: str, home: str) -> str:
+    def links(self, name: str, home: str) -> str:
         """The presenter's button, and the example with fresh numbers."""
         button = '<button type="button" class="hb-present" hidden>Present</button>'
         if name not in self.worksheets.chapters():
@@ -175,24 +175,24 @@ class Sheets:
         )
         return f'<p class="hb-ways">{button} Worksheets with fresh numbers: {links}</p>'
 
-    def step(self, name: str, number: int, step: Step, begun: dict, home: str, alone: bool) -> str:
-        drawn, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
-        shows = escape(drawn.alternatives[number])
-        ask = f' data-ask="{picture}-ask.svg"' if drawn.asks(number + 1) else ""
+    def step(self, name: str, number: int, step: Step, begins: dict, home: str, alone: bool) -> str:
+        drawn_board, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
+        shows = escape(drawn_board.alternatives[number])
+        ask = f' data-ask="{picture}-ask.svg"' if drawn_board.has_question(number + 1) else ""
         minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
         anchor = f' id="step-{number + 1}"' if alone else ""
-        speech = spoken(step.speech) * alone
+        speech = format_speech(step.speech) * alone
         return (
             f'<div class="hb-step"{anchor}{minutes} markdown>\n\n'
             f'<figure class="hb-step__board"><a href="{picture}.svg"><img src="{picture}.svg" alt="{shows}"{ask} '
             f'loading="lazy" width="960" height="540"></a></figure>\n\n'
-            f"{times(step, {version: at[number] for version, at in begun.items()})}\n\n"
+            f"{format_times(step, {version: at[number] for version, at in begins.items()})}\n\n"
             f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
             f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
         )
 
 
-def spoken(speech: str) -> str:
+def format_speech(speech: str) -> str:
     """Returns what is said, done and answered in a step, each line with its class; a speech in paragraphs is folded."""
     parts = speech.split("\n\n")
     kinds = [next((kind for kind, begins in LINES.items() if begins.match(part)), None) for part in parts]
@@ -206,39 +206,39 @@ def spoken(speech: str) -> str:
     return f'<div class="hb-speech hb-dialogue" markdown>\n\n{(chr(10) * 2).join(marked)}\n\n</div>\n\n'
 
 
-def times(step: Step, begun: dict[int, int | None]) -> str:
+def format_times(step: Step, begins: dict[int, int | None]) -> str:
     """When the step begins and how long it takes, in the whole lesson and in the shorter ones."""
     shorter = [
-        f"{version}: {clock(begun[version])}, {step.minutes[version]} min"
+        f"{version}: {clock(begins[version])}, {step.minutes[version]} min"
         if version in step.minutes
         else f"{version}: \N{EN DASH}"
-        for version in begun
+        for version in begins
         if version
     ]
-    said = "".join(f"<span>{each}</span>" for each in shorter)
-    return f'<p class="hb-step__time"><b>{clock(begun[0])}</b> {step.minutes[0]} min {said}</p>'
+    versions = "".join(f"<span>{each}</span>" for each in shorter)
+    return f'<p class="hb-step__time"><b>{clock(begins[0])}</b> {step.minutes[0]} min {versions}</p>'
 
 
 def clock(minute: int) -> str:
     return f"0:{minute:02}" if minute < 60 else f"{minute // 60}:{minute % 60:02}"
 
 
-def asked(found: list[Step]) -> str:
+def questions(steps: list[Step]) -> str:
     """What to ask the room, with the time: for paper, which has no speeches."""
     lines = [
         f"- {clock(at)} {question[1] or question[2]}"
-        for at, step in zip(starts(found), found, strict=True)
+        for at, step in zip(start_minutes(steps), steps, strict=True)
         if (question := ASK.search(step.speech))
     ]
     return '<div class="hb-asks" data-search-exclude markdown>\n\n**To ask**\n\n' + "\n".join(lines) + "\n\n</div>"
 
 
-def poll(found: re.Match) -> str:
+def format_poll(match: re.Match) -> str:
     """A question and its answers, each with what it shows of whoever chose it."""
-    answers = re.sub(r"\n +", " ", found[3])
+    answers = re.sub(r"\n +", " ", match[3])
     parted = ANSWER.sub(r'- <span class="hb-poll__answer">\1</span><span class="hb-poll__why">: \2</span>', answers)
     return (
-        f'<div class="hb-poll" data-step="{found[1]}" markdown>\n\n**Poll, after step {found[1]}.** {found[2].strip()}'
+        f'<div class="hb-poll" data-step="{match[1]}" markdown>\n\n**Poll, after step {match[1]}.** {match[2].strip()}'
         f"\n\n{parted.strip()}\n\n</div>\n"
     )
 

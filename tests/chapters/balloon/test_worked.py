@@ -8,7 +8,7 @@ from kernels.bench.cost import fused_peak_bytes
 from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters.balloon import worked
-from tests.docs.pages import DRAWINGS, drawn
+from tests.docs.pages import DRAWINGS, drawing_text
 
 
 def test_the_sizes_are_those_of_tensors():
@@ -31,4 +31,4 @@ def test_the_drawing_is_to_scale():
     sides = [(int(w), int(h)) for w, h in re.findall(r'<rect [^>]*?width="(\d+)" height="(\d+)"', text)]
     sliver, square, shares, output = sides
     assert sliver == output and square == shares and square[0] == square[1] == sliver[1] == 8 * sliver[0]
-    assert "N = 8d" in drawn("balloon")
+    assert "N = 8d" in drawing_text("balloon")

@@ -1,9 +1,9 @@
 """Chapter 5's drawing: three programs, and in the second the row of scores of the second word."""
 
-from tests.docs.pages import drawn
+from tests.docs.pages import drawing_text
 from tests.docs.three_words import K, Q, S
 
-LABELS = drawn("program_lanes")
+LABELS = drawing_text("program_lanes")
 
 
 def test_each_program_has_the_query_of_its_number():

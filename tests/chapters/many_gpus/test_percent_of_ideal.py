@@ -10,13 +10,13 @@ def test_while_more_gpus_await_their_run_the_others_are_drawn_and_the_page_is_to
     read = records.read
 
     def never(name):
-        found = read(name)
+        record = read(name)
         if name == "more_gpus":
             raise records.Missing("snippet more_gpus has never run")
-        return found
+        return record
 
     monkeypatch.setattr(records, "read", never)
-    with EARLIER.noting() as asked:
+    with EARLIER.track_reads() as asked:
         labels, _ = controls(percent_of_ideal.figure())["Setting"]
     assert asked == {"more_gpus", "parallel_speed"}
     assert labels and all(label.startswith("2 GPUs, ") for label in labels)

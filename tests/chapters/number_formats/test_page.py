@@ -9,7 +9,7 @@ import torch
 from kernels.formats.block import NVFP4, quantize
 from kernels.formats.value import E2M1, E4M3, E5M2, decode, encode, values
 from scripts.chapters.number_formats import worked
-from tests.docs.pages import DOCS, drawn, numbers
+from tests.docs.pages import DOCS, drawing_text, numbers
 
 MARKS = values(E2M1)[:8].tolist()
 BOARD = worked.BLOCK
@@ -23,12 +23,12 @@ def test_the_drawn_bits():
     widths |= {format.name: (format.exponent_bits, format.mantissa_bits) for format in (E5M2, E4M3, E2M1)}
     source = (DOCS / "assets" / "drawings" / "bit-fields.svg").read_text(encoding="utf-8")
     assert source.count("<rect") == sum(1 + sum(pair) for pair in widths.values())
-    shown = drawn("bit-fields")
+    shown = drawing_text("bit-fields")
     assert all(f"{name} 1, {e}, {m}" in shown for name, (e, m) in widths.items() if name != "FP32")
 
 
 def test_the_drawn_ruler():
-    shown = drawn("ruler")
+    shown = drawing_text("ruler")
     ties, marks = numbers(shown.partition(" 0 000 ")[0]), shown.partition(" 0 000 ")[1:]
     assert ties == TIES
     assert numbers(" ".join(marks)) == [

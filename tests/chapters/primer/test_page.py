@@ -7,7 +7,7 @@ import pytest
 from kernels.bench.cost import mib
 from scripts.chapters.primer.figures import tile_reuse
 from tests.chapters.rows import chip, row
-from tests.docs.pages import DRAWINGS, drawn
+from tests.docs.pages import DRAWINGS, drawing_text
 
 SMS, CLOCK, PEAK, HBM = map(chip, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
 SHARED_CLOCK, LANES = chip("shared memory per clock"), chip("fp32 lanes")
@@ -44,7 +44,7 @@ def test_the_drawn_gpu_is_to_scale(l2):
 
 
 def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
-    labels = drawn("gpu")
+    labels = drawing_text("gpu")
     for label in [
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
         f"shared memory up to {chip('shared memory per SM') / 2**10:.0f} KiB",

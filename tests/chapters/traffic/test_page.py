@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
 from tests.chapters.rows import chip, row
-from tests.docs.pages import DRAWINGS, drawn
+from tests.docs.pages import DRAWINGS, drawing_text
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
 REGISTERS, SHARED = (mib(chip("sms") * chip(f"{what} per SM")) for what in ("registers", "shared memory"))
@@ -13,7 +13,7 @@ L2 = mib(H200["l2"].value)
 
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():
-    labels = drawn("kitchen")
+    labels = drawing_text("kitchen")
     for label in [
         f"{chip('sms')} SMs, each with",
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
@@ -49,7 +49,7 @@ def test_the_drawn_areas_are_to_scale():
     sides = [float(rect.get("width")) for rect in rects]
     for side, size in zip(sides, [SQUARE, L2, REGISTERS, SHARED, LEAST], strict=True):
         assert abs((side / sides[0]) ** 2 - size / SQUARE) < 0.003
-    labels = drawn("does-it-fit")
+    labels = drawing_text("does-it-fit")
     for label in [
         f"scores {SQUARE:.0f} MiB",
         f"on the chip: {REGISTERS + SHARED + L2:.0f} MiB",

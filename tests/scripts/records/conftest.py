@@ -1,4 +1,4 @@
-"""``house``: a handbook in miniature in a folder of its own, with today's scripts; torch, triton and GPUs are stubs."""
+"""``project``: a handbook in miniature in a folder of its own, with today's scripts; torch, triton, GPUs are stubs."""
 
 import os
 import shutil
@@ -13,13 +13,13 @@ from scripts.records import METADATA, ROOT, Reader
 from scripts.records.record import write
 from scripts.records.snippets import is_code
 
-collect_ignore = ["miniature"]  # its tests are for the house
+collect_ignore = ["miniature"]  # its tests are for the project
 TODAYS = ["scripts/__init__.py", "scripts/record.py", "scripts/gpu_tests.py", "kernels/bench/hardware.py"]
 WHERE = dict.fromkeys(("driver", "cuda", "torch", "triton", "python", "date"), "0")
 WHERE |= {"gpu": "NVIDIA H200", "commit": "0123abcd", "interpreter": False}
 
 
-class House:
+class Project:
     def __init__(self, root: Path):
         self.root = root
         shutil.copytree(Path(__file__).parent / "miniature", root)
@@ -55,7 +55,7 @@ class House:
         return self.path(name).read_bytes()
 
     def start(self, *command: str, **environment: str) -> Popen:
-        """Starts a command in the house, by default of this Python: ``-m scripts.record``."""
+        """Starts a command in the project, by default of this Python: ``-m scripts.record``."""
         changes_a_run = ("TRITON_INTERPRET", "PYTEST_CURRENT_TEST")  # the second switches a part of ipykernel off
         inherited = {name: value for name, value in os.environ.items() if name not in changes_a_run}
         own = {"PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}", "COMMIT": "0123abcd"}
@@ -70,8 +70,8 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path):
-    return House(tmp_path / "house")
+def project(tmp_path):
+    return Project(tmp_path / "project")
 
 
 @pytest.fixture(params=["3.11", "3.12", "3.13"])

@@ -8,22 +8,22 @@ import time
 import pytest
 
 from scripts.records import RecordError
-from tests.scripts.records.conftest import WHERE, House
+from tests.scripts.records.conftest import WHERE, Project
 
 SNIPPETS = ["chain", "launch", "ranks"]
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A house whose snippets have run again, with three GPUs, though Jupyter knows another ``python3``."""
-    house = House(tmp_path_factory.mktemp("recorded") / "house")
+    """A project whose snippets have run again, with three GPUs, though Jupyter knows another ``python3``."""
+    project = Project(tmp_path_factory.mktemp("recorded") / "project")
     spec = {"argv": ["false"], "display_name": "Not this one", "language": "python"}
-    house.write("jupyter/kernels/python3/kernel.json", json.dumps(spec))
-    house.write("snippets/behind.toml", 'chain = "It needs a day."')
+    project.write("jupyter/kernels/python3/kernel.json", json.dumps(spec))
+    project.write("snippets/behind.toml", 'chain = "It needs a day."')
     for name in SNIPPETS:
-        house.pretend(name)
-    house.ran = house.run("-m", "scripts.record", "--all", GPUS="3", JUPYTER_PATH=str(house.root / "jupyter"))
-    return house
+        project.pretend(name)
+    project.ran = project.run("-m", "scripts.record", "--all", GPUS="3", JUPYTER_PATH=str(project.root / "jupyter"))
+    return project
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_outputs_are_beside_their_cells_in_order_and_text_between_two_is_one(rea
     assert (methods[0].data["text/plain"], methods[0].execution_count) == ("4", 2)
     before, _, after = read("launch").outputs["rows"]
     names = ["In", "Out", "display", "exit", "get_ipython", "launch", "open", "os", "quit"]  # and nothing of ours
-    assert (before.text, after.text) == (f"house {names}\n", "one\ntwo\n")
+    assert (before.text, after.text) == (f"project {names}\n", "one\ntwo\n")
     assert read("launch").table("squares") == [{"n": 7}]
     with pytest.raises(RecordError, match="launch holds 0 tables named cubes, and needs one; it holds: squares"):
         read("launch").table("cubes")
@@ -90,22 +90,22 @@ watched.report("apart")
 """
 
 
-def test_every_python_sees_what_runs(house, any_python):
+def test_every_python_sees_what_runs(project, any_python):
     """Also in a thread that Python didn't start itself, as autograd's. 3.12 watches by another means than 3.11."""
-    house.write("apart/stderr", "")
-    run = house.run(any_python, "-c", WATCH)
-    assert (run.returncode, (house.root / "apart/stderr").read_text()) == (0, "from C")
+    project.write("apart/stderr", "")
+    run = project.run(any_python, "-c", WATCH)
+    assert (run.returncode, (project.root / "apart/stderr").read_text()) == (0, "from C")
     executed = json.loads(run.stdout.splitlines()[-1])["executed"]
     assert {*executed} == {f"kernels.{each}" for each in FUNCTIONS | LAUNCHED}
 
 
-def test_a_commit_has_a_plus_once_code_has_changed(house):
-    alone = {"PYTHONPATH": str(house.root / "scripts/records"), "COMMIT": ""}
+def test_a_commit_has_a_plus_once_code_has_changed(project):
+    alone = {"PYTHONPATH": str(project.root / "scripts/records"), "COMMIT": ""}
     git = "git init && git add . && git -c user.name=a -c user.email=a@b -c commit.gpgsign=false commit -m all"
     change, found = "echo 'x = 1' >> kernels/base.py", []
     for step in ("true", git, "touch snippets/chapter/new.record.ipynb", change):
-        house.run("sh", "-c", step)
-        found.append(house.run("-c", "import watched; print(watched.commit())", **alone).stdout.strip())
+        project.run("sh", "-c", step)
+        found.append(project.run("-c", "import watched; print(watched.commit())", **alone).stdout.strip())
     assert len(found[1]) == 8 and found == ["None", found[1], found[1], f"{found[1]}+"]
 
 
@@ -113,16 +113,16 @@ CHECK = "import sys; sys.modules |= dict.fromkeys(['nbclient', 'jupyter_client',
 CHECK += "from scripts.record import main; sys.exit(main(['--check', *sys.argv[1:]]))"
 
 
-def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(house):
+def test_check_says_what_would_stop_a_build_and_needs_no_jupyter(project):
     for name in SNIPPETS:
-        house.pretend(name)
-    run = house.run("-c", CHECK)
+        project.pretend(name)
+    run = project.run("-c", CHECK)
     assert (run.returncode, run.stdout) == (0, "every record is current or listed in snippets/behind.toml\n")
-    house.edit("kernels/base.py", "times * x", "x * times")
-    run = house.run("-c", CHECK)
+    project.edit("kernels/base.py", "times * x", "x * times")
+    run = project.run("-c", CHECK)
     assert run.stdout.startswith("the record of chain is stale") and run.returncode == 1
-    assert house.run("-c", CHECK, "chain").stdout == run.stdout and house.run("-c", CHECK, "ranks").returncode == 0
-    assert "there is no snippet chian; there are: chain, launch, ranks" in house.run("-c", CHECK, "chian").stderr
+    assert project.run("-c", CHECK, "chain").stdout == run.stdout and project.run("-c", CHECK, "ranks").returncode == 0
+    assert "there is no snippet chian; there are: chain, launch, ranks" in project.run("-c", CHECK, "chian").stderr
 
 
 USES = "import os\n\nfrom kernels.base import double\n\n"
@@ -146,18 +146,18 @@ IN_RANKS = {  # the other would go on for longer than we wait
 
 
 @pytest.mark.parametrize("first, cells", [(USES, REFUSED), (MEETS, IN_RANKS)], ids=["alone", "in ranks"])
-def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(house, first, cells):
+def test_what_cannot_be_kept_is_named_and_the_old_record_is_left(project, first, cells):
     """All in one run, and the next snippet is recorded."""
     before = {}
     for tag, (cell, *_) in cells.items():
-        house.snippet(tag, "")
-        before[tag] = house.pretend(tag)
-        house.snippet(tag, first + cell, tag)
-    run = house.run("-m", "scripts.record", *cells, "chain", GPUS="2")
+        project.snippet(tag, "")
+        before[tag] = project.pretend(tag)
+        project.snippet(tag, first + cell, tag)
+    run = project.run("-m", "scripts.record", *cells, "chain", GPUS="2")
     nothing, *told = run.stderr.split("not recorded: ")
-    assert run.returncode == 1 and not nothing.strip() and house.reader().read("chain")
+    assert run.returncode == 1 and not nothing.strip() and project.reader().read("chain")
     for (tag, (_, *said)), each in zip(cells.items(), told, strict=True):
-        assert all(words in each for words in (tag, *said)) and house.path(tag).read_bytes() == before[tag], each
+        assert all(words in each for words in (tag, *said)) and project.path(tag).read_bytes() == before[tag], each
 
 
 NO_GPU = "stopped: launch would run without a GPU: torch 0.1 sees none. Nothing was recorded"
@@ -165,22 +165,22 @@ ONE_GPU = "ranks runs in one process for each GPU, and there is one GPU here: it
 
 
 @pytest.mark.parametrize("stale, gpus, said", [("launch", "0", NO_GPU), ("ranks", "1", ONE_GPU)])
-def test_what_is_stale_runs_and_there_are_too_few_gpus(house, stale, gpus, said):
+def test_what_is_stale_runs_and_there_are_too_few_gpus(project, stale, gpus, said):
     for name in {*SNIPPETS} - {stale}:
-        house.pretend(name)
-    run = house.run("-m", "scripts.record", GPUS=gpus)
+        project.pretend(name)
+    run = project.run("-m", "scripts.record", GPUS=gpus)
     assert run.stdout.split()[:2] == ["1/1", stale] and run.returncode == 1
-    assert said in run.stderr and not house.path(stale).exists()
+    assert said in run.stderr and not project.path(stale).exists()
 
 
-def test_interrupted_the_old_record_is_left(house):
-    house.snippet("long", "")
-    before = house.pretend("long")
-    house.snippet("long", "import time\n\nopen('running', 'w').close()\ntime.sleep(60)")
-    process = house.start("-m", "scripts.record", "long")
-    while not (house.root / "running").exists():
+def test_interrupted_the_old_record_is_left(project):
+    project.snippet("long", "")
+    before = project.pretend("long")
+    project.snippet("long", "import time\n\nopen('running', 'w').close()\ntime.sleep(60)")
+    process = project.start("-m", "scripts.record", "long")
+    while not (project.root / "running").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=30)[1]
     assert process.returncode == 130 and err.endswith("the record of the snippet that was running is as it was\n")
-    assert house.path("long").read_bytes() == before
+    assert project.path("long").read_bytes() == before

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.records import ROOT, RecordError
-from scripts.records.digest import Modules, significant
+from scripts.records.digest import Modules, significant_text
 
 FUNCTION = 'def f(x=1):\n    """Says."""\n    if x:\n        raise ValueError("no")\n    return "a#b" + x  # plus\n'
 SAID = [("  # plus", ""), ("    return", "    # first\n\n    return"), ("Says.", "Tells.\n\n    At # length.")]
@@ -18,7 +18,7 @@ RUNS += [("def f", "@cache\ndef f"), ('"""Says."""', 'y = """Says."""')]
 @pytest.mark.parametrize("old, new", SAID + RUNS)
 def test_what_runs_counts_and_what_is_said_does_not(old, new):
     assert old in FUNCTION
-    assert (significant(FUNCTION.replace(old, new)) == significant(FUNCTION)) == ((old, new) in SAID)
+    assert (significant_text(FUNCTION.replace(old, new)) == significant_text(FUNCTION)) == ((old, new) in SAID)
 
 
 BASE, CHAIN, OTHER = "kernels/base.py", "snippets/chapter/chain.py", {"kernels.base", "kernels.other"}
@@ -45,10 +45,10 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("path, old, new, changed", CHANGES)
-def test_a_change_is_named(house, path, old, new, changed):
-    before = house.reader().digest("chain")
-    house.edit(path, old, new)
-    after = house.reader().digest("chain")
+def test_a_change_is_named(project, path, old, new, changed):
+    before = project.reader().digest("chain")
+    project.edit(path, old, new)
+    after = project.reader().digest("chain")
     assert {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)} == changed
 
 
@@ -63,10 +63,10 @@ def test_a_name_of_the_packages_list_needs_the_list_and_its_module(house):
 
 
 @pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])
-def test_a_module_that_is_not_python_is_named(house, content, said):
-    (house.root / BASE).write_bytes(content)
+def test_a_module_that_is_not_python_is_named(project, content, said):
+    (project.root / BASE).write_bytes(content)
     with pytest.raises(RecordError, match=f"kernels.base.*{said}"):
-        house.reader().digest("chain")
+        project.reader().digest("chain")
 
 
 # The other Pythons have no nbformat, which scripts.records imports: here the package is empty.
@@ -75,9 +75,9 @@ import sys, types
 from pathlib import Path
 package = sys.modules["scripts.records"] = types.ModuleType("scripts.records")
 package.__path__ = ["scripts/records"]
-from scripts.records.digest import Modules, significant
+from scripts.records.digest import Modules, significant_text
 modules = Modules(Path.cwd())
-print([significant(sys.argv[1]), modules.digest(modules.reached("import kernels, tests.conftest"))])
+print([significant_text(sys.argv[1]), modules.digest(modules.reachable("import kernels, tests.conftest"))])
 """
 SYNTAX = (
     FUNCTION
@@ -94,6 +94,6 @@ class C:
 
 def test_a_digest_is_the_same_on_every_python(any_python):
     modules = Modules(ROOT)
-    here = modules.digest(modules.reached("import kernels, tests.conftest"))
+    here = modules.digest(modules.reachable("import kernels, tests.conftest"))
     run = subprocess.run([any_python, "-W", "error", "-c", ALONE, SYNTAX], cwd=ROOT, capture_output=True, text=True)
-    assert run.stdout == f"{[significant(SYNTAX), here]}\n" and len(here) > 50, run.stderr
+    assert run.stdout == f"{[significant_text(SYNTAX), here]}\n" and len(here) > 50, run.stderr

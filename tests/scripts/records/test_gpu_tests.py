@@ -4,7 +4,7 @@ import pytest
 
 from scripts.records import suite
 from scripts.records.digest import Modules
-from tests.scripts.records.conftest import House
+from tests.scripts.records.conftest import Project
 
 DOUBLE, LATER, MORE = (f"tests/kernels/test_{name}.py" for name in ("double", "later", "more"))
 SKIPPED = {"no text": {"test_double": 1}, "expected to fail: text isn't a number": {"test_double": 1}}
@@ -14,39 +14,39 @@ OUTCOMES = {DOUBLE: ({"test_double": 2}, SKIPPED), LATER: ({}, {"needs a later G
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """The record of all tests, though environment and settings ask for a part."""
-    house = House(tmp_path_factory.mktemp("ran") / "house")
-    house.write("pytest.ini", f"[pytest]\naddopts = --deselect {DOUBLE}\n")
-    run = house.run("-m", "scripts.gpu_tests", PYTEST_ADDOPTS="-k later")
+    project = Project(tmp_path_factory.mktemp("ran") / "project")
+    project.write("pytest.ini", f"[pytest]\naddopts = --deselect {DOUBLE}\n")
+    run = project.run("-m", "scripts.gpu_tests", PYTEST_ADDOPTS="-k later")
     assert run.returncode == 0 and "2 passed, 2 skipped, 1 xfailed" in run.stdout, run.stdout + run.stderr
-    return (house.root / suite.TESTS).read_text()
+    return (project.root / suite.TESTS).read_text()
 
 
 @pytest.fixture
-def house(house, ran):
-    house.write(suite.TESTS, ran)
-    return house
+def project(project, ran):
+    project.write(suite.TESTS, ran)
+    return project
 
 
-def outcomes(house) -> tuple[dict[str, dict], list[str]]:
-    return suite.outcomes(house.root, Modules(house.root))
+def outcomes(project) -> tuple[dict[str, dict], list[str]]:
+    return suite.outcomes(project.root, Modules(project.root))
 
 
-def test_an_outcome_is_told_by_file_test_and_reason_with_where_it_ran(house):
-    kept, waiting = outcomes(house)
+def test_an_outcome_is_told_by_file_test_and_reason_with_where_it_ran(project):
+    kept, waiting = outcomes(project)
     assert waiting == [] and {file: (each["passed"], each["skipped"]) for file, each in kept.items()} == OUTCOMES
     assert all(each["ran"]["commit"] == "0123abcd" and 0 <= each["seconds"] < 60 for each in kept.values())
 
 
-def test_only_what_waits_runs_and_of_it_what_is_named(house):
-    house.write(MORE, "def test_more(): ...")
-    house.edit("kernels/base.py", "times * x", "x * times")
+def test_only_what_waits_runs_and_of_it_what_is_named(project):
+    project.write(MORE, "def test_more(): ...")
+    project.edit("kernels/base.py", "times * x", "x * times")
     for files, waiting in [([DOUBLE], [MORE]), ([], [])]:
-        run = house.run("-m", "scripts.gpu_tests", *files, COMMIT="4567cdef")
-        assert run.returncode == 0 and outcomes(house)[1] == waiting, run.stdout + run.stderr
-    commits = {file: each["ran"]["commit"] for file, each in outcomes(house)[0].items()}
+        run = project.run("-m", "scripts.gpu_tests", *files, COMMIT="4567cdef")
+        assert run.returncode == 0 and outcomes(project)[1] == waiting, run.stdout + run.stderr
+    commits = {file: each["ran"]["commit"] for file, each in outcomes(project)[0].items()}
     assert commits == {DOUBLE: "4567cdef", LATER: "0123abcd", MORE: "4567cdef"}
-    assert f"stopped: {DOUBLE} doesn't wait for its run" in house.run("-m", "scripts.gpu_tests", DOUBLE).stderr
-    assert "3 passed" in house.run("-m", "scripts.gpu_tests", "--all").stdout
+    assert f"stopped: {DOUBLE} doesn't wait for its run" in project.run("-m", "scripts.gpu_tests", DOUBLE).stderr
+    assert "3 passed" in project.run("-m", "scripts.gpu_tests", "--all").stdout
 
 
 STUCK = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
@@ -55,12 +55,12 @@ FAIL = ["def test_more(): ...\n\ndef test_wrong():\n    1 / 0", GIVEN.format("1 
 
 
 @pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1")])
-def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(house, texts, processes):
+def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(project, texts, processes):
     files = {f"tests/kernels/test_more_{number}.py": text for number, text in enumerate(texts)}
     for file, text in {**files, "tests/kernels/test_a.py": "def test_more(): ..."}.items():
-        house.write(file, text)
-    run = house.run("-m", "scripts.gpu_tests", "--processes", processes)
-    assert run.returncode in (1, 2) and outcomes(house)[1] == [*files], run.stdout + run.stderr
+        project.write(file, text)
+    run = project.run("-m", "scripts.gpu_tests", "--processes", processes)
+    assert run.returncode in (1, 2) and outcomes(project)[1] == [*files], run.stdout + run.stderr
     assert run.stderr.endswith(f"still waiting for a run that passes: {', '.join(files)}\n")
 
 
@@ -71,7 +71,7 @@ REFUSED += [("pass", "0", "the kernels' tests would run without a GPU")]
 
 
 @pytest.mark.parametrize("line, gpus, said", REFUSED)
-def test_a_run_that_cannot_be_kept_leaves_the_old_record(house, ran, line, gpus, said):
-    house.write(MORE, f"import os, pytest\nfrom kernels import base\n\ndef test_more():\n    {line}\n")
-    run = house.run("-m", "scripts.gpu_tests", GPUS=gpus)
-    assert run.returncode == 1 and said in run.stderr and (house.root / suite.TESTS).read_text() == ran
+def test_a_run_that_cannot_be_kept_leaves_the_old_record(project, ran, line, gpus, said):
+    project.write(MORE, f"import os, pytest\nfrom kernels import base\n\ndef test_more():\n    {line}\n")
+    run = project.run("-m", "scripts.gpu_tests", GPUS=gpus)
+    assert run.returncode == 1 and said in run.stderr and (project.root / suite.TESTS).read_text() == ran

@@ -17,70 +17,70 @@ HOW = f"; run it on a GPU with: {COMMAND}, or list it in snippets/behind.toml wi
 
 
 @pytest.fixture
-def house(house):
-    """A house with one snippet, whose record is current."""
+def project(project):
+    """A project with one snippet, whose record is current."""
     for name in ("launch", "ranks"):
-        (house.root / f"snippets/chapter/{name}.py").unlink()
-    house.pretend("chain")
-    return house
+        (project.root / f"snippets/chapter/{name}.py").unlink()
+    project.pretend("chain")
+    return project
 
 
-def change(house) -> None:
-    house.edit("kernels/base.py", "times * x", "x * times")
-    house.edit("snippets/chapter/chain.py", "apart(6)", "apart(7)")
+def change(project) -> None:
+    project.edit("kernels/base.py", "times * x", "x * times")
+    project.edit("snippets/chapter/chain.py", "apart(6)", "apart(7)")
 
 
-def faults(house) -> dict[str, str]:
-    return {name: str(fault) for name, fault in house.reader().faults().items()}
+def faults(project) -> dict[str, str]:
+    return {name: str(fault) for name, fault in project.reader().faults().items()}
 
 
 @pytest.mark.parametrize("gpu, chip", [("NVIDIA H200", "H200"), ("NVIDIA A100-SXM4-80GB", "A100")])
-def test_current(house, gpu, chip):
-    house.pretend("chain", gpu=gpu)
-    reader = house.reader()
-    with reader.noting() as outer, reader.noting() as inner:
+def test_current(project, gpu, chip):
+    project.pretend("chain", gpu=gpu)
+    reader = project.reader()
+    with reader.track_reads() as outer, reader.track_reads() as inner:
         record = records.read("chain")
-    assert inner == {"chain"} <= outer and record is reader.read("chain") and records.in_charge() is not reader
-    assert faults(house) == {} and (record.behind, record.changed, record.chip) == ("", (), chip)
+    assert inner == {"chain"} <= outer and record is reader.read("chain") and records.active_reader() is not reader
+    assert faults(project) == {} and (record.behind, record.changed, record.chip) == ("", (), chip)
     assert record.outputs["methods"][0].text == "methods\n" and record.sources["methods"].startswith("Counter()")
 
 
-def test_stale_stops_unless_it_is_listed(house):
-    change(house)
-    assert faults(house) == {"chain": STALE + HOW}
+def test_stale_stops_unless_it_is_listed(project):
+    change(project)
+    assert faults(project) == {"chain": STALE + HOW}
     with pytest.raises(Stale, match=STALE):
-        house.reader().read("chain")
-    assert house.reader(preview=True).read("chain").behind == "not recorded since its source changed"
-    house.write(BEHIND, LISTED)
-    record = house.reader().read("chain")
-    assert (record.behind, record.changed) == ("It needs a day.", ("kernels.base", "snippet")) and faults(house) == {}
+        project.reader().read("chain")
+    assert project.reader(preview=True).read("chain").behind == "not recorded since its source changed"
+    project.write(BEHIND, LISTED)
+    record = project.reader().read("chain")
+    assert (record.behind, record.changed) == ("It needs a day.", ("kernels.base", "snippet")) and faults(project) == {}
 
 
-def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(house):
+def test_a_module_that_is_not_reached_does_not_matter_nor_whether_it_is_there(project):
     """A run that reached more, by a coarser rule, is of today's source if all that is reached today is as it was."""
-    house.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
-    more = house.reader().digest("chain")
-    house.edit("kernels/base.py", "import kernels.other\n\n\n", "")
-    house.pretend("chain", digest=more | house.reader().digest("chain") | {"kernels.bench.gone": "0"})
-    house.edit("kernels/other.py", "1", "2")
-    assert faults(house) == {}
-    (house.root / "kernels/other.py").unlink()
-    assert faults(house) == {}
+    project.edit("kernels/base.py", "class", "import kernels.other\n\n\nclass")
+    more = project.reader().digest("chain")
+    project.edit("kernels/base.py", "import kernels.other\n\n\n", "")
+    project.pretend("chain", digest=more | project.reader().digest("chain") | {"kernels.bench.gone": "0"})
+    project.edit("kernels/other.py", "1", "2")
+    assert faults(project) == {}
+    (project.root / "kernels/other.py").unlink()
+    assert faults(project) == {}
 
 
-def test_never_run_stops_unless_it_is_listed(house):
-    house.path("chain").unlink()
-    assert faults(house) == {"chain": NEVER + HOW}
-    house.write(BEHIND, LISTED)
-    assert faults(house) == {}
+def test_never_run_stops_unless_it_is_listed(project):
+    project.path("chain").unlink()
+    assert faults(project) == {"chain": NEVER + HOW}
+    project.write(BEHIND, LISTED)
+    assert faults(project) == {}
     with pytest.raises(Missing, match=NEVER):
-        house.reader(preview=True).read("chain")
+        project.reader(preview=True).read("chain")
 
 
-def test_what_is_listed_for_nothing_stops(house):
-    house.write(BEHIND, f'{LISTED}\nchian = "Why?"')
+def test_what_is_listed_for_nothing_stops(project):
+    project.write(BEHIND, f'{LISTED}\nchian = "Why?"')
     said = {"chain": "its record is current: take the line out", "chian": "there is no such snippet"}
-    assert faults(house) == {name: f"{BEHIND} lists {name}, and {why}" for name, why in said.items()}
+    assert faults(project) == {name: f"{BEHIND} lists {name}, and {why}" for name, why in said.items()}
 
 
 SUM, UNREADABLE = "was changed after it was made: its checksum fails", "can't be read"
@@ -92,32 +92,32 @@ REFUSED += [((METADATA, "elsewhere"), UNREADABLE), (('"outputs"', '<<<<<<< ours\
 
 
 @pytest.mark.parametrize("how, said", REFUSED)
-def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(house, how, said):
-    house.pretend("chain", **how) if isinstance(how, dict) else house.edit(RECORD, *how)
-    house.write(BEHIND, LISTED)
-    told = faults(house)["chain"]
+def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(project, how, said):
+    project.pretend("chain", **how) if isinstance(how, dict) else project.edit(RECORD, *how)
+    project.write(BEHIND, LISTED)
+    told = faults(project)["chain"]
     assert told.startswith("the record of chain ") and told.endswith(COMMAND) and said in told
     with pytest.raises(RecordError, match="the record of chain "):
-        house.reader(preview=True).read("chain")
+        project.reader(preview=True).read("chain")
 
 
-def test_earlier_reads_the_frozen_copy_and_else_the_newest(house):
-    assert not house.reader(earlier=True).read("chain").frozen
-    house.write("snippets/earlier/chapter/chain.record.ipynb", house.path("chain").read_text())
-    change(house)
-    house.pretend("chain", date="1")
-    found = [house.reader(earlier=earlier).read("chain") for earlier in (False, True)]
+def test_earlier_reads_the_frozen_copy_and_else_the_newest(project):
+    assert not project.reader(earlier=True).read("chain").frozen
+    project.write("snippets/earlier/chapter/chain.record.ipynb", project.path("chain").read_text())
+    change(project)
+    project.pretend("chain", date="1")
+    found = [project.reader(earlier=earlier).read("chain") for earlier in (False, True)]
     assert [(record.frozen, record.provenance["date"]) for record in found] == [(False, "1"), (True, "0")]
 
 
-def test_a_page_has_todays_cells_with_the_recorded_outputs(house):
-    change(house)
-    house.edit("snippets/chapter/chain.py", '"methods"', '"renamed"')
-    _, functions, renamed = house.reader(preview=True).compose("chain").cells
+def test_a_page_has_todays_cells_with_the_recorded_outputs(project):
+    change(project)
+    project.edit("snippets/chapter/chain.py", '"methods"', '"renamed"')
+    _, functions, renamed = project.reader(preview=True).compose("chain").cells
     assert functions.source.endswith("apart(7)))") and functions.outputs[0].text == "functions\n"
     assert (renamed.outputs, renamed.execution_count) == ([], 2)
-    house.path("chain").unlink()
-    assert [cell.get("outputs") for cell in house.reader().compose("chain").cells] == [None, [], []]
+    project.path("chain").unlink()
+    assert [cell.get("outputs") for cell in project.reader().compose("chain").cells] == [None, [], []]
 
 
 TWICE = '# %% tags=["same"]\n1\n\n# %% tags=["same"]\n2\n'
@@ -126,24 +126,24 @@ WRONG |= {'# %% tags=["magic"]\n%timeit 1\n': "cell magic isn't plain Python"}
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_snippet_has_one_tag_a_cell_and_no_magic(house, text):
-    house.write("snippets/chapter/wrong.py", text)
+def test_a_snippet_has_one_tag_a_cell_and_no_magic(project, text):
+    project.write("snippets/chapter/wrong.py", text)
     with pytest.raises(RecordError, match=f"snippet wrong: .*{re.escape(WRONG[text])}"):
-        house.reader().snippet("wrong")
+        project.reader().snippet("wrong")
 
 
-def test_what_is_no_list_and_a_second_snippet_of_a_name_are_refused(house):
-    house.write(BEHIND, "chain = It needs a day.")
+def test_what_is_no_list_and_a_second_snippet_of_a_name_are_refused(project):
+    project.write(BEHIND, "chain = It needs a day.")
     with pytest.raises(RecordError, match=r"snippets/behind\.toml: .*line 1"):
-        house.reader().faults()
-    house.write("snippets/another/chain.py", "")
+        project.reader().faults()
+    project.write("snippets/another/chain.py", "")
     with pytest.raises(RecordError, match=r"called chain: snippets/another/chain\.py and snippets/chapter/chain\.py"):
-        house.reader().names()
+        project.reader().names()
 
 
-def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(house, monkeypatch):
-    before, files = house.path("chain").read_bytes(), {*house.path("chain").parent.iterdir()}
+def test_a_full_disk_leaves_the_old_record_and_nothing_beside_it(project, monkeypatch):
+    before, files = project.path("chain").read_bytes(), {*project.path("chain").parent.iterdir()}
     monkeypatch.setattr(os, "fsync", lambda file: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        store(house.path("chain"), "new")
-    assert house.path("chain").read_bytes() == before and {*house.path("chain").parent.iterdir()} == files
+        store(project.path("chain"), "new")
+    assert project.path("chain").read_bytes() == before and {*project.path("chain").parent.iterdir()} == files

@@ -10,29 +10,29 @@ RANDOM = "tests/kernels/random_cases"
 CASES, DOUBLE, LATER = ALL = [f"{RANDOM}/test_cases.py", "tests/kernels/test_double.py", "tests/kernels/test_later.py"]
 
 
-def pretend(house, **ran) -> None:
+def pretend(project, **ran) -> None:
     """Keeps what a run of the tests and one of random cases would have left."""
-    modules, ran = Modules(house.root), {"ran": WHERE | ran}
+    modules, ran = Modules(project.root), {"ran": WHERE | ran}
     files = {file: ran | {"digest": suite.digest_of_file(modules, file)} for file in ALL}
-    suite.keep(house.root, suite.TESTS, {"files": files})
-    suite.keep(house.root, suite.RANDOM_CASES, ran | {"failed": 0, "digest": suite.digest_of_random_cases(modules)})
+    suite.keep(project.root, suite.TESTS, {"files": files})
+    suite.keep(project.root, suite.RANDOM_CASES, ran | {"failed": 0, "digest": suite.digest_of_random_cases(modules)})
 
 
 @pytest.fixture
-def house(house):
-    house.write(f"{RANDOM}/run.py", "from kernels.child import apart")
-    house.write(f"{RANDOM}/__main__.py", "import kernels")
-    house.write(CASES, "")
-    pretend(house)
-    return house
+def project(project):
+    project.write(f"{RANDOM}/run.py", "from kernels.child import apart")
+    project.write(f"{RANDOM}/__main__.py", "import kernels")
+    project.write(CASES, "")
+    pretend(project)
+    return project
 
 
-def waiting(house) -> tuple[list[str], bool]:
+def waiting(project) -> tuple[list[str], bool]:
     """Returns the files that wait, and whether the random cases do."""
-    modules = Modules(house.root)
-    kept, files = suite.outcomes(house.root, modules)
-    assert kept.keys() == {*suite.test_files(house.root)} - {*files}
-    return files, not suite.random_cases(house.root, modules)[1]
+    modules = Modules(project.root)
+    kept, files = suite.outcomes(project.root, modules)
+    assert kept.keys() == {*suite.test_files(project.root)} - {*files}
+    return files, not suite.random_cases(project.root, modules)[1]
 
 
 CHANGES = [("kernels/base.py", [DOUBLE], False), ("kernels/launch.py", [], True), ("tests/conftest.py", ALL, False)]
@@ -41,32 +41,32 @@ CHANGES += [(f"{RANDOM}/run.py", [], True), (f"{RANDOM}/__main__.py", [], False)
 
 
 @pytest.mark.parametrize("path, files, cases", CHANGES)
-def test_what_reaches_a_change_waits(house, path, files, cases):
-    text = (house.root / path).read_text() if (house.root / path).exists() else ""
-    house.write(path, f"{text}\nx = 1\n")
-    assert waiting(house) == (files, cases)
-    pretend(house)
-    house.edit(path, "x = 1", "x = 1  # as before")
-    assert waiting(house) == ([], False)
+def test_what_reaches_a_change_waits(project, path, files, cases):
+    text = (project.root / path).read_text() if (project.root / path).exists() else ""
+    project.write(path, f"{text}\nx = 1\n")
+    assert waiting(project) == (files, cases)
+    pretend(project)
+    project.edit(path, "x = 1", "x = 1  # as before")
+    assert waiting(project) == ([], False)
 
 
-def test_what_is_new_waits_and_what_is_gone_is_forgotten(house):
-    (house.root / LATER).rename(house.root / "tests/kernels/test_more.py")
-    assert waiting(house) == (["tests/kernels/test_more.py"], False)
+def test_what_is_new_waits_and_what_is_gone_is_forgotten(project):
+    (project.root / LATER).rename(project.root / "tests/kernels/test_more.py")
+    assert waiting(project) == (["tests/kernels/test_more.py"], False)
     for place in (suite.TESTS, suite.RANDOM_CASES):
-        (house.root / place).unlink()
-    assert waiting(house) == (suite.test_files(house.root), True)
+        (project.root / place).unlink()
+    assert waiting(project) == (suite.test_files(project.root), True)
 
 
 @pytest.mark.parametrize("place", [suite.TESTS, suite.RANDOM_CASES])
-def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(house, place):
+def test_what_was_edited_is_broken_or_ran_elsewhere_is_refused(project, place):
     for old, new, said in [("0123abcd", "4567cdef", "its checksum fails"), (":", "", "can't be read")]:
-        house.edit(place, old, new)
+        project.edit(place, old, new)
         with pytest.raises(RecordError, match=f"{place} .*{said}.*run the tests on a GPU again"):
-            suite.load(house.root, place)
-    pretend(house, gpu="NVIDIA B999")
+            suite.load(project.root, place)
+    pretend(project, gpu="NVIDIA B999")
     with pytest.raises(RecordError, match=f"{place} .*'NVIDIA B999'"):
-        suite.load(house.root, place)
+        suite.load(project.root, place)
 
 
 def test_ours_can_be_read_and_no_random_case_failed():

@@ -1,4 +1,4 @@
-"""``house``: a kernel module, two snippets, figures and a record that a test can replace, rendered as the site is."""
+"""``renderer``: a kernel module, two snippets, figures, a record that a test can replace, rendered as the site is."""
 
 from types import SimpleNamespace
 
@@ -54,7 +54,7 @@ def record_of(*outputs, executed=MERGED, **more):
     return records.Record("first", ran, {"show": [*outputs]}, more.pop("sources", {"show": CELL}), **more)
 
 
-class Shelf(records.Reader):
+class FakeReader(records.Reader):
     """A reader of which a test says what it reads: a record, or what it raises."""
 
     def __init__(self, root, **kept):
@@ -69,7 +69,7 @@ class Shelf(records.Reader):
         return self.kept[name]
 
 
-class House:
+class Renderer:
     """Renders Markdown as a page of the site.
 
     record: of the snippet *first*; the other snippet, *second*, has never run
@@ -77,8 +77,8 @@ class House:
 
     def __init__(self, root, config):
         self.root, self.first_line = root, 1
-        self.shelf = Shelf(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
-        self.fences = Fences(self.shelf, Shelf(root, first=record_of(frozen=True), second=NEVER), LIBRARY)
+        self.shelf = FakeReader(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
+        self.fences = Fences(self.shelf, FakeReader(root, first=record_of(frozen=True), second=NEVER), LIBRARY)
         self.config = SimpleNamespace(
             markdown_extensions=list(config.markdown_extensions), mdx_configs=dict(config.mdx_configs)
         )
@@ -113,7 +113,7 @@ class House:
         keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
 
     def html(self, text, unconverted=False):
-        self.fences.turn_to(Page("chapters/one/", text, self.first_line, "chapters/one/index.md", unconverted))
+        self.fences.set_page(Page("chapters/one/", text, self.first_line, "chapters/one/index.md", unconverted))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )
@@ -143,8 +143,8 @@ def config():
 
 
 @pytest.fixture
-def house(tmp_path, config):
-    house = House(tmp_path, config)
+def renderer(tmp_path, config):
+    renderer = Renderer(tmp_path, config)
     for path, text in FILES.items():
-        house.write(path, text)
-    return house
+        renderer.write(path, text)
+    return renderer

@@ -38,39 +38,39 @@ def texts(page, *selectors):
         ("kernels.state", None, "1–10"),  # noqa: RUF001
     ],
 )
-def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(house, mark, text, where):
-    page = house.fence("source", mark)
-    assert page.pre.get_text() == (text or (house.root / "kernels/state.py").read_text())
+def test_source_quotes_a_symbol_or_a_part_of_it_and_says_where_it_is(renderer, mark, text, where):
+    page = renderer.fence("source", mark)
+    assert page.pre.get_text() == (text or (renderer.root / "kernels/state.py").read_text())
     assert page.find(class_="filename").get_text() == f"kernels/state.py · lines {where}"
     assert page.find(class_="linenos")["data-linenos"].strip() == where.partition("–")[0]  # noqa: RUF001
-    assert page.find(class_="hb-source")["data-quote"] == mark and house.page.quoted == [mark]
+    assert page.find(class_="hb-source")["data-quote"] == mark and renderer.page.quoted == [mark]
 
 
-def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(house):
+def test_source_quotes_of_a_lab_its_start_and_a_solution_and_no_more(renderer):
     for path in (f"scripts/labs/catalogue/add/{name}.py" for name in ("solution", "lab", "start")):
-        house.write(path, '"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
+        renderer.write(path, '"""Adds."""\n\n\ndef add(x, y):\n    """x + y"""\n    return x + y\n')
     about = 'number = 4\ntitle = "Add"\nchapter = "first-kernel"\nminutes = 9\nfunctions = ["add"]\n'
-    house.write("scripts/labs/catalogue/add/about.toml", about)
-    start = house.checked("``` source\nscripts.labs.catalogue.add.start\n```")  # no record runs it
+    renderer.write("scripts/labs/catalogue/add/about.toml", about)
+    start = renderer.checked("``` source\nscripts.labs.catalogue.add.start\n```")  # no record runs it
     assert start.find(class_="filename").get_text() == "labs/04_add.py"
     assert not start.find(class_="filename").a  # the API has no lab
-    assert "return x + y" in house.fence("source", "scripts.labs.catalogue.add.solution:add").pre.get_text()
-    assert "has no module scripts.labs.catalogue.add.lab" in house.refused(
+    assert "return x + y" in renderer.fence("source", "scripts.labs.catalogue.add.solution:add").pre.get_text()
+    assert "has no module scripts.labs.catalogue.add.lab" in renderer.refused(
         "``` source\nscripts.labs.catalogue.add.lab\n```"
     )
 
 
-def test_source_leads_to_the_api_where_the_symbol_is_documented(house):
-    assert not house.fence("source", "kernels.state:State").find(class_="filename").a
+def test_source_leads_to_the_api_where_the_symbol_is_documented(renderer):
+    assert not renderer.fence("source", "kernels.state:State").find(class_="filename").a
     text = '"""States."""\n\n\nclass State:\n    """One."""\n\n    def _own(self):\n        """Inner."""\n'
-    house.write("kernels/state.py", text)
-    link = house.fence("source", "kernels.state:State").find(class_="filename").a
+    renderer.write("kernels/state.py", text)
+    link = renderer.fence("source", "kernels.state:State").find(class_="filename").a
     assert link["href"] == "../../api/kernels/#kernels.state.State"
-    assert not house.fence("source", "kernels.state:State._own").find(class_="filename").a
+    assert not renderer.fence("source", "kernels.state:State._own").find(class_="filename").a
 
 
-def test_a_line_past_the_fence_can_be_highlighted(house):
-    page = house.fence("source", "kernels.state:State.merge", '{hl_lines="3"}')
+def test_a_line_past_the_fence_can_be_highlighted(renderer):
+    page = renderer.fence("source", "kernels.state:State.merge", '{hl_lines="3"}')
     assert page.find(class_="hll").get_text() == "    return 1 < 2\n"
 
 
@@ -97,14 +97,14 @@ def test_a_line_past_the_fence_can_be_highlighted(house):
         ('``` suite {size="3"}\ntests/kernels\n```', "has no option size"),
     ],
 )
-def test_what_is_not_there_stops_the_build_and_its_line_is_named(house, text, words):
-    house.first_line = 10
-    said = house.refused(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
+def test_what_is_not_there_stops_the_build_and_its_line_is_named(renderer, text, words):
+    renderer.first_line = 10
+    said = renderer.refused(f"# One\n\nkernels.state:Nothing, first:nothing, bars\n\n{text}\n")
     assert words in said and said.startswith("line 14: ")
 
 
-def test_run_shows_the_cell_what_it_left_and_where_it_ran(house):
-    page = house.render(RUN)
+def test_run_shows_the_cell_what_it_left_and_where_it_ran(renderer):
+    page = renderer.render(RUN)
     code, printed = page.find_all("pre")
     assert code.get_text() == 'print("a < b")\n' and printed.get_text() == "a < b"
     assert texts(page, "th", "td") == [["n", "time  ms", "note"], ["1", "0.25", ""], ["2", "0.5", "a < b"]]
@@ -115,8 +115,8 @@ def test_run_shows_the_cell_what_it_left_and_where_it_ran(house):
     assert ran.p.get_text() == "torch 2 · triton 3 · CUDA 13.0 · driver 1 · Python 3.12 · commit 0123abcd"
 
 
-def test_a_figure_has_caption_plot_alternative_note_and_where_it_ran(house):
-    page = house.fence("figure", "bars", '{caption="Bars & more" note="One head & FP16."}')
+def test_a_figure_has_caption_plot_alternative_note_and_where_it_ran(renderer):
+    page = renderer.fence("figure", "bars", '{caption="Bars & more" note="One head & FP16."}')
     assert page.figcaption.get_text() == "Bars & more"
     plot, note, ran = page.figure.find_all(class_=True, recursive=False)
     assert '"y":[0.25,0.5]' in plot.script.string and '"template":{}' in plot.script.string
@@ -129,17 +129,18 @@ def test_a_figure_cannot_end_its_own_script():
     assert html.count("</script>") == 1 and "<!--" not in html
 
 
-def test_an_output_that_no_page_can_show_stops_the_build(house):
-    house.record = record_of(nbformat.v4.new_output("display_data", data={"text/plain": "Figure()", "image/png": ""}))
-    assert "first:show leaves image/png, text/plain" in house.refused(RUN)
+def test_an_output_that_no_page_can_show_stops_the_build(renderer):
+    data = {"text/plain": "Figure()", "image/png": ""}
+    renderer.record = record_of(nbformat.v4.new_output("display_data", data=data))
+    assert "first:show leaves image/png, text/plain" in renderer.refused(RUN)
 
 
-def test_record_shows_every_table_folded_and_its_command(house):
-    page = house.render(RECORD)
+def test_record_shows_every_table_folded_and_its_command(renderer):
+    page = renderer.render(RECORD)
     assert page.find(class_="hb-folded").summary.get_text() == "times: 2 rows n, time, note"
     assert page.find("code").get_text() == ".venv/bin/python -m scripts.record first"
-    house.record = record_of()
-    assert "It prints text alone." in house.render(RECORD).get_text()
+    renderer.record = record_of()
+    assert "It prints text alone." in renderer.render(RECORD).get_text()
 
 
 # What has never run, is an earlier run, or has changed
@@ -155,30 +156,30 @@ def test_record_shows_every_table_folded_and_its_command(house):
         (CASES, "make random"),
     ],
 )
-def test_what_has_never_run_is_said_with_how_to(house, text, how):
-    house.record = NEVER
-    page = house.render(text)
+def test_what_has_never_run_is_said_with_how_to(renderer, text, how):
+    renderer.record = NEVER
+    page = renderer.render(text)
     assert how in page.find(class_="hb-notice").get_text() and not page.select(".hb-provenance, table, .hb-plot")
 
 
-def test_without_its_record_a_figure_shows_its_alternative_and_the_field_above_tables_finds_the_notice(house):
-    house.record = NEVER
-    assert house.render(BARS).find(class_="hb-alternative").get_text() == "Two bars."
-    assert house.render(RECORD).select(".hb-record .hb-notice")
+def test_without_its_record_a_figure_shows_its_alternative_and_the_field_above_tables_finds_the_notice(renderer):
+    renderer.record = NEVER
+    assert renderer.render(BARS).find(class_="hb-alternative").get_text() == "Two bars."
+    assert renderer.render(RECORD).select(".hb-record .hb-notice")
 
 
 @pytest.mark.parametrize("text", [RUN, BARS, RECORD])
-def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_build(house, text):
-    whole = house.render(text)
+def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_build(renderer, text):
+    whole = renderer.render(text)
     assert not whole.find(class_="hb-stale")
-    house.record = replace(house.record, behind="a new kernel & no GPU")
-    page = house.render(text)
+    renderer.record = replace(renderer.record, behind="a new kernel & no GPU")
+    page = renderer.render(text)
     assert (
         page.find(class_="hb-stale").extract().get_text() == "an earlier run, of commit 0123abcd: a new kernel & no GPU"
     )
     assert str(page) == str(whole)
-    house.record = records.Stale("kernels.state changed")
-    assert "kernels.state changed" in house.refused(text)
+    renderer.record = records.Stale("kernels.state changed")
+    assert "kernels.state changed" in renderer.refused(text)
 
 
 @pytest.mark.parametrize(
@@ -190,17 +191,17 @@ def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_
         ({"show": "print(1)"}, True, [], 1),
     ],
 )
-def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(house, recorded, frozen, marks, printed):
+def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded, frozen, marks, printed):
     record = record_of(PRINTED, sources=recorded, frozen=frozen)
-    house.record = replace(record, outputs={tag: [PRINTED] for tag in recorded})
-    page = house.render(RUN)
+    renderer.record = replace(record, outputs={tag: [PRINTED] for tag in recorded})
+    page = renderer.render(RUN)
     assert [mark.get_text() for mark in page.select(".hb-stale")] == marks
     assert len(page.select("[data-record]")) == printed
 
 
-def test_a_page_that_is_not_converted_shows_the_frozen_record(house):
+def test_a_page_that_is_not_converted_shows_the_frozen_record(renderer):
     for unconverted, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
-        page = house.render(RUN, unconverted)
+        page = renderer.render(RUN, unconverted)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 
 
@@ -211,11 +212,11 @@ STATE = {"passed": {"test_less": 4, "test_more": 1}, "skipped": {}, "seconds": 1
 LATER_RUN = {"gpu": "NVIDIA H200", "date": "2026-11-03"}
 
 
-def test_suite_shows_what_became_of_each_file_why_tests_were_skipped_and_each_run(house):
-    house.write("tests/kernels/test_more.py", '"""More."""\n')
+def test_suite_shows_what_became_of_each_file_why_tests_were_skipped_and_each_run(renderer):
+    renderer.write("tests/kernels/test_more.py", '"""More."""\n')
     second = {"tests/kernels/test_more.py": STATE, "tests/kernels/test_state.py": STATE}
-    house.keep_suite(({}, {"tests/kernels/test_late.py": LATE}), (LATER_RUN, second))
-    page = house.render(SUITE)
+    renderer.keep_suite(({}, {"tests/kernels/test_late.py": LATE}), (LATER_RUN, second))
+    page = renderer.render(SUITE)
     assert texts(page, "th", "td") == [
         ["What is tested", "Passed", "Skipped", "Seconds"],
         ["Later. All skipped: needs <another> GPU. test_late.py", "0", "3", "0.0"],
@@ -232,26 +233,26 @@ def test_suite_shows_what_became_of_each_file_why_tests_were_skipped_and_each_ru
     assert not page.find(class_="hb-notice")
 
 
-def test_files_that_wait_for_their_run_are_counted_and_a_suite_that_skips_nothing_says_nothing_of_it(house):
-    house.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
-    page = house.render(SUITE)
+def test_files_that_wait_for_their_run_are_counted_and_a_suite_that_skips_nothing_says_nothing_of_it(renderer):
+    renderer.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
+    page = renderer.render(SUITE)
     notice = page.find(class_="hb-notice").extract().get_text()
     assert notice.startswith("2 test functions wait for a run on a GPU: test_late.py. To run it: ")
     assert len(page.find("tbody").find_all("tr")) == 1 and "why" not in page.get_text()
 
 
 @pytest.mark.parametrize("text", ['"""   """', "x = 1"])
-def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(house, text):
-    house.write("tests/kernels/test_state.py", text)
-    house.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
-    assert "tests/kernels/test_state.py has no docstring" in house.refused(SUITE)
+def test_a_test_file_that_does_not_say_what_it_is_for_stops_the_build(renderer, text):
+    renderer.write("tests/kernels/test_state.py", text)
+    renderer.keep_suite(({}, {"tests/kernels/test_state.py": STATE}))
+    assert "tests/kernels/test_state.py has no docstring" in renderer.refused(SUITE)
 
 
-def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(house):
+def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_they_ran(renderer):
     forms = {"a & b": {"cases": 32, "worst": 0.514}, "softmax": {"cases": 16, "worst": 1.5}}
     failure = {"form": "softmax", "seed": 8, "case": 35, "why": "<beyond> the budget"}
-    house.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=1, failures=[failure])
-    page = house.render(CASES)
+    renderer.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=1, failures=[failure])
+    page = renderer.render(CASES)
     assert texts(page, "th", "td") == [
         ["Form", "Cases", "Largest share of the budget"],
         ["a & b", "32", "0.51"],
@@ -262,32 +263,33 @@ def test_random_cases_are_shown_by_form_with_what_failed_their_seeds_and_where_t
     assert [item.get_text() for item in page.find_all("li")] == ["softmax, seed 8, case 35: <beyond> the budget"]
     assert "The suite of random cases ran on NVIDIA H100" in page.find(class_="hb-provenance").get_text()
     assert not page.find(class_="hb-notice")
-    house.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=0, failures=[], digest="another")
-    assert "An earlier run" in house.render(CASES).find(class_="hb-notice").get_text()
+    renderer.keep_cases(forms=forms, seeds=[7, 8], seconds=540.0, failed=0, failures=[], digest="another")
+    assert "An earlier run" in renderer.render(CASES).find(class_="hb-notice").get_text()
 
 
 # The page of a snippet
 
 
 @pytest.fixture
-def in_ranks(house):
-    """A house whose snippet runs in one process for each GPU, and was recorded on two."""
-    house.write("snippets/chapter/first.py", '# %% tags=["show"]\nfrom kernels.bench.parallel.ranks import start\n')
-    house.record = replace(house.record, provenance=house.record.provenance | {"gpus": 2, "link": "NV18", "nccl": "2"})
-    return house
+def in_ranks(renderer):
+    """A renderer whose snippet runs in one process for each GPU, and was recorded on two."""
+    renderer.write("snippets/chapter/first.py", '# %% tags=["show"]\nfrom kernels.bench.parallel.ranks import start\n')
+    provenance = renderer.record.provenance | {"gpus": 2, "link": "NV18", "nccl": "2"}
+    renderer.record = replace(renderer.record, provenance=provenance)
+    return renderer
 
 
-def commands(house):
-    page = BeautifulSoup(house.fences.about("first"), "html.parser")
+def commands(renderer):
+    page = BeautifulSoup(renderer.fences.about("first"), "html.parser")
     assert [a["href"] for a in page.select("a[download]")] == [f"../first.{kind}" for kind in ("py", "ipynb", "zip")]
     return [code.get_text() for code in page.find_all("code")], page.get_text()
 
 
-def test_a_snippets_page_leads_from_nothing_to_its_output(house):
-    assert commands(house)[0] == ["make run SNIPPET=first", "first.zip", "python first/first.py"]
-    house.fences.repository = "https://x.org/?a&b"
+def test_a_snippets_page_leads_from_nothing_to_its_output(renderer):
+    assert commands(renderer)[0] == ["make run SNIPPET=first", "first.zip", "python first/first.py"]
+    renderer.fences.repository = "https://x.org/?a&b"
     cloned = "git clone https://x.org/?a&b handbook && cd handbook && make run SNIPPET=first"
-    assert commands(house)[0][0] == cloned
+    assert commands(renderer)[0][0] == cloned
 
 
 def test_of_several_gpus_is_said_how_many_what_links_them_and_how_to_start_them(in_ranks):

@@ -19,43 +19,43 @@ ASKED = 'block key="#!value first.rows.key .9g" value="#!value first.rows.value 
 
 
 @pytest.fixture
-def house(house):
-    (house.root / "docs").mkdir()
-    (house.root / "docs" / "live").symlink_to(ROOT / "docs" / "live")
-    house.record = record_of(shown(ROWS))
-    return house
+def renderer(renderer):
+    (renderer.root / "docs").mkdir()
+    (renderer.root / "docs" / "live").symlink_to(ROOT / "docs" / "live")
+    renderer.record = record_of(shown(ROWS))
+    return renderer
 
 
-def started(house, body=ASKED):
+def started(renderer, body=ASKED):
     """The figure, and the state of its piece."""
-    figure = house.fence("live", body, CAPTION).figure
+    figure = renderer.fence("live", body, CAPTION).figure
     return figure, json.loads(figure.find("live-piece")["state"])
 
 
-def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(house):
-    figure, state = started(house)
+def test_a_state_takes_columns_of_a_record_and_the_page_says_where_it_ran(renderer):
+    figure, state = started(renderer)
     assert state == {"key": "20.5 -0.25 0.100097656", "value": "1.25 -3 0.5", "louder": "2"}
     assert figure.select_one(".hb-live__told") and figure.find("figcaption").text == "A block."
-    assert len(figure.select(".hb-provenance")) == 1 and house.page.shown == {"first"}
+    assert len(figure.select(".hb-provenance")) == 1 and renderer.page.shown == {"first"}
 
 
-def test_selectors_choose_rows_and_a_format_prints_each(house):
-    assert started(house, 'block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
+def test_selectors_choose_rows_and_a_format_prints_each(renderer):
+    assert started(renderer, 'block key="#!value first.rows.key element=2 .2f"')[1] == {"key": "0.10"}
 
 
-def test_what_has_never_run_is_left_out_and_the_page_says_so(house):
-    house.record = NEVER
-    figure, state = started(house)
+def test_what_has_never_run_is_left_out_and_the_page_says_so(renderer):
+    renderer.record = NEVER
+    figure, state = started(renderer)
     assert state == {"louder": "2"} and not figure.select("option")
     assert [notice.text.partition(".")[0] for notice in figure.select(".hb-notice")] == ["first has never run on a GPU"]
 
 
-def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(house):
-    house.record = replace(house.record, behind="a new kernel")
-    figure, state = started(house)
+def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(renderer):
+    renderer.record = replace(renderer.record, behind="a new kernel")
+    figure, state = started(renderer)
     assert state["value"] == "1.25 -3 0.5" and figure.select_one(".hb-stale")
-    house.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in house.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
+    renderer.record = Stale("kernels.state changed")
+    assert "kernels.state changed" in renderer.refused(f"``` live {CAPTION}\n{ASKED}\n```\n")
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,6 @@ def test_an_earlier_run_is_marked_and_a_stale_one_stops_the_build(house):
         ("hardware.H100.hbm .1f", "a column of a record is wanted"),
     ],
 )
-def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(house, question, words):
-    message = house.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {question}"\n```\n')
+def test_a_row_that_is_not_there_stops_the_build_and_its_line_is_named(renderer, question, words):
+    message = renderer.refused(f'# One\n\n``` live {CAPTION}\nblock key="#!value {question}"\n```\n')
     assert words in message and message.startswith(f"line 3: block: #!value {question}: ")

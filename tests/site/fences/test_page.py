@@ -32,8 +32,8 @@ def marks(page):
 
 @pytest.mark.parametrize("shown", [LINK, RUN])
 @pytest.mark.parametrize("quoted", [f"{STATE}.merge", STATE, "kernels.state", PART])
-def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(house, shown, quoted):
-    assert marks(house.checked(f"{shown}\n\n{source(quoted)}")) == []
+def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(renderer, shown, quoted):
+    assert marks(renderer.checked(f"{shown}\n\n{source(quoted)}")) == []
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ def test_a_page_quotes_what_a_record_that_it_shows_or_links_has_executed(house, 
         (STATE, f"<!-- {LINK} -->"),
     ],
 )
-def test_a_page_quotes_nothing_else(house, quoted, text):
-    assert house.refused(f"{text} {quoted}\n\n\n{source(quoted)}") == f"line 4: {quoted} {QUOTED}"
+def test_a_page_quotes_nothing_else(renderer, quoted, text):
+    assert renderer.refused(f"{text} {quoted}\n\n\n{source(quoted)}") == f"line 4: {quoted} {QUOTED}"
 
 
-def test_a_name_that_only_begins_alike_was_not_executed(house):
-    house.record = record_of(executed=[f"{STATE}.merged"])
-    assert QUOTED in house.refused(f"{LINK}\n\n{source(f'{STATE}.merge')}")
+def test_a_name_that_only_begins_alike_was_not_executed(renderer):
+    renderer.record = record_of(executed=[f"{STATE}.merged"])
+    assert QUOTED in renderer.refused(f"{LINK}\n\n{source(f'{STATE}.merge')}")
 
 
 @pytest.mark.parametrize(
@@ -69,33 +69,33 @@ def test_a_name_that_only_begins_alike_was_not_executed(house):
         ({"changed": ("kernels.other",)}, {}, "kernels.state:LIMIT", None),
     ],
 )
-def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(house, first, second, quoted, said):
+def test_code_that_changed_since_all_its_runs_or_has_none_yet_is_marked(renderer, first, second, quoted, said):
     kept = [each if each is NEVER else record_of(executed=MERGED, **each) for each in (first, second)]
-    house.shelf.kept = dict(zip(("first", "second"), kept, strict=True))
+    renderer.shelf.kept = dict(zip(("first", "second"), kept, strict=True))
     text = f"{LINK}, {OTHER}\n\n{source(quoted)}\n{source(quoted)}"
     if said is None:
-        assert QUOTED in house.refused(text)
+        assert QUOTED in renderer.refused(text)
     else:
-        assert marks(house.checked(text)) == said * 2
+        assert marks(renderer.checked(text)) == said * 2
 
 
 @pytest.mark.parametrize(
     "link, words", [("nothing", "line 1: there is no snippet nothing"), ("second", "line 1: it can't be read")]
 )
-def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(house, link, words):
-    house.shelf.kept["second"] = records.RecordError("it can't be read")
-    assert house.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
+def test_a_record_that_cannot_be_read_stops_the_build_where_it_is_linked(renderer, link, words):
+    renderer.shelf.kept["second"] = records.RecordError("it can't be read")
+    assert renderer.refused(f"[run](../snippets/{link}.ipynb)\n\n{source(STATE)}").startswith(words)
 
 
 # Numbers
 
 
-def test_a_number_has_its_record_shown_or_linked_on_the_page(house):
-    said = house.refused(f"first.times.time\n\nIt took {VALUE} ms.\n")
+def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
+    said = renderer.refused(f"first.times.time\n\nIt took {VALUE} ms.\n")
     assert said.startswith("line 3: a number of first is quoted, and this page neither shows nor links")
     for shown in (RUN, LINK, '``` figure {caption="c"}\nbars\n```'):
-        assert house.checked(f"It took {VALUE} ms.\n\n{shown}\n").find(class_="hb-value")
-    assert house.checked('`#!value hardware.H100."hbm bandwidth" T .2f`').find(class_="hb-value")
+        assert renderer.checked(f"It took {VALUE} ms.\n\n{shown}\n").find(class_="hb-value")
+    assert renderer.checked('`#!value hardware.H100."hbm bandwidth" T .2f`').find(class_="hb-value")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_
 
 
 @pytest.fixture
-def fact(house, monkeypatch):
+def fact(renderer, monkeypatch):
     """A chapter with a fact that counts the rows of a table."""
     fact = facts.Fact("rows", "first.times", "", ("n", "time"), "", lambda rows: f"all {len(rows)} rows")
     chapters = {"one": {"rows": fact}}
@@ -129,20 +129,20 @@ def fact(house, monkeypatch):
 
 
 @pytest.mark.parametrize("mark", ["[all 2 rows]{fact=rows}", "[all\n2 rows]{fact=one.rows}"])
-def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(house, fact, mark):
-    words = house.checked(f"In {mark}.").find(class_="hb-fact")
+def test_a_fact_that_says_what_its_record_says_tells_on_hover_what_it_rests_on(renderer, fact, mark):
+    words = renderer.checked(f"In {mark}.").find(class_="hb-fact")
     assert " ".join(words.get_text().split()) == "all 2 rows"
     assert words["title"] == "first, NVIDIA H100, 2026-11-01, commit 0123abcd"
 
 
-def test_a_caption_says_what_its_facts_say(house, fact):
-    page = house.render(
+def test_a_caption_says_what_its_facts_say(renderer, fact):
+    page = renderer.render(
         '``` figure {caption="In [all 2 rows]{fact=rows}." note="Of [all 2 rows]{fact=rows}."}\nbars\n```'
     )
     assert page.figcaption.get_text() == "In all 2 rows." and page.find(class_="hb-note").get_text() == "Of all 2 rows."
     for option in ("caption", "note"):
         text = f'``` figure {{caption="Bars." {option}="In [all 3 rows]{{fact=rows}}."}}\nbars\n```'
-        assert "{fact=rows} says 'all 3 rows'" in house.refused(text)
+        assert "{fact=rows} says 'all 3 rows'" in renderer.refused(text)
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,22 @@ def test_a_caption_says_what_its_facts_say(house, fact):
         ("[all 2 rows]{fact=two.rows}", "there is no fact two.rows in scripts/chapters/two/facts.py"),
     ],
 )
-def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(house, fact, mark, words):
-    assert house.refused(f"# One\n\nIn\n{mark}.\n").startswith(f"line 4: {words}")
+def test_other_words_and_other_names_stop_the_build_and_their_line_is_named(renderer, fact, mark, words):
+    assert renderer.refused(f"# One\n\nIn\n{mark}.\n").startswith(f"line 4: {words}")
 
 
 @pytest.mark.parametrize(
     "fault, words",
     [(NEVER, "it has never run"), (records.Stale("a changed"), "a changed"), ({}, "0 tables named times")],
 )
-def test_a_fact_without_its_record_stops_the_build(house, fact, fault, words):
-    house.record = fault or record_of()
-    assert words in house.refused("In [all 2 rows]{fact=rows}.")
+def test_a_fact_without_its_record_stops_the_build(renderer, fact, fault, words):
+    renderer.record = fault or record_of()
+    assert words in renderer.refused("In [all 2 rows]{fact=rows}.")
 
 
-def test_words_of_a_fact_go_on_in_markdown(house, monkeypatch):
-    monkeypatch.setattr(house.fences, "fact", lambda name, words: name)
-    converter = Markdown(extensions=[Marks(house.fences.fact)])
+def test_words_of_a_fact_go_on_in_markdown(renderer, monkeypatch):
+    monkeypatch.setattr(renderer.fences, "fact", lambda name, words: name)
+    converter = Markdown(extensions=[Marks(renderer.fences.fact)])
     text = "**[in *all* of [them](b.md)]{fact=every_one}**, `[z]{fact=a}` \\[x\\], [two\nthree [1, 2]]{fact=ab}"
     page = BeautifulSoup(converter.convert(text), "html.parser")
     fact = page.strong.find(class_="hb-fact")
@@ -178,14 +178,14 @@ def test_words_of_a_fact_go_on_in_markdown(house, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["[words]{fact=not a name}", "words]{fact=ab}", "[words\n\nmore]{fact=ab}"])
-def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(house, text):
-    house.checked("Write `[words]{fact=name}`.")
-    assert ": a fact is marked `[words]{fact=name}`" in house.refused(f"# One\n\n{text}\n")
+def test_words_that_are_marked_wrongly_stop_the_build_and_code_may_show_how_to(renderer, text):
+    renderer.checked("Write `[words]{fact=name}`.")
+    assert ": a fact is marked `[words]{fact=name}`" in renderer.refused(f"# One\n\n{text}\n")
 
 
-def test_a_quotation_mark_behind_a_fact_stops_the_build(house, fact):
-    house.checked('He said "one, [all 2 rows]{fact=rows}."')
-    said = house.refused('First.\nHe said "one, [all 2 rows]{fact=rows}"')
+def test_a_quotation_mark_behind_a_fact_stops_the_build(renderer, fact):
+    renderer.checked('He said "one, [all 2 rows]{fact=rows}."')
+    said = renderer.refused('First.\nHe said "one, [all 2 rows]{fact=rows}"')
     assert said.startswith("line 2: a closing quotation mark behind a mark")
 
 
@@ -231,5 +231,5 @@ def test_other_html_is_none_of_that(text):
         ("`[words]{fact=first}`\n\nwords {fact=second}\n", 3),
     ],
 )
-def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(house, text, line):
-    assert house.refused(text).startswith(f"line {line}: ")
+def test_an_error_names_the_line_of_its_fence_and_not_of_the_same_words_before(renderer, text, line):
+    assert renderer.refused(text).startswith(f"line {line}: ")

@@ -21,13 +21,13 @@ FORMS = {"name": "forms", "columns": [{"name": name, "unit": ""} for name in ROW
 
 
 @pytest.fixture
-def house(house):
-    house.record = record_of(shown(FORMS), shown({**FORMS, "name": "others", "rows": ROWS[:1]}))
-    return house
+def renderer(renderer):
+    renderer.record = record_of(shown(FORMS), shown({**FORMS, "name": "others", "rows": ROWS[:1]}))
+    return renderer
 
 
-def said(house, question):
-    return house.render(f"`#!value {question}`").p.get_text()
+def value_text(renderer, question):
+    return renderer.render(f"`#!value {question}`").p.get_text()
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def said(house, question):
         ("least first.forms.time n=1/2 form=flash .2f", "0.33"),
     ],
 )
-def test_a_number_of_a_record(house, question, text):
-    assert said(house, question) == text
+def test_a_number_of_a_record(renderer, question, text):
+    assert value_text(renderer, question) == text
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_number_of_a_record(house, question, text):
         ("%", 100),
     ],
 )
-def test_a_word_before_the_format_scales_the_number(house, scale, factor):
-    assert said(house, f"hardware.H100.l2 {scale} .9f") == f"{H100['l2'].value * factor:.9f}"
+def test_a_word_before_the_format_scales_the_number(renderer, scale, factor):
+    assert value_text(renderer, f"hardware.H100.l2 {scale} .9f") == f"{H100['l2'].value * factor:.9f}"
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_a_word_before_the_format_scales_the_number(house, scale, factor):
         ("cost.eager_traffic(8192, 128, 2)[2].read M .2f", eager_traffic(8192, 128, 2)[2].read / 1e6),
     ],
 )
-def test_a_number_of_the_library(house, question, number):
-    assert said(house, question) == f"{number:.2f}"
+def test_a_number_of_the_library(renderer, question, number):
+    assert value_text(renderer, question) == f"{number:.2f}"
 
 
-def test_a_number_says_on_hover_what_it_rests_on(house):
+def test_a_number_says_on_hover_what_it_rests_on(renderer):
     rests = "first, NVIDIA H100, 2026-11-01, commit 0123abcd"
-    assert house.render("`#!value first.others.n d`").span["title"] == rests
+    assert renderer.render("`#!value first.others.n d`").span["title"] == rests
     bandwidth = H100["hbm bandwidth"]
-    span = house.render('`#!value hardware.H100."hbm bandwidth" T .2f`').span
+    span = renderer.render('`#!value hardware.H100."hbm bandwidth" T .2f`').span
     assert span["title"] == f"{bandwidth.source} ({bandwidth.trust})"
 
 
@@ -141,17 +141,17 @@ def test_a_number_says_on_hover_what_it_rests_on(house):
         ("cost.mib.real d", "is no call of a cost function"),
     ],
 )
-def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(house, question, words):
-    message = house.refused(f"# One\n\nIt took\n`#!value {question}` ms.\n")
+def test_a_question_without_one_answer_stops_the_build_and_its_line_is_named(renderer, question, words):
+    message = renderer.refused(f"# One\n\nIt took\n`#!value {question}` ms.\n")
     assert words in message and message.startswith(f"line 4: #!value {question}: ")
 
 
-def test_a_number_is_of_a_current_record_or_marked_as_of_an_earlier_run_or_says_that_there_is_none(house):
+def test_a_number_is_of_a_current_record_or_marked_as_of_an_earlier_run_or_says_that_there_is_none(renderer):
     question = "first.forms.time form=flash n=2 .1f"
-    house.record = replace(house.record, behind="a new kernel")
-    value = house.render(f"`#!value {question}`").find(class_="hb-value")
+    renderer.record = replace(renderer.record, behind="a new kernel")
+    value = renderer.render(f"`#!value {question}`").find(class_="hb-value")
     assert value.find(class_="hb-stale").get_text() == "an earlier run" and value.get_text() == "6.0 an earlier run"
-    house.record = NEVER
-    assert said(house, question) == "[has never run]"
-    house.record = Stale("kernels.state changed")
-    assert "kernels.state changed" in house.refused(f"`#!value {question}`")
+    renderer.record = NEVER
+    assert value_text(renderer, question) == "[has never run]"
+    renderer.record = Stale("kernels.state changed")
+    assert "kernels.state changed" in renderer.refused(f"`#!value {question}`")

@@ -47,7 +47,7 @@ class Row:
             if not same(answer, truth, self.near, self.floor)
         ]
 
-    def spoilt(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
+    def with_mistake(self, pieces: Pieces, folder: Path, mistake: tuple[str, str]) -> Pieces:
         """The pieces with that mistake, in a folder of their own."""
         shutil.copytree(pieces.folder, folder, dirs_exist_ok=True)
         path = folder / self.module
@@ -62,15 +62,17 @@ def each(oracle: Callable) -> Callable[[list], list]:
     return lambda cases: [oracle(*case) for case in cases]
 
 
-def same(found, true, near: float, floor: float) -> bool:
-    if hasattr(true, "tolist"):
-        true = true.tolist()
-    if isinstance(true, dict):
-        return all(same(found[key], value, near, floor) for key, value in true.items())
-    if isinstance(true, list | tuple):
-        return len(found) == len(true) and all(same(*pair, near, floor) for pair in zip(found, true, strict=True))
-    if isinstance(true, bool | str | None):
-        return found == true
-    if found is None or isinstance(found, str):
+def same(actual, expected, near: float, floor: float) -> bool:
+    if hasattr(expected, "tolist"):
+        expected = expected.tolist()
+    if isinstance(expected, dict):
+        return all(same(actual[key], value, near, floor) for key, value in expected.items())
+    if isinstance(expected, list | tuple):
+        return len(actual) == len(expected) and all(
+            same(*pair, near, floor) for pair in zip(actual, expected, strict=True)
+        )
+    if isinstance(expected, bool | str | None):
+        return actual == expected
+    if actual is None or isinstance(actual, str):
         return False
-    return math.isclose(found, true, rel_tol=near, abs_tol=floor) or (math.isnan(found) and math.isnan(true))
+    return math.isclose(actual, expected, rel_tol=near, abs_tol=floor) or (math.isnan(actual) and math.isnan(expected))

@@ -60,9 +60,9 @@ def held(shape, memory):
 
 def memories() -> list:
     drawn = random.Random(1)
-    small = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
+    small_site = {"n": 8, "dim": 2, "bytes": 4, "heads": 1, "batch": 1}
     peak = 3 * 64 + cost.eager_peak_bytes(8, 2, 4)
-    return [[shape, 10 ** drawn.uniform(3, 16)] for (shape,) in shapes()] + [[small, peak], [small, peak - 1]]
+    return [[shape, 10 ** drawn.uniform(3, 16)] for (shape,) in shapes()] + [[small_site, peak], [small_site, peak - 1]]
 
 
 FORMS = {

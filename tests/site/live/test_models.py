@@ -18,9 +18,9 @@ def test_a_model_says_what_is_true(row, pieces):
 @each_row
 def test_a_mistake_is_noticed(row, pieces, tmp_path):
     for mistake in (row.wrong, *row.also):
-        spoilt = row.spoilt(pieces, tmp_path, mistake)
+        with_mistake = row.with_mistake(pieces, tmp_path, mistake)
         try:
-            assert row.faults(spoilt, few=True), mistake
+            assert row.faults(with_mistake, few=True), mistake
         except KeyError:  # an answer that lacks something
             continue
 

@@ -49,7 +49,7 @@ def test_what_all_share_is_light():
 
 @every_piece
 def test_the_drawing_without_scripts_says_what_is_so(name, pieces):
-    still = BeautifulSoup(pieces.still(name, {}), "html.parser")
+    still = BeautifulSoup(pieces.draw_state(name, {}), "html.parser")
     assert still.select_one(".hb-live__told").text.strip()
     assert not re.search(r"undefined|NaN(?!,| is)|\[object|function", str(still))
     assert all(drawing.get("aria-label") for drawing in still.select('svg[role="img"]'))

@@ -31,7 +31,7 @@ def figure() -> go.Figure:
         """In bytes, at each context."""
         return [token[format] * heads / COUNTED_HEADS * LAYERS * n for n in CONTEXT]
 
-    def drawn(heads: int) -> dict:
+    def series(heads: int) -> dict:
         """The cache in GiB, and the milliseconds that reading it takes at the least."""
         every = [sizes(format, heads) for format in FORMATS]
         bandwidth = H100["hbm bandwidth"].value
@@ -41,7 +41,7 @@ def figure() -> go.Figure:
         }
 
     fig = go.Figure()
-    first = drawn(COUNTED_HEADS)
+    first = series(COUNTED_HEADS)
     hover = "%{name}, %{x:,} tokens: %{y:.3g} GiB, at least %{customdata:.3g} ms to read"
     for look, y, least in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
         fig.add_scatter(x=CONTEXT, y=y, customdata=least, **look.scatter(hover))
@@ -49,7 +49,7 @@ def figure() -> go.Figure:
     fig.add_scatter(
         x=[CONTEXT[0], CONTEXT[-1]], y=[memory] * 2, **WHOLE.scatter("%{name}: %{y:.3g} GiB", "lines", named="start")
     )
-    choices = {label: [drawn(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
+    choices = {label: [series(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
     return plot.page(
         fig,
         420,

@@ -77,12 +77,12 @@ def points(rows: list[dict]) -> dict[str, list[list]]:
     return {
         "x": [[gigabytes(row) for row in found] for found in own.values()],
         "y": [[row["median"] for row in found] for found in own.values()],
-        "text": [[named(row) if form == "ours" and few else "" for row in found] for form, found in own.items()],
+        "text": [[label(row) if form == "ours" and few else "" for row in found] for form, found in own.items()],
         "customdata": [[[title(row), row["error"]] for row in found] for found in own.values()],
     }
 
 
-def named(row: dict) -> str:
+def label(row: dict) -> str:
     """What stands above a point of our kernel: its format, and once its name."""
     return f"for Hopper<br>{FORMATS[row['cache']]}" if row["cache"] == "nvfp4" else "FP8" * (row["cache"] == "fp8")
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
 from scripts.labs.catalogue.causal_and_ragged.truth import flash, size, steps
 from scripts.labs.catalogue.tiles import all_at_once
-from scripts.labs.grading.watched import Access, said
+from scripts.labs.grading.watched import Access, program_name
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
 
@@ -73,8 +73,9 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
         if each.table in ("k", "v") and each.program in last and (each.places >= 0).any():
             first = int(each.places[each.places >= 0].min()) // dim % case.inputs["k"].shape[1]
             if first > last[each.program]:
+                program = program_name(each.program)
                 return (
-                    f"the numbers are right, but {said(each.program)} reads a tile of {each.table} that begins at row "
+                    f"the numbers are right, but {program} reads a tile of {each.table} that begins at row "
                     f"{first}. Its block of queries ends at row {last[each.program]}, so none of them sees a key of "
                     "that tile: end the loop before it. Chapter 8, *Causal: half the tiles*, has the bounds"
                 )

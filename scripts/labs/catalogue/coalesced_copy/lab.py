@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
-from scripts.labs.grading.watched import Access, said
+from scripts.labs.grading.watched import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
 from scripts.labs.words import plain
 
@@ -71,8 +71,9 @@ def few_segments(accesses: list[Access], case: Case) -> str:
                 f"long, and the programs touch {sum(touched)}, one and the same again and again: each {kind} only "
                 f"{numbers} of its numbers at once. {read}"
             )
+        program = program_name(worst.program)
         return (
-            f"the numbers are right, but {said(worst.program)} {kind} {numbers} numbers of {name} at once that lie in "
+            f"the numbers are right, but {program} {kind} {numbers} numbers of {name} at once that lie in "
             f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. {runs(worst)}; wanted are runs "
             f"of {SEGMENT // size} neighbours or more. {read}"
         )

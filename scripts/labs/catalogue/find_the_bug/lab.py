@@ -12,14 +12,14 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from scripts.labs.file import fault, functions_of
-from scripts.labs.grading.budget import wanted
+from scripts.labs.file import functions_of, to_rejection
+from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import Refused
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
-from scripts.labs.words import counted, listed, near, sentence
+from scripts.labs.words import joined, pluralized, sentence, two_digits
 
 LARGEST = 64
 LARGEST_SCORE = 1000.0
@@ -113,19 +113,19 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
         try:
             with at_most(SECONDS, PATIENCE * SECONDS):
                 given = functions[name]()
-            verdict.notes.append(f"{name}: found. {shown(lab, bug, name, checked(bug, name, given))}.")
+            verdict.remarks.append(f"{name}: found. {shown(lab, bug, name, checked(bug, name, given))}.")
             verdict.cases += 1
             continue
         except Rejected as error:
             rejected.append(error)
         except Exception as error:
-            rejected.append(Rejected(fault(name, None, error, file)))
+            rejected.append(Rejected(to_rejection(name, None, error, file)))
         says = rejected[-1].rejection.says
-        verdict.notes.append(sentence(f"{name}: {'not written yet' if says == UNWRITTEN else f'not yet, {says}'}"))
+        verdict.remarks.append(sentence(f"{name}: {'not written yet' if says == UNWRITTEN else f'not yet, {says}'}"))
     rejected.sort(key=lambda each: each.rejection.says == UNWRITTEN)
     if rejected:
         told = f"{rejected[0].rejection.function}: "  # below, with its line
-        verdict.notes[:] = [note for note in verdict.notes if not note.startswith(told)]
+        verdict.remarks[:] = [note for note in verdict.remarks if not note.startswith(told)]
         raise rejected[0]
 
 
@@ -164,7 +164,7 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     copies = {each: x.contiguous() for each, x in inputs.items()}
     case = Case("your input", copies, {"out": bug.output(inputs)}, layouts)
     part = Part(bug.kernel, bug.reference, tuple, steps=16)
-    (want,) = wanted(part, case)
+    (want,) = expected_results(part, case)
     want = replace(want, allowed=want.allowed.clamp(min=TOLERANCE))
     if want.wrong(bug.reference(**case.inputs)).any():
         says = "on your input PyTorch is too far from the truth as well, so it tells nothing about the kernel"
@@ -183,7 +183,8 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
         if far.any():
             return first_wrong(replace(rejection, wanted=want, wrong=far)).rstrip(".")
         most = (rejection.actual.double() - want.truth).abs().max().item()
-        says = f"on your input {bug.kernel} is off by {near(most)} at most, which a tolerance of {TOLERANCE} lets pass"
+        off = two_digits(most)
+        says = f"on your input {bug.kernel} is off by {off} at most, which a tolerance of {TOLERANCE} lets pass"
         raise Rejected(Rejection(name, f"{says}: look for an input on which the wrong line does more")) from None
     place = (0,) * want.truth.ndim
     says = (
@@ -208,7 +209,7 @@ def described(given) -> str:
     if given is None:
         return "nothing"
     if isinstance(given, tuple | list) and all(isinstance(x, Tensor) for x in given):
-        return counted(len(given), "tensor")
+        return pluralized(len(given), "tensor")
     names = {int: "a whole number", float: "a number", list: "a list", tuple: "a tuple", Tensor: "one tensor"}
     return names.get(type(given), f"an object of type {type(given).__name__}")
 
@@ -227,7 +228,7 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
     if len(found) != len(bug.names) or not all(isinstance(x, Tensor) for x in found):
         is_wanted = "a tensor, x, is wanted"
         if len(bug.names) > 1:
-            is_wanted = f"{len(bug.names)} tensors, {listed(bug.names)}, are wanted"
+            is_wanted = f"{len(bug.names)} tensors, {joined(bug.names)}, are wanted"
         reject(f"it returns {described(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
@@ -236,7 +237,7 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
         if x.dtype != bug.dtype:
             reject(f"{each} is {x.dtype}, and {bug.dtype} is wanted")
         if x.ndim != len(shape):
-            reject(f"{each} has {counted(x.ndim, 'dimension')}, and [{', '.join(map(str, shape))}] is wanted")
+            reject(f"{each} has {pluralized(x.ndim, 'dimension')}, and [{', '.join(map(str, shape))}] is wanted")
         for size, letter in zip(x.shape, shape, strict=True):
             if size != (letter if isinstance(letter, int) else sizes.setdefault(letter, size)):
                 reject(f"{each} has shape {list(x.shape)}, which does not fit [{', '.join(map(str, shape))}]")

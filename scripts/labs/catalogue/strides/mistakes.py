@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.strides.truth import cells, joined_stride, layout, merge_heads, split_heads
-from scripts.labs.grading.guarded import lay
+from scripts.labs.grading.guarded import guard
 from scripts.labs.lab import Mistake
 
 SECTION = "many-heads#why-contiguous"
@@ -23,7 +23,7 @@ def walked(strides: Callable) -> Callable:
     """
 
     def form(x: Tensor, heads: int) -> Tensor:
-        lies = lay("x", x, layout(len(x))).tensor
+        lies = guard("x", x, layout(len(x))).tensor
         d = x.shape[1] // heads
         return lies.as_strided((heads, len(x), d), strides(lies, d))
 
@@ -203,7 +203,7 @@ MERGE_MISTAKES = (
         "It takes for granted that the numbers of blends follow each other in memory: ask blends.stride().",
         SECTION,
         lambda blends: merge_heads(
-            lay("x", blends, layout(blends.shape[1])).tensor.as_strided(blends.shape, of_cells(blends.shape))
+            guard("x", blends, layout(blends.shape[1])).tensor.as_strided(blends.shape, of_cells(blends.shape))
         ),
     ),
     Mistake(

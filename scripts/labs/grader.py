@@ -1,4 +1,4 @@
-"""Grades one file in a process of its own: ``python -m scripts.labs.graded SLUG FILE VERDICT TRACE CASE``.
+"""Grades one file in a process of its own: ``python -m scripts.labs.grader SLUG FILE VERDICT TRACE CASE``.
 
 An endless loop, a crash or an exit of the reader's code ends this process and not the grader.  The last three are files
 that it writes: what is to be told, once all is done; where it was if it is stopped or crashes; and which case it is at.
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.labs.about import ROOT, About
-from scripts.labs.fit import shown, unfit
+from scripts.labs.fit import display_path, unfit
 
 SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
 PATIENCE = 6  # times as long by the clock, for what waits and keeps no processor busy
@@ -31,24 +31,24 @@ MEMORY = 4 << 30  # bytes that a lab may take besides what PyTorch does
 
 
 def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[bool, str]:
-    """Whether the file passes, and what is told of it."""
+    """Whether the file passes, and the message about it."""
     if not file.is_file():
-        return False, f"There is no {shown(file)}: `make labs` makes it."
+        return False, f"There is no {display_path(file)}: `make labs` makes it."
     if fault := unfit(about, file):
         return False, fault
     wants_interpreter = os.environ.get("TRITON_INTERPRET") == "1"
-    said = in_a_process(about, file, seconds, {"TRITON_INTERPRET": "1"})
-    if not (said["passed"] and about.triton and said["gpu"]) or wants_interpreter:
-        return said["passed"], said["told"]
-    said = in_a_process(about, file, seconds, {})
-    before = "" if said["passed"] else "In Triton's interpreter it passes. On the GPU:\n"
-    return said["passed"], before + said["told"]
+    result = run_in_process(about, file, seconds, {"TRITON_INTERPRET": "1"})
+    if not (result["passed"] and about.triton and result["gpu"]) or wants_interpreter:
+        return result["passed"], result["message"]
+    result = run_in_process(about, file, seconds, {})
+    before = "" if result["passed"] else "In Triton's interpreter it passes. On the GPU:\n"
+    return result["passed"], before + result["message"]
 
 
-def in_a_process(about: About, file: Path, seconds: float | None, more: dict[str, str]) -> dict:
-    """What a process of its own says of the file: ``passed``, ``told``, and ``gpu``, whether it has seen one.
+def run_in_process(about: About, file: Path, seconds: float | None, variables: dict[str, str]) -> dict:
+    """What a process of its own says of the file: ``passed``, ``message``, and ``gpu``, whether it has seen one.
 
-    more: what its environment has besides
+    variables: what its environment has besides
     """
     with tempfile.TemporaryDirectory() as folder:
         verdict, trace, case = Path(folder, "verdict.json"), Path(folder, "trace"), Path(folder, "case")
@@ -57,28 +57,28 @@ def in_a_process(about: About, file: Path, seconds: float | None, more: dict[str
             sys.executable,
             *quiet,
             "-m",
-            "scripts.labs.graded",
+            "scripts.labs.grader",
             about.slug,
             str(file),
             *map(str, (verdict, trace, case)),
         ]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)} | more
+        environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
         if seconds:
             environment["LAB_SECONDS"] = str(seconds)
         code = subprocess.run(command, cwd=ROOT, env=environment).returncode
         if verdict.is_file():
             return json.loads(verdict.read_text())
-        told = f"Lab {about.number}, {about.title}: {died(code, trace, file, case, seconds or limit())}"
-        return {"passed": False, "told": told, "gpu": False}
+        message = f"Lab {about.number}, {about.title}: {death_message(code, trace, file, case, seconds or limit())}"
+        return {"passed": False, "message": message, "gpu": False}
 
 
-def died(code: int, trace: Path, file: Path, case: Path, seconds: float) -> str:
+def death_message(code: int, trace: Path, file: Path, case: Path, seconds: float) -> str:
     """Why a process ended without a verdict, and where it was as far as is known.
 
     seconds: of processor time that it had
     """
-    said = trace.read_text(errors="replace") if trace.is_file() else ""
-    lines = [line for line in said.splitlines() if f'"{file}"' in line]
+    traceback = trace.read_text(errors="replace") if trace.is_file() else ""
+    lines = [line for line in traceback.splitlines() if f'"{file}"' in line]
     places = [f"at line {lines[0].split(' line ')[1].split(' ')[0]} of your file"] if lines else []
     places += [f"in the case of {case.read_text()}"] if case.is_file() else []
     where = f" It was {', '.join(places)}." if places else ""
@@ -86,8 +86,8 @@ def died(code: int, trace: Path, file: Path, case: Path, seconds: float) -> str:
     if code == -signal.SIGPROF:
         taken = f"{seconds:g} s of processor time"
         return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
-    if said.startswith("Timeout"):
-        hours, minutes, rest = map(float, said.partition("(")[2].partition(")")[0].split(":"))
+    if traceback.startswith("Timeout"):
+        hours, minutes, rest = map(float, traceback.partition("(")[2].partition(")")[0].split(":"))
         taken = f"{3600 * hours + 60 * minutes + rest:g} s"
         return f"it did not end within {taken}, so it was stopped. Is there a loop that never ends?{where}{slow}"
     if code < 0:
@@ -100,9 +100,9 @@ def limit() -> float:
     """Seconds: in the interpreter of processor time and for everything, on a GPU by the clock and for each case."""
     if given := os.environ.get("LAB_SECONDS"):
         return float(given)
-    from scripts.labs.grading.watched import interpreted
+    from scripts.labs.grading.watched import is_interpreted
 
-    return SECONDS if interpreted() else SECONDS_ON_GPU
+    return SECONDS if is_interpreted() else SECONDS_ON_GPU
 
 
 @contextlib.contextmanager
@@ -120,42 +120,46 @@ def memory_limited() -> Iterator[None]:
 def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
-    from scripts.labs.grading.watched import interpreted
+    from scripts.labs.grading.watched import is_interpreted
 
-    in_interpreter = interpreted()
+    in_interpreter = is_interpreted()
     if in_interpreter:
         os.environ["TRITON_INTERPRET"] = "1"  # before the first @triton.jit
         torch.set_num_threads(1)
-    from scripts.labs.grading.judge import Verdict, fault, functions_of, judge
+    from scripts.labs.grading.judge import Verdict, functions_of, judge, to_rejection
     from scripts.labs.lab import load
-    from scripts.labs.message import told
+    from scripts.labs.message import format_verdict
 
     lab = load(slug)
     if lab.about.triton:
         import triton.runtime.interpreter  # noqa: F401, it takes seconds on a busy machine, which are not the reader's
-    with open(trace, "w") as notes, memory_limited() if in_interpreter else contextlib.nullcontext():
+    with open(trace, "w") as trace_file, memory_limited() if in_interpreter else contextlib.nullcontext():
 
-        def begins(part, tried) -> None:
+        def note_case(part, tried) -> None:
             Path(case).write_text(f"{part.function}: {tried.name}")
             if not in_interpreter:
-                faulthandler.dump_traceback_later(limit(), exit=True, file=notes)
+                faulthandler.dump_traceback_later(limit(), exit=True, file=trace_file)
 
-        faulthandler.enable(notes)
+        faulthandler.enable(trace_file)
         if in_interpreter:
-            faulthandler.register(signal.SIGPROF, notes, chain=True)  # which ends this process, once it has written
+            faulthandler.register(signal.SIGPROF, trace_file, chain=True)  # which ends this process, once written
             signal.setitimer(signal.ITIMER_PROF, limit())
-        faulthandler.dump_traceback_later(limit() * (PATIENCE if in_interpreter else 1), exit=True, file=notes)
+        faulthandler.dump_traceback_later(limit() * (PATIENCE if in_interpreter else 1), exit=True, file=trace_file)
         try:
-            found = judge(lab, functions_of(Path(file)), file, begins)
+            outcome = judge(lab, functions_of(Path(file)), file, note_case)
         except KeyboardInterrupt:
             os._exit(130)  # who waits for this process was interrupted as well, and says so
         except (Exception, SystemExit) as error:
-            found = Verdict(fault(lab.about.functions[0], None, error, file))
+            outcome = Verdict(to_rejection(lab.about.functions[0], None, error, file))
         faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_PROF, 0)
     # PyTorch looks for a GPU now, and its driver reserves more addresses than a lab may take.
-    said = {"passed": found.passed, "told": told(lab, found), "gpu": found.passed and torch.cuda.is_available()}
-    Path(verdict).write_text(json.dumps(said))
+    result = {
+        "passed": outcome.passed,
+        "message": format_verdict(lab, outcome),
+        "gpu": outcome.passed and torch.cuda.is_available(),
+    }
+    Path(verdict).write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

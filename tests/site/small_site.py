@@ -92,7 +92,7 @@ class Texts:
         return {word: self(of + word) for word in words} | {"gpu": gpu, "date": "2026-11-01", "interpreter": False}
 
 
-def lay_out(root: Path) -> list[str]:
+def write_files(root: Path) -> list[str]:
     """Writes what the site is built from; returns the texts that have to be on it."""
     texts = Texts()
     for name in ("records", "site", "facts", "takeaway"):

@@ -6,15 +6,15 @@ import ast
 from collections.abc import Iterable
 
 
-def touched(right: str, source: str, functions: Iterable[str]) -> list[str]:
+def changed_functions(right: str, source: str, functions: Iterable[str]) -> list[str]:
     """The functions that have changed, or something that they use has; all of them, if it cannot be told."""
-    before, after = defined(right), defined(source)
+    before, after = definitions(right), definitions(source)
     if before[""] != after[""]:
         return list(functions)
-    return [name for name in functions if reached(name, before) != reached(name, after)]
+    return [name for name in functions if used_definitions(name, before) != used_definitions(name, after)]
 
 
-def defined(source: str) -> dict[str, ast.stmt | list[str]]:
+def definitions(source: str) -> dict[str, ast.stmt | list[str]]:
     """Name -> the statement at the top of the file that says what it is; "" -> the statements that name nothing."""
     found: dict = {"": []}
     for node in ast.parse(source).body:
@@ -31,7 +31,7 @@ def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def reached(name: str, all_defined: dict) -> dict[str, str]:
+def used_definitions(name: str, all_defined: dict) -> dict[str, str]:
     """The function and all of the file that it uses, each as it is written."""
     found: dict[str, str] = {}
     waiting = [name]

@@ -35,7 +35,7 @@ def graph():
     return grimp.build_graph("kernels", "scripts", include_external_packages=True)
 
 
-def reached(graph, package: str) -> set[str]:
+def transitive_imports(graph, package: str) -> set[str]:
     """The package's modules, and all that they import, and what that imports."""
     modules = {package} | graph.find_descendants(package)
     return modules.union(*map(graph.find_upstream_modules, modules))
@@ -58,14 +58,15 @@ def imported(source: str) -> set[str]:
     return found
 
 
-def strangers(source: str, ours: set[str]) -> set[str]:
+def unexpected_imports(source: str, ours: set[str]) -> set[str]:
     found = of_packages(imported(source), *ROOMS)
     return {module for module in found if not any(fnmatch(f"{module}.", f"{each}.*") for each in ours)}
 
 
 def test_kernels_import_torch_and_triton_and_one_another_towards_the_simpler(graph):
-    assert of_packages(reached(graph, "kernels"), "scripts") == set()
-    outside = {module for module in reached(graph, "kernels") - STANDARD if not of_packages({module}, "kernels")}
+    imports = transitive_imports(graph, "kernels")
+    assert of_packages(imports, "scripts") == set()
+    outside = {module for module in imports - STANDARD if not of_packages({module}, "kernels")}
     # IPython in Table.show(), in a notebook; flash_attn is a peer, which is measured where it is there.
     assert outside == {"torch", "triton", "IPython", "flash_attn"}
     assert not graph.find_illegal_dependencies_for_layers(layers=LADDER, containers={"kernels"})
@@ -73,12 +74,12 @@ def test_kernels_import_torch_and_triton_and_one_another_towards_the_simpler(gra
 
 @pytest.mark.parametrize("module", ["kernels.checks", "kernels.reference", "kernels.multihead", "kernels.softmax"])
 def test_what_all_rooms_import_imports_none(graph, module):
-    assert not of_packages(reached(graph, module), *(f"kernels.{room}" for room in LADDER))
+    assert not of_packages(transitive_imports(graph, module), *(f"kernels.{room}" for room in LADDER))
 
 
 @pytest.mark.parametrize("module", sorted(MEASURES))
 def test_what_figures_count_with_imports_no_torch(graph, module):
-    assert not of_packages(reached(graph, module), "torch", "triton")
+    assert not of_packages(transitive_imports(graph, module), "torch", "triton")
 
 
 @pytest.mark.parametrize("room", ["scripts.site", "scripts.facts", "scripts.records"])
@@ -90,7 +91,7 @@ def test_what_builds_the_site_imports_of_our_rooms_the_registry_alone_and_no_tor
 
 
 def test_the_grader_of_the_labs_imports_no_solution(graph):
-    found = reached(graph, "scripts.labs")
+    found = transitive_imports(graph, "scripts.labs")
     assert not of_packages(found, *(f"kernels.{room}" for room in LADDER if room != "bench"))
     assert not of_packages(found, "kernels.reference", "kernels.multihead", "kernels.softmax")
     assert not of_packages(found, "scripts.site", "scripts.chapters", "snippets", "tests")
@@ -99,7 +100,7 @@ def test_the_grader_of_the_labs_imports_no_solution(graph):
 @pytest.mark.parametrize("files", BY_NAME)
 def test_what_is_imported_by_name_imports_what_its_room_may(files):
     own_line = {file for other in BY_NAME if len(other) > len(files) for file in ROOT.glob(other)}
-    found = {file: strangers(file.read_text(), BY_NAME[files]) for file in {*ROOT.glob(files)} - own_line}
+    found = {file: unexpected_imports(file.read_text(), BY_NAME[files]) for file in {*ROOT.glob(files)} - own_line}
     assert found and {file: names for file, names in found.items() if names} == {}
 
 
@@ -131,7 +132,7 @@ def test_what_a_demo_takes_from_a_board_reads_no_record():
     ],
 )
 def test_a_figure_that_imports_another_room_is_found(line, found):
-    assert strangers(line, next(iter(BY_NAME.values()))) == found
+    assert unexpected_imports(line, next(iter(BY_NAME.values()))) == found
 
 
 def test_importing_the_library_imports_neither_torch_nor_triton():

@@ -7,7 +7,7 @@ from bs4 import BeautifulSoup
 
 from scripts.site.live import PieceError
 
-SAID = [
+SENTENCES = [
     ("balloon", {"step": 2}, "out of memory, because raw scores and scores"),
     ("balloon", {"words": 64, "dim": 64}, "because N = d"),
     ("balloon", {"batch": 16, "step": 5}, "Only the output is left"),
@@ -90,24 +90,25 @@ REFUSED = [
 ]
 
 
-def told(pieces, name: str, state: dict) -> str:
-    still = pieces.still(name, {key: str(value) for key, value in state.items()})
+def sentence_of(pieces, name: str, state: dict) -> str:
+    still = pieces.draw_state(name, {key: str(value) for key, value in state.items()})
     return re.sub(r"\s+", " ", BeautifulSoup(still, "html.parser").select_one(".hb-live__told").text)
 
 
-@pytest.mark.parametrize("name, state, words", SAID, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize("name, state, words", SENTENCES, ids=lambda each: str(each)[:40])
 def test_a_piece_says_it(pieces, name, state, words):
-    assert words in told(pieces, name, state)
+    assert words in sentence_of(pieces, name, state)
 
 
 @pytest.mark.parametrize("name, state, words", REFUSED, ids=lambda each: str(each)[:40])
 def test_a_piece_refuses_it(pieces, name, state, words):
     with pytest.raises(PieceError, match=words):
-        told(pieces, name, state)
+        sentence_of(pieces, name, state)
 
 
 @pytest.mark.parametrize(("step", "drawn"), [("99", "give 3.006, too"), ("-3", "once"), ("1.5", "0.503")])
 def test_a_page_that_asks_for_a_step_gets_one_that_the_piece_has(pieces, step, drawn):
     assert (
-        drawn in BeautifulSoup(pieces.still("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
+        drawn
+        in BeautifulSoup(pieces.draw_state("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
     )

@@ -1,0 +1,42 @@
+"""The key of its worksheet: places in memory, shares and bytes are those of PyTorch and of the library."""
+
+import re
+
+import pytest
+import torch
+
+from kernels.bench.cost import requested_bytes
+from kernels.reference import attention
+from kernels.softmax import safe_softmax
+from scripts.chapters import worksheet as worksheets
+from tests.chapters.worksheets import SEEDS, in_bytes, numbers, pairs
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_key_is_right(seed):
+    sheet = worksheets.make("first-kernel", seed)
+    sentences, heads, words, d = (int(number) for number in numbers(sheet.given[0])[:4])
+    memory = torch.arange(sentences * heads * words * d).view(sentences, heads, words, d)
+    for row in sheet.rows:
+        program, word, head, sentence, first, last = map(int, row)
+        mine = memory[sentence, head, word].tolist()
+        assert (mine[0], mine[-1]) == (first, last) and memory.view(-1, d)[program].tolist() == mine
+    strides, (ask, row), (given, shares), added, warp, (asked, bytes_), (_, ratio) = sheet.questions
+    assert numbers(strides[1]) == list(memory.stride()[2::-1])
+    query, keys = ask.split("keys")
+    q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
+    scores = (q @ k.T)[0]
+    assert row == f"[{', '.join(f'{score:g}' for score in scores.tolist())}, -∞]"
+    assert numbers(shares)[:4] == [*(100 * safe_softmax(scores)).round().tolist(), 0]
+    assert numbers(shares)[4:] == pytest.approx(attention(q, k, v, scale=1.0)[0].tolist(), abs=0.06)
+    length, block = (int(number) for number in numbers(added[0]))
+    blocks = torch.arange(length).split(block)
+    assert numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]
+    stride = int(re.search(r"(\d+) apart", warp[0])[1])
+    touched = len({4 * stride * lane // 32 for lane in range(32)})
+    assert numbers(warp[1]) == [touched, 1, 32 * touched / 128]
+    n, d = (int(number) for number in numbers(asked)[:2])
+    both, programs = (part for part in bytes_.split("; "))
+    assert in_bytes(both) == 2 * torch.empty(n, d, dtype=torch.float16, device="meta").nbytes
+    assert in_bytes(programs.split(", ")[1]) == requested_bytes(n, d, 2, block_q=1) - in_bytes(both)
+    assert numbers(ratio)[-1] == n / d
