@@ -38,6 +38,7 @@ export function drawBars(run, f, at) {
       group(1 - lit, rect(x, at.floor - card, at.bar, card, "track"), text(middle, at.floor - 20, "middle soft hidden", "?")),
       rect(x, Math.min(y, at.zero - 3), at.bar, Math.max(3, Math.abs(y - at.zero)), "rose-fill", lit * (1 - gone)),
       text(middle, at.row, `under middle ${when === "now" ? "ink strong" : "soft"}`, plain(score), lit * (1 - gone)),
+      group(gone * (1 - f.checked / 2), path(`M${x} ${at.floor}V${Math.min(y, at.zero - 3)}h${at.bar}V${at.floor}`, "line thin dashes")),
       exponent ? group(f.moved * (1 - f.fused), path(`M${middle} ${y - below + 4}V${y - 4}`, "rose thin dots"), text(middle, y - below / 2 + 5, "small middle rose halo", plain(score - max))) : nothing,
     ];
   });
@@ -48,5 +49,6 @@ export function drawBars(run, f, at) {
   const y = f.asked ? at.floor + (at.score(f.line) - at.floor) * f.asked : at.floor;
   const name = svg`max <tspan class="big">${plain(f.max)}</tspan>`;
   return [path(`M0 ${at.zero}H${at.bars}`, "line thin"), bars, brackets, rect(0, y - 4, at.bars, 4, "ink"), group(f.asked, text(0, y - 14, "soft halo", name)),
-    group(f.checked, text(at.bars / 2, (at.floor + y) / 2 + 8, "middle hidden", "The scores are gone."))];
+    group(f.checked, at.bars < 240 ? [text(at.bars / 2, (at.floor + y) / 2 - 6, "middle hidden halo", "The scores"), text(at.bars / 2, (at.floor + y) / 2 + 22, "middle hidden halo", "are gone.")]
+      : text(at.bars / 2, (at.floor + y) / 2 + 8, "middle hidden halo", "The scores are gone."))];
 }

@@ -85,14 +85,16 @@ function drawFactor(run, f, at) {
   const end = x - (at.small ? 10 : 14);
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
-  if (!exponent) return group(Math.min(1, 4 * f.shrunk) * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
+  const told = Math.max(late(f.moved), Math.min(1, 4 * f.shrunk)); // the factor is there before the sum shrinks
+  if (!exponent) return group(told * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
   return group(
-    Math.min(1, 4 * f.shrunk) * (crowded ? 1 - f.checked : 1),
+    told * (crowded ? 1 - f.checked : 1),
     path(`M${x - 5} ${from}h10${head}`, "violet"),
     text(end, from + 5, "end amount soft", fixed(before.sum)),
-    text(end, Math.max(from + 36, middle), `end factor violet ${run.forget ? "forgot" : ""}`, svg`× ${power(exponent)}`),
+    text(end, Math.max(from + 36, middle), "end factor violet", svg`× ${power(exponent)}`),
+    run.forget ? path(`M${end - 56} ${Math.max(from + 36, middle) - 8}H${end + 4}`, "violet forgot") : nothing,
   );
 }
 
