@@ -27,7 +27,7 @@ def attend(
     Kernels give the output in the dtype of q, the formulas as they have it inside.
     """
     if hopper_takes(q, k, v):
-        from kernels.hopper.call import (
+        from kernels.hopper.attention import (
             empty,
             launch,
             plan_for,
@@ -55,7 +55,7 @@ def gradients(
     Kernels give it in the dtype of q, the formulas as they have it inside.
     """
     if hopper_takes(q, k, v):
-        from kernels.hopper.backward.call import hopper_gradients  # there is Gluon
+        from kernels.hopper.backward.gradients import hopper_gradients  # there is Gluon
 
         order = torch.are_deterministic_algorithms_enabled()
         return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)

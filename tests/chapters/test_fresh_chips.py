@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from kernels.flash.partial import merge
 from kernels.formats.block import NVFP4, dequantize, quantize
 from kernels.formats.value import E2M1, E4M3, decode, encode, fields, unpack_e2m1
-from kernels.hopper import ring, work
+from kernels.hopper import ring, schedule
 from kernels.parallel.local import attend
 from kernels.reference import attention
 from scripts.chapters import worksheet as worksheets
@@ -82,15 +82,13 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
-    monkeypatch.setattr(work, "gl", IN_PYTHON)
+    monkeypatch.setattr(schedule, "gl", IN_PYTHON)
     (asked, in_turn), (_, mean), (_, paired) = worksheets.made("hopper", seed).questions[5:]
     heads, words, block_q, block_k, sms = (int(number) for number in numbers(asked)[:5])
+    sizes = Sizes(None, None, heads, 0, None, None, words, words)
 
     def lengths(unit, pair):
-        return [
-            work.block_of.fn(unit, which, (heads, 0), words, words, block_q, block_k, True, pair)[2]
-            for which in range(1 + pair)
-        ]
+        return [schedule.block_of.fn(unit, which, sizes, block_q, block_k, True, pair)[2] for which in range(1 + pair)]
 
     blocks = heads * words // block_q
     mine = [length for unit in range(0, blocks, sms) for length in lengths(unit, False)]

@@ -20,7 +20,7 @@ from kernels.flash.attention import flash_attention
 from kernels.flash.partial import merge
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.parallel.merge_rows import launch as merge_in_place
 from kernels.reference import oracle
 from kernels.serving.cache import KVCache
