@@ -15,6 +15,7 @@ MODULE_OF = {
     "key_blocks_attention": "first.key_blocks",
     "three_kernel_attention": "first.three_kernels",
     "flash_attention": "flash.attention",
+    "warp_specialized_attention": "hopper.warp_specialized",
     "hopper_attention": "hopper.attention",
     "decode_attention": "serving.decode",
     "KVCache": "serving.cache",

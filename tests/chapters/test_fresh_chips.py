@@ -13,6 +13,7 @@ from kernels.flash.partial import merge
 from kernels.formats.block import NVFP4, dequantize, quantize
 from kernels.formats.value import E2M1, E4M3, decode, encode, fields, unpack_e2m1
 from kernels.hopper import ring, schedule
+from kernels.hopper.arguments import Sizes
 from kernels.parallel.local import attend
 from kernels.reference import attention
 from scripts.chapters import worksheet as worksheets

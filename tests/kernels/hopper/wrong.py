@@ -63,7 +63,7 @@ MISTAKES = {
         "gl.join(weights, gl.zeros_like(weights))", "gl.join(weights, weights)", is_causal=True
     ),
     "accumulator not rescaled": Mistake("else accumulator * factor", "else accumulator * 1.0"),
-    "sum not rescaled": Mistake("running_sum * rescale + gl.sum", "running_sum + gl.sum"),
+    "sum not rescaled": Mistake("new_max, running_sum * rescale + gl.sum", "new_max, running_sum + gl.sum"),
     "maximum not kept": Mistake("return weights, new_max, running_sum", "return weights, running_max, running_sum"),
     "weights of the block before": Mistake(
         "weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)", "pass"
