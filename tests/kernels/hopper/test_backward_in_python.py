@@ -155,8 +155,8 @@ EARLY = {
     ),
     "sums given before they are fenced": Mistake("    fence_async_shared()\n    async_add(", "    async_add("),
     "ended before its gradients are read": Mistake(
-        "        tma.async_copy_shared_to_global(dk, place, tile)\n        tma.store_wait(0)",
-        "        tma.async_copy_shared_to_global(dk, place, tile)",
+        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)\n        tma.store_wait(0)",
+        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)",
     ),
 }
 

@@ -121,7 +121,7 @@ EARLY = {
     ),
     "queries not waited for": Mistake(
         "own_tile = wait_for_tile(query_ring, q_use)",
-        "tile = query_ring.tiles\n            own_tile = tile.index(q_use % tile.shape[0]).reshape([ROWS, tile.shape[4]])",
+        "x = query_ring.tiles\n            own_tile = x.index(q_use % x.shape[0]).reshape([ROWS, x.shape[4]])",
     ),
     "values given back before the product": Mistake(
         "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(tensors.v_ring, use - 1)",
