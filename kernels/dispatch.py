@@ -26,7 +26,7 @@ try:
 except ImportError:  # there is no Triton
     COMPILES = False
 try:
-    from kernels.hopper.call import hopper_attention
+    from kernels.hopper.attention import hopper_attention
 
     GLUON = True
 except ImportError:  # Gluon is missing, or isn't the one that the kernel was written for

@@ -23,8 +23,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from kernels.bench.cost import attention_flops, backward_flops
 from kernels.bench.rounds import captured, clock_and_power, repeated, rounds
 from kernels.flash.attention import flash_attention, flash_backward, flash_forward
-from kernels.hopper.backward.call import hopper_backward
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
+from kernels.hopper.backward.gradients import hopper_backward
 from kernels.reference import oracle
 
 Gradients = tuple[Tensor, Tensor, Tensor]

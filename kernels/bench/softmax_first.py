@@ -17,8 +17,8 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from kernels.checks import check_no_gradient
-from kernels.hopper.call import check, empty, launch
-from kernels.hopper.consumer import consume, step, weigh
+from kernels.hopper.attention import check, empty, launch
+from kernels.hopper.consumer import consume, remaining_blocks, step, weigh
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import plan_for
 
@@ -71,7 +71,9 @@ def softmax_first_kernel():
         return weights, new_max, in_front(new_sum), rescale
 
     weighing_first = other_kernel(step, weigh=weigh_first)
-    return other_kernel(hopper_kernel, consume=other_kernel(consume, step=weighing_first))
+    blocks = other_kernel(remaining_blocks, step=weighing_first)
+    consuming = other_kernel(consume, remaining_blocks=blocks)
+    return other_kernel(hopper_kernel, consume=consuming)
 
 
 def softmax_first_attention(

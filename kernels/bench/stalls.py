@@ -30,7 +30,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernels.bench.forward_backward import as_it_reads, forms
 from kernels.bench.softmax_first import softmax_first_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 
 CHANGES = {  # to the plan of the Hopper kernel

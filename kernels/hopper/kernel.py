@@ -1,8 +1,8 @@
-"""The Hopper kernel: one warp fetches tiles, two or three warpgroups consume them.
+"""The Hopper kernel: a producer warp fetches tiles, two or three consumer warpgroups compute.
 
-The kernel is persistent: as many programs as SMs, each of which takes one unit of work after
-the other, so that the producer already fetches for the next while the consumers finish this
-one.
+``kernels.hopper.warp_specialized`` is the same idea without switches: read that first.  This
+kernel is persistent, too.  There are as many programs as SMs, and each takes one unit of work
+after another, so the producer already fetches for the next while the consumers finish this one.
 """
 
 from __future__ import annotations
@@ -13,42 +13,42 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     fence_async_shared,
 )
 
+from kernels.hopper.arguments import Sizes, Tensors
 from kernels.hopper.consumer import consume
 from kernels.hopper.ring import ROWS, barriers, fetch, make_ring
-from kernels.hopper.work import block_of, blocks_in, dealt
+from kernels.hopper.schedule import block_of, blocks_in, dealt
 
 PRODUCER_REGISTERS = gl.constexpr(24)  # the fewest that a thread can be left with
 
 
 @gluon.jit
 def produce(
-    tensors, sizes, CONSUMERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr
-):
-    """The producer: all tiles of all units of this program, as fast as they become free.
+    tensors, sizes, PLAN: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr
+):  # fmt: skip
+    """The producer warp: fetches all tiles of this program, each as soon as its stage is free.
 
-    The last block of keys comes first: of those that a consumer sees, the first alone needs a
-    mask, for the end of the keys and for the diagonal.
+    It fetches the last block of keys first.  Of the blocks that a consumer sees only that one
+    needs a mask, for the end of the keys or for the diagonal.
     """
-    q, k, v, _, _, query_rings, keys, values, _ = tensors
-    _, places, work, heads, group, seq_q, seq_k = sizes
-    BLOCK_Q: gl.constexpr = CONSUMERS * ROWS
-    BLOCK_K: gl.constexpr = k.block_type.shape[2]
+    CONSUMERS: gl.constexpr = PLAN.consumers
     q_use = gl.to_tensor(0)
     use = gl.to_tensor(0)
-    for place in range(gl.program_id(0), places, gl.num_programs(0)):
+    for place in range(gl.program_id(0), sizes.places, gl.num_programs(0)):
         unit = dealt(place, PAIRED)
-        for which in range(blocks_in(unit, work, seq_q, BLOCK_Q, PAIRED)):
+        for which in range(blocks_in(unit, sizes, PLAN.block_q, PAIRED)):
             batch_head, first_query, blocks = block_of(
-                unit, which, work, seq_q, seq_k, BLOCK_Q, BLOCK_K, CAUSAL, PAIRED
+                unit, which, sizes, PLAN.block_q, PLAN.block_k, CAUSAL, PAIRED
             )
-            batch, head = batch_head // heads, batch_head % heads
+            batch, head = batch_head // sizes.heads, batch_head % sizes.heads
+            key_head = head // sizes.group
             for i in gl.static_range(CONSUMERS):
-                fetch(q, query_rings[i], q_use, batch, head, first_query + i * ROWS)
+                row = first_query + i * ROWS
+                fetch(tensors.q, tensors.q_rings[i], q_use, batch, head, row)
             q_use += 1
             for i in range(blocks):
-                row = (blocks - 1 - i) * BLOCK_K
-                fetch(k, keys, use, batch, head // group, row)
-                fetch(v, values, use, batch, head // group, row)
+                row = (blocks - 1 - i) * PLAN.block_k
+                fetch(tensors.k, tensors.k_ring, use, batch, key_head, row)
+                fetch(tensors.v, tensors.v_ring, use, batch, key_head, row)
                 use += 1
 
 
@@ -58,72 +58,50 @@ COUNTS = ["places", "paired", "single", "heads", "group", "seq_q", "seq_k"]
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_kernel(
     q, k, v, out, lse, scale_log2, places, paired, single, heads, group, seq_q, seq_k,
-    CONSUMERS: gl.constexpr, Q_STAGES: gl.constexpr, STAGES: gl.constexpr,
-    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
-    OVERLAP: gl.constexpr, TURNS: gl.constexpr, LAZY: gl.constexpr, HELD: gl.constexpr,
-    LATE: gl.constexpr, HALVED: gl.constexpr,
+    PLAN: gl.constexpr, CAUSAL: gl.constexpr, PAIRED: gl.constexpr,
 ):  # fmt: skip
-    """Program i of P does what comes to places i, i + P, i + 2P and so on: units of work.
+    """Writes out and lse.  Program i of P takes units of work i, i + P, i + 2P and so on.
 
-    q, k, v: tensor descriptors of [batch, heads, rows, columns], tiles of one head
-    out: one of [1, batch · heads, rows, columns]   lse: a pointer, or None
-    places: as many as units, up to whole rounds where some go back   paired, single: heads
-    whose blocks go so, of all sequences   heads: of queries; group: how many share keys
+    ``Tensors`` and ``Sizes`` say what the arguments are, and ``Plan`` what PLAN is.
+    CAUSAL: query i sees keys 0 to i   PAIRED: a unit of work is a long block and a short one
     """
-    if CONSUMERS == 3:
-        query_rings = (
-            make_ring(q, Q_STAGES, 1),
-            make_ring(q, Q_STAGES, 1),
-            make_ring(q, Q_STAGES, 1),
+    if PLAN.consumers == 3:
+        q_rings = (
+            make_ring(q, PLAN.q_stages, 1),
+            make_ring(q, PLAN.q_stages, 1),
+            make_ring(q, PLAN.q_stages, 1),
         )
     else:
-        query_rings = (make_ring(q, Q_STAGES, 1), make_ring(q, Q_STAGES, 1))
-    keys = make_ring(k, STAGES, CONSUMERS)
-    values = make_ring(v, STAGES, CONSUMERS)
-    # Without turns none are made: a place in the tuple wants to be filled, and no consumer uses
-    # as turns what fills it.
-    turn_barriers = barriers(CONSUMERS, 1) if TURNS else keys.free
-    fence_async_shared()  # TMA, too, finds the barriers ready
-    tensors = (q, k, v, out, lse, query_rings, keys, values, turn_barriers)
-    sizes = (scale_log2, places, (paired, single), heads, group, seq_q, seq_k)
-    # From here on the warps run different functions: the first in the four warps that
-    # are here, the others in as many more as the list says.  All began with equally many
-    # registers; now the producer gives up its own, and the consumers take them.  How many
-    # functions there are must be known when compiling, and constants stay constants only
-    # in tuples written here.
-    if CONSUMERS == 3:
+        q_rings = (make_ring(q, PLAN.q_stages, 1), make_ring(q, PLAN.q_stages, 1))
+    k_ring = make_ring(k, PLAN.stages, PLAN.consumers)
+    v_ring = make_ring(v, PLAN.stages, PLAN.consumers)
+    # Without ping-pong we make no barriers for it: something has to fill the field.
+    turns = barriers(PLAN.consumers, 1) if PLAN.turns else k_ring.free
+    fence_async_shared()  # TMA sees the barriers, too
+    tensors = Tensors(q, k, v, out, lse, q_rings, k_ring, v_ring, turns)
+    sizes = Sizes(scale_log2, places, paired, single, heads, group, seq_q, seq_k)
+    # From here on the warps run different functions: the first in these four warps, the others
+    # in as many more as the list says.  All began with the same number of registers.  Now the
+    # producer gives up most of its own, and the consumers take them.  The compiler has to see
+    # how many functions there are.
+    if PLAN.consumers == 3:
         gl.warp_specialize(
             [
-                (consume, (
-                    tensors, sizes, 0, 3, CAUSAL, PAIRED,
-                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
-                )),
-                (consume, (
-                    tensors, sizes, 1, 3, CAUSAL, PAIRED,
-                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
-                )),
-                (consume, (
-                    tensors, sizes, 2, 3, CAUSAL, PAIRED,
-                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
-                )),
-                (produce, (tensors, sizes, 3, CAUSAL, PAIRED)),
+                (consume, (tensors, sizes, 0, PLAN, CAUSAL, PAIRED)),
+                (consume, (tensors, sizes, 1, PLAN, CAUSAL, PAIRED)),
+                (consume, (tensors, sizes, 2, PLAN, CAUSAL, PAIRED)),
+                (produce, (tensors, sizes, PLAN, CAUSAL, PAIRED)),
             ],
             [4, 4, 1],
-            [REGISTERS, REGISTERS, PRODUCER_REGISTERS],
-        )  # fmt: skip
+            [PLAN.registers, PLAN.registers, PRODUCER_REGISTERS],
+        )
     else:
         gl.warp_specialize(
             [
-                (consume, (
-                    tensors, sizes, 0, 2, CAUSAL, PAIRED,
-                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
-                )),
-                (consume, (
-                    tensors, sizes, 1, 2, CAUSAL, PAIRED,
-                    OVERLAP, TURNS, LAZY, HELD, LATE, HALVED,
-                )),
-                (produce, (tensors, sizes, 2, CAUSAL, PAIRED)),
+                (consume, (tensors, sizes, 0, PLAN, CAUSAL, PAIRED)),
+                (consume, (tensors, sizes, 1, PLAN, CAUSAL, PAIRED)),
+                (produce, (tensors, sizes, PLAN, CAUSAL, PAIRED)),
             ],
             [4, 1],
-            [REGISTERS, PRODUCER_REGISTERS],
-        )  # fmt: skip
+            [PLAN.registers, PRODUCER_REGISTERS],
+        )

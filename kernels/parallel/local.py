@@ -28,7 +28,7 @@ def attend(
     the dtype of lse.
     """
     if hopper_takes(q, k, v):
-        from kernels.hopper.call import (
+        from kernels.hopper.attention import (
             empty,
             launch,
             plan_for,
@@ -56,7 +56,7 @@ def gradients(
     Kernels return it in the dtype of q, the formulas in FP32, or FP64 if q is.
     """
     if hopper_takes(q, k, v):
-        from kernels.hopper.backward.call import hopper_gradients  # there is Gluon
+        from kernels.hopper.backward.gradients import hopper_gradients  # there is Gluon
 
         order = torch.are_deterministic_algorithms_enabled()
         return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, None, order)

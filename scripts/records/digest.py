@@ -112,16 +112,15 @@ class Modules:
     def _named(self, source: str) -> set[str]:
         """Returns the modules that a text names in its imports and strings, and the packages around them.
 
-        What names its module itself doesn't need the package's list of names. A name that only the package knows
-        (`from kernels import attention`) needs that list, and the module that it says; if it's not on the list, it may
-        come from any module.
+        The package's list of names isn't needed: a name on it (`from kernels import attention`) leads to its module,
+        and to another one if the list changes. A name that isn't on it may come from any module.
         """
         names: set[str] = set()
         for name in imported_names(source):
             parts = name.split(".")
             around = {".".join(parts[:depth]) for depth in range(1, len(parts) + 1)} & self.files.keys()
             if around == {"kernels"} and (module := self._listed.get(".".join(parts[1:]))):
-                names |= {"kernels"} | self._named(f"import {module}")
+                names |= self._named(f"import {module}")
                 continue
             names |= around - {"kernels"} or around
             if around == {"kernels"} and name != "kernels":

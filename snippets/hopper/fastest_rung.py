@@ -23,7 +23,7 @@ from kernels.bench.timing import time
 from kernels.dispatch import fastest_rung, hopper_takes, reference_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 
 warnings.simplefilter("ignore")  # cuBLAS sets itself up in the thread of a backward pass
 both = [reference_attention, flash_attention]

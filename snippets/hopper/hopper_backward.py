@@ -22,7 +22,7 @@ from kernels.bench.cost import backward_flops
 from kernels.bench.rounds import captured, ratio, rounds
 from kernels.bench.table import Table
 from kernels.flash.attention import flash_backward, flash_forward
-from kernels.hopper.backward.call import hopper_backward
+from kernels.hopper.backward.gradients import hopper_backward
 from kernels.reference import oracle
 
 warnings.simplefilter("ignore")  # cuBLAS sets itself up in the thread of a backward pass

@@ -11,7 +11,7 @@ import torch
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
 from kernels.bench.table import Table
-from kernels.hopper.call import launch
+from kernels.hopper.attention import launch
 from kernels.hopper.plan import plan_for
 
 tensor, exp2 = H100["bf16 tensor core"].value, 1 / H100["exp2"].value

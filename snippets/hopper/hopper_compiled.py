@@ -12,7 +12,7 @@ from itertools import product
 import torch
 
 from kernels.bench.table import Table
-from kernels.hopper.call import launch
+from kernels.hopper.attention import launch
 from kernels.hopper.plan import LONG, plan_for
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)

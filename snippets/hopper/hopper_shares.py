@@ -18,7 +18,7 @@ from heapq import heapreplace
 from kernels.bench.hardware import H100
 from kernels.bench.table import Table
 from kernels.hopper.plan import plan_for
-from kernels.hopper.work import units_of
+from kernels.hopper.schedule import units_of
 
 sms = int(H100["sms"].value)
 columns = ["head_dim", "n", "blocks", "handed_out", "in_turn", "paired", "dealt", "gain"]

@@ -22,7 +22,7 @@ from kernels.bench.peers import SDPA
 from kernels.bench.table import Table
 from kernels.bench.timing import replayed, time
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.reference import oracle
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)

@@ -44,7 +44,7 @@ from kernels.bench.peers import SDPA
 from kernels.bench.rounds import captured, ratio, repeated, rounds
 from kernels.bench.table import Table
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}

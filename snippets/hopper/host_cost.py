@@ -28,7 +28,7 @@ from kernels.bench.table import Table
 from kernels.bench.timing import host_time, replayed
 from kernels.dispatch import attention, hopper_takes
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 

@@ -20,7 +20,7 @@ from kernels.bench.memory import peak_memory
 from kernels.bench.profiler import launches
 from kernels.dispatch import attention, fastest_rung, reference_attention
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")
@@ -166,7 +166,7 @@ def test_without_gluon_hopper_takes_flash_and_without_a_compiler_the_reference(g
 
 
 def test_each_rung_can_be_chosen_where_these_tests_run():
-    assert dispatch.GLUON, "kernels.hopper.call cannot be imported with this triton"
+    assert dispatch.GLUON, "kernels.hopper.attention cannot be imported with this triton"
     assert torch.cuda.is_available() == dispatch.COMPILES
 
 
@@ -192,7 +192,7 @@ def test_what_is_chosen_takes_its_input(data):
     dtype = data.draw(choose([FP64, FP32, FP16, BF16]))
     with pytest.MonkeyPatch.context() as monkeypatch, FakeTensorMode():
         pretend(monkeypatch, capability)
-        monkeypatch.setattr("kernels.hopper.call.launch", lambda *x: None)
+        monkeypatch.setattr("kernels.hopper.attention.launch", lambda *x: None)
         monkeypatch.setattr(dispatch, "three_lines", lambda q, k, v, **_: torch.empty(*q.shape[:-1], v.shape[-1]).to(q))
         q = torch.empty(*before, key_heads * group, seq_q, head_dim, device="cuda", dtype=dtype)
         k, v = (torch.empty(*before, key_heads, seq_k, d, device="cuda", dtype=dtype) for d in (head_dim, width))

@@ -380,7 +380,7 @@ def test_decode_is_the_same_without_private_names(monkeypatch):
 def calls_on(device):
     """Calls that launch kernels, each a function without arguments that makes its own tensors."""
     from kernels.checks import is_hopper
-    from kernels.hopper.call import hopper_attention
+    from kernels.hopper.attention import hopper_attention
     from kernels.serving.cache import KVCache
     from kernels.serving.decode import decode_attention
 

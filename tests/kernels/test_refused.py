@@ -15,7 +15,7 @@ from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention
 from kernels.formats.block import FP8
 from kernels.formats.block_triton import quantize_blocks
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.serving.cache import KVCache
 from kernels.serving.decode import decode_attention
 from kernels.softmax import softmax

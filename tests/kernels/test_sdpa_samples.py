@@ -14,7 +14,7 @@ from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from tests.kernels.error_budget import attention_budget_used, gradient_budget_used
 
 pytestmark = pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")

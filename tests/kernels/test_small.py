@@ -20,7 +20,8 @@ from kernels.flash.attention import flash_attention
 from kernels.flash.partial import merge
 from kernels.formats.block import FP8, FP8_BLOCKS, MXFP4, MXFP8, NVFP4, dequantize, quantize
 from kernels.formats.block_triton import dequantize_blocks, quantize_blocks
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
+from kernels.hopper.warp_specialized import warp_specialized_attention
 from kernels.parallel.merge_rows import launch as merge_in_place
 from kernels.reference import oracle
 from kernels.serving.cache import KVCache
@@ -111,6 +112,18 @@ def test_hopper(head_dim, options, memory, device):
     with memory():
         out = hopper_attention(*(x.to(device) for x in (q, k, v)), **options)
     close(out.cpu().double(), truth(q, k, v, **options))
+
+
+@MEMORY
+@pytest.mark.gpu
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_warp_specialized(head_dim, memory, device):
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("needs a Hopper GPU")
+    (q, k, v, _), _ = inputs(128, 384, head_dim, {}, key_heads=2)
+    with memory():
+        out = warp_specialized_attention(*(x.to(device) for x in (q, k, v)))
+    close(out.cpu().double(), oracle(q, k, v))
 
 
 @MEMORY

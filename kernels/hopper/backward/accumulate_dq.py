@@ -79,21 +79,23 @@ def add_all(sums, row, tile, block):
 
 @gluon.jit
 def send_in_turn(
-    sums, turns, place, sent, tile, work, seq_k, CONSUMER: gl.constexpr,
+    outputs, place, sent, tile, work, seq_k, CONSUMER: gl.constexpr,
     BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    """``send`` for this consumer's half of a block of queries; returns its place.
+    """Adds this consumer's half of a block of queries to dq, and returns the block's place.
 
-    turns: None, or a pointer to the counters; then only when it is this program's turn
+    outputs: its dq are the sums; its turns None, or a pointer to counters, and then it waits
+    until it's this program's turn
     place: of the block, counted through all heads   sent: of the one sent before, or -1
     """
+    turns = outputs.turns
     half = 2 * place + CONSUMER
     if turns is not None:
         if sent >= 0:
             pass_on(turns + (2 * sent + CONSUMER + 1))
         rank = rank_in(work, place, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
         wait_for_rank(turns + (half + 1), rank)
-    send(sums, half * 16, tile)
+    send(outputs.dq, half * 16, tile)
     return place
 
 

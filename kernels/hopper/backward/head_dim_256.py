@@ -1,15 +1,14 @@
-"""The backward pass on Hopper for heads of 256, in two kernels.
+"""The backward pass on Hopper for heads of 256: dk and dv, by programs that own keys.
 
-The sums of 64 keys alone, dkeys and dvalues, fill the registers of both consumers.  With so few
-keys a program, dqueries would be added to global memory twice as often as at heads of 128, and
-when they were, that took more than a quarter of the time.  So dqueries have a kernel of their
-own, in which a program owns queries and keys stream past.  It computes scores and dweights once
-more: seven products instead of five, and every sum has one order.
+With such heads, the sums of only 64 keys, dkeys and dvalues, fill the registers of both
+consumers.  With so few keys a program, dqueries would be added to global memory twice as often
+as with heads of 128; when they were, that took more than a quarter of the time.  So dqueries
+have a kernel of their own, in ``head_dim_256_dq``.  It computes scores and dweights once more:
+seven products instead of five, and every sum has one order.
 
-    hopper_dkdv_kernel   64 keys a program.  A consumer computes scores and dweights of half of
-                         the queries of a block; weights and dscores of both meet in shared
-                         memory; then each has half of the columns of dkeys and dvalues.
-    hopper_dq_kernel     128 queries a program, 64 a consumer: as in the forward pass.
+Here a program owns 64 keys.  A consumer computes scores and dweights of half of the queries of
+a block.  The weights and dscores of both meet in shared memory.  Then each consumer multiplies
+half of the columns of dkeys and dvalues.
 """
 
 from __future__ import annotations
@@ -28,26 +27,25 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.flash.schedule import LOG2_E
 from kernels.hopper.backward.accumulate_dq import add_all
+from kernels.hopper.backward.arguments import Inputs, Sizes
 from kernels.hopper.backward.kernel import COUNTS
-from kernels.hopper.backward.work import (
-    fetch_once,
+from kernels.hopper.backward.schedule import (
     make_tiles,
     masked,
     numbers_of,
     own_tile,
     pinned,
     produce,
-    share_of,
     work_of,
 )
 from kernels.hopper.kernel import PRODUCER_REGISTERS
-from kernels.hopper.ring import ROWS, barriers, fetch, make_ring, release, wait_for_tile
+from kernels.hopper.ring import ROWS, barriers, make_ring, release, wait_for_tile
 
 STAGES = gl.constexpr(2)
 
 
 class Squares(NamedTuple):
-    """Tiles of [keys, queries], and barriers: both halves are there; both have read them."""
+    """Tiles of [keys, queries], and mbarriers: both halves are there; both have read them."""
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
@@ -57,23 +55,34 @@ class Squares(NamedTuple):
     done: gl.shared_memory_descriptor
 
 
+class Outputs(NamedTuple):
+    """TMA descriptors of dk and dv, and the shared memory that sums go through.
+
+    staging: for sums that TMA adds, a tile for each consumer
+    """
+
+    dk: tma.tensor_descriptor
+    dv: tma.tensor_descriptor
+    squares: Squares
+    staging: gl.shared_memory_descriptor
+
+
 @gluon.jit
 def consume_queries(
-    tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr
-):
-    """A consumer of ``hopper_dkdv_kernel``: half of the queries, then half of the columns."""
-    q = tensors[0]
-    keys, values, queries, q_shift, douts, do_delta, dk, dv, squares, staging = tensors[6:]
-    scale, heads, group, seq_k = sizes[0], sizes[1], sizes[2], sizes[7]
-    DTYPE: gl.constexpr = q.dtype
-    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    COLUMNS: gl.constexpr = q.block_type.shape[3]
+    inputs, outputs, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr
+):  # fmt: skip
+    """A consumer warpgroup: scores of half of the queries, then sums of half of the columns."""
+    keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
+    squares, staging, seq_k = outputs.squares, outputs.staging, sizes.seq_k
+    DTYPE: gl.constexpr = inputs.q.dtype
+    BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
+    COLUMNS: gl.constexpr = inputs.q.block_type.shape[3]
     OWN_Q: gl.constexpr = BLOCK_Q // 2
     OWN: gl.constexpr = COLUMNS // 2
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN_Q, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, OWN, 16])
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
-    scale_log2 = scale * LOG2_E
+    scale_log2 = sizes.scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, ROWS, CAUSAL, False)
     first_key = work.first_key
     zeros = gl.zeros([ROWS, OWN_Q], gl.float32, SCORES)
@@ -91,8 +100,8 @@ def consume_queries(
         dout = wait_for_tile(douts, i)
         own = dout.slice(CONSUMER * OWN_Q, OWN_Q, dim=0).permute((1, 0))
         dweights = warpgroup_mma(all_values, own, zeros, use_acc=False, is_async=True)
-        row_shift = q_shift.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        row_delta = do_delta.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        row_shift = inputs.shifts.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
+        row_delta = inputs.deltas.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
         mbarrier.wait(squares.free.index(stage), bit ^ 1)
 
         scores = warpgroup_mma_wait(1, deps=(scores,))
@@ -132,22 +141,22 @@ def consume_queries(
     mbarrier.wait(squares.done.index(0), 0)
     all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
     if SPLIT:
-        tile = work.batch * (heads // group) + work.key_head
+        tile = work.batch * (sizes.heads // sizes.group) + work.key_head
         tile = tile * gl.cdiv(seq_k, ROWS) + first_key // ROWS
         row = tile * (ROWS * COLUMNS // 256) + CONSUMER * (ROWS * OWN // 256)
-        add_all(dv, row, staging.index(CONSUMER), dvalues)
-        add_all(dk, row, staging.index(CONSUMER), dkeys)
+        add_all(outputs.dv, row, staging.index(CONSUMER), dvalues)
+        add_all(outputs.dk, row, staging.index(CONSUMER), dkeys)
     else:
         all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
-        all_keys.slice(CONSUMER * OWN, OWN, dim=1).store((dkeys * scale).to(DTYPE))
+        all_keys.slice(CONSUMER * OWN, OWN, dim=1).store((dkeys * sizes.scale).to(DTYPE))
         fence_async_shared()
         mbarrier.arrive(squares.done.index(0), count=1)
         mbarrier.wait(squares.done.index(0), 1)
         place = [work.batch, work.key_head, first_key, 0]
         if CONSUMER == 0:
-            tma.async_copy_shared_to_global(dv, place, values.tiles.index(0))
+            tma.async_copy_shared_to_global(outputs.dv, place, values.tiles.index(0))
         else:
-            tma.async_copy_shared_to_global(dk, place, keys.tiles.index(0))
+            tma.async_copy_shared_to_global(outputs.dk, place, keys.tiles.index(0))
         tma.store_wait(0)
 
 
@@ -157,10 +166,10 @@ def hopper_dkdv_kernel(
     scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """One block of 64 keys: dk and dv of it.  The arguments of ``hopper_backward_kernel``."""
+    """Writes dk and dv of one block of 64 keys.  Arguments as in ``hopper_backward_kernel``."""
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
-    q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    shifts, deltas = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
     keys, values = make_tiles(k, 1), make_tiles(v, 1)
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = Squares(
@@ -175,122 +184,19 @@ def hopper_dkdv_kernel(
     if SPLIT:  # sums go out through the tile of keys, a half for each consumer
         staging = keys.tiles._reinterpret(gl.float32, [2, 16, 256], dk.layout)
     fence_async_shared()
-    tensors = (
-        q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
-        dk, dv, squares, staging,
+    inputs = Inputs(
+        q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
     )  # fmt: skip
+    outputs = Outputs(dk, dv, squares, staging)
     number = gl.program_id(0)
-    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number)
+    sizes = Sizes(
+        scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number
+    )  # fmt: skip
     gl.warp_specialize(
         [
-            (consume_queries, (tensors, sizes, 0, CAUSAL, SPLIT)),
-            (consume_queries, (tensors, sizes, 1, CAUSAL, SPLIT)),
-            (produce, (tensors, sizes, CAUSAL, False)),
-        ],
-        [4, 1],
-        [REGISTERS, PRODUCER_REGISTERS],
-    )
-
-
-@gluon.jit
-def queries_of(sizes, CAUSAL: gl.constexpr):
-    """This program's batch, head, first of 128 queries, and how many blocks of keys it sees."""
-    _, heads, pairs, interleave, seq_q, seq_k = sizes[:6]
-    blocks = gl.cdiv(seq_q, 2 * ROWS)
-    pair, rank = share_of(blocks, pairs, interleave, gl.program_id(0))
-    first_query = (blocks - 1 - rank) * 2 * ROWS
-    seen = gl.minimum(seq_k, first_query + 2 * ROWS) if CAUSAL else seq_k
-    return pair // heads, pair % heads, first_query, gl.cdiv(seen, ROWS)
-
-
-@gluon.jit
-def produce_keys(tensors, sizes, CAUSAL: gl.constexpr):
-    """The producer of ``hopper_dq_kernel``."""
-    q, k, v, dout, queries, douts, keys, values = tensors[:8]
-    group = sizes[6]
-    batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
-    fetch_once(q, queries, batch, head, first_query)
-    for i in range(blocks):
-        fetch(k, keys, i, batch, head // group, i * ROWS)
-        if i == 0:
-            fetch_once(dout, douts, batch, head, first_query)
-        fetch(v, values, i, batch, head // group, i * ROWS)
-
-
-@gluon.jit
-def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
-    """A consumer of ``hopper_dq_kernel``: 64 queries, through all keys that they see."""
-    q = tensors[0]
-    queries, douts, keys, values, shift, delta, dq = tensors[4:]
-    scale, heads, seq_k, padded_q = sizes[0], sizes[1], sizes[5], sizes[7]
-    DTYPE: gl.constexpr = q.dtype
-    COLUMNS: gl.constexpr = q.block_type.shape[3]
-    SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, ROWS, 16])
-    SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
-    LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
-    scale_log2 = scale * LOG2_E
-    batch, head, first_query, blocks = queries_of(sizes, CAUSAL)
-    first_query += CONSUMER * ROWS
-    row = (batch * heads + head).to(gl.int64) * padded_q + first_query
-    row += gl.arange(0, ROWS, gl.SliceLayout(1, SCORES))
-    row_shift, row_delta = gl.load(shift + row), gl.load(delta + row)
-    zeros = gl.zeros([ROWS, ROWS], gl.float32, SCORES)
-    dqueries = gl.zeros([ROWS, COLUMNS], gl.float32, SUMS)
-    mbarrier.wait(queries.full.index(0), 0)
-    mbarrier.wait(douts.full.index(0), 0)
-    for i in range(blocks):
-        own_queries, own_dout = own_tile(queries, CONSUMER), own_tile(douts, CONSUMER)
-        key = wait_for_tile(keys, i)
-        scores = warpgroup_mma(
-            own_queries, key.permute((1, 0)), zeros, use_acc=False, is_async=True
-        )
-        value = wait_for_tile(values, i).permute((1, 0))
-        dweights = warpgroup_mma(own_dout, value, zeros, use_acc=False, is_async=True)
-        scores = warpgroup_mma_wait(1, deps=(scores,))
-        weights = gl.exp2(scores * scale_log2 - row_shift[:, None])
-        first_key = i * ROWS
-        if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
-            weights = masked(weights, pinned(first_key), first_query, seq_k, 1, CAUSAL)
-        dweights = warpgroup_mma_wait(0, deps=(dweights,))
-        release(values, i)
-        dscores = (weights * (dweights - row_delta[:, None])).to(DTYPE)
-        left = gl.convert_layout(dscores, LEFT)
-        dqueries = warpgroup_mma(left, key, dqueries, is_async=True)
-        dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
-        release(keys, i)
-
-    # Out through the tile of its queries.
-    own_tile(queries, CONSUMER).store((dqueries * scale).to(DTYPE))
-    fence_async_shared()
-    place = [batch, head, first_query, 0]
-    tma.async_copy_shared_to_global(dq, place, queries.tiles.index(CONSUMER))
-    tma.store_wait(0)
-
-
-QUERY_COUNTS = ["heads", "group", "pairs", "interleave", "seq_q", "seq_k", "padded_q"]
-
-
-@gluon.jit(do_not_specialize=QUERY_COUNTS)
-def hopper_dq_kernel(
-    q, k, v, dout, shift, delta, dq,
-    scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q,
-    REGISTERS: gl.constexpr, CAUSAL: gl.constexpr,
-):  # fmt: skip
-    """128 queries: dq of them.
-
-    q, k, v, dout, dq: tensor descriptors, tiles of 64 rows   shift, delta: pointers
-    pairs: of batch and head   interleave: see ``share_of``
-    """
-    queries, douts = make_tiles(q, 2), make_tiles(dout, 2)  # a tile for each consumer
-    keys, values = make_ring(k, 2, 2), make_ring(v, 1, 2)
-    fence_async_shared()
-    tensors = (q, k, v, dout, queries, douts, keys, values, shift, delta, dq)
-    sizes = (scale, heads, pairs, interleave, seq_q, seq_k, group, padded_q)
-    gl.warp_specialize(
-        [
-            (consume_keys, (tensors, sizes, 0, CAUSAL)),
-            (consume_keys, (tensors, sizes, 1, CAUSAL)),
-            (produce_keys, (tensors, sizes, CAUSAL)),
+            (consume_queries, (inputs, outputs, sizes, 0, CAUSAL, SPLIT)),
+            (consume_queries, (inputs, outputs, sizes, 1, CAUSAL, SPLIT)),
+            (produce, (inputs, sizes, CAUSAL, False)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],

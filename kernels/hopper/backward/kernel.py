@@ -1,8 +1,8 @@
 """The backward pass on Hopper: a program owns keys, and queries stream past.
 
-As in ``kernels.hopper.call`` one warp, the producer, has TMA fetch tiles, and warpgroups, the
-consumers, multiply.  Here each of two consumers owns 64 keys and their values, and sums dkeys
-and dvalues of these in its registers.  Of each block of queries it computes
+As in ``kernels.hopper.attention``, a producer warp has TMA fetch tiles, and two consumer
+warpgroups multiply.  Each consumer owns 64 keys and their values, and sums their dkeys and
+dvalues in its registers.  For each block of queries it computes
 
     scores   = keys · queriesᵀ                    [64 keys, queries]: transposed, so that
     weights  = exp2(scores · scale_log2 - shift)    what comes out of one product
@@ -12,25 +12,25 @@ and dvalues of these in its registers.  Of each block of queries it computes
     dkeys   += dscores · queries
     dqueries = Σ dscoresᵀ · keys                  over the keys of both consumers
 
-and for the last of these both write dscores into shared memory, and each computes half of it:
-64 rows at heads of 64, 64 columns at heads of 128.  It is added to FP32 sums in global memory,
-where the programs of all keys meet: see ``accumulate_dq``.
+For the last line both write dscores into shared memory, and each computes half of dqueries: 64
+rows with heads of 64, 64 columns with heads of 128.  TMA adds that to FP32 sums in global
+memory, where the programs of all keys meet: see ``accumulate_dq``.
 
-dqueries are computed one step late, so that no consumer waits for the other's dscores unless it
-is nearly a step ahead.  In a step a consumer
+A consumer computes dqueries one step late, so it doesn't wait for the other's dscores unless it
+is nearly a step ahead.  In a step it
 
     starts                                    and meanwhile computes
     scores and dweights of this block         its weights
     its dvalues                               its dscores
     dqueries of the block before, its dkeys   nothing, but writes what others are to read
 
-and what then is still left open the products of the other consumer fill.
+The products of the other consumer fill what time is left.
 
-Whoever writes to shared memory what wgmma or TMA shall read has to wait until it is written: at
-best behind products that are under way.  At heads of 128 dscores are written behind the last
-two products.  At heads of 64 there are not registers enough for that, and dscores are written
-before these start; but what is to be added is handed to TMA behind the scores of the next step.
-And at 128 the sums of dweights begin at -delta, which saves the registers of delta.
+A consumer that writes to shared memory for wgmma or TMA has to wait until that is written: best
+behind products that are under way.  With heads of 128 it writes dscores behind the last two
+products.  With heads of 64 there aren't enough registers for that, so it writes dscores before
+these start; but it hands dqueries to TMA behind the scores of the next step.  And with 128 the
+sums of dweights begin at -delta, which saves delta's registers.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
 Low-precision", 2024, arXiv:2407.08608, for warps that fetch and warps that multiply; T. Dao,
@@ -53,7 +53,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 
 from kernels.flash.schedule import LOG2_E
 from kernels.hopper.backward.accumulate_dq import add_all, lay_out, pass_on, send_in_turn
-from kernels.hopper.backward.work import (
+from kernels.hopper.backward.arguments import Inputs, Outputs, Sizes
+from kernels.hopper.backward.schedule import (
     make_tiles,
     masked,
     numbers_of,
@@ -71,7 +72,7 @@ STAGES = gl.constexpr(2)  # of every ring
 
 @gluon.jit
 def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
-    """This consumer's half of dscoresᵀ · keys, on its way."""
+    """Starts this consumer's half of dscoresᵀ · keys, which is there after a wait."""
     COLUMNS: gl.constexpr = keys.tiles.shape[4]
     stage = use % STAGES
     mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)
@@ -90,7 +91,7 @@ def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
 
 @gluon.jit
 def share(dscores, ring, use, CONSUMER: gl.constexpr):
-    """This consumer's dscores, for both, once those of two uses before were multiplied."""
+    """Writes this consumer's dscores for both, once those of two uses before are multiplied."""
     stage = use % STAGES
     mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
     ring.tiles.index(2 * stage + CONSUMER).store(dscores)
@@ -100,21 +101,19 @@ def share(dscores, ring, use, CONSUMER: gl.constexpr):
 
 @gluon.jit
 def consume(
-    tensors, sizes, CONSUMER: gl.constexpr,
+    inputs, outputs, sizes, CONSUMER: gl.constexpr,
     CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """A consumer: its 64 keys, through all blocks of queries that see them.
+    """A consumer warpgroup: its 64 keys, through all blocks of queries that see them.
 
-    When it has done a step, the tiles of queries, dout and dscores that it has read are free:
-    the three rings have one barrier for that.
+    After a step the tiles of queries, dout and dscores that it read are free: the three rings
+    share one mbarrier for that.
     """
-    q = tensors[0]
-    keys, values, queries, q_shift, douts, do_delta = tensors[6:12]
-    dq, dk, dv, turns, dscores_ring, staging = tensors[12:]
-    scale, heads, group, seq_k = sizes[0], sizes[1], sizes[2], sizes[7]
-    DTYPE: gl.constexpr = q.dtype
-    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    COLUMNS: gl.constexpr = q.block_type.shape[3]
+    keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
+    dscores_ring, staging, seq_k = outputs.dscores, outputs.staging, sizes.seq_k
+    DTYPE: gl.constexpr = inputs.q.dtype
+    BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
+    COLUMNS: gl.constexpr = inputs.q.block_type.shape[3]
     BLOCK_K: gl.constexpr = 2 * ROWS
     SCORES: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_Q, 16])
     SUMS: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16])
@@ -122,7 +121,7 @@ def consume(
     LARGE: gl.constexpr = COLUMNS > ROWS
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
-    scale_log2 = scale * LOG2_E
+    scale_log2 = sizes.scale * LOG2_E
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
     own_key = work.first_key + CONSUMER * ROWS
     steps = (work.blocks - work.start) * (work.end_head - work.first_head)
@@ -136,7 +135,7 @@ def consume(
     # dscores of step i are use i + 1 of their ring; use 0 is of none, and whatever lies there.
     mbarrier.arrive(dscores_ring.full.index(0), count=1)
     # Blocks of queries are counted through all heads.
-    first_place = (work.batch * heads + work.first_head) * work.blocks
+    first_place = (work.batch * sizes.heads + work.first_head) * work.blocks
     block = work.start
     before = gl.to_tensor(0)  # the place of the block before, and of the one before that
     earlier = gl.to_tensor(0)
@@ -149,7 +148,7 @@ def consume(
         )
         douts_tile = wait_for_tile(douts, i)
         if LARGE:
-            row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
+            row_delta = inputs.deltas.index(i % STAGES).load(BY_QUERY)
             dweights = zeros - row_delta[None, :]
             dweights = warpgroup_mma(
                 own_values, douts_tile.permute((1, 0)), dweights, is_async=True
@@ -161,11 +160,11 @@ def consume(
             if i > 1:
                 tile = staging.index(STAGES * CONSUMER + (i + 1) % STAGES)
                 sent = send_in_turn(
-                    dq, turns, earlier, sent, tile, work, seq_k,
+                    outputs, earlier, sent, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
         scores = warpgroup_mma_wait(1, deps=(scores,))
-        row_shift = q_shift.index(i % STAGES).load(BY_QUERY)
+        row_shift = inputs.shifts.index(i % STAGES).load(BY_QUERY)
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
         first_query = block * BLOCK_Q
         if (own_key + ROWS > seq_k) | (CAUSAL and own_key + ROWS > first_query + 1):
@@ -176,7 +175,7 @@ def consume(
         if LARGE:
             dscores = (weights * dweights).to(DTYPE)
         else:
-            row_delta = do_delta.index(i % STAGES).load(BY_QUERY)
+            row_delta = inputs.deltas.index(i % STAGES).load(BY_QUERY)
             dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
             share(dscores, dscores_ring, i + 1, CONSUMER)
         left = gl.convert_layout(dscores, LEFT)
@@ -190,7 +189,7 @@ def consume(
             lay_out(tile, STAGES - 1, dqueries)
             if LARGE:
                 sent = send_in_turn(
-                    dq, turns, before, sent, tile, work, seq_k,
+                    outputs, before, sent, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
         # Were anything under way when the loop begins again, the compiler would not dare to let
@@ -210,33 +209,33 @@ def consume(
         if steps > 1:
             tile = staging.index(STAGES * CONSUMER + (steps + 1) % STAGES)
             sent = send_in_turn(
-                dq, turns, earlier, sent, tile, work, seq_k,
+                outputs, earlier, sent, tile, work, seq_k,
                 CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
             )  # fmt: skip
     own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
     lay_out(own_staging, STAGES - 1, dqueries)
     send_in_turn(
-        dq, turns, before, sent, own_staging, work, seq_k, CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL
+        outputs, before, sent, own_staging, work, seq_k, CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL
     )
     if ORDERED:
-        pass_on(turns + (2 * before + CONSUMER + 1))
+        pass_on(outputs.turns + (2 * before + CONSUMER + 1))
 
     if SPLIT:
-        pair = work.batch * (heads // group) + work.key_head
+        pair = work.batch * (sizes.heads // sizes.group) + work.key_head
         tile = pair * gl.cdiv(seq_k, BLOCK_K) * 2 + own_key // ROWS
-        add_all(dv, tile * (ROWS * COLUMNS // 256), own_staging, dvalues)
-        add_all(dk, tile * (ROWS * COLUMNS // 256), own_staging, dkeys)
+        add_all(outputs.dv, tile * (ROWS * COLUMNS // 256), own_staging, dvalues)
+        add_all(outputs.dk, tile * (ROWS * COLUMNS // 256), own_staging, dkeys)
     else:
         # Out through the tile of values, which nobody else reads.
         tile, own_values = values.tiles.index(CONSUMER), own_tile(values, CONSUMER)
         place = [work.batch, work.key_head, own_key, 0]
         own_values.store(dvalues.to(DTYPE))
         fence_async_shared()
-        tma.async_copy_shared_to_global(dv, place, tile)
+        tma.async_copy_shared_to_global(outputs.dv, place, tile)
         tma.store_wait(0)
-        own_values.store((dkeys * scale).to(DTYPE))
+        own_values.store((dkeys * sizes.scale).to(DTYPE))
         fence_async_shared()
-        tma.async_copy_shared_to_global(dk, place, tile)
+        tma.async_copy_shared_to_global(outputs.dk, place, tile)
         tma.store_wait(0)
 
 
@@ -249,7 +248,7 @@ def hopper_backward_kernel(
     scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """One block of 128 keys: dk and dv of it, and its part of dq.
+    """Writes dk and dv of one block of 128 keys, and adds its part of dq.
 
     q, dout: tensor descriptors of [batch, heads, rows, columns], tiles of a block of queries
     k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
@@ -268,23 +267,25 @@ def hopper_backward_kernel(
         number = gl.atomic_add(turns, 1, sem="relaxed", scope="gpu")
     queries = make_ring(q, STAGES, 2)
     douts = Ring(room_for(dout, STAGES), barriers(STAGES, 1), queries.free)
-    q_shift, do_delta = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    shifts, deltas = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
     keys, values = make_tiles(k, 2), make_tiles(v, 2)  # a tile for each consumer
     SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
     squares = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SQUARE)
     dscores = Ring(squares, barriers(STAGES, 2), queries.free)
     staging = gl.allocate_shared_memory(gl.float32, [2 * STAGES, 16, 256], dq.layout)
-    fence_async_shared()  # TMA, too, finds the barriers ready
-    tensors = (
-        q, k, v, dout, shift, delta, keys, values, queries, q_shift, douts, do_delta,
-        dq, dk, dv, turns, dscores, staging,
+    fence_async_shared()  # TMA sees the barriers, too
+    inputs = Inputs(
+        q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
     )  # fmt: skip
-    sizes = (scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number)
+    outputs = Outputs(dq, dk, dv, turns, dscores, staging)
+    sizes = Sizes(
+        scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number
+    )  # fmt: skip
     gl.warp_specialize(
         [
-            (consume, (tensors, sizes, 0, CAUSAL, ORDERED, SPLIT)),
-            (consume, (tensors, sizes, 1, CAUSAL, ORDERED, SPLIT)),
-            (produce, (tensors, sizes, CAUSAL, ORDERED)),
+            (consume, (inputs, outputs, sizes, 0, CAUSAL, ORDERED, SPLIT)),
+            (consume, (inputs, outputs, sizes, 1, CAUSAL, ORDERED, SPLIT)),
+            (produce, (inputs, sizes, CAUSAL, ORDERED)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],

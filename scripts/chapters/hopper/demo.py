@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from kernels.hopper.plan import Plan, plan_for
-from kernels.hopper.work import units_of
+from kernels.hopper.schedule import units_of
 from scripts.chapters.demo import table
 from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, USES, N
 

@@ -6,7 +6,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kernels.hopper import ring, work
+from kernels.hopper import ring, schedule
+from kernels.hopper.arguments import Sizes
 from scripts.chapters import worksheet as worksheets
 from scripts.chapters.hopper.figures import hopper_timeline
 from tests.chapters.worksheets import SEEDS, numbers
@@ -56,15 +57,14 @@ def test_each_side_of_the_ring_waits_for_the_library_s_bit(seed, monkeypatch):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
-    monkeypatch.setattr(work, "gl", IN_PYTHON)
+    monkeypatch.setattr(schedule, "gl", IN_PYTHON)
     (asked, in_turn), (_, mean), (_, paired) = worksheets.make("hopper", seed).questions[5:]
     heads, words, block_q, block_k, sms = (int(number) for number in numbers(asked)[:5])
 
+    sizes = Sizes(None, None, heads, 0, None, None, words, words)
+
     def lengths(unit, pair):
-        return [
-            work.block_of.fn(unit, which, (heads, 0), words, words, block_q, block_k, True, pair)[2]
-            for which in range(1 + pair)
-        ]
+        return [schedule.block_of.fn(unit, which, sizes, block_q, block_k, True, pair)[2] for which in range(1 + pair)]
 
     blocks = heads * words // block_q
     mine = [length for unit in range(0, blocks, sms) for length in lengths(unit, False)]

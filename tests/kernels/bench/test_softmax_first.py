@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernels.bench.softmax_first import other, other_kernel, softmax_first_attention, softmax_first_kernel
-from kernels.hopper.consumer import consume, step, weigh
+from kernels.hopper.consumer import consume, remaining_blocks, step, weigh
 from kernels.hopper.kernel import hopper_kernel
 from kernels.reference import oracle
 
@@ -27,10 +27,13 @@ def test_another_function_reads_another_name_and_leaves_the_first_alone():
 
 def test_only_the_step_weighs_first():
     inner = softmax_first_kernel().fn.__globals__["consume"]
-    assert "weigh_first" in inner.fn.__globals__["step"].fn.__globals__["weigh"].fn.__qualname__
+    blocks = inner.fn.__globals__["remaining_blocks"]
+    assert "weigh_first" in blocks.fn.__globals__["step"].fn.__globals__["weigh"].fn.__qualname__
     # The first block of keys of a consumer has no product with values to overlap with.
     assert inner.fn.__globals__["weigh"] is consume.fn.__globals__["weigh"] is step.fn.__globals__["weigh"] is weigh
-    assert hopper_kernel.fn.__globals__["consume"] is consume and consume.fn.__globals__["step"] is step
+    assert hopper_kernel.fn.__globals__["consume"] is consume
+    assert consume.fn.__globals__["remaining_blocks"] is remaining_blocks
+    assert remaining_blocks.fn.__globals__["step"] is step
 
 
 def test_arguments_are_those_of_the_kernel():

@@ -9,8 +9,9 @@ from triton.backends.compiler import GPUTarget
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
 
-from kernels.hopper.backward.call import BLOCKS
-from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel, hopper_dq_kernel
+from kernels.hopper.backward.gradients import BLOCKS
+from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel
+from kernels.hopper.backward.head_dim_256_dq import hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import PLANS
@@ -30,10 +31,8 @@ def tile(rows, columns):
 def forward(head_dim, causal):
     plan = PLANS[head_dim, causal]
     types = dict.fromkeys(["q", "out"], tile(64, head_dim)) | dict.fromkeys("kv", tile(plan.block_k, head_dim))
-    fixed = {"CONSUMERS": plan.consumers, "Q_STAGES": plan.q_stages, "STAGES": plan.stages}
-    fixed |= {"REGISTERS": plan.registers, "PAIRED": plan.paired, "OVERLAP": plan.overlap, "TURNS": plan.turns}
-    fixed |= {"LAZY": plan.lazy, "HELD": plan.held, "LATE": plan.late, "HALVED": plan.halved}
-    return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed | {"CAUSAL": causal}
+    fixed = {"PLAN": plan, "CAUSAL": causal, "PAIRED": plan.paired}
+    return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed
 
 
 def keys(head_dim, causal, *, ordered=False, split=False):

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 import torch
 
-from kernels.hopper import call
-from kernels.hopper.call import hopper_attention
+from kernels.hopper import attention as call
+from kernels.hopper.attention import hopper_attention
 from tests.kernels.hopper.harness import BF16, OTHER_PLANS, compiling, sms
 
 

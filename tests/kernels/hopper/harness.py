@@ -9,7 +9,7 @@ import pytest
 import torch
 from triton import AsyncCompileMode
 
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS, Plan
 from tests.kernels.error_budget import attention_budget_used, lse_budget_used
 from tests.kernels.prefilled import prefilled_with_nan

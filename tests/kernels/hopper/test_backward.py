@@ -16,10 +16,10 @@ from triton.experimental.gluon import language as gl
 
 from kernels.bench.profiler import launches
 from kernels.flash.attention import flash_backward
-from kernels.hopper import call as forward
-from kernels.hopper.backward import call as backward
-from kernels.hopper.backward.call import hopper_backward
-from kernels.hopper.call import hopper_attention
+from kernels.hopper import attention as forward
+from kernels.hopper.attention import hopper_attention
+from kernels.hopper.backward import gradients as backward
+from kernels.hopper.backward.gradients import hopper_backward
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, columns_first, every_other, inputs, sequence_first
 from tests.kernels.hopper.harness import BF16, DTYPES, FP16, HEAD_DIMS, Unlaunched, compiling, same, sms

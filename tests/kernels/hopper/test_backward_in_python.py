@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.hopper import call
-from kernels.hopper.backward import call as backward_call
+from kernels.hopper import attention as call
+from kernels.hopper.backward import gradients as backward_call
 from kernels.hopper.plan import plan_for
 from tests.kernels import test_sdpa_samples
 from tests.kernels.error_budget import gradient_budget_used
@@ -155,19 +155,19 @@ EARLY = {
     ),
     "sums given before they are fenced": Mistake("    fence_async_shared()\n    async_add(", "    async_add("),
     "ended before its gradients are read": Mistake(
-        "        tma.async_copy_shared_to_global(dk, place, tile)\n        tma.store_wait(0)",
-        "        tma.async_copy_shared_to_global(dk, place, tile)",
+        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)\n        tma.store_wait(0)",
+        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)",
     ),
 }
 
 
 def changed(mistake, folder, monkeypatch):
-    """``kernels.hopper.backward.call`` of a room with this mistake."""
+    """``kernels.hopper.backward.gradients`` of a room with this mistake."""
     texts = wrong.TEXTS | wrong.BACKWARD
     assert sum(mistake.right in text for text in texts.values()) == 1
     monkeypatch.setattr(wrong, "TEXTS", texts)  # in which a mistake can be made
     wrong.changed(mistake, folder)
-    return import_module(f"{folder.name}.backward.call")
+    return import_module(f"{folder.name}.backward.gradients")
 
 
 @pytest.mark.parametrize("head_dim", [64, 128])

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.hopper.backward import accumulate_dq, call, head_dim_256, work
+from kernels.hopper.backward import accumulate_dq, gradients, head_dim_256_dq, schedule
+from kernels.hopper.backward.arguments import QuerySizes, Sizes
 
 IN_PYTHON = SimpleNamespace(
     to_tensor=lambda x: x, minimum=min, cdiv=lambda x, y: -(-x // y),
@@ -21,14 +22,14 @@ BATCH, KEY_HEADS, GROUP = 2, 3, 4
 @pytest.fixture
 def in_python(monkeypatch):
     """The kernel's functions, of one program after the other."""
-    monkeypatch.setattr(work, "share_of", work.share_of.fn)
-    monkeypatch.setattr(head_dim_256, "share_of", work.share_of)
-    monkeypatch.setattr(head_dim_256, "ROWS", 64)
+    monkeypatch.setattr(schedule, "share_of", schedule.share_of.fn)
+    monkeypatch.setattr(head_dim_256_dq, "share_of", schedule.share_of)
+    monkeypatch.setattr(head_dim_256_dq, "ROWS", 64)
 
     def programs(count):
         for program in range(count):
             gl = SimpleNamespace(**vars(IN_PYTHON), program_id=lambda axis, program=program: program)
-            for module in (work, accumulate_dq, head_dim_256):
+            for module in (schedule, accumulate_dq, head_dim_256_dq):
                 monkeypatch.setattr(module, "gl", gl)
             yield program
 
@@ -41,16 +42,16 @@ def works(in_python):
 
     def all_of(seq_q, seq_k, block_q, block_k, is_causal, ordered, splits, interleave):
         pairs = BATCH * KEY_HEADS * splits
-        sizes = (None, KEY_HEADS * GROUP, GROUP, splits, pairs, min(interleave, pairs), seq_q, seq_k, None)
+        sizes = Sizes(None, KEY_HEADS * GROUP, GROUP, splits, pairs, min(interleave, pairs), seq_q, seq_k, None, None)
         for number in in_python(pairs * -(-seq_k // block_k)):
-            yield work.work_of.fn((*sizes, number), block_q, block_k, is_causal, ordered)
+            yield schedule.work_of.fn(sizes._replace(number=number), block_q, block_k, is_causal, ordered)
 
     return all_of
 
 
 SIZES = [(1, 1), (300, 1000), (1000, 300), (385, 385), (64, 512), (1025, 1024)]
 LENGTHS = pytest.mark.parametrize("seq_q, seq_k", SIZES)
-BLOCKS = pytest.mark.parametrize("block_q, block_k", call.BLOCKS.values())
+BLOCKS = pytest.mark.parametrize("block_q, block_k", gradients.BLOCKS.values())
 CAUSAL = pytest.mark.parametrize("is_causal", [False, True], ids=["full", "causal"])
 INTERLEAVE = pytest.mark.parametrize("interleave", [1, 4, 100])
 
@@ -112,9 +113,9 @@ def test_causal_nobody_waits_at_first(block_q, block_k, works):
 def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, seq_q, seq_k, in_python):
     """At heads of 256."""
     pairs, blocks = 6, -(-seq_q // 128)
-    sizes, met = (None, 3, pairs, min(interleave, pairs), seq_q, seq_k), set()
+    sizes, met = QuerySizes(None, 3, None, pairs, min(interleave, pairs), seq_q, seq_k, None), set()
     for _ in in_python(pairs * blocks):
-        batch, head, first_query, key_blocks = head_dim_256.queries_of.fn(sizes, is_causal)
+        batch, head, first_query, key_blocks = head_dim_256_dq.queries_of.fn(sizes, is_causal)
         met.add((batch, head, first_query))
         seen = min(seq_k, first_query + 128) if is_causal else seq_k
         assert (key_blocks - 1) * 64 < seen <= key_blocks * 64
@@ -128,4 +129,4 @@ def test_every_query_meets_every_key_that_it_sees_once(interleave, is_causal, se
 def test_query_heads_are_shared_out_while_sms_are_idle(heads, key_heads, keys, splits, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=16))
     q, k = torch.empty(1, heads, 1, 64), torch.empty(1, key_heads, keys, 64)
-    assert call.splits_of(q, k, 128) == splits
+    assert gradients.splits_of(q, k, 128) == splits

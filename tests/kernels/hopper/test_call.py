@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from kernels.hopper import call
-from kernels.hopper.call import hopper_attention
+from kernels.hopper import attention as call
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.flash.harness import CAUSAL, columns_first, every_other, inputs, sequence_first
 from tests.kernels.hopper.harness import BF16, FP16, on_hopper, same, with_lse

@@ -9,9 +9,9 @@ from torch.func import vmap
 from kernels.flash.attention import flash_attention
 from kernels.flash.backward import backward as flash_gradients
 from kernels.flash.forward import forward as flash_forward
-from kernels.hopper import call
-from kernels.hopper.backward import call as backward
-from kernels.hopper.call import hopper_attention
+from kernels.hopper import attention as call
+from kernels.hopper.attention import hopper_attention
+from kernels.hopper.backward import gradients as backward
 from kernels.hopper.plan import PLANS
 from tests.kernels.error_budget import gradient_budget_used
 from tests.kernels.flash.harness import CAUSAL, inputs, small_tiles

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.hopper import call
+from kernels.hopper import attention as call
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper import in_python
@@ -88,13 +88,13 @@ def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
 NOT_LATE = PLANS[64, False]._replace(late=False)
 HANGING = {
     "keys never given back": Mistake(
-        "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)\n    release(keys, use)",
-        "        pass_turn(turn_barriers, CONSUMER, CONSUMERS)",
+        "        pass_turn(tensors.turns, CONSUMER, PLAN.consumers)\n    release(tensors.k_ring, use)",
+        "        pass_turn(tensors.turns, CONSUMER, PLAN.consumers)",
     ),
     "queries never given back": Mistake("release(query_ring, q_use)", "pass", plan=NOT_LATE),
     "queries never given back, late": Mistake("release(query_ring, q_use - 1)", "pass"),
     "late with a single stage of queries": NO_MISTAKE._replace(plan=PLANS[64, False]._replace(q_stages=1)),
-    "turns not passed on": Mistake("mbarrier.arrive(turn_barriers.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
+    "turns not passed on": Mistake("mbarrier.arrive(turns.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
     "every consumer begins": Mistake("1 if CONSUMER == 0 else 0", "0"),
     "a tile too few": Mistake("for i in range(blocks):", "for i in range(blocks - 1):"),
 }
@@ -108,12 +108,10 @@ def test_one_that_waits_for_ever_says_so(mistake, tmp_path):
         worst(changed(HANGING[mistake], folder), HANGING[mistake])
 
 
-WRITTEN = """            own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
-            fence_async_shared()
+WRITTEN = """    own_tile.store((accumulator * factor[:, None]).to(own_tile.dtype))
+    fence_async_shared()
 """
-GIVEN = """{before}            Q_STAGES: gl.constexpr = query_ring.tiles.shape[0]
-            tile = query_ring.tiles.index(q_use % Q_STAGES)
-            tma.async_copy_shared_to_global(out, [0, batch_head, first_query, 0], tile)
+GIVEN = """{before}    tma.async_copy_shared_to_global(tensors.out, [0, batch_head, first_query, 0], tile)
 {after}"""
 READ = "tma.store_wait(0)\n                "
 EARLY = {
@@ -123,11 +121,11 @@ EARLY = {
     ),
     "queries not waited for": Mistake(
         "own_tile = wait_for_tile(query_ring, q_use)",
-        "own_tile = query_ring.tiles.index(q_use % query_ring.tiles.shape[0]).reshape([ROWS, COLUMNS])",
+        "x = query_ring.tiles\n            own_tile = x.index(q_use % x.shape[0]).reshape([ROWS, x.shape[4]])",
     ),
     "values given back before the product": Mistake(
-        "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(values, use - 1)",
-        "        release(values, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
+        "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(tensors.v_ring, use - 1)",
+        "        release(tensors.v_ring, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
     ),
     "queries given back before the output is read": Mistake(
         READ + "release(query_ring, q_use)", "release(query_ring, q_use)", plan=NOT_LATE
@@ -136,12 +134,12 @@ EARLY = {
         READ + "release(query_ring, q_use - 1)", "release(query_ring, q_use - 1)", plan=PLANS[64, True]
     ),
     "a program that ends before its last output is read": Mistake(
-        "    if LATE:\n        tma.store_wait(0)", "    if LATE:\n        pass"
+        "    if PLAN.late:\n        tma.store_wait(0)", "    if PLAN.late:\n        pass"
     ),
     "output given before it is written": Mistake(
         GIVEN.format(before=WRITTEN, after=""), GIVEN.format(before="", after=WRITTEN)
     ),
-    "output not fenced": Mistake("            fence_async_shared()\n            Q_STAGES", "            Q_STAGES"),
+    "output not fenced": Mistake("    fence_async_shared()\n    tma.async_copy_shared", "    tma.async_copy_shared"),
     "scores used before they are there": Mistake("scores = warpgroup_mma_wait(1, deps=(scores,))", "pass"),
 }
 

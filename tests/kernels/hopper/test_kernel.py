@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.bench.profiler import launches
 from kernels.flash.attention import flash_attention
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 from tests.kernels.error_budget import attention_budget_used, lse_budget_used
 from tests.kernels.flash.harness import CAUSAL, UGLY, VALUES, inputs

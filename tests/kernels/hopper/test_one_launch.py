@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper.harness import BF16, OTHER_PLANS, sms, used
 

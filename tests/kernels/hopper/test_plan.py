@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from kernels.bench.hardware import H100
-from kernels.hopper import call
+from kernels.hopper import attention as call
 from kernels.hopper import plan as plans
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS, plan_for
 from tests.kernels.flash.harness import inputs
 from tests.kernels.hopper.harness import (

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernels.hopper import consumer, rescale
-from kernels.hopper.call import hopper_attention
+from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import PLANS
 from tests.kernels.flash.harness import CAUSAL
 from tests.kernels.hopper.harness import BF16, FP16, on_hopper, used

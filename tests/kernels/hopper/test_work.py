@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.hopper import work
+from kernels.hopper import schedule
+from kernels.hopper.arguments import Sizes
 from kernels.hopper.plan import plan_for
 
 
@@ -24,19 +25,20 @@ def shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, *, is_ca
     """What each program does, block after block: head, first query, blocks of keys; and how many blocks a unit has."""
     blocks = -(-seq_q // block_q)
     paired = is_causal and paired and heads * blocks > sms
-    units, *shares = work.units_of(heads, blocks, sms, paired, singles)
+    units, *shares = schedule.units_of(heads, blocks, sms, paired, singles)
+    sizes = Sizes(None, None, *shares, None, None, seq_q, seq_k)
     programs = min(units, sms)
     places = -(-units // programs) * programs if paired else units
     done = []
     for program in range(programs):
-        monkeypatch.setattr(work, "gl", in_python(program, programs))
+        monkeypatch.setattr(schedule, "gl", in_python(program, programs))
         mine = []
         for place in range(program, places, programs):
-            unit = torch.tensor(work.dealt.fn(place, paired))
-            count = int(work.blocks_in.fn(unit, shares, seq_q, block_q, paired))
+            unit = torch.tensor(schedule.dealt.fn(place, paired))
+            count = int(schedule.blocks_in.fn(unit, sizes, block_q, paired))
             for which in range(count):
-                found = work.block_of.fn(
-                    unit, which, shares, seq_q, seq_k, block_q, block_k, is_causal, paired
+                found = schedule.block_of.fn(
+                    unit, which, sizes, block_q, block_k, is_causal, paired
                 )  # fmt: skip
                 mine.append((*map(int, found), count))
         done.append(mine)

@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
-from kernels.hopper import call
+from kernels.hopper import attention as call
 from kernels.hopper.plan import Plan
 from tests.kernels.hopper.harness import OTHER_PLANS
 
@@ -39,7 +39,10 @@ MISTAKES = {
         is_causal=True,
     ),
     "mask of a block that others see": Mistake(
-        "(seen - 1) * BLOCK_K", "(blocks - 1) * BLOCK_K", is_causal=True, plan=OTHER_PLANS["few keys a tile"][1]
+        "seen, sizes, PLAN, CAUSAL\n            )",
+        "blocks, sizes, PLAN, CAUSAL\n            )",
+        is_causal=True,
+        plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "one block too many at the diagonal": Mistake(
         "gl.cdiv(first_query + ROWS, BLOCK_K)",
@@ -48,29 +51,31 @@ MISTAKES = {
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "blocks of keys at the diagonal left out": Mistake(
-        "gl.minimum(seq_k, first_query + BLOCK_Q)",
-        "gl.minimum(seq_k, first_query + 1)",
+        "gl.minimum(sizes.seq_k, first_query + BLOCK_Q)",
+        "gl.minimum(sizes.seq_k, first_query + 1)",
         is_causal=True,
         plan=OTHER_PLANS["few keys a tile"][1],
     ),
     "half of a block that a consumer sees whole": Mistake(
-        "first_query + ROWS - first_key <= BLOCK_K // 2", "first_query + ROWS - first_key <= BLOCK_K", is_causal=True
+        "first_query + ROWS - first_key <= HALF", "first_query + ROWS - first_key <= PLAN.block_k", is_causal=True
     ),
     "weights for keys of which there are no scores": Mistake(
         "gl.join(weights, gl.zeros_like(weights))", "gl.join(weights, weights)", is_causal=True
     ),
     "accumulator not rescaled": Mistake("else accumulator * factor", "else accumulator * 1.0"),
-    "sum not rescaled": Mistake("running_sum * rescale + gl.sum", "running_sum + gl.sum"),
+    "sum not rescaled": Mistake("new_max, running_sum * rescale + gl.sum", "new_max, running_sum + gl.sum"),
     "maximum not kept": Mistake("return weights, new_max, running_sum", "return weights, running_max, running_sum"),
     "weights of the block before": Mistake(
         "weights = gl.convert_layout(new_weights.to(queries.dtype), weights.type.layout)", "pass"
     ),
-    "every consumer has the first queries": Mistake("batch, head, first_query + i * ROWS", "batch, head, first_query"),
-    "heads grouped wrongly": Mistake("batch, head // group, row", "batch, head % (heads // group), row"),
+    "every consumer has the first queries": Mistake("row = first_query + i * ROWS", "row = first_query"),
+    "heads grouped wrongly": Mistake("head // sizes.group", "head % (sizes.heads // sizes.group)"),
     "one block of a pair twice": Mistake(
         "gl.where(which == 0, blocks - 1 - unit % pairs, unit % pairs)", "unit % pairs", is_causal=True
     ),
-    "single blocks of the first heads": Mistake("paired + alone % single", "alone % single", is_causal=True),
+    "single blocks of the first heads": Mistake(
+        "sizes.paired + alone % sizes.single", "alone % sizes.single", is_causal=True
+    ),
     "dealt back one too far": Mistake("programs - 1 - 2 * gl", "programs - 2 * gl", is_causal=True),
     "last unit left out": Mistake("LOG2_E.value, places, *work", "LOG2_E.value, places - 1, *work"),
     "not scaled": Mistake("lse, scale * LOG2_E.value", "lse, LOG2_E.value"),
@@ -95,4 +100,4 @@ def changed(mistake, folder):
     spec = spec_from_file_location(folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     sys.modules[folder.name] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[folder.name])
-    return import_module(f"{folder.name}.call")
+    return import_module(f"{folder.name}.attention")

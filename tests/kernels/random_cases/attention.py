@@ -234,7 +234,7 @@ def forms() -> list[Form]:
         of("attention, the dispatcher", attention, entries("flash", any_dim, 36, lengths=[None])),
     ]
     if DEVICE.type == "cuda" and is_hopper(DEVICE):
-        from kernels.hopper.call import hopper_attention
+        from kernels.hopper.attention import hopper_attention
 
         by_8 = [8, 16, 40, 64, 80, 128, 136, 256]
         kernels = entries("hopper", by_8, 32, dtype=DTYPES[1:], lengths=[None])

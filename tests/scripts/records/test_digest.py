@@ -52,14 +52,15 @@ def test_a_change_is_named(project, path, old, new, changed):
     assert {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)} == changed
 
 
-def test_a_name_of_the_packages_list_needs_the_list_and_its_module(house):
-    before = house.reader().digest("chain")
-    house.edit("kernels/__init__.py", 'nothing."""', 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
-    house.edit(BASE, "class", "from kernels import triple\n\n\nclass")
-    after = house.reader().digest("chain")
-    assert after.keys() - before.keys() == {"kernels", "kernels.other"}
-    house.edit("kernels/__init__.py", '"other"', '"launch"')
-    assert house.reader().digest("chain").keys() - before.keys() == {"kernels", "kernels.launch"} - before.keys()
+def test_a_name_of_the_packages_list_leads_to_its_module_and_needs_no_list(project):
+    before = project.reader().digest("chain")
+    project.edit("kernels/__init__.py", 'nothing."""', 'nothing."""\n\nLIST = {"triple": "other", "no": "no"}')
+    project.edit(BASE, "class", "from kernels import triple\n\n\nclass")
+    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.other"}
+    project.edit("kernels/__init__.py", '"no": "no"', '"more": "other"')
+    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.other"}
+    project.edit("kernels/__init__.py", '"triple": "other"', '"triple": "bench.hardware"')
+    assert project.reader().digest("chain").keys() - before.keys() == {"kernels.bench", "kernels.bench.hardware"}
 
 
 @pytest.mark.parametrize("content, said", [(b"x = (\n", "never closed"), (b"\0", "null"), (b"\xe9", "isn't UTF-8")])

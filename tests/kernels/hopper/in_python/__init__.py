@@ -33,7 +33,7 @@ PLAIN = {before_backward_kernel.fn.__name__, after_backward_kernel.fn.__name__} 
 
 
 def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
-    """Output and lse, as ``launch`` of that module, ``kernels.hopper.call`` or one like it, has them computed.
+    """Output and lse, as ``launch`` of that module, ``kernels.hopper.attention`` or one like it, has them computed.
 
     sms: how many the GPU is to have
     """
@@ -47,7 +47,7 @@ def forward(call: ModuleType, q, k, v, *, plan, is_causal=False, sms=3, seed=0):
 def backward(
     call: ModuleType, q, k, v, out, lse, dout, dlse=None, *, is_causal=False, deterministic=False, sms=3, seed=0
 ):
-    """dq, dk and dv, as ``hopper_gradients`` of that module, ``kernels.hopper.backward.call``, has them computed."""
+    """dq, dk and dv, as ``hopper_gradients`` of that module, ``hopper.backward.gradients``, has them computed."""
     scale = q.shape[-1] ** -0.5
     with without_gpu(call, "launch", sms, seed):
         return call.hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic, {})

@@ -1,7 +1,7 @@
-"""FlashAttention for Hopper, in Gluon: one warp fetches while others compute.
+"""FlashAttention for Hopper, in Gluon: a producer warp fetches while consumers compute.
 
-``kernels.flash.attention`` says what is computed.  This file computes the same with specialised
-warps: the warps of a program run different code, each group with its own number of registers.
+``kernels.flash.attention`` says what is computed.  Here the warps of a program are specialised:
+they run different code, each group with its own number of registers.
 
     the producer     one warp.  It has the Tensor Memory Accelerator (TMA) copy tiles of Q, K
                      and V into shared memory, and does nothing else.
@@ -9,23 +9,23 @@ warps: the warps of a program run different code, each group with its own number
                      multiply on the tensor cores, straight from shared memory (wgmma), and do
                      softmax in between.
 
-Tiles lie in rings in shared memory.  Each tile has two barriers: one says that it is full, one
-that it is free.  Through these alone do producer and consumers wait for each other; no barrier
-stops the whole program.
+Tiles are stages of ring buffers in shared memory.  Each stage has two mbarriers: one says that
+it is full, the other that it is free.  Producer and consumers wait for each other through these
+alone; no barrier stops the whole program.
 
 The tensor cores should always have something to multiply.  wgmma is asynchronous: a consumer
 starts the scores of one block of keys, right behind them the product of weights and values of
 the block before, and then does softmax, while the tensor cores work on what other consumers
-have started.  And the kernel is persistent: as many programs as SMs, each of which takes one
-block of queries after the other, so that the producer already fetches for the next block while
-the consumers finish this one.
+started.  And the kernel is persistent: there are as many programs as SMs, and each takes one
+block of queries after another, so the producer already fetches for the next block while the
+consumers finish this one.
 
-    producer      Q  K7 V7 K6 V6 K5 V5 ...      as fast as tiles become free
+    producer      Q  K7 V7 K6 V6 K5 V5 ...      as fast as stages become free
     consumer 0    scores 7 | softmax 7 | scores 6, values 7 | softmax 6 | scores 5, values 6 ...
     consumer 1       scores 7 | softmax 7 | scores 6, values 7 | softmax 6 | ...
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
-Low-precision", 2024, arXiv:2407.08608, from which this differs in how work is shared out and in
+Low-precision", 2024, arXiv:2407.08608, from which this differs in how it shares out work and in
 what waits for what; NVIDIA, Parallel Thread Execution ISA, "Asynchronous Warpgroup Level Matrix
 Instructions", "mbarrier" and "cp.async.bulk.tensor".
 """
@@ -40,12 +40,12 @@ from triton.compiler import CompiledKernel
 from kernels.checks import check_shapes
 from kernels.flash.schedule import LOG2_E
 from kernels.flash.tensors import empty_like
-from kernels.hopper.backward.call import hopper_backward_operator, hopper_gradients
+from kernels.hopper.backward.gradients import hopper_backward_operator, hopper_gradients
 from kernels.hopper.kernel import hopper_kernel
-from kernels.hopper.plan import Plan, padded, plan_for
+from kernels.hopper.plan import Plan, check_plan, padded, plan_for
 from kernels.hopper.ring import ROWS
+from kernels.hopper.schedule import units_of
 from kernels.hopper.tensors import check_hopper, described
-from kernels.hopper.work import units_of
 from kernels.launch_cache import gradient_is_wanted, noted, notes_for
 from kernels.launch_cache import launch as start
 
@@ -63,29 +63,31 @@ def hopper_attention(
     return_lse: bool = False,
     plan: Plan | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """What ``flash_attention`` returns, on a Hopper GPU: [batch, heads, N_q, head_dim].
+    """Returns what ``flash_attention`` returns: [batch, heads, N_q, head_dim], on a Hopper GPU.
 
-    Differentiable, once, by torch.autograd: ``hopper.backward`` has the gradients, which have
-    none.  They are added up as they come, or in one order where torch is told by
-    ``torch.use_deterministic_algorithms`` to keep one.  Forward mode and torch.func.grad are
-    refused; torch.func.vmap takes one entry after the other.
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
-    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256: it takes as long as the next
-    of 64, 128 and 256.
+    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256.  It takes as long as the
+    next of 64, 128 and 256.
     is_causal: aligned top-left, as in torch: query i sees keys 0 to i
     scale: 1/√head_dim if None, any sign; what FP32 holds only as a subnormal counts as 0
     enable_gqa: fewer heads in k and v than in q
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
     in FP32; it has a gradient, too, so that partial results can be trained through
     plan: another than that of ``plan_for``
+
+    torch.autograd differentiates it once, but not its gradients: ``hopper.backward`` has them.
+    Programs add them up as they come, or in one order where
+    ``torch.use_deterministic_algorithms`` asks for that.  It refuses forward mode and
+    torch.func.grad; torch.func.vmap takes one entry after the other.
     A query without any key gets 0 and lse -inf; so does one whose every score is -inf.  NaN
     or inf in v reaches the whole block of queries that reads it.
-    What TMA cannot read in place is copied first: a tensor whose rows are not contiguous, or
-    whose start or strides are no multiples of 16 bytes.
+    It first copies what TMA can't read in place: a tensor whose rows aren't contiguous, or
+    whose start or strides aren't multiples of 16 bytes.
 
     Raises a ValueError or TypeError that names the argument, and a RuntimeError where the GPU
     is no Hopper.
     """
+    # Check.  Calls like an earlier one find in its notes what was worked out then.
     notes = notes_for((q, k, v), is_causal, scale, enable_gqa)
     scale = noted(notes, "scale", lambda: check(q, k, v, is_causal, scale, enable_gqa))
     if scale < TINY:
@@ -95,12 +97,13 @@ def hopper_attention(
         if scale < TINY:
             q, scale = 0 * q, 1.0
         notes = notes_for((q, k, v), is_causal, scale)
+
+    # Plan.
     if plan is None:
         plan = noted(notes, "plan", lambda: plan_for(q.shape[-1], is_causal, q.shape[-2]))
-    if plan.consumers not in (2, 3):
-        raise ValueError(f"plan has {plan.consumers} consumers, 2 or 3 are wanted")
-    if plan.late and plan.q_stages < 2:
-        raise ValueError(f"plan is late with q_stages {plan.q_stages}, 2 or more are wanted")
+    check_plan(plan)
+
+    # Launch.  Where torch traces or maps, through an operator that it knows.
     gradient = gradient_is_wanted(q, k, v)
     with_lse = return_lse or gradient
     if notes is None:
@@ -115,7 +118,7 @@ def hopper_attention(
 def check(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float | None, enable_gqa: bool
 ) -> float:
-    """Raises what ``hopper_attention`` says of its arguments; the scale to use."""
+    """Returns the scale to use, or raises what ``hopper_attention`` says it raises."""
     scale = check_shapes(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
     check_hopper(q, k, v)
     return scale
@@ -125,7 +128,7 @@ def forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: Plan, notes: dict | None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Output and lse, which is None unless it is asked for."""
+    """Returns the output, and lse or None.  scale is above 0; all was checked."""
     out, lse = empty(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
@@ -133,8 +136,8 @@ def forward(
     return out, lse
 
 
-# What torch has to know: an operator, its shapes and its gradient.  Where nobody traces or maps
-# it the passes are called by themselves, which costs the host less.
+# What torch has to know: an operator, the shapes of its results and its gradient.  Where nobody
+# traces or maps, we call the passes directly, which costs the host less.
 
 
 @torch.library.custom_op("attention_handbook::hopper_forward", mutates_args=())
@@ -152,12 +155,12 @@ def _(q, k, v, is_causal, scale, with_lse, plan):
 
 
 def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The two results of an operator, which gives tensors alone: no lse is an empty one."""
+    """Returns both as an operator must, which gives only tensors: an empty one for no lse."""
     return out, out.new_empty(0, dtype=torch.float32) if lse is None else lse
 
 
 def keep_for_backward(ctx, inputs, output):
-    """What the backward pass needs of the forward pass: O(N), and no square."""
+    """Keeps what the backward pass needs of the forward pass: O(N), and no square."""
     q, k, v, ctx.is_causal, ctx.scale, with_lse, _ = inputs
     if not with_lse:
         raise RuntimeError("with_lse is False, and without lse there is no gradient")
@@ -166,13 +169,13 @@ def keep_for_backward(ctx, inputs, output):
 
 
 def gradients(ctx, dout, dlse):
-    """The gradients of hopper_forward's arguments, from those of its two results."""
+    """Returns the gradients of hopper_forward's arguments, from those of its two results."""
     q, k, v, out, lse = ctx.saved_tensors
     dout = torch.zeros_like(out) if dout is None else dout
     order = torch.are_deterministic_algorithms_enabled()
     arguments = (q, k, v, ctx.is_causal, ctx.scale, out, lse, dout, dlse, order)
     notes = None
-    # The operator refuses to be differentiated once more, which the function would not notice.
+    # The operator refuses to be differentiated once more; the function wouldn't notice.
     if not torch.is_grad_enabled():
         notes = notes_for((q, k, v, out, lse, dout, dlse), ctx.is_causal, ctx.scale, order)
     if notes is None:
@@ -198,7 +201,7 @@ class Attention(torch.autograd.Function):
 
 
 def empty(q: Tensor, with_lse: bool) -> tuple[Tensor, Tensor | None]:
-    """Room for the output, like q but contiguous, and for lse if it is asked for."""
+    """Returns room for the output, like q but contiguous, and for lse or None."""
     if not with_lse:
         return empty_like(q), None
     return empty_like(q), torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
@@ -208,7 +211,7 @@ def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
     is_causal: bool, scale: float, plan: Plan, notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts the kernel on what was checked, and returns it as it was compiled."""
+    """Starts the kernel on what was checked, and returns what was compiled."""
 
     def prepare():
         batch, heads, seq_q, head_dim = q.shape
@@ -226,13 +229,7 @@ def launch(
             lse, scale * LOG2_E.value, places, *work,
             heads, heads // k.shape[1], seq_q, k.shape[2],
         )  # fmt: skip
-        options = dict(
-            CONSUMERS=plan.consumers, Q_STAGES=plan.q_stages, STAGES=plan.stages,
-            REGISTERS=plan.registers, CAUSAL=is_causal, PAIRED=paired,
-            OVERLAP=bool(plan.overlap), TURNS=bool(plan.turns), LAZY=bool(plan.lazy),
-            HELD=bool(plan.held), LATE=bool(plan.late), HALVED=bool(plan.halved),
-            num_warps=4,
-        )  # fmt: skip
+        options = dict(PLAN=plan, CAUSAL=is_causal, PAIRED=paired, num_warps=4)
         return (programs,), arguments, options
 
     further = (plan, lse is None)

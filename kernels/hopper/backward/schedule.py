@@ -1,10 +1,10 @@
-"""What the kernels of the backward pass share: whose work is what, and how tiles are fetched.
+"""What the backward kernels share: which work a program has, and how it fetches tiles.
 
-A program owns a block of keys, and queries stream past.  Causal, the first keys of a text are
-seen by all queries and the last by few: long work is started first.
+A program owns a block of keys, and queries stream past.  If the mask is causal, all queries see
+the first keys of a text and few see the last, so long work starts first.
 
-Whoever makes a barrier here also waits for it.  A barrier that is only initialised is dead to
-the compiler, which gives its place to the next tile; but to the GPU it stays a barrier, until
+We only make mbarriers that somebody waits for.  The compiler takes one that's only initialised
+for dead, and gives its place to the next tile.  To the GPU it stays a barrier until
 ``mbarrier.invalidate``, and PTX leaves open what then becomes of the tile.
 """
 
@@ -23,7 +23,7 @@ from kernels.hopper.ring import ROWS, barriers
 
 
 class Work(NamedTuple):
-    """What a program does: which keys, and which queries stream past.
+    """What a program does: its keys, and the queries that stream past.
 
     rank: how many blocks of the same keys are started before this one
     first_head, end_head: of queries   start, blocks: the first block of queries, and the end
@@ -40,7 +40,7 @@ class Work(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Tiles in shared memory that are filled once, and the barrier that says that they are."""
+    """Tiles in shared memory that are filled once, and the mbarrier that says they are."""
 
     tiles: gl.shared_memory_descriptor
     full: gl.shared_memory_descriptor
@@ -48,10 +48,11 @@ class Tiles(NamedTuple):
 
 @gluon.jit
 def share_of(blocks, pairs, interleave, number):
-    """Which pair is this program's, and which of its blocks, as in ``kernels.flash.schedule``.
+    """Returns this program's pair and the rank of its block, as in ``kernels.flash.schedule``.
 
-    One pair after the other; but of the last ``interleave`` first the longest block of each,
-    then the next, so that at the end only short work is left.   number: of this program
+    The programs take one pair after another.  The last ``interleave`` pairs take turns: first
+    the longest block of each, then the next, so at the end only short work is left.
+    number: of this program
     """
     late = number - (pairs - interleave) * blocks
     pair = gl.where(late < 0, number // blocks, pairs - interleave + late % interleave)
@@ -63,30 +64,30 @@ def work_of(
     sizes, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr,
     CAUSAL: gl.constexpr, ORDERED: gl.constexpr,
 ):  # fmt: skip
-    """This program's part.
+    """Returns this program's ``Work``.
 
-    ORDERED: programs add to dqueries in the order of their numbers.  Causal, those
-    with the last keys of a text are then started first, because each of them begins with
-    queries to which nobody has to add before it.
+    ORDERED: programs add to dqueries in the order of their numbers.  If causal, those with the
+    last keys of a text then start first, because each of them begins with queries to which no
+    other program has to add before it.
     """
-    _, heads, group, splits, pairs, interleave, seq_q, seq_k, _, number = sizes
-    key_blocks = gl.cdiv(seq_k, BLOCK_K)
-    pair, rank = share_of(key_blocks, pairs, interleave, number)
+    group, splits = sizes.group, sizes.splits
+    key_blocks = gl.cdiv(sizes.seq_k, BLOCK_K)
+    pair, rank = share_of(key_blocks, sizes.pairs, sizes.interleave, sizes.number)
     first_key = (key_blocks - 1 - rank if CAUSAL and ORDERED else rank) * BLOCK_K
-    key_heads = heads // group
+    key_heads = sizes.heads // group
     batch = pair // (key_heads * splits)
     key_head = pair // splits % key_heads
     first_head = key_head * group + pair % splits * (group // splits)
     end_head = first_head + group // splits
-    blocks = gl.cdiv(seq_q, BLOCK_Q)
-    # Keys after the last query have its block all the same, which gives them 0.
+    blocks = gl.cdiv(sizes.seq_q, BLOCK_Q)
+    # Keys after the last query still get its block, which gives them 0.
     start = gl.minimum(first_key // BLOCK_Q, blocks - 1) if CAUSAL else gl.to_tensor(0)
     return Work(batch, key_head, first_key, rank, first_head, end_head, start, blocks)
 
 
 @gluon.jit
 def room_for(tensor, COUNT: gl.constexpr):
-    """COUNT tiles of shared memory."""
+    """Returns COUNT tiles of shared memory for this tensor."""
     LINES: gl.constexpr = tensor.block_type.shape[2]
     COLUMNS: gl.constexpr = tensor.block_type.shape[3]
     return gl.allocate_shared_memory(tensor.dtype, [COUNT, 1, 1, LINES, COLUMNS], tensor.layout)
@@ -94,21 +95,24 @@ def room_for(tensor, COUNT: gl.constexpr):
 
 @gluon.jit
 def make_tiles(tensor, COUNT: gl.constexpr):
-    """COUNT tiles for ``fetch_once``."""
+    """Returns COUNT tiles for ``fetch_once``."""
     return Tiles(room_for(tensor, COUNT), barriers(1, 1))
 
 
 @gluon.jit
 def numbers_of(tensor, STAGES: gl.constexpr):
-    """Room beside a ring for one number of each row of its tiles."""
+    """Returns room beside a ring for one number for each row of its tiles."""
     LINES: gl.constexpr = tensor.block_type.shape[0]
     return gl.allocate_shared_memory(gl.float32, [STAGES, LINES], tensor.layout)
 
 
 @gluon.jit
-def fetch_rows(tensor, ring, numbers, rows, use, place, padded_q):
-    """``ring.fetch`` for a tile and, to the same barrier, one number for each of its rows."""
-    batch, head, heads, row = place
+def fetch_rows(tensor, ring, numbers, rows, use, place, sizes):
+    """``ring.fetch`` for a tile and, to the same mbarrier, one number for each of its rows.
+
+    place: batch, head and first row
+    """
+    batch, head, row = place
     STAGES: gl.constexpr = ring.tiles.shape[0]
     stage = use % STAGES
     mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
@@ -117,13 +121,13 @@ def fetch_rows(tensor, ring, numbers, rows, use, place, padded_q):
     tma.async_copy_global_to_shared(
         tensor, [batch, head, row, 0], full, ring.tiles.index(stage)
     )
-    first = (batch * heads + head) * padded_q + row
+    first = (batch * sizes.heads + head) * sizes.padded_q + row
     tma.async_copy_global_to_shared(numbers, [first], full, rows.index(stage))
 
 
 @gluon.jit
 def fetch_once(tensor, place, batch, head, row):
-    """Has TMA fill all tiles of a place, which stay, from ``row`` on; they have one barrier."""
+    """Has TMA fill all these tiles from ``row`` on, once; they have one mbarrier."""
     TILES: gl.constexpr = place.tiles.shape[0]
     full = place.full.index(0)
     mbarrier.expect(full, TILES * tensor.block_type.nbytes)
@@ -133,29 +137,28 @@ def fetch_once(tensor, place, batch, head, row):
 
 
 @gluon.jit
-def produce(tensors, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
-    """The producer: keys and values once, queries and dout as fast as tiles become free."""
-    q, k, v, dout, shift, delta = tensors[:6]
-    keys, values, queries, q_shift, douts, do_delta = tensors[6:12]
-    heads, padded_q = sizes[1], sizes[8]
-    BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    BLOCK_K: gl.constexpr = keys.tiles.shape[0] * ROWS
+def produce(inputs, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
+    """The producer warp: keys and values once, queries and dout as soon as a stage is free."""
+    BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
+    BLOCK_K: gl.constexpr = inputs.k_tiles.tiles.shape[0] * ROWS
     work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
-    fetch_once(k, keys, work.batch, work.key_head, work.first_key)
+    fetch_once(inputs.k, inputs.k_tiles, work.batch, work.key_head, work.first_key)
     use = gl.to_tensor(0)
     for head in range(work.first_head, work.end_head):
         for block in range(work.start, work.blocks):
-            place = (work.batch, head, heads, block * BLOCK_Q)
-            fetch_rows(q, queries, shift, q_shift, use, place, padded_q)
+            place = (work.batch, head, block * BLOCK_Q)
+            fetch_rows(inputs.q, inputs.q_ring, inputs.shift, inputs.shifts, use, place, sizes)
             if use == 0:
-                fetch_once(v, values, work.batch, work.key_head, work.first_key)
-            fetch_rows(dout, douts, delta, do_delta, use, place, padded_q)
+                fetch_once(inputs.v, inputs.v_tiles, work.batch, work.key_head, work.first_key)
+            fetch_rows(
+                inputs.dout, inputs.do_ring, inputs.delta, inputs.deltas, use, place, sizes
+            )
             use += 1
 
 
 @gluon.jit
 def pinned(number):
-    """The same number, through an instruction that stays in its branch or its loop.
+    """Returns the same number, from an instruction that stays in its branch or its loop.
 
     Without it the compiler would compute the mask for every block, and select afterwards.
     """
@@ -166,11 +169,11 @@ def pinned(number):
 
 @gluon.jit
 def own_tile(place, number):
-    """A tile of a place, [rows, columns], whose address is computed where this stands.
+    """Returns one of these tiles, [rows, columns], and computes its address right here.
 
-    A tile that stays has the same address in every step.  So the compiler would compute before
-    the loop all that wgmma is told of it, and keep that in registers of every thread, or in
-    memory once those run out.  In the loop it is computed once for all threads of a warp.
+    A tile that's kept has the same address in every step.  So the compiler would compute its
+    wgmma descriptor before the loop, and keep that in registers of every thread, or in memory
+    once those run out.  In the loop it's computed once for all threads of a warp.
     """
     LINES: gl.constexpr = place.tiles.shape[3]
     COLUMNS: gl.constexpr = place.tiles.shape[4]
@@ -179,7 +182,7 @@ def own_tile(place, number):
 
 @gluon.jit
 def masked(weights, first_key, first_query, seq_k, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
-    """0 where there is no key or, causal, where it comes after the query.
+    """Returns weights with 0 where there's no key or, causal, where it's after the query.
 
     KEYS: the axis of the keys, 0 or 1
     """

@@ -31,7 +31,8 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.checks import check_no_gradient, check_shapes
 from kernels.flash.tensors import empty_like
-from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel, hopper_dq_kernel
+from kernels.hopper.backward.head_dim_256 import hopper_dkdv_kernel
+from kernels.hopper.backward.head_dim_256_dq import hopper_dq_kernel
 from kernels.hopper.backward.kernel import hopper_backward_kernel
 from kernels.hopper.backward.rows import after_backward_kernel, before_backward_kernel
 from kernels.hopper.plan import padded
@@ -228,8 +229,8 @@ def launch_queries(
         arguments = (
             *(described(x, ROWS.value, columns) for x in (q, k, v, dout)), shift, delta,
             described(dq, ROWS.value, columns),
-            scale, heads, pairs, interleaved(is_causal, pairs, seq_q),
-            seq_q, k.shape[2], heads // k.shape[1], padded_q,
+            scale, heads, heads // k.shape[1], pairs, interleaved(is_causal, pairs, seq_q),
+            seq_q, k.shape[2], padded_q,
         )  # fmt: skip
         options = dict(REGISTERS=REGISTERS, CAUSAL=is_causal, num_warps=4)
         return (pairs * triton.cdiv(seq_q, 128),), arguments, options

@@ -1,0 +1,83 @@
+"""What each warp of the backward kernels is given, by name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import tma
+
+from kernels.hopper.backward.schedule import Tiles
+from kernels.hopper.ring import Ring
+
+
+class Inputs(NamedTuple):
+    """What a program that owns keys reads, and the shared memory that it's fetched into.
+
+    q, k, v, dout, shift, delta: TMA descriptors   k_tiles, v_tiles: filled once, and kept
+    q_ring, do_ring: ring buffers of a block's queries and dout
+    shifts, deltas: one number for each row of those tiles, in stages like theirs
+    """
+
+    q: tma.tensor_descriptor
+    k: tma.tensor_descriptor
+    v: tma.tensor_descriptor
+    dout: tma.tensor_descriptor
+    shift: tma.tensor_descriptor
+    delta: tma.tensor_descriptor
+    k_tiles: Tiles
+    v_tiles: Tiles
+    q_ring: Ring
+    shifts: gl.shared_memory_descriptor
+    do_ring: Ring
+    deltas: gl.shared_memory_descriptor
+
+
+class Outputs(NamedTuple):
+    """Where a program's sums go, and the shared memory that they go through.
+
+    dq, dk, dv, turns: see ``hopper_backward_kernel``   dscores: a ring, written by both
+    consumers   staging: tiles of sums that TMA adds to dq, two stages for each consumer
+    """
+
+    dq: tma.tensor_descriptor
+    dk: tma.tensor_descriptor
+    dv: tma.tensor_descriptor
+    turns: gl.tensor
+    dscores: Ring
+    staging: gl.shared_memory_descriptor
+
+
+class Sizes(NamedTuple):
+    """Numbers of a launch whose programs own keys.
+
+    scale: of the scores   heads: of queries in one sequence   group: how many share a key head
+    splits: into how many programs a group is divided
+    pairs: of batch and key head, times splits   interleave: see ``share_of``
+    seq_q, seq_k: queries and keys of one sequence   padded_q: queries up to whole blocks
+    number: of this program
+    """
+
+    scale: gl.tensor
+    heads: gl.tensor
+    group: gl.tensor
+    splits: gl.tensor
+    pairs: gl.tensor
+    interleave: gl.tensor
+    seq_q: gl.tensor
+    seq_k: gl.tensor
+    padded_q: gl.tensor
+    number: gl.tensor
+
+
+class QuerySizes(NamedTuple):
+    """Numbers of a launch whose programs own queries: as in ``Sizes``, with pairs of heads."""
+
+    scale: gl.tensor
+    heads: gl.tensor
+    group: gl.tensor
+    pairs: gl.tensor
+    interleave: gl.tensor
+    seq_q: gl.tensor
+    seq_k: gl.tensor
+    padded_q: gl.tensor
