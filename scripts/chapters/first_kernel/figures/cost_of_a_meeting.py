@@ -7,8 +7,8 @@ from scripts.chapters import plot
 
 ALT = (
     "A chart with both axes logarithmic: the time of one meeting against the words of a text. The measured line is "
-    "level at first, then it rises, and in the end it doubles with each doubling of the words. A dashed line stays "
-    "level, as if a meeting cost the same in every text. The longest text pays {fact=a_meeting_in_a_long_row} as much."
+    "level at first, then it rises. A dashed line stays level, as if a meeting cost the same in all texts. At the "
+    "right end the measured one is {fact=a_meeting_in_a_long_row} as high."
 )
 LEVEL = 512  # words, up to which the row hides behind loads and sums
 MEASURED = plot.Look("measured", "accent")
