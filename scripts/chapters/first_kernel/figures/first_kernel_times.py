@@ -6,9 +6,9 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "A chart with a logarithmic time axis and three settings of the same arithmetic: three head dimensions, "
-    "of sixty-four, a hundred and twenty-eight and two hundred and fifty-six numbers. In each of them three points: the first kernel, the three "
-    "lines of PyTorch, and the fastest of PyTorch's fused kernels."
+    "A chart with a logarithmic time axis and three settings of the same arithmetic: three head dimensions, of "
+    "sixty-four, a hundred and twenty-eight and two hundred and fifty-six numbers. In each of them three points: the "
+    "first kernel, the three lines of PyTorch, and the fastest of PyTorch's fused kernels."
 )
 N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
 ONE_KEY = plot.Look("one key", "accent")
