@@ -1,27 +1,30 @@
-"""Each number on a board is on its sheet, in its demo, which the library computes, or in a record that it reads."""
+"""Each number on a board is on its sheet, in its demo, which the library computes, or in a table that it reads."""
 
 import re
 from functools import cache
+from unittest import mock
 
 import pytest
 
 from scripts.chapters import demo
 from scripts.facts.quantities import unconverted
-from scripts.records import ROOT, Reader
+from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
 
 SHEETS = sheets.every(ROOT)
 DEMOS = {chapter: snippet for snippet, chapter in demo.chapters().items()}
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
-# What is written nowhere else: labels of an axis, bits, ends of types, what a drawing counts off.
+# What is written nowhere else: labels of an axis, bits, ends of types, what a drawing counts off, parts of a measured
+# whole in per cent.
 LABELS = {
     "decode": "36 151 268 4,536",
-    "hopper": "1536",
+    "hopper": "1536 44 60",
     "many-gpus": "0.5 2.5 22 50 80",
     "number-formats": "-.1 -.5625 .1875 .3 .9375 001 010 011",
     "online-softmax": "15 256 3.4 38 4.5 65504 89",
     "three-matmuls": "0.00 1,000,000",
     "talk": "1,000,000",
+    "traffic": "79",
 }
 
 
@@ -31,12 +34,18 @@ def numbers(text: str) -> set[str]:
 
 @cache
 def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
-    """The numbers of a board with two digits or more; those of its sheet and its demo; those of its records."""
+    """The numbers of a board with two digits or more; those of its sheet and its demo; those of its tables."""
     page = SHEETS[name].read_text(encoding="utf-8")
     reader = Reader(earlier=unconverted(page))
-    with reader.noting() as snippets:
+    table, rows = Record.table, []
+
+    def noted(record: Record, name: str) -> list[dict]:
+        found = table(record, name)
+        rows.extend(found)
+        return found
+
+    with reader.noting(), mock.patch.object(Record, "table", noted):
         board = sheets.board(name.replace("-", "_"))
-    rows = [row for each in snippets for table in reader.read(each).tables() for row in table["rows"]]
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
     written = numbers(" | ".join(text for step in range(1, board.steps + 1) for text in board.read(step)))
     printed = "\n".join(demo.lines(DEMOS[name.replace("-", "_")]))

@@ -37,7 +37,7 @@ def shelf(board: Board) -> None:
     said = ", ".join(f"{label} with {inside} in it" for label, inside in jars)
     board.step(
         f"A query, {list(QUERIES[1])}, and three jars, each with its label: {said}. Below: match, recipe, mix. On the "
-        f"right the card of five steps: {', '.join(CARD)}. At the foot, to stay: no square, faster or slower?"
+        f"right the card of five steps: {', '.join(CARD)}. At the foot, to stay: faster? Slower? Both votes stay."
     )
     with board.group("jars"):
         board.words(LEFT, 26, f"craving: query {list(QUERIES[1])}", 0.85, at="left")
@@ -99,11 +99,9 @@ def add(board: Board) -> None:
         board.hatch(end, 46, left + 432 - end, 26, gap=9)
     board.words(LEFT, 124, f"place = {BLOCK} · number + [0, 1, 2, ...]", 0.95, at="left")
     board.words(LEFT, 150, f"real  = place < {LENGTH}", 0.95, at="left")
-    masked = f"{BLOCK} - {rest} = {BLOCK - rest} False"
-    found = f"{last} · {BLOCK} = {begin}", f"{LENGTH} - {begin} = {rest} True", masked
+    board.words(LEFT, 180, f"program {last}:", 0.85, at="left")
     with board.answer():
-        board.words(LEFT, 180, f"program {last}:", 0.85, at="left")
-        for i, text in enumerate(found):
+        for i, text in enumerate(worked.masked(last)):
             board.words(LEFT + 110, 180 + 22 * i, text, 0.85, at="left")
 
 
@@ -208,7 +206,7 @@ def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
         f"Two times, for 32 texts of 512 words: three lines {lines:.2f} ms, our kernel {ours:.0f} ms, "
-        f"{ours / lines:.0f} times as long. On the right, to stay, three suspects: how we read, how much, and who else?"
+        f"{ours / lines:.0f} times as long. On the right, to stay, three suspects: how we read, how much, and a third."
     )
     board.rub(but=STAYS)
     board.words(LEFT, 28, "32 texts of 512 words,", 0.85, at="left")
@@ -230,7 +228,7 @@ def suspects(board: Board) -> None:
     (whole,) = [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"]
     board.step(
         "For strides 1, 2, 4, 8 and 16: the sectors, 4, 8, 16, 32, 32, the speed predicted and, for two, measured. In "
-        f"one head of {n} words, {asked:.1f} MB asked for, HBM gave {whole['flushed']:.2f}. Suspects 1 and 2 are struck."
+        f"one head of {n} words, {asked:.1f} MB asked for, HBM gave {whole['flushed']:.2f}. Two suspects are struck."
     )
     board.rub(but=SUSPECTS)
     for i, name in enumerate(("stride", "sectors", "predicted", "measured")):

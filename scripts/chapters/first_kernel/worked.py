@@ -46,6 +46,16 @@ def real(program: int) -> int:
     return max(0, min(BLOCK, LENGTH - program * BLOCK))
 
 
+def masked(program: int) -> tuple[str, str, str]:
+    """Returns where an adding program begins, how many True and how many False, as the room works them out."""
+    begin, true = program * BLOCK, real(program)
+    return (
+        f"{program} · {BLOCK} = {begin}",
+        f"{LENGTH} - {begin} = {true} True",
+        f"{BLOCK} - {true} = {BLOCK - true} False",
+    )
+
+
 def place(program: int) -> tuple[int, int, int]:
     """Returns the word, the head and the text of a program."""
     return program % WORDS, program // WORDS % HEADS, program // WORDS // HEADS
