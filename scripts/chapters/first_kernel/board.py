@@ -128,7 +128,7 @@ def one_head(board: Board) -> None:
         with board.group("fill" if i < ROW - 1 else "row"):
             name = f"key {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
             board.words(LEFT - 12, y + 13, name, 0.85, at="left")
-            with board.answer() if i else nullcontext():
+            with board.answer():
                 board.row(107, y, [shown(cell) for cell in cells], w=60, h=26, size=0.85)
             if i:
                 board.words(352, y + 13, f"value {list(worked.VALUES[i - 1])}", 0.85, at="left")
