@@ -7,7 +7,7 @@ from scripts.facts import compares, words
 HALF, PREDICTED = 0.5, 8  # from stride 8 on a sector holds one number that's wanted
 
 
-@compares("coalescing.reads", by="read", forms=("stride_1", "stride_32"), measured="to_stride_1")
+@compares("coalescing.reads", by="read", forms=("stride_1", "stride_16"), measured="to_stride_1")
 def strides_that_halve(rows: list[dict]) -> str:
     """Says up to which stride each doubling halves the speed, beside the prediction from single sectors."""
     speeds = {row["read"]: words.measured(row["to_stride_1"], "ratio_of_one_setting") for row in rows}
@@ -22,7 +22,7 @@ def strides_that_halve(rows: list[dict]) -> str:
     return f"up to a stride of {last}, and we predicted {PREDICTED}"
 
 
-@compares("first_kernel.growth", by="n", forms=("8192", "512"), measured="one_meeting")
+@compares("first_kernel.growth", by="n", forms=(8192, 512), measured="one_meeting")
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
