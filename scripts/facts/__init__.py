@@ -38,7 +38,7 @@ class Fact:
     name: str
     address: str
     by: str
-    forms: tuple[str | int, str | int]
+    forms: tuple[str, str] | tuple[int, int]
     measured: str
     function: Callable[[list[dict]], str]
 
@@ -57,7 +57,7 @@ class Fact:
         return text
 
 
-def compares(address: str, by: str, forms: tuple[str | int, str | int], measured: str = "") -> Callable:
+def compares(address: str, by: str, forms: tuple[str, str] | tuple[int, int], measured: str = "") -> Callable:
     """Declares what a fact compares: see ``Fact``."""
     return lambda function: Fact(function.__name__, address, by, forms, measured, function)
 

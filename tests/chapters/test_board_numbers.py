@@ -1,13 +1,14 @@
-"""Each number on a board is on its sheet, in its demo, which the library computes, or in a record that it reads."""
+"""Each number on a board is on its sheet, in its demo, which the library computes, or in a table that it reads."""
 
 import re
 from functools import cache
+from unittest import mock
 
 import pytest
 
 from scripts.chapters import demo
 from scripts.facts.quantities import unconverted
-from scripts.records import ROOT, Reader
+from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
 from tests.chapters.expected import EXPECTED
 
@@ -22,12 +23,18 @@ def numbers(text: str) -> set[str]:
 
 @cache
 def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
-    """The numbers of a board with two digits or more; those of its sheet and its demo; those of its records."""
+    """The numbers of a board with two digits or more; those of its sheet and its demo; those of its tables."""
     page = SHEETS[name].read_text(encoding="utf-8")
     reader = Reader(earlier=unconverted(page))
-    with reader.track_reads() as snippets:
+    table, rows = Record.table, []
+
+    def noted(record: Record, name: str) -> list[dict]:
+        found = table(record, name)
+        rows.extend(found)
+        return found
+
+    with reader.track_reads(), mock.patch.object(Record, "table", noted):
         board = sheets.board(name.replace("-", "_"))
-    rows = [row for each in snippets for table in reader.read(each).tables() for row in table["rows"]]
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
     written = numbers(" | ".join(text for step in range(1, board.steps + 1) for text in board.read(step)))
     folder = name.replace("-", "_")

@@ -1,4 +1,4 @@
-"""Sheet 5: a program for each query, the row of one of them, and what it asks for."""
+"""Sheet 5: who a program is, three rows of scores, the same padded with 0, and two verdicts."""
 
 from __future__ import annotations
 
@@ -8,55 +8,50 @@ import torch
 import triton
 
 from kernels.bench.cost import mb, requested_bytes
+from kernels.first.one_head import one_head_attention
 from kernels.first.one_key import LONGEST_ROW, one_key_attention
 from kernels.reference import oracle
 from kernels.softmax import exp_below, safe_softmax
-from scripts.chapters.demo import DEVICE, per_cent, plain, table, vector
-from scripts.chapters.first_kernel.worked import HEAD_DIM, HEADS, KEYS, PROGRAM, QUERY, SENTENCES, VALUES, WORDS
+from scripts.chapters.demo import DEVICE, per_cent, plain, vector
+from scripts.chapters.first_kernel.worked import BLOCK, HEADS, KEYS, LENGTH, PROGRAM, QUERIES, TEXTS, VALUES, WORDS
 
 SNIPPET = "first_kernel"
 THREADS = 128  # of a program
 
 
 def lines() -> Iterator[str]:
-    query, keys, values = (torch.tensor(rows, dtype=torch.float32) for rows in (QUERY, KEYS, VALUES))
-    q, k, v = (x.view(1, 1, -1, x.shape[-1]).to(DEVICE) for x in (query, keys, values))
-    output = one_key_attention(q, k, v, scale=1.0)[0, 0, 0]
-    scores = " ".join(map(plain, keys @ query))
-    yield f"A program for each query in place of a loop: the scores {scores} lead to {vector(output)}."
+    q, k, v = (torch.tensor(rows, dtype=torch.float32, device=DEVICE) for rows in (QUERIES, KEYS, VALUES))
+    outputs = one_head_attention(q, k, v, scale=1.0).cpu()
+    rows = torch.full((len(q), triton.next_power_of_2(len(k))), -torch.inf)
+    rows[:, : len(k)] = (q @ k.T).cpu()
+    one, padded = rows[1], rows[1].clamp(min=0)
+    yield f"No loop over queries: program 1 has shares {per_cent(safe_softmax(one))} and writes {said(outputs[1])}."
     yield ""
-    shape = SENTENCES, HEADS, WORDS, HEAD_DIM
-    memory = torch.arange(SENTENCES * HEADS * WORDS * HEAD_DIM).view(shape)
-    sentence, head, word = (each.item() for each in torch.unravel_index(torch.tensor(PROGRAM), shape[:3]))
-    first, last = memory[sentence, head, word].tolist()
-    yield f"program {PROGRAM}: word {word}, head {head}, sentence {sentence}; it reads {first} and {last}"
-    row = torch.full((triton.next_power_of_2(len(KEYS)),), -torch.inf)
-    row[: len(KEYS)] = keys @ query
-    terms = exp_below(row, row.max())
-    yield from table(
-        ["row", *map(place, row.tolist()), f"max {row.max():g}"],
-        ["e to S - max", *map(short, terms.tolist()), f"sum {terms.sum():.2f}"],
-        ["shares", *map(share, safe_softmax(row).tolist()), ""],
-    )
-    padded = safe_softmax(row.clamp(min=0))
-    yield f"with 0 in place of -∞: {per_cent(padded)}, the last to nobody"
-    yield f"the longest row: {LONGEST_ROW:,} ÷ {THREADS} = {LONGEST_ROW // THREADS} a thread"
+    real = torch.arange(LENGTH).split(BLOCK)
+    last = f"program {len(real) - 1} has {len(real[-1])} True, {BLOCK - len(real[-1])} False"
+    yield f"adding {LENGTH} numbers, {BLOCK} a program: {last}"
+    for program, (row, output) in enumerate(zip(rows, outputs, strict=True)):
+        yield f"program {program}: {told(row)}: {said(output)}"
+    short = said(safe_softmax(padded)[: len(v)] @ v.cpu())
+    yield f"padded with 0: {told(padded)}: {short}"
+    place = torch.unravel_index(torch.tensor(PROGRAM), (TEXTS, HEADS, WORDS))
+    text, head, word = (each.item() for each in place)
+    yield f"program {PROGRAM} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
+    yield f"the longest row: {LONGEST_ROW:,} / {THREADS} = {LONGEST_ROW // THREADS} registers a thread"
     asked = mb(requested_bytes(1024, 128, 2, block_q=1))
-    yield f"one head of 1024 words: asked for {asked:.1f} MB"
+    yield f"one head of 1024 words asks for {asked:.1f} MB"
     right, wrong = verdicts()
-    yield f"against FP64: ours {right}, with a head of zeros it {wrong}"
+    yield f"against FP64: ours {right}, with a head of zeros it is {wrong}"
 
 
-def place(score: float) -> str:
-    return plain(score) if score > -torch.inf else "-∞"
+def told(row: torch.Tensor) -> str:
+    """A row of scores, its exponentials' sum and its shares."""
+    scores = ", ".join(plain(score) if score > -torch.inf else "-∞" for score in row.tolist())
+    return f"[{scores}], sum {exp_below(row, row.max()).sum():.3f}, {per_cent(safe_softmax(row))}"
 
 
-def short(term: float) -> str:
-    return plain(term, ".2g")
-
-
-def share(part: float) -> str:
-    return f"{100 * part:.0f} %"
+def said(numbers: torch.Tensor) -> str:
+    return vector([round(number, 1) for number in numbers.tolist()])
 
 
 def verdicts() -> list[str]:
@@ -68,7 +63,7 @@ def verdicts() -> list[str]:
     budget = 1.5 * worst(torch.nn.functional.scaled_dot_product_attention(q, k, v) - truth)
     zeros = ours.clone()
     zeros[0, 0] = 0
-    return ["passes" if (worst(out - truth) <= budget).all() else "is REJECTED" for out in (ours, zeros)]
+    return ["passes" if (worst(out - truth) <= budget).all() else "REJECTED" for out in (ours, zeros)]
 
 
 def worst(error: torch.Tensor) -> torch.Tensor:

@@ -1,41 +1,86 @@
-"""Sheet 5's row, its table of sentences with the program that finds its query there, and what a warp touches."""
+"""Sheet 5's numbers, once: three jars, the rows of three programs, a mask, and what a warp and a head ask for.
+
+The board, the demo and the tests have these numbers. It's plain Python, because the site is built without torch;
+tests/chapters/first_kernel compares them with the library.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-QUERY, KEYS = (1, 1), ((1, 0), (0, 1), (1, 1))
+QUERIES = ((1, 0), (1, 1), (0, 1))  # program 1 is worked at the board, the room does 0 and 2
+KEYS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
-SENTENCES, HEADS, WORDS, HEAD_DIM = 2, 2, 3, 2
-PROGRAM = 7
 ROW = 4  # places: the first power of two with room for three keys
-WARPS, LANES, REGISTERS = 4, 32, 255
+LENGTH, BLOCK = 2500, 1024  # two vectors to add, and the row of a program
+TEXTS, HEADS, WORDS = 2, 2, 3  # for those who ask about more than one head
+PROGRAM = 7
+WARPS, LANES = 4, 32
 SECTOR, NUMBER = 32, 4  # bytes
 
 
-def scores() -> list[float]:
-    """The row of program 1: a score for each key, minus infinity where there is none."""
-    found = [float(sum(a * b for a, b in zip(QUERY, key, strict=True))) for key in KEYS]
-    return found + [-math.inf] * (ROW - len(found))
+class Line(NamedTuple):
+    """One program's row: its scores, their exponentials with three digits, as a hand adds them, and what follows."""
+
+    scores: list[float]
+    terms: list[float]
+    total: float
+    shares: list[int]  # in whole per cent
+    output: list[float]
 
 
-def place(number: int) -> tuple[int, int, int]:
-    """The word, head and sentence of a program."""
-    return number % WORDS, number // WORDS % HEADS, number // WORDS // HEADS
+def line(query: Sequence[int], padding: float = -math.inf) -> Line:
+    """Returns all that the board has of a program with this query, its empty places filled with ``padding``."""
+    scores = [float(sum(a * b for a, b in zip(query, key, strict=True))) for key in KEYS]
+    scores += [padding] * (ROW - len(scores))
+    terms = [round(math.exp(score - max(scores)), 3) for score in scores]
+    total = sum(terms)
+    output = [sum(t * v[i] for t, v in zip(terms, VALUES, strict=False)) / total for i in (0, 1)]
+    return Line(scores, terms, total, [round(100 * term / total) for term in terms], output)
 
 
-def strides() -> tuple[int, int, int]:
-    """From one word, one head and one sentence to the next, in numbers."""
-    return HEAD_DIM, WORDS * HEAD_DIM, HEADS * WORDS * HEAD_DIM
+def real(program: int) -> int:
+    """Returns for how many places of an adding program's row the mask is True."""
+    return max(0, min(BLOCK, LENGTH - program * BLOCK))
+
+
+def masked(program: int) -> tuple[str, str, str]:
+    """Returns where an adding program begins, how many True and how many False, as the room works them out."""
+    begin, true = program * BLOCK, real(program)
+    return (
+        f"{program} · {BLOCK} = {begin}",
+        f"{LENGTH} - {begin} = {true} True",
+        f"{BLOCK} - {true} = {BLOCK - true} False",
+    )
+
+
+def place(program: int) -> tuple[int, int, int]:
+    """Returns the word, the head and the text of a program."""
+    return program % WORDS, program // WORDS % HEADS, program // WORDS // HEADS
 
 
 def sectors(stride: int) -> int:
-    """How many a warp touches that loads a number of 4 bytes a lane."""
+    """Returns how many sectors a warp touches that loads a number of 4 bytes a thread."""
     return min(LANES * NUMBER * stride // SECTOR, LANES)
 
 
 def shown(number: float) -> str:
-    """-∞, 1 and 0.37."""
-    if number == -math.inf:
-        return "-∞"
-    return f"{number:.2f}" if number % 1 else f"{number:g}"
+    """-∞, 1 and 0.368."""
+    return "-∞" if number == -math.inf else f"{round(number, 3):g}"
+
+
+def row_of(found: Line) -> str:
+    """[1, 1, 2, -∞]."""
+    return f"[{', '.join(map(shown, found.scores))}]"
+
+
+def pair(numbers: Sequence[float]) -> str:
+    """[6.3, 3.7], and [5, 5] without decimals."""
+    return "[" + ", ".join(f"{round(number, 1):g}" for number in numbers) + "]"
+
+
+def per_cent(shares: Sequence[int]) -> str:
+    """21 21 58 0 %."""
+    return " ".join(map(str, shares)) + " %"

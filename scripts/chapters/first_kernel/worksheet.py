@@ -1,4 +1,4 @@
-"""Chapter 5: who a program is, its row of scores, and what a warp and a head ask for."""
+"""Chapter 5: who a program is, its row of scores with and without a mistake, and what a warp and a head ask for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scripts.chapters.worksheet import Blank, Worksheet, rows_of, sized
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
-POWERS = (1, 0.37, 0.14)  # e to the power of 0, -1 and -2
+POWERS = (1, 0.368, 0.135)  # e to the power of 0, -1 and -2
 LANES, SECTOR, NUMBER = 32, 32, 4  # of a warp; bytes of a sector and of a number in FP32
 
 
@@ -19,64 +19,57 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     row = softmax(draw)
     if not row:
         return None
-    sentences, d = draw.randint(2, 4), draw.choice((2, 4, 8))
+    texts = draw.randint(2, 4)
     heads, words = draw.sample(range(2, 7), 2)
-    programs = sorted(draw.sample(range(words, sentences * heads * words), 3))
+    programs = sorted(draw.sample(range(words, texts * heads * words), 3))
     return Worksheet(
-        title="A first kernel: who reads what",
+        title="A first kernel: one program and its row",
         given=[
-            f"{sentences} sentences, {heads} heads each, {words} words, {d} numbers a query, and one program a query. "
-            "The programs are numbered from 0, through the words of a head, then the heads of a sentence, then the "
-            "sentences. Words, heads and sentences count from 0, too. The queries lie in memory in the order of their "
-            "programs, without a gap.",
+            f"{texts} texts, {heads} heads each, {words} words, and one program for each query. The programs are "
+            "numbered from 0, through the words of a head, then the heads of a text, then the texts. Words, heads and "
+            "texts count from 0, too. Who are these programs?",
         ],
-        head=["Program", "Word", "Head", "Sentence", "Reads number", "to number"],
+        head=["Program", "Word", "Head", "Text"],
         rows=[
             [
                 str(number),
                 Blank(str(number % words)),
                 Blank(str(number // words % heads)),
                 Blank(str(number // words // heads)),
-                Blank(str(number * d)),
-                Blank(str(number * d + d - 1)),
             ]
             for number in programs
         ],
-        questions=[
-            (
-                "In numbers, how far is it from one word to the next, from one head and from one sentence?",
-                f"{d}, {words * d}, {heads * words * d}",
-            ),
-            *row,
-            *vectors(draw),
-            *sectors(draw),
-            *asked_for(draw),
-        ],
+        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw)],
     )
 
 
 def softmax(draw: random.Random) -> list[tuple[str, str]]:
-    """A row of three scores in four places, and its output; nothing if the shares are not even."""
+    """A row of three scores in four places, its output, and what 0 in the empty place does; nothing if it's uneven."""
     query = draw.choice(((1, 0), (0, 1), (1, 1), (2, 1), (1, 2)))
     keys, values = ([draw.choice(rows) for _ in range(3)] for rows in (ROWS, VALUES))
     scores = [query[0] * a + query[1] * b for a, b in keys]
-    below = [max(scores) - score for score in scores]
+    below = [max(scores) - score for score in [*scores, 0]]  # the last place is the empty one
     if max(below) > 2 or len(set(scores)) < 2 or len(set(keys)) < 2 or len(set(values)) < 2:
         return []
     terms, exactly = [POWERS[each] for each in below], [math.exp(-each) for each in below]
-    found, shares = output(terms, exactly, values), percent(terms)
-    if not found or shares != percent(exactly):
+    found, shares, padded = output(terms[:3], exactly[:3], values), percent(terms[:3]), percent(terms)
+    if not found or shares != percent(exactly[:3]) or padded != percent(exactly) or sum(padded) != 100:
         return []
     return [
         (
-            f"Another program has the query [{query[0]}, {query[1]}], three keys, {rows_of(keys)}, and a row of 4 "
-            "places; it does not divide by √d. What stands in its row after the last key?",
+            f"A program has the query [{query[0]}, {query[1]}], three keys, {rows_of(keys)}, and a row of 4 places; "
+            "it doesn't divide by √d. What's in its row after the last key?",
             f"[{', '.join(map(str, scores))}, -∞]",
         ),
         (
-            f"To hand: e^{{-1}} = {POWERS[1]} and e^{{-2}} = {POWERS[2]}. The values are {rows_of(values)}. What are "
-            "the four shares, in whole per cent, and what is the output?",
+            f"Given e^{{-1}} = {POWERS[1]} and e^{{-2}} = {POWERS[2]}, and the values {rows_of(values)}, what are the "
+            "four shares, in whole per cent, and what is the output?",
             f"{' '.join(map(str, [*shares, 0]))} %, [{found[0]:g}, {found[1]:g}]",
+        ),
+        (
+            "A colleague puts 0 into the empty place. What are the four shares now, and which part goes to a word that "
+            "doesn't exist?",
+            f"{' '.join(map(str, padded))} %; {padded[-1]} %",
         ),
     ]
 
@@ -97,7 +90,7 @@ def sectors(draw: random.Random) -> list[tuple[str, str]]:
     stride = draw.choice((2, 3, 4, 5, 6, 8, 16))
     travel = min(LANES * NUMBER * stride // SECTOR, LANES)
     ask = (
-        f"The 32 lanes of a warp load a number of FP32 each, {stride} apart, the first at the beginning of a sector. "
+        f"The 32 threads of a warp load a number of FP32 each, {stride} apart, the first at the beginning of a sector. "
         "How many sectors of 32 bytes travel, and which part of their bytes is wanted?"
     )
     return [(ask, f"{travel} sectors, 1/{travel * SECTOR // (LANES * NUMBER)}")]

@@ -15,20 +15,20 @@ from tests.chapters.worksheets import SEEDS, in_bytes, numbers, pairs
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_is_right(seed):
     sheet = worksheets.make("first-kernel", seed)
-    sentences, heads, words, d = (int(number) for number in numbers(sheet.given[0])[:4])
-    memory = torch.arange(sentences * heads * words * d).view(sentences, heads, words, d)
+    texts, heads, words = (int(number) for number in numbers(sheet.given[0])[:3])
+    programs = torch.arange(texts * heads * words).view(texts, heads, words)
     for row in sheet.rows:
-        program, word, head, sentence, first, last = map(int, row)
-        mine = memory[sentence, head, word].tolist()
-        assert (mine[0], mine[-1]) == (first, last) and memory.view(-1, d)[program].tolist() == mine
-    strides, (ask, row), (given, shares), added, warp, (asked, bytes_), (_, ratio) = sheet.questions
-    assert numbers(strides[1]) == list(memory.stride()[2::-1])
+        program, word, head, text = map(int, row)
+        assert programs[text, head, word] == program
+    (ask, row), (given, shares), (_, padded), added, warp, (asked, bytes_), (_, ratio) = sheet.questions
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
     assert row == f"[{', '.join(f'{score:g}' for score in scores.tolist())}, -∞]"
     assert numbers(shares)[:4] == [*(100 * safe_softmax(scores)).round().tolist(), 0]
     assert numbers(shares)[4:] == pytest.approx(attention(q, k, v, scale=1.0)[0].tolist(), abs=0.06)
+    wrong = (100 * safe_softmax(torch.cat([scores, scores.new_zeros(1)]))).round().tolist()
+    assert numbers(padded) == [*wrong, wrong[-1]] and wrong[-1] > 0
     length, block = (int(number) for number in numbers(added[0]))
     blocks = torch.arange(length).split(block)
     assert numbers(added[1]) == [len(blocks), len(blocks[-1]), block - len(blocks[-1])]

@@ -1,0 +1,63 @@
+"""Sheet 5's numbers are the library's: its attention, its softmax, a mask, and who is the program of a number."""
+
+import pytest
+import torch
+
+from kernels.reference import attention
+from kernels.softmax import safe_softmax
+from scripts.chapters.first_kernel import worked
+
+Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
+PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
+
+
+def row(program: int, padding: float) -> torch.Tensor:
+    scores = torch.full((worked.ROW,), padding, dtype=torch.float64)
+    scores[: len(K)] = Q[program] @ K.T
+    return scores
+
+
+@pytest.mark.parametrize("padding", PADDINGS.values(), ids=PADDINGS.keys())
+@pytest.mark.parametrize("program", range(len(Q)))
+def test_a_program_has_its_row_its_shares_and_its_output(program, padding):
+    found, scores = worked.line(worked.QUERIES[program], padding), row(program, padding)
+    shares = safe_softmax(scores)
+    assert found.scores == scores.tolist()
+    assert found.shares == (100 * shares).round().tolist() and sum(found.shares) == 100
+    assert found.total == pytest.approx((scores - scores.max()).exp().sum().item(), abs=5e-4)
+    assert found.output == pytest.approx((shares[: len(V)] @ V).tolist(), abs=5e-3)
+
+
+@pytest.mark.parametrize("program", range(len(Q)))
+def test_only_minus_infinity_gives_what_attention_gives(program):
+    wanted = pytest.approx(attention(Q, K, V, scale=1.0)[program].tolist(), abs=5e-3)
+    assert worked.line(worked.QUERIES[program]).output == wanted
+    assert worked.line(worked.QUERIES[program], padding=0.0).output != wanted
+
+
+def test_the_shares_are_those_that_a_hand_finds_from_the_exponentials_on_the_board():
+    for query in worked.QUERIES:
+        found = worked.line(query)
+        total = round(sum(found.terms), 3)
+        assert [round(100 * term / total) for term in found.terms] == found.shares
+        by_hand = [sum(s * v[i] for s, v in zip(found.shares, worked.VALUES, strict=False)) / 100 for i in (0, 1)]
+        assert worked.pair(by_hand) == worked.pair(found.output)
+
+
+def test_the_mask_is_true_for_the_places_that_exist():
+    for program, places in enumerate(torch.arange(3 * worked.BLOCK).split(worked.BLOCK)):
+        assert worked.real(program) == (places < worked.LENGTH).sum()
+    assert worked.masked(2) == ("2 · 1024 = 2048", "2500 - 2048 = 452 True", "1024 - 452 = 572 False")
+
+
+def test_a_program_is_one_word_of_one_head_of_one_text():
+    shape = worked.TEXTS, worked.HEADS, worked.WORDS
+    for program in range(worked.TEXTS * worked.HEADS * worked.WORDS):
+        text, head, word = (each.item() for each in torch.unravel_index(torch.tensor(program), shape))
+        assert worked.place(program) == (word, head, text)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 8, 16, 32])
+def test_a_warp_touches_these_sectors(stride):
+    bytes_ = worked.NUMBER * stride * torch.arange(worked.LANES)
+    assert worked.sectors(stride) == len((bytes_ // worked.SECTOR).unique())
