@@ -100,18 +100,19 @@ def heading(address: str, root: Path = ROOT) -> str:
     """``first-kernel#a-kernel-of-five-lines`` in words: chapter 5, *A kernel of five lines*.
 
     Raises:
-        LabError: if the chapter has no such heading.
+        LabError: if neither the chapter nor its notes have such a heading.
     """
     chapter, _, anchor = address.partition("#")
     names = chapters(root)
     if chapter not in names:
         raise LabError(f"{address}: there is no chapter {chapter}")
     where = f"chapter {names.index(chapter)}" if names.index(chapter) else "the primer"
-    text = (root / "docs" / "chapters" / chapter / "index.md").read_text(encoding="utf-8")
-    for title in re.findall(r"^#{2,4} (.+?)(?: *\{.*\})?$", text, re.MULTILINE):
-        if anchor_of(title) == anchor:
-            return f"{where}, *{title}*"
-    raise LabError(f"{address}: docs/chapters/{chapter}/index.md has no such heading")
+    for page, place in (("index.md", where), ("notes.md", f"the notes of {where}")):
+        text = (root / "docs" / "chapters" / chapter / page).read_text(encoding="utf-8")
+        for title in re.findall(r"^#{2,4} (.+?)(?: *\{.*\})?$", text, re.MULTILINE):
+            if anchor_of(title) == anchor:
+                return f"{place}, *{title}*"
+    raise LabError(f"{address}: neither the page nor the notes of docs/chapters/{chapter} have such a heading")
 
 
 def anchor_of(title: str) -> str:

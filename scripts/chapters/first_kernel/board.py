@@ -261,7 +261,7 @@ def meetings(board: Board) -> None:
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     board.step(
         f"The same arithmetic in {said}. From the third suspect an arrow: the meetings. "
-        "Below, what happens in one: load and wait, add up and wait, go over the row."
+        "Below, what happens in one: two loads, two sums, twice over the row."
     )
     board.rub(but=SUSPECTS)
     board.words(LEFT - 12, 28, "2048 numbers a word", 0.85, at="left")
@@ -273,7 +273,7 @@ def meetings(board: Board) -> None:
         board.words(SHELF + 22, 148, "the meetings", 0.85, at="left")
         board.arrow(SHELF + 20, 128, SHELF + 40, 138)
         board.words(LEFT - 12, 166, "in each:", 0.85, at="left")
-        for x, w, text in ((14, 124, "load, and wait"), (156, 152, "add up, and wait"), (326, 136, "go over the row")):
+        for x, w, text in ((14, 124, "two loads"), (156, 152, "two sums"), (326, 136, "twice the row")):
             board.box(x, 184, w, 32, text, 0.8)
         board.arrow(364, FOOT + 6, 272, 220)
 

@@ -14,9 +14,9 @@ from scripts.labs.words import plain
 BLOCK, TILE = 256, 32  # as the start file has them
 SEGMENT = 128  # bytes
 MOST = 2  # times the segments that would hold the numbers
-COALESCE = "first-kernel#the-first-rule-coalesce"
+COALESCE = "first-kernel#is-it-how-we-read"
 MASK = "first-kernel#a-kernel-of-five-lines"
-STRIDES = "first-kernel#what-the-library-adds"
+STRIDES = "first-kernel#the-librarys-kernel"
 
 
 def copies():

@@ -12,7 +12,7 @@ REPEATED = "blocks-of-keys#the-query-repeated-the-products-summed"
 KERNEL = "blocks-of-keys#the-kernel"
 SOFTMAX = "three-matmuls#softmax-turns-a-row-into-shares"
 SCALE = "three-matmuls#why-the-scores-are-divided-by-d"
-PROGRAM = "first-kernel#one-head-in-fifteen-lines"
+PROGRAM = "first-kernel#one-head-in-twenty-lines"
 OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from scripts.labs.catalogue.scores import steps_of_shares
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 
-ONE_HEAD = "first-kernel#one-head-in-fifteen-lines"
-LIBRARY = "first-kernel#what-the-library-adds"
+ONE_HEAD = "first-kernel#one-head-in-twenty-lines"
+LIBRARY = "first-kernel#the-librarys-kernel"
 SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
 ROOT = "three-matmuls#why-the-scores-are-divided-by-d"
 NAN = float("nan")
