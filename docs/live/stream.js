@@ -134,8 +134,8 @@ function picture(state, set, { width, t }) {
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const more = (state, set) => html`
-  ${textField("Your scores", state.scores, (scores) => set({ scores, step: 0 }), 16)}
-  ${slider("Scores a block", state.block, (block) => set({ block, step: 0 }), { min: 1, max: 4 })}
+  ${textField("Your scores", state.scores, (scores) => set({ scores, step: 1 }), 16)}
+  ${slider("Scores a block", state.block, (block) => set({ block, step: 1 }), { min: 1, max: 4 })}
   ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}`;
 
 /** @type {import("./frame.js").Piece<S>} */
