@@ -1,4 +1,4 @@
-"""Measures how long the demo of each sheet takes, into scripts/chapters/seconds.json, which the build quotes."""
+"""Measures how long the demo of each sheet takes, into scripts/chapters/demo_seconds.json, which the build quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 from scripts.chapters import demo
 
-SECONDS = Path(__file__).parent / "chapters" / "seconds.json"
+SECONDS = Path(__file__).parent / "chapters" / "demo_seconds.json"
 
 
 def main() -> None:

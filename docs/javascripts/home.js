@@ -1,15 +1,15 @@
-// The first page: the race once more, and the sentence, which answers once it comes near.
+// The first page: the race, when it's asked for, and the sentence, which answers once it comes near.
 {
   const VIEW = new URL("../live/sentence.view.js", document.currentScript.src).href;
   const load = (address) => (globalThis.imported ?? ((name) => import(name)))(address); // a copy on a disk has no modules
 
-  const again = document.querySelector(".replay");
+  const race = document.querySelector(".replay");
   const signature = document.querySelector(".signature");
-  again.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  again.addEventListener("click", () => {
-    signature.classList.add("still");
+  race.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  race.addEventListener("click", () => {
+    signature.classList.remove("racing");
     signature.getBoundingClientRect(); // the old movement ends before a new one begins
-    signature.classList.remove("still");
+    signature.classList.add("racing");
   });
 
   const sentence = document.querySelector(".sentence");

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001  (signs as a board has them)
 """The handwriting: a single-stroke font, so that a picture needs no font and looks written by a marker.
 
-``futural.json`` has a line a sign: where it begins, where it ends, its strokes.  The letters are those that A. V.
+``handwriting.json`` has a line a sign: where it begins, where it ends, its strokes.  The letters are those that A. V.
 Hershey drew for the National Bureau of Standards (1976, in the public domain), by way of the package Hershey-Fonts;
 from the raised point on the signs are our own.  Stop,
 comma and colon stand lower than his, on the line: on paper his stop was a sign for times, his comma a stop.
@@ -15,7 +15,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-FONT = Path(__file__).with_name("futural.json")
+FONT = Path(__file__).with_name("handwriting.json")
 UNIT = 0.62  # pixels a unit of the font, whose capitals are 21 units high
 SMALL = 0.66  # of what is raised or lowered
 PEN = 1.9  # pixels
@@ -57,7 +57,7 @@ def strokes(text: str, hand: random.Random) -> tuple[str, int]:
     for sign in text:
         if sign not in glyphs():
             raise Unwritable(
-                f"{text}: the marker cannot write {sign}; scripts/chapters/futural.json has the signs that it can"
+                f"{text}: the marker cannot write {sign}; scripts/chapters/handwriting.json has the signs that it can"
             )
         left, right, drawn = glyphs()[sign]
         up = hand.choice((-1, 0, 0, 1))

@@ -1,6 +1,6 @@
 """Fresh numbers for the examples worked by hand: a worksheet without its key, and the key.
 
-Beside this file a chapter's script, ``online_softmax.py``, has a function ``worksheet(draw)`` that takes its numbers
+A chapter's own script, ``online_softmax/worksheet.py``, has a function ``worksheet(draw)`` that takes its numbers
 from ``draw``, a ``random.Random``, and returns a ``Worksheet``, or None where they do not come out evenly: with what is
 printed a hand must come to the very digits of the key, and these must be few.  The library checks each in the tests.
 """

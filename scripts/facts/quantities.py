@@ -27,7 +27,7 @@ MEASURED = re.compile(
 REFERENCES = re.compile(r"\]\([^)]*(?:references\.md|#references)|\]\(https?://")
 
 
-def unconverted(markdown: str) -> bool:
+def is_earlier(markdown: str) -> bool:
     """Returns whether a page, with its front matter, still reads the frozen records of snippets/earlier."""
     return bool(UNCONVERTED.match(markdown))
 

@@ -13,7 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.utils import get_relative_url
 
 from scripts import records, takeaway
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.records.reader import BEHIND
 from scripts.site import assets, cache, live
 from scripts.site.fences import Fences
@@ -111,12 +111,12 @@ class Build(BasePlugin):
 
     def on_page_markdown(self, markdown, page, config, files):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
-        earlier = unconverted(page.file.content_string)
+        earlier = is_earlier(page.file.content_string)
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            page_as_typed = Page(text=markdown, first_line=before + 1, unconverted=earlier)
-            page_as_typed.refuse_forged()
+            page_as_typed = Page(text=markdown, first_line=before + 1, is_earlier=earlier)
+            page_as_typed.refuse_typed_marks()
             page_as_typed.compute()
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)

@@ -5,7 +5,7 @@ import pytest
 
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import Paragraph, paragraphs, plain
-from scripts.facts.quantities import unconverted, unvouched
+from scripts.facts.quantities import is_earlier, unvouched
 
 RIGHT_AND_WRONG = [
     ("16 · 8 = **128** numbers", "16 · 8 = **129** numbers"),
@@ -91,4 +91,4 @@ def test_paragraphs_are_what_a_reader_sees_and_know_their_lines():
     ],
 )
 def test_a_page_that_says_so_is_not_converted(text, yes):
-    assert unconverted(text) == yes
+    assert is_earlier(text) == yes

@@ -9,13 +9,13 @@ import pytest
 from scripts import facts, records
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.site.fences import Fences
 from scripts.site.fences.page import FenceError, Page
 
 DOCS = records.ROOT / "docs"
 TEXTS = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-PAGES = {page: text for page, text in TEXTS.items() if not unconverted(text)}
+PAGES = {page: text for page, text in TEXTS.items() if not is_earlier(text)}
 READER = records.Reader()
 FENCES = Fences(READER, READER, {})
 VALUE = re.compile(r"`#!value\s[^`]+`(?: ?[A-Za-z%/]+)?")

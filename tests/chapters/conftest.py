@@ -8,7 +8,7 @@ import re
 import pytest
 
 from scripts import records
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT
 from scripts.site.fences import figures
 
@@ -34,7 +34,7 @@ def table():
 def figure_params():
     """(name, reader) of each figure, once for every reader that a page may give it."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
-    old = "\n".join(page for page in pages if unconverted(page))
+    old = "\n".join(page for page in pages if is_earlier(page))
     earlier = set(re.findall(r"^``` figure.*\n(\w+)", old, re.MULTILINE))
     for name in figures.paths(ROOT):
         yield pytest.param((name, TODAY), id=name)

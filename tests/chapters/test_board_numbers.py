@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 from scripts.chapters import demo
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
 from tests.chapters.expected import EXPECTED
@@ -25,7 +25,7 @@ def numbers(text: str) -> set[str]:
 def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
     """The numbers of a board with two digits or more; those of its sheet and its demo; those of its tables."""
     page = SHEETS[name].read_text(encoding="utf-8")
-    reader = Reader(earlier=unconverted(page))
+    reader = Reader(earlier=is_earlier(page))
     table, rows = Record.table, []
 
     def noted(record: Record, name: str) -> list[dict]:

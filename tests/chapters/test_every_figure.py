@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scripts import facts
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT
 from scripts.site.fences import figures
 from tests.chapters.controls import choose, controls, visible
@@ -81,7 +81,7 @@ CONCLUDES = re.compile(
 def converted():
     """The figures that a page without frozen records shows."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
-    new = "\n".join(page for page in pages if not unconverted(page))
+    new = "\n".join(page for page in pages if not is_earlier(page))
     return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
 
 

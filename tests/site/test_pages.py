@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
 from scripts.chapters import plot
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT, Reader, machine, suite
 from scripts.site.fences import figures, symbols
 from scripts.site.pages import glossary
@@ -49,7 +49,7 @@ def markdown_of(page: str) -> str:
 
 def reader(page: str) -> Reader:
     """The reader of a page's records: a page that isn't converted yet has the frozen ones."""
-    return EARLIER if unconverted(markdown_of(page)) else NEWEST
+    return EARLIER if is_earlier(markdown_of(page)) else NEWEST
 
 
 def cells_shown(page: str) -> list[str]:

@@ -9,7 +9,8 @@ from contextlib import nullcontext
 
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
-from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State, blocks, merge, read
+from scripts.chapters.online_softmax import worked
+from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State
 
 COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
@@ -24,8 +25,8 @@ def pair(numbers: Sequence[float]) -> str:
 
 def board() -> Board:
     board = Board()
-    parts = blocks()
-    after = read(parts)
+    parts = worked.block_states()
+    after = worked.running_states(parts)
     overflow(board)
     safe(board)
     totals(board, parts, after)
@@ -214,7 +215,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
 
 
 def bug(board: Board, parts: list[State]) -> None:
-    wrong = read(parts, forget=True)[-1]
+    wrong = worked.running_states(parts, forget=True)[-1]
     board.step(
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
         f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. Six bars "
@@ -245,8 +246,8 @@ def weights(board: Board, parts: list[State]) -> None:
 
 
 def readers(board: Board, parts: list[State]) -> None:
-    rest = merge(parts[1], parts[2])
-    whole = merge(parts[0], rest)
+    rest = worked.merge(parts[1], parts[2])
+    whole = worked.merge(parts[0], rest)
     say = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
     board.step(
         f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "

@@ -36,7 +36,7 @@ class State(NamedTuple):
         return self.running_max + math.log(self.running_sum)
 
 
-def of(scores: Sequence[float], values: Values) -> State:
+def state_of(scores: Sequence[float], values: Values) -> State:
     """Returns the state of one block by itself."""
     top = max(scores)
     terms = [math.exp(score - top) for score in scores]
@@ -54,16 +54,16 @@ def merge(one: State, other: State, forget: bool = False) -> State:
     return State(top, a * one.running_sum + b * other.running_sum, accumulator, a)
 
 
-def blocks(scores: Sequence[float] = SCORES, values: Values = VALUES, size: int = BLOCK) -> list[State]:
+def block_states(scores: Sequence[float] = SCORES, values: Values = VALUES, size: int = BLOCK) -> list[State]:
     """Returns the state of each block by itself."""
-    return [of(scores[i : i + size], values[i : i + size]) for i in range(0, len(scores), size)]
+    return [state_of(scores[i : i + size], values[i : i + size]) for i in range(0, len(scores), size)]
 
 
-def read(parts: list[State], forget: bool = False) -> list[State]:
+def running_states(parts: list[State], forget: bool = False) -> list[State]:
     """Returns the state after each block."""
     return [*accumulate(parts, lambda state, part: merge(state, part, forget))]
 
 
-FIRST, SECOND, THIRD = read(blocks())  # sums 1.368, 1.871 and 3.006
-AT_ONCE = of(SCORES, VALUES)
-FORGOTTEN = read(blocks(), forget=True)[-1]  # output [6.12, 3.88], and it should be [5, 5]
+FIRST, SECOND, THIRD = running_states(block_states())  # sums 1.368, 1.871 and 3.006
+AT_ONCE = state_of(SCORES, VALUES)
+FORGOTTEN = running_states(block_states(), forget=True)[-1]  # output [6.12, 3.88], and it should be [5, 5]

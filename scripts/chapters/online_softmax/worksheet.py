@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import SCORES, State, blocks, of, read
+from scripts.chapters.online_softmax.worked import SCORES, State, block_states, running_states, state_of
 from scripts.chapters.worksheet import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
@@ -17,8 +17,8 @@ POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the s
 def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
-    after, forgotten = (read(blocks(scores, values), forget) for forget in (False, True))
-    readers = [of(scores[:2], values[:2]), of(scores[2:], values[2:]), after[-1]]
+    after, forgotten = (running_states(block_states(scores, values), forget) for forget in (False, True))
+    readers = [state_of(scores[:2], values[:2]), state_of(scores[2:], values[2:]), after[-1]]
     fresh = sorted(scores) != sorted(SCORES)  # those are on the board
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
@@ -65,10 +65,10 @@ def worksheet(draw: random.Random) -> Worksheet | None:
 
 def even(scores: Sequence[int], values: Sequence[Sequence[int]]) -> bool:
     """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
-    pairs, last_four = blocks(scores, values), sum(POWERS[max(scores[2:]) - score] for score in scores[2:])
-    tables = [(read(pairs, forget), by_hand(scores, values, forget)) for forget in (False, True)]
+    pairs, last_four = block_states(scores, values), sum(POWERS[max(scores[2:]) - score] for score in scores[2:])
+    tables = [(running_states(pairs, forget), by_hand(scores, values, forget)) for forget in (False, True)]
     return (
-        f"{last_four:.3f}" == f"{of(scores[2:], values[2:]).running_sum:.3f}"
+        f"{last_four:.3f}" == f"{state_of(scores[2:], values[2:]).running_sum:.3f}"
         and all(printed(a) == printed(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
         and all(pair(exact[-1].output) == pair(rounded[-1].output) for exact, rounded in tables)
     )

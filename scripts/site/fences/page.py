@@ -42,7 +42,7 @@ class Page:
     """One page of the site while MkDocs renders it.
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
-    unconverted: it reads the frozen records
+    is_earlier: it reads the frozen records
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
     """
@@ -51,7 +51,7 @@ class Page:
     text: str = ""
     first_line: int = 1
     source: str = ""
-    unconverted: bool = False
+    is_earlier: bool = False
     quoted: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Page:
         line = f"line {self.first_line + self.text.count(chr(10), 0, place.start())}: " if place else ""
         return FenceError(f"{line}{why}")
 
-    def refuse_forged(self) -> None:
+    def refuse_typed_marks(self) -> None:
         """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is refused.
 
         Raises:
@@ -105,7 +105,7 @@ class Page:
         Raises:
             FenceError: for the first equation that doesn't hold, or number that nothing vouches for.
         """
-        if self.unconverted:
+        if self.is_earlier:
             return
         for paragraph in paragraphs(self.text):
             where = f"line {self.first_line + paragraph.line - 1}: "

@@ -9,7 +9,7 @@ from pathlib import Path
 from mkdocs.exceptions import PluginError
 
 MARK = "<!-- demo took -->"
-SECONDS = "scripts/chapters/seconds.json"
+SECONDS = "scripts/chapters/demo_seconds.json"
 
 
 def fill_times(text: str, sheet: str, root: Path) -> str:

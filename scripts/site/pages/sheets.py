@@ -33,7 +33,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 from scripts import records
-from scripts.facts.quantities import unconverted
+from scripts.facts.quantities import is_earlier
 from scripts.site import cache
 from scripts.site.markup.unbroken import unbroken
 from scripts.site.pages import demos
@@ -110,7 +110,7 @@ class Sheets:
     def _draw(self, folder: str):
         """A board; where it needs a record that cannot be had, as many pictures that say so."""
         page = every(self.root)[folder.replace("_", "-")]
-        with (self.earlier if unconverted(page.read_text(encoding="utf-8")) else self.reader).track_reads():
+        with (self.earlier if is_earlier(page.read_text(encoding="utf-8")) else self.reader).track_reads():
             try:
                 return board(folder)
             except records.Missing as fault:

@@ -37,7 +37,7 @@ def test_who_forgets_adds_the_new_terms_against_the_maximum_so_far(scores):
         block = torch.tensor(scores[score : score + worked.BLOCK], dtype=torch.float64)
         top = max(top, block.max().item())
         total += (block - top).exp().sum().item()
-    assert worked.read(worked.blocks(scores), forget=True)[-1].running_sum == pytest.approx(total)
+    assert worked.running_states(worked.block_states(scores), forget=True)[-1].running_sum == pytest.approx(total)
 
 
 def test_the_table_of_the_sheet():

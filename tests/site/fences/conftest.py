@@ -112,15 +112,15 @@ class Renderer:
     def keep_cases(self, **kept):
         keep(self.root, RANDOM_CASES, {"ran": RAN, "digest": digest_of_random_cases(self.shelf.modules)} | kept)
 
-    def html(self, text, unconverted=False):
-        self.fences.set_page(Page("chapters/one/", text, self.first_line, "chapters/one/index.md", unconverted))
+    def html(self, text, is_earlier=False):
+        self.fences.set_page(Page("chapters/one/", text, self.first_line, "chapters/one/index.md", is_earlier))
         converter = markdown.Markdown(
             extensions=self.config.markdown_extensions, extension_configs=self.config.mdx_configs
         )
         return converter.convert(text)
 
-    def render(self, text, unconverted=False):
-        return BeautifulSoup(self.html(text, unconverted), "html.parser")
+    def render(self, text, is_earlier=False):
+        return BeautifulSoup(self.html(text, is_earlier), "html.parser")
 
     def fence(self, kind, body, options=""):
         return self.render(f"``` {kind} {options}\n{body}\n```\n")

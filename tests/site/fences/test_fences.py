@@ -200,8 +200,8 @@ def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded,
 
 
 def test_a_page_that_is_not_converted_shows_the_frozen_record(renderer):
-    for unconverted, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
-        page = renderer.render(RUN, unconverted)
+    for is_earlier, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
+        page = renderer.render(RUN, is_earlier)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)
 
 

@@ -7,7 +7,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.causal_and_ragged.truth import INF, Two, attention, flash, query_and_key, scores_of, visible
+from scripts.labs.catalogue.causal_and_ragged.truth import (
+    INF,
+    OutputAndLse,
+    attention,
+    flash,
+    query_and_key,
+    scores_of,
+    visible,
+)
 from scripts.labs.lab import widened
 
 BLOCK = 16  # as the start file has it, of queries and of keys
@@ -21,7 +29,7 @@ NO_TILE = NAN, -INF  # 0 divided by 0
 def hiding(hidden: Callable[[Tensor, Tensor, bool, Tensor, Tensor], Tensor], alone: tuple[float, float] = FIRST_TILE):
     """Attention under another mask, a function of the numbers of queries and keys, is_causal, q and k."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         query, key = query_and_key(q, k)
         marks = hidden(query, key, is_causal, q, k) | torch.zeros(len(query), len(key), dtype=torch.bool)
         return attention(scores_of(q, k), v, marks, alone)
@@ -42,7 +50,7 @@ def bottom_right(query, key, is_causal, q, k):
     return (key > query + k.shape[-2] - q.shape[-2]) if is_causal else key < 0
 
 
-def masked_to_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def masked_to_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Hidden scores, within the tiles that are read, are 0 and not minus infinity."""
     query, key = query_and_key(q, k)
     scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), 0)
@@ -50,15 +58,15 @@ def masked_to_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
     return attention(scores, v, unread | (key < 0))
 
 
-def masked_to_zero_everywhere(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def masked_to_zero_everywhere(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), 0)
     return attention(scores, v, torch.zeros_like(scores, dtype=torch.bool))
 
 
-def mirrored(every_tile: bool, guarded: bool) -> Callable[..., Two]:
+def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
     """Of a query behind the first block the first tile is all hidden: minus infinity minus minus infinity."""
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         if not is_causal:
             return flash(q, k, v, is_causal)
         query, key = query_and_key(q, k)
@@ -70,49 +78,49 @@ def mirrored(every_tile: bool, guarded: bool) -> Callable[..., Two]:
     return form
 
 
-def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Places behind the last key count as keys of zeros."""
     more = -k.shape[-2] % BLOCK
     k, v = (torch.cat([x, x.new_zeros(*x.shape[:-2], more, x.shape[-1])], -2) for x in (k, v))
     return flash(q, k, v, is_causal)
 
 
-def whole_blocks(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def whole_blocks(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """The keys of the last block, which is not full, are missing."""
     kept = k.shape[-2] // BLOCK * BLOCK
     found = flash(q, k[..., :kept, :], v[..., :kept, :], is_causal)
     return found if kept else (found[0] / 0.0, found[1])
 
 
-def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = flash(q, k, v, is_causal)
     late = torch.arange(q.shape[-2]) >= q.shape[-2] // BLOCK * BLOCK
     return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 
-def nothing_divided(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def nothing_divided(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Where nothing was seen, 0 is divided by 0; lse is right, or NaN."""
     out, lse = flash(q, k, v, is_causal)
     return out.masked_fill((lse == -INF)[..., None], torch.nan), lse
 
 
-def nothing_is_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def nothing_is_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = flash(q, k, v, is_causal)
     return out, lse.masked_fill(lse == -INF, 0.0)
 
 
-def nothing_not_written(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def nothing_not_written(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = nothing_divided(q, k, v, is_causal)
     return out, lse.masked_fill(lse == -INF, torch.nan)
 
 
-def from_zero(guarded: bool) -> Callable[..., Two]:
+def from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
     """The maximum counts a 0 for the places behind the last key, or begins at 0.
 
     guarded: whether 1 is put in place of a sum of 0
     """
 
-    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+    def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         scores = scores_of(q, k).float().masked_fill(~visible(q, k, is_causal), -INF)
         largest = scores.amax(-1, keepdim=True).clamp(min=0)
         powers = (scores - largest).exp()
@@ -123,7 +131,7 @@ def from_zero(guarded: bool) -> Callable[..., Two]:
     return form
 
 
-def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     scores = scores_of(q, k).masked_fill(~visible(q, k, is_causal), -INF)
     largest = torch.full_like(scores[..., 0], -INF) if k.shape[-2] else scores.sum(-1) - INF
     total, blend = torch.zeros_like(largest), torch.zeros_like(widened(q))
@@ -134,7 +142,7 @@ def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
     return blend / total[..., None], largest + total.log()
 
 
-def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """There are as many heads as blocks of queries, and the other way round."""
     out, lse = flash(q, k, v, is_causal)
     heads, rows = lse.shape
@@ -143,6 +151,6 @@ def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
     return out.masked_fill(late[..., None], NAN), lse.masked_fill(late, NAN)
 
 
-def unless_causal(form: Callable[..., Two]) -> Callable[..., Two]:
+def unless_causal(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     """A mistake of the last lab, as it shows where there is no mask."""
     return lambda q, k, v, is_causal: flash(q, k, v, is_causal) if is_causal else form(q, k, v)

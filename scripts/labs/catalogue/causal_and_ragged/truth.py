@@ -9,7 +9,7 @@ from scripts.labs.catalogue.scores import STEPS, steps_of_shares
 from scripts.labs.lab import widened
 
 INF = float("inf")
-Two = tuple[Tensor, Tensor]
+OutputAndLse = tuple[Tensor, Tensor]
 
 
 def query_and_key(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
@@ -26,7 +26,7 @@ def scores_of(q: Tensor, k: Tensor) -> Tensor:
     return widened(q) @ widened(k).mT / q.shape[-1] ** 0.5
 
 
-def attention(scores: Tensor, v: Tensor, hidden: Tensor, alone: tuple[float, float] = (0.0, -INF)) -> Two:
+def attention(scores: Tensor, v: Tensor, hidden: Tensor, alone: tuple[float, float] = (0.0, -INF)) -> OutputAndLse:
     """alone: the output and the lse of a query that sees no key."""
     scores = scores.masked_fill(hidden, -INF)
     empty = hidden.expand_as(scores).all(-1)
@@ -34,11 +34,11 @@ def attention(scores: Tensor, v: Tensor, hidden: Tensor, alone: tuple[float, flo
     return out.masked_fill(empty[..., None], alone[0]), scores.logsumexp(-1).masked_fill(empty, alone[1])
 
 
-def flash(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def flash(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     return attention(scores_of(q, k), v, ~visible(q, k, is_causal))
 
 
-def size(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Two:
+def size(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Values may cancel, and so may the products of a score."""
     products = scores_of(q.abs(), k.abs())
     largest = products.amax(-1) if products.shape[-1] else torch.zeros_like(products.sum(-1))

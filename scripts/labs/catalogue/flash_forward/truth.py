@@ -9,20 +9,20 @@ from scripts.labs.lab import widened
 
 BLOCK = 16  # as the start file has it, of queries and of keys
 INF = float("inf")
-Two = tuple[Tensor, Tensor]
+OutputAndLse = tuple[Tensor, Tensor]
 
 
 def scores_of(q: Tensor, k: Tensor) -> Tensor:
     return widened(q) @ widened(k).mT / q.shape[-1] ** 0.5
 
 
-def flash(q: Tensor, k: Tensor, v: Tensor) -> Two:
+def flash(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """The shares are rounded to the values' type, as tensor cores want them."""
     scores = scores_of(q, k)
     return scores.softmax(-1).to(v.dtype) @ v, scores.logsumexp(-1)
 
 
-def size(q: Tensor, k: Tensor, v: Tensor) -> Two:
+def size(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """Values may cancel, and so may the products of a score."""
     largest = scores_of(q.abs(), k.abs()).amax(-1)
     return flash(q, k, v.abs())[0], largest
