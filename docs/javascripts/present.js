@@ -201,7 +201,7 @@
 
     /** The screens of this version: its steps, each with its polls behind it. The lesson of 20 minutes has no time for polls. */
     get screens() {
-      return this.own.flatMap((step) => [{ step }, ...(this.version === "20" ? [] : step.polls).map((poll) => ({ step, poll }))]);
+      return this.own.flatMap((step) => [{ step }, ...(this.version === 20 ? [] : step.polls).map((poll) => ({ step, poll }))]);
     }
 
     get here() {

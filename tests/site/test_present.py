@@ -63,6 +63,17 @@ def test_the_arrows_lead_through_every_step_and_the_polls_behind_their_steps(pre
     assert title(presenter) == TITLES[-3]
 
 
+def test_the_lesson_of_20_minutes_has_no_polls(presenter):
+    presenter.get_by_label("Lesson of").select_option("20")
+    press(presenter, *["ArrowLeft"] * len(TITLES))
+    seen = [title(presenter)]
+    for _ in range(len(STEPS) + 1):
+        press(presenter, "ArrowRight")
+        assert not presenter.locator(".hb-poll__answer").count()
+        seen.append(title(presenter))
+    assert list(dict.fromkeys(seen)) == [TITLES[i] for i, step in enumerate(STEPS) if 20 in step.minutes]
+
+
 def test_a_step_has_its_picture_its_sentence_its_speech_and_what_comes_next(presenter):
     image = presenter.locator(".hb-presenter__stage img")
     assert image.get_attribute("src").endswith(f"/assets/boards/{NAME}/1-ask.svg")
@@ -207,7 +218,7 @@ def test_beside_a_poll_the_notes_are_the_polls_and_the_steps_clock_goes_on(prese
 
 
 def test_a_poll_names_no_step_since_a_shorter_lesson_counts_its_own(presenter):
-    presenter.get_by_label("Lesson of").select_option("20")
+    presenter.get_by_label("Lesson of").select_option("30")
     projector, shown = project(presenter), presenter.locator(".hb-presenter__stage strong")
     while not shown.count():
         press(presenter, "ArrowRight")
