@@ -12,7 +12,7 @@ if not torch.cuda.is_available():
     torch.set_num_threads(1)  # tensors are small here: threads would wait for one another, a third of the time
 
 # Begun first, in this order, so that none of them is left alone at the end.
-SLOW_FILES = ["test_browser.py", "test_record_command.py", "test_keyboard.py", "test_rungs.py", "test_snippets.py"]
+SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_rungs.py", "test_snippets.py"]
 SLOW_FILES += ["test_flash.py", "test_branches.py", "test_serve.py", "test_pages.py"]
 
 
