@@ -1,4 +1,4 @@
-// Which numbers a program of kernels.bench.strided_read loads, and which sectors of memory these loads touch.
+// Which numbers a program of kernels.bench.microbenchmarks.strided_read loads, and which sectors of memory these loads touch.
 
 const BLOCK = 1024; // rows a program
 const LANES = 32; // a warp's, which load together

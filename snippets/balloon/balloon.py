@@ -11,7 +11,7 @@ from functools import partial
 import torch
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gb, gib, mib, qkvo_bytes
-from kernels.bench.memory import peak_memory
+from kernels.bench.profiling.memory import peak_memory
 from kernels.bench.table import Table
 from kernels.flash.attention import flash_attention
 from kernels.reference import attention

@@ -13,8 +13,8 @@ from functools import partial
 import torch
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, gib, mib
-from kernels.bench.memory import peak_memory
 from kernels.bench.peers import SDPA
+from kernels.bench.profiling.memory import peak_memory
 from kernels.bench.table import Table
 from kernels.first.three_kernels import three_kernel_attention
 from kernels.flash.attention import flash_attention

@@ -13,7 +13,7 @@ import shutil
 
 import torch
 
-from kernels.bench.counters import busy
+from kernels.bench.profiling.counters import busy
 from kernels.bench.table import Table
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention

@@ -15,7 +15,7 @@ import torch
 # Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
-from kernels.bench.strided_read import strided_read
+from kernels.bench.microbenchmarks.strided_read import strided_read
 from kernels.bench.table import Table
 from kernels.bench.timing import time
 

@@ -19,7 +19,7 @@ from torch.nn.functional import scaled_dot_product_attention
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.cost import eager_peak_bytes, fused_peak_bytes, mib
-from kernels.bench.memory import peak_memory
+from kernels.bench.profiling.memory import peak_memory
 from kernels.bench.table import Table
 from kernels.bench.timing import time_attention
 from kernels.flash.attention import flash_attention

@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from kernels.bench.peers import SDPA
-from kernels.bench.profiler import launches
+from kernels.bench.profiling.launches import launches
 from kernels.bench.table import Table
 from kernels.bench.timing import replayed, time
 

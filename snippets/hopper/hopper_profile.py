@@ -21,7 +21,7 @@ import torch
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
-from kernels.bench.stalls import Setting, named, profiles
+from kernels.bench.profiling.stalls import Setting, named, profiles
 from kernels.bench.table import Table
 
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)

@@ -10,7 +10,7 @@ from functools import partial
 
 import torch
 
-from kernels.bench.profiler import launch_cost, launches
+from kernels.bench.profiling.launches import launch_cost, launches
 from kernels.bench.table import Table
 from kernels.bench.timing import wall_time
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention

@@ -11,7 +11,7 @@ from functools import partial
 
 import torch
 
-from kernels.bench.profiler import launch_timeline
+from kernels.bench.profiling.launches import launch_timeline
 from kernels.bench.table import Table
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
 

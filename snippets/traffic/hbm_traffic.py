@@ -17,7 +17,7 @@ from kernels.bench.cost import (
     requested_bytes,
     three_kernels_traffic,
 )
-from kernels.bench.dram import dram_traffic
+from kernels.bench.profiling.dram import dram_traffic
 from kernels.bench.table import Table
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention

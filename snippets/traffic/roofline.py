@@ -13,9 +13,9 @@ from functools import partial
 import torch
 
 from kernels.bench.cost import attainable, attention_flops, eager_traffic, fused_traffic, mb
-from kernels.bench.dram import dram_traffic
 from kernels.bench.hardware import H100
-from kernels.bench.profiler import launches
+from kernels.bench.profiling.dram import dram_traffic
+from kernels.bench.profiling.launches import launches
 from kernels.bench.table import Table
 from kernels.bench.timing import time
 from kernels.reference import attention

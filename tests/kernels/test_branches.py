@@ -33,13 +33,13 @@ def drive_merge_rows():
 
 
 def drive_strided_read():
-    from kernels.bench.strided_read import strided_read
+    from kernels.bench.microbenchmarks.strided_read import strided_read
 
     yield strided_read(torch.randn(4096), 2)
 
 
 def drive_repeated_read():
-    from kernels.bench.repeated_read import repeated_read
+    from kernels.bench.microbenchmarks.repeated_read import repeated_read
 
     yield repeated_read(torch.randn(8192), 2)
 

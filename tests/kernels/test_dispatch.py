@@ -16,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels import dispatch, reference
-from kernels.bench.memory import peak_memory
-from kernels.bench.profiler import launches
+from kernels.bench.profiling.launches import launches
+from kernels.bench.profiling.memory import peak_memory
 from kernels.dispatch import attention, fastest_rung, reference_attention
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 import torch
 
-from kernels.bench.repeated_read import repeated_read
-from kernels.bench.strided_read import strided_read
+from kernels.bench.microbenchmarks.repeated_read import repeated_read
+from kernels.bench.microbenchmarks.strided_read import strided_read
 from kernels.first.add import add
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_head import one_head_attention

@@ -14,7 +14,7 @@ from triton import knobs
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from kernels.bench.profiler import launches
+from kernels.bench.profiling.launches import launches
 from kernels.flash.attention import flash_backward
 from kernels.hopper import attention as forward
 from kernels.hopper.attention import hopper_attention

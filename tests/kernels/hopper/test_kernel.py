@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from kernels.bench.profiler import launches
+from kernels.bench.profiling.launches import launches
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for

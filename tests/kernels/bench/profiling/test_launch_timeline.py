@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch.autograd import DeviceType
 
-from kernels.bench.profiler import Event, launch_timeline
+from kernels.bench.profiling.launches import Event, launch_timeline
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def event(id, name, start, end, *, annotation=False):
@@ -152,7 +152,9 @@ def test_on_a_gpu_a_long_kernel_takes_long():
 
 @pytest.mark.gpu
 def test_on_a_gpu_it_says_nothing():
-    code = "import torch; from kernels.bench.profiler import launch_timeline; x = torch.ones(9, device='cuda')"
+    code = (
+        "import torch; from kernels.bench.profiling.launches import launch_timeline; x = torch.ones(9, device='cuda')"
+    )
     code += "; print(len(launch_timeline(lambda: x + x)), len(launch_timeline(lambda: x * x)))"  # twice: two cycles
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["2", "2"] and run.stderr == ""

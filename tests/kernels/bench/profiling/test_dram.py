@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.bench.dram import DramTraffic, dram_traffic
 from kernels.bench.peers import SDPA
+from kernels.bench.profiling.dram import DramTraffic, dram_traffic
 from kernels.flash.attention import flash_attention
 from kernels.reference import attention
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 HEADER = (
@@ -72,7 +72,7 @@ def test_ncu_is_told_what_to_count(ncu, flush, control):
     folder = ncu(COUNTED)
     dram_traffic(flash_attention, 1, 2, 64, 16, flush=flush)
     arguments = (folder / "arguments").read_text().split("\n")[:-1]
-    case = ["-m", "kernels.bench.dram", "kernels.flash.attention:flash_attention", "1", "2", "64", "16"]
+    case = ["-m", "kernels.bench.profiling.dram", "kernels.flash.attention:flash_attention", "1", "2", "64", "16"]
     assert arguments[-8:] == [sys.executable, *case]
     options = dict(zip(arguments[1:-8:2], arguments[2:-8:2], strict=True))
     assert arguments[0] == "--csv" and options == {
@@ -136,7 +136,7 @@ torch.cuda.is_available, torch.cuda.synchronize = (lambda: {not prefix}), (lambd
 torch.cuda.profiler.start, torch.cuda.profiler.stop = (lambda: print("start")), (lambda: print("stop"))
 kernels.reference.attention = lambda q, k, v: print("attention", list(q.shape), q.dtype, attend(q, k, v).isnan().any())
 sys.argv[1:] = ["kernels.reference:attention", *{shape!r}.split()]
-runpy.run_module("kernels.bench.dram", run_name="__main__")
+runpy.run_module("kernels.bench.profiling.dram", run_name="__main__")
 """
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels.bench.memory import peak_memory
+from kernels.bench.profiling.memory import peak_memory
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -28,7 +28,8 @@ def test_peak_memory_counts_results_and_not_inputs(device):
 
 @pytest.mark.gpu
 def test_peak_memory_leaves_out_what_the_first_matmul_takes_for_good():
-    code = "import torch; from kernels.bench.memory import peak_memory; a = torch.zeros(1024, 1024, device='cuda')"
+    code = "import torch; from kernels.bench.profiling.memory import peak_memory"
+    code += "; a = torch.zeros(1024, 1024, device='cuda')"
     code += "; print(peak_memory(lambda: a @ a))"  # in a process of its own, for there it is the first
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert int(printed) == 4 * 2**20

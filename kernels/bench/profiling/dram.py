@@ -1,7 +1,7 @@
 """Counts the bytes that each kernel moves between HBM and the chip, by hardware counter.
 
-``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
-a process of its own.
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs this module in a process of
+its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     """Returns the bytes that each kernel of ``attention(q, k, v)`` moves, in order.
 
     attention: a function of ``kernels``, because a process of its own finds it by its name:
-        ``ncu`` counts ``python -m kernels.bench.dram``
+        ``ncu`` counts ``python -m kernels.bench.profiling.dram``
     shape: of q, k and v each, which are FP16 and random
     flush: write back and empty the caches before each kernel, so it pays for everything that it
         reads, and not for what the one before it wrote.  Without it the caches stay as they
@@ -59,10 +59,10 @@ def dram_traffic(attention: Callable, *shape: int, flush: bool = True) -> list[D
     command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS)]
     command += ["--profile-from-start", "off", "--clock-control", "none"]
     command += ["--cache-control", "all" if flush else "none"]
-    command += [sys.executable, "-m", "kernels.bench.dram", name, *map(str, shape)]
+    command += [sys.executable, "-m", "kernels.bench.profiling.dram", name, *map(str, shape)]
     run = subprocess.run(
         command,
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[3],
         env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,

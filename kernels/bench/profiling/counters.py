@@ -1,8 +1,8 @@
 """Counts how busy the units of an SM are while a kernel runs, by hardware counter.
 
-``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.dram`` in
-a process of its own.  ``kernels.bench.dram`` counts the bytes of HBM.  Here we look inside an
-SM, where several units work at the same time, and one of them may limit the others:
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``dram`` beside this module in a
+process of its own.  ``dram`` counts the bytes of HBM.  Here we look inside an SM, where several
+units work at the same time, and one of them may limit the others:
 
     instructions    an SM starts up to four in each clock
     lsu             the unit for loads, stores and shared memory, which also moves numbers
@@ -67,10 +67,10 @@ def busy(attention: Callable, *shape: int) -> list[Busy]:
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
     command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values())]
     command += ["--profile-from-start", "off", "--clock-control", "none"]
-    command += [sys.executable, "-m", "kernels.bench.dram", name, *map(str, shape)]
+    command += [sys.executable, "-m", "kernels.bench.profiling.dram", name, *map(str, shape)]
     run = subprocess.run(
         command,
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[3],
         env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,

@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from kernels.bench.softmax_first import other, other_kernel, softmax_first_attention, softmax_first_kernel
+from kernels.bench.microbenchmarks.softmax_first import (
+    other,
+    other_kernel,
+    softmax_first_attention,
+    softmax_first_kernel,
+)
 from kernels.hopper.consumer import consume, remaining_blocks, step, weigh
 from kernels.hopper.kernel import hopper_kernel
 from kernels.reference import oracle

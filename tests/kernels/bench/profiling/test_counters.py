@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kernels.bench.counters import METRICS, Busy, busy
+from kernels.bench.profiling.counters import METRICS, Busy, busy
 from kernels.first.key_blocks import key_blocks_attention
 from kernels.first.one_key import one_key_attention
 
@@ -39,7 +39,7 @@ def test_shares_are_of_the_clocks(ncu):
     assert found == Busy("key_blocks_kernel", 24.0, 1.8, 0.05, 0.9, 0.8, 0.1)
     told = told.read_text().split("\n")[:-1]
     case = ["kernels.first.key_blocks:key_blocks_attention", "1", "2", "64", "16"]
-    assert told[-8:] == [sys.executable, "-m", "kernels.bench.dram", *case]
+    assert told[-8:] == [sys.executable, "-m", "kernels.bench.profiling.dram", *case]
     assert told[told.index("--metrics") + 1] == ",".join(METRICS.values())
     assert told[told.index("--clock-control") + 1] == "none"
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernels.bench import strided_read as module
-from kernels.bench.strided_read import strided_read
+from kernels.bench.microbenchmarks import strided_read as module
+from kernels.bench.microbenchmarks.strided_read import strided_read
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)])

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.bench.profiler import launch_cost, launches
+from kernels.bench.profiling.launches import launch_cost, launches
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.gpu
@@ -39,7 +39,7 @@ def test_launches_are_those_of_one_call_in_order(device):
 
 @pytest.mark.gpu
 def test_launches_say_nothing():
-    code = "import torch; from kernels.bench.profiler import launches; x = torch.ones(9, device='cuda')"
+    code = "import torch; from kernels.bench.profiling.launches import launches; x = torch.ones(9, device='cuda')"
     code += "; print(len(launches(lambda: x + x)), len(launches(lambda: x * x)))"  # twice: warnings of a second cycle
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["1", "1"] and run.stderr == ""

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels.bench import stalls
-from kernels.bench.stalls import METRICS, REASONS, Profile, Setting, named, profiles
+from kernels.bench.profiling import stalls
+from kernels.bench.profiling.stalls import METRICS, REASONS, Profile, Setting, named, profiles
 from kernels.hopper.plan import plan_for
 
 SETTINGS = [Setting(1, 16, 16384, 128, False), Setting(1, 32, 16384, 64, True)]
@@ -52,7 +52,14 @@ def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
     assert sum(first.waits.values()) == pytest.approx(1)
     assert second.milliseconds == 2 and next(iter(second.waits)) == "wait"
     told = told.read_text().split("\n")[:-1]
-    assert told[-6:] == [sys.executable, "-m", "kernels.bench.stalls", "turns", "1,16,16384,128,0", "1,32,16384,64,1"]
+    assert told[-6:] == [
+        sys.executable,
+        "-m",
+        "kernels.bench.profiling.stalls",
+        "turns",
+        "1,16,16384,128,0",
+        "1,32,16384,64,1",
+    ]
     assert told[told.index("--metrics") + 1] == ",".join(METRICS.values())
     assert told[told.index("--clock-control") + 1] == "none"
 

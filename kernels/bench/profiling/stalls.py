@@ -1,7 +1,7 @@
 """Counts what a kernel's warps wait for, and how busy the tensor cores are meanwhile.
 
-``ncu``, from NVIDIA's Nsight Compute, counts while it runs ``python -m kernels.bench.stalls``
-in a process of its own, once for each form of attention, with all of its settings one after the
+``ncu``, from NVIDIA's Nsight Compute, counts while it runs this module in a process of
+its own, once for each form of attention, with all of its settings one after the
 other.  In each clock, each of an SM's four schedulers issues an instruction of one of its
 warps, or none.  Each warp that has begun and not ended then has a reason why it isn't that one,
 and ncu counts warps by reason.  The reason of a warp whose instruction is issued is *selected*.
@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernels.bench.forward_backward import as_it_reads, forms
-from kernels.bench.softmax_first import softmax_first_attention
+from kernels.bench.microbenchmarks.softmax_first import softmax_first_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 
@@ -119,11 +119,11 @@ def profiles(name: str, settings: list[Setting]) -> list[Profile]:
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base"]
     command += ["--print-kernel-base", "function", "--metrics", ",".join(METRICS.values())]
     command += ["--profile-from-start", "off", "--clock-control", "none"]
-    command += [sys.executable, "-m", "kernels.bench.stalls", name]
+    command += [sys.executable, "-m", "kernels.bench.profiling.stalls", name]
     command += [",".join(str(int(x)) for x in setting) for setting in settings]
     run = subprocess.run(
         command,
-        cwd=Path(__file__).resolve().parents[2],
+        cwd=Path(__file__).resolve().parents[3],
         env=os.environ | {"LC_ALL": "C"},  # in a German locale it would print 1,000 as 1.000
         capture_output=True,
         text=True,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.bench.repeated_read import repeated_read
+from kernels.bench.microbenchmarks.repeated_read import repeated_read
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.gpu)])
