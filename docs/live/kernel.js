@@ -24,7 +24,7 @@ const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFi
 
 /** The registers, how many numbers each has, and whose colour. @type {Record<string, [number, string]>} */
 const REGISTERS = {
-  own: [DIM, "soft"], column: [DIM, "soft"], place: [PLACES, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
+  column: [DIM, "soft"], place: [PLACES, "soft"], own: [DIM, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
   exponentials: [PLACES, "rose"], weights: [PLACES, "rose"], value: [DIM, "value"], output: [DIM, "ink"],
 };
 /** @type {[Tensor, string, string][]} */

@@ -16,25 +16,25 @@ export const WORDS = { q: [[1, 0], [1, 1], [0, 1]], k: [[1, 0], [0, 1], [1, 1]],
 
 /** The kernel's body, in paragraphs. */
 const SOURCE = [
-  `own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
-column = tl.arange(0, HEAD_DIM)
+  `column = tl.arange(0, HEAD_DIM)
 place = tl.arange(0, ROW)
-query = tl.load(q + own)`,
-  `scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
+own = tl.program_id(0) * HEAD_DIM + column
+query = tl.load(q + own)  # load`,
+  `scores = tl.full([ROW], -float("inf"), tl.float32)  # score
 for key_number in range(seq_k):
     key = tl.load(k + key_number * HEAD_DIM + column)
     scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)`,
-  `exponentials = tl.exp(scores - tl.max(scores))  # squish
+  `exponentials = tl.exp(scores - tl.max(scores))  # normalize
 weights = exponentials / tl.sum(exponentials)`,
-  `output = tl.zeros([HEAD_DIM], tl.float32)  # multiply
+  `output = tl.zeros([HEAD_DIM], tl.float32)  # blend
 for key_number in range(seq_k):
     value = tl.load(v + key_number * HEAD_DIM + column)
-    output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
-tl.store(out + own, output)`,
+    output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value`,
+  `tl.store(out + own, output)  # store`,
 ];
 
 /** Where the lines are that a picture has to know. */
-export const LINES = { own: 0, column: 1, place: 2, query: 3, scores: 4, keys: 5, key: 6, score: 7, exponentials: 8, weights: 9, output: 10, values: 11, value: 12, add: 13, store: 14 };
+export const LINES = { column: 0, place: 1, own: 2, query: 3, scores: 4, keys: 5, key: 6, score: 7, exponentials: 8, weights: 9, output: 10, values: 11, value: 12, add: 13, store: 14 };
 
 const [FROM, WITHOUT] = ["k + key_number * HEAD_DIM", "k + key_number"];
 
@@ -67,9 +67,9 @@ export function run({ q, k, v, scale }, program, wrong) {
     does(line, reads, { [register]: numbers }, turn, { tensor, register, places, numbers });
   };
 
-  does(LINES.own, [], { own });
   does(LINES.column, [], { column });
   does(LINES.place, [], { place });
+  does(LINES.own, ["column"], { own });
   load(LINES.query, "query", "q", own, ["own"]);
   does(LINES.scores, [], { scores: place.map(() => -Infinity) });
   for (const turn of range(k.length)) {
@@ -92,7 +92,7 @@ export function run({ q, k, v, scale }, program, wrong) {
 }
 
 /** Whether a line comes with the one before it: who has seen one turn of a loop sees the next ones as a whole. @param {Moment} moment */
-const joined = ({ line, turn }) => [LINES.column, LINES.place, LINES.add].includes(line) || (line === LINES.score && turn > 0);
+const joined = ({ line, turn }) => [LINES.place, LINES.own, LINES.add].includes(line) || (line === LINES.score && turn > 0);
 
 /** The step after that one, with these lines of a program; of all of them, only the last are shown. @param {Step} before @param {number} program @param {Moment[]} done @param {Moment[]} [moments] @returns {Step} */
 export const after = (before, program, done, moments = done) =>

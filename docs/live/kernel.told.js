@@ -46,7 +46,7 @@ function sentence(problem, wrong, step) {
   const { line, turn } = moment;
   const largest = Math.max(...(held.scores ?? [0]));
   switch (line) {
-    case LINES.place: return `I’m program ${program}, so row ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
+    case LINES.own: return `I’m program ${program}, so row ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
     case LINES.query: return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
     case LINES.scores: return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
     case LINES.key: return wrong ? missed(moment, dim, problem.k[turn]) : `Program ${program} holds its query. Now key ${turn} arrives from memory: ${vector(held.key)}.`;

@@ -23,7 +23,8 @@ def one_head_attention(
     """Returns ``reference.attention`` of one head, forward only: [N_q, head_dim].
 
     q: [N_q, head_dim]   k, v: [N_k, head_dim], all contiguous FP32 on one device
-    head_dim: a power of two up to 256   N_k: from 1 to 16384   scale: 1/√head_dim if None
+    head_dim: a power of two up to 256   N_q · head_dim: up to 2³¹
+    N_k: from 1 to 16384   scale: 1/√head_dim if None
     A row of scores that are all -inf gives NaN.
 
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
@@ -49,6 +50,11 @@ def one_head_attention(
         raise ValueError(
             f"value has head_dim {v.shape[-1]}, query has {head_dim}: they must match"
         )
+    if q.numel() > 2**31:
+        raise ValueError(
+            f"query has {q.numel()} numbers, at most 2**31 are wanted, because the kernel "
+            f"counts them in 32 bits: use {ONE_KEY}"
+        )
     if not 1 <= seq_k <= LONGEST_ROW:
         raise ValueError(
             f"key has sequence length {seq_k}, 1 to {LONGEST_ROW} is wanted, because a row "
@@ -69,21 +75,22 @@ def one_head_kernel(
     q, k, v, out, scale, seq_k, HEAD_DIM: tl.constexpr, ROW: tl.constexpr
 ):  # fmt: skip
     """Reads one query, then every key, then every value; writes its output."""
-    own = tl.cast(tl.program_id(0), tl.int64) * HEAD_DIM + tl.arange(0, HEAD_DIM)
     column = tl.arange(0, HEAD_DIM)
     place = tl.arange(0, ROW)
-    query = tl.load(q + own)
+    own = tl.program_id(0) * HEAD_DIM + column
+    query = tl.load(q + own)  # load
 
-    scores = tl.full([ROW], -float("inf"), tl.float32)  # multiply
+    scores = tl.full([ROW], -float("inf"), tl.float32)  # score
     for key_number in range(seq_k):
         key = tl.load(k + key_number * HEAD_DIM + column)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
-    exponentials = tl.exp(scores - tl.max(scores))  # squish
+    exponentials = tl.exp(scores - tl.max(scores))  # normalize
     weights = exponentials / tl.sum(exponentials)
 
-    output = tl.zeros([HEAD_DIM], tl.float32)  # multiply
+    output = tl.zeros([HEAD_DIM], tl.float32)  # blend
     for key_number in range(seq_k):
         value = tl.load(v + key_number * HEAD_DIM + column)
         output += tl.sum(tl.where(place == key_number, weights, 0.0)) * value
-    tl.store(out + own, output)
+
+    tl.store(out + own, output)  # store

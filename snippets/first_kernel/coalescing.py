@@ -1,10 +1,10 @@
 # %% [markdown]
 # # The same bytes, read side by side and read apart
 #
-# Every number of a long vector is read once, by programs whose neighbouring lanes read numbers
-# that are stride places apart. A warp asks for sectors of 32 bytes, 8 of these numbers: at
-# stride 1 all of a sector is used when it arrives, from stride 8 on an eighth of it. Sums that
-# agree but for rounding say that the same numbers are read.
+# Each number of a long vector is read once, but neighbouring threads read numbers that are
+# stride places apart. A warp asks for sectors of 32 bytes, and one holds 8 numbers. At stride 1
+# all of a sector is used when it arrives, from stride 8 on an eighth of it. The sums agree up
+# to rounding: the same numbers are read at every stride.
 
 # %% tags=["same"]
 import os
@@ -12,7 +12,7 @@ from functools import partial
 
 import torch
 
-# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+# Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.microbenchmarks.strided_read import strided_read
@@ -29,10 +29,9 @@ for stride in strides:
     print(f"stride {stride:2}: sum {strided_read(x, stride).sum(dtype=torch.float64):.3f}")
 
 # %% [markdown]
-# How long one read takes, how many of the bytes that were wanted it brings in a second, and
-# that speed against stride 1, and against PyTorch's own sum of the same vector. Sectors alone
-# would end the loss at stride 8. If stride 16 halves the speed once more, memory hands out its
-# sectors in pairs.
+# How long one read takes, how many useful bytes it brings in a second, and that speed as a
+# share of stride 1's and of PyTorch's own sum. Counting sectors, the loss ends at stride 8. If
+# stride 16 halves the speed once more, sectors probably come in pairs.
 
 # %% tags=["reads"]
 reads = {f"stride_{stride}": partial(strided_read, x, stride) for stride in strides}

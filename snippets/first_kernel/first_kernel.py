@@ -1,9 +1,9 @@
 # %% [markdown]
 # # From a loop to a kernel
 #
-# Attention of three words as a plain loop over the queries, without the division by the root of
-# d, so that the numbers are those of the whiteboard. Every turn of the loop is on its own: it
-# reads one query, all keys and all values, and writes one row.
+# Attention of three words as a plain loop over the queries. We skip the division by the root of
+# d, so the numbers are the whiteboard's. No turn of the loop needs another one: it reads one
+# query, all keys and all values, and writes one row.
 
 # %% tags=["imports"]
 import os
@@ -12,7 +12,7 @@ from math import exp
 
 import torch
 
-# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+# Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
@@ -25,23 +25,24 @@ queries = [[1, 0], [1, 1], [0, 1]]
 keys = [[1, 0], [0, 1], [1, 1]]
 values = [[10, 0], [0, 10], [5, 5]]
 
-for number, query in enumerate(queries):
+for number, query in enumerate(queries):  # load
     scores = []
-    for key in keys:  # multiply
+    for key in keys:  # score
         scores.append(sum(a * b for a, b in zip(query, key, strict=True)))
 
-    maximum = max(scores)  # squish
+    maximum = max(scores)  # normalize
     exponentials = [exp(score - maximum) for score in scores]
     weights = [exponential / sum(exponentials) for exponential in exponentials]
 
     output = [0.0, 0.0]
-    for weight, value in zip(weights, values, strict=True):  # multiply
+    for weight, value in zip(weights, values, strict=True):  # blend
         output = [a + weight * b for a, b in zip(output, value, strict=True)]
-    print(f"query {number}: {[round(x, 2) for x in output]}")
+
+    print(f"query {number}: {[round(x, 2) for x in output]}")  # store
 
 # %% [markdown]
-# The same three words through the kernel: the loop over the queries is gone, and three programs
-# are started instead. On a GPU it runs compiled. Without one it runs in Triton's interpreter.
+# The same three words through the library's kernel: three programs replace the loop over the
+# queries. On a GPU the kernel is compiled, without one Triton's interpreter runs it.
 
 # %% tags=["kernel"]
 on_gpu = torch.cuda.is_available()
@@ -52,10 +53,10 @@ for number, output in enumerate(one_key_attention(q, k, v, scale=1.0)[0, 0]):
     print(f"program {number}: {[round(x, 2) for x in output.tolist()]}")
 
 # %% [markdown]
-# Correct before fast. The truth is FP64. PyTorch's own attention, in FP16 as the kernel, says
-# how large an error is to be expected: in no head may the kernel's largest error be more than
-# one and a half times PyTorch's. Neither N nor d is a power of two, so that padding is tested
-# too. Then the check is checked: one head of zeros must not pass.
+# Correct before fast. The truth is FP64. PyTorch's own attention, in FP16 like the kernel,
+# shows what an honest error is: in each head, the kernel's largest error may be one and a half
+# times PyTorch's. Neither N nor d is a power of two, so we test the padding, too. Then we test
+# the test: one head of zeros must fail.
 
 # %% tags=["verdict"]
 torch.manual_seed(0)
@@ -80,9 +81,9 @@ print(f"budget of a head: {budget.min():.2g} to {budget.max():.2g}")
 table.show()
 
 # %% [markdown]
-# How the time grows. The number of words stays the same, 16384, in fewer and longer sentences:
-# twice the N is twice as many meetings of a query with a key. If a meeting cost the same at
-# every N, its time would stay level.
+# How the time grows. There are always 16384 words, in fewer and longer texts, so twice the N is
+# twice as many meetings of a query with a key. If a meeting cost the same at every N, the last
+# column would be flat.
 
 # %% tags=["growth"]
 units = {"meetings": "million", "median": "ms", "p20": "ms", "p80": "ms", "one_meeting": "ps"}

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # First steps in Triton
 #
-# Two kernels before the one of the library: the sum of two vectors, and attention of one head
-# with nothing around it.
+# Two kernels before the library's: the sum of two vectors, and attention of one head with
+# nothing around it.
 
 # %% tags=["imports"]
 import os
 
 import torch
 
-# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+# Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
@@ -21,7 +21,7 @@ from kernels.reference import oracle
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
-# A vector whose length is no multiple of a block: the last program has places to spare.
+# The length isn't a multiple of a program's row, so the last program has places to spare.
 
 # %% tags=["add"]
 torch.manual_seed(0)
@@ -32,8 +32,8 @@ print(f"the last has {len(x) - (programs - 1) * BLOCK} of them")
 print(f"equal to x + y, bit for bit: {torch.equal(add(x, y), x + y)}")
 
 # %% [markdown]
-# The three words of the whiteboard through the kernel of one head, without the division by the
-# root of d.
+# The whiteboard's three words through the kernel of one head, without the division by the root
+# of d.
 
 # %% tags=["one_head"]
 q = torch.tensor([[1.0, 0], [1, 1], [0, 1]], device=device)
@@ -43,8 +43,8 @@ for number, output in enumerate(one_head_attention(q, k, v, scale=1.0)):
     print(f"program {number}: {[round(x, 2) for x in output.tolist()]}")
 
 # %% [markdown]
-# On random numbers it stays as near to FP64 as the library's kernel, which does the same
-# arithmetic in the same order, and PyTorch's own attention.
+# On random numbers it's as close to FP64 as the library's kernel, which does the same
+# arithmetic in the same order, and as PyTorch's own attention.
 
 # %% tags=["error"]
 shape = (1000, 64) if device == "cuda" else (10, 16)

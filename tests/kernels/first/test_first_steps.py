@@ -116,6 +116,7 @@ TABLE = torch.ones(3, 4)
         ((TABLE, TABLE[:0], TABLE[:0]), ValueError, "key has sequence length 0"),
         ((torch.ones(1, 1), *torch.ones(2, 16385, 1)), ValueError, "key has sequence length 16385"),
         ((TABLE.clone().requires_grad_(), TABLE, TABLE), ValueError, "query requires a gradient"),
+        ((torch.empty(2**29 + 1, 4, device="meta"), *[TABLE.to("meta")] * 2), ValueError, r"2\*\*31 are wanted"),
     ],
 )
 def test_one_head_refuses(arguments, error, words, device):

@@ -102,7 +102,7 @@ def problems() -> list[dict]:
 ROWS = [
     Row("kernel: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
     Row("kernel: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
-    Row("kernel: clicks", clicks, lambda: [[False], [True]], ("LINES.place, LINES.add", "LINES.place")),
+    Row("kernel: clicks", clicks, lambda: [[False], [True]], ("LINES.own, LINES.add", "LINES.own")),
     Row("kernel: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), near=1e-5, floor=1e-5, also=(("program * dim + c", "program + c"),)),
     Row("kernel: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
