@@ -10,7 +10,7 @@ from functools import reduce
 
 import torch
 
-# Without a GPU Triton interprets its kernels: it plays their programs on the CPU, in turn.
+# Without a GPU, Triton's interpreter runs the programs on the CPU, one after another.
 os.environ["TRITON_INTERPRET"] = "0" if torch.cuda.is_available() else "1"
 
 from kernels.bench.table import Table
@@ -58,6 +58,26 @@ for block, values in zip(row.split(2), value.split(2), strict=True):
     by_hand.add(**dict(zip(by_hand.columns, [first, *numbers, *last], strict=True)))
 by_hand.show()
 print(f"all at once: {(row.softmax(-1) @ value).tolist()}")
+
+# %% [markdown]
+# The same in plain PyTorch, and once with the bug: the factor forgotten.
+
+
+# %% tags=["accumulator"]
+def attend(row, value, forget=False):
+    m, total, accumulator = torch.tensor(-torch.inf), 0.0, torch.zeros(2)
+    for scores, values in zip(row.split(2), value.split(2), strict=True):
+        new_m = torch.maximum(m, scores.max())
+        factor = 1.0 if forget else torch.exp(m - new_m)
+        weights = torch.exp(scores - new_m)
+        total = factor * total + weights.sum()
+        accumulator = factor * accumulator + weights @ values
+        m = new_m
+    return accumulator / total
+
+
+print(f"one pair at a time:  {attend(row, value)}")
+print(f"the factor forgotten: {attend(row, value, forget=True)}")
 
 # %% [markdown]
 # The row cut into three parts, merged in three orders, one of them with an empty state between.
