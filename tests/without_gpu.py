@@ -40,12 +40,12 @@ SLOW_FILES = ["test_browser.py", "test_keyboard.py", "test_snippets.py", "test_c
 SLOW_FILES += [
     "test_labs.py",
     "test_pages.py",
-    "test_falsified.py",
+    "test_false_claims_stop_the_build.py",
     "test_flash.py",
     "test_rungs.py",
     "test_archive.py",
 ]
-SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_program.py", "test_stalled.py"]
+SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_stalled.py"]
 
 
 @pytest.hookimpl(trylast=True)  # after the order of tests/conftest.py, which records of kernels depend on

@@ -10,7 +10,7 @@ globalThis.charts = (() => {
   const pen = document.createElement("canvas").getContext("2d");
 
   const own = (trace, colour) => colour[{ accent: "violet" }[trace.meta?.role] ?? trace.meta?.role];
-  const legible = (trace, colour) => (["grey", "track"].includes(trace.meta?.role) ? colour.soft : own(trace, colour) ?? colour.ink);
+  const legible = (trace, colour) => (["grey", "faint"].includes(trace.meta?.role) ? colour.soft : own(trace, colour) ?? colour.ink);
   const axesOf = (layout, letter) => Object.keys(layout).filter((key) => new RegExp(`^${letter}axis\\d*$`).test(key));
   const bold = (trace) => (trace.meta?.role === "accent" ? { weight: 600 } : {});
 

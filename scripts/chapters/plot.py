@@ -1,8 +1,8 @@
-"""What figures share: looks of traces, axes, menus, ladders, roofs. What's drawn, each figure says itself.
+"""What figures share: styles of traces, axes, menus, ladders, roofs. What's drawn, each figure says itself.
 
 Nothing here sets a colour, a font or a margin: docs/javascripts/charts.js does, when it knows the scheme and the width.
 A trace says what it is by its role. ``accent`` is the one highlight, for what the finding is about; ``ink`` is what
-it's compared with; ``soft``, ``grey`` (for bars) and ``track`` (what a bar could still fill) are all else; ``query``,
+it's compared with; ``soft``, ``grey`` (for bars) and ``faint`` (what a bar could still fill) are all else; ``query``,
 ``key`` and ``value`` are these tensors and nothing else.
 """
 
@@ -22,12 +22,12 @@ def where(rows: list[dict], **wanted: object) -> list[dict]:
     return [row for row in rows if wanted.items() <= row.items()]
 
 
-def chip(snippet: str) -> dict[str, hardware.Constant]:
+def recorded_gpu(snippet: str) -> dict[str, hardware.Constant]:
     """The constants of the GPU on which a snippet was recorded."""
     return getattr(hardware, records.read(snippet).chip)
 
 
-def interval(rows: list[dict], value: str) -> dict:
+def error_bars(rows: list[dict], value: str) -> dict:
     """Error bars from ``low`` to ``high`` of each row."""
     ends = {
         "array": [row["high"] - row[value] for row in rows],
@@ -36,7 +36,7 @@ def interval(rows: list[dict], value: str) -> dict:
     return ends | {"thickness": 1}
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
     """What a trace is called, and how it's told apart: a role, hollow or dashed if it's predicted, a symbol."""
 
     name: str
@@ -65,31 +65,31 @@ class Look(NamedTuple):
         return self.trace(hover, named) | {"orientation": "h", "textposition": "none"}
 
 
-def labels(fig: go.Figure, x: list, y: list, text: list[str], role: str = "ink", **more: object) -> None:
+def add_text(fig: go.Figure, x: list, y: list, text: list[str], role: str = "ink", **more: object) -> None:
     """Text in the drawing, which answers no pointer."""
     fig.add_scatter(x=x, y=y, text=text, mode="text", hoverinfo="skip", cliponaxis=False, meta={"role": role}, **more)
 
 
-def log(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
+def log_axis(title: str | None, values: Iterable[float], texts: Iterable | None = None, **options: object) -> dict:
     """A logarithmic axis with ticks at ``values``, which are written as ``texts`` or with commas."""
     values = list(values)
     texts = [f"{value:,}" for value in values] if texts is None else list(texts)
     return ({"title": title} if title else {}) | {"type": "log", "tickvals": values, "ticktext": texts, **options}
 
 
-def log_sizes(title: str, sizes: Iterable[int], unit: Callable[[int], float], **options: object) -> dict:
+def log_axis_of_bytes(title: str, sizes: Iterable[int], unit: Callable[[int], float], **options: object) -> dict:
     """A logarithmic axis of sizes in bytes, drawn in ``unit`` and each written in its own: 32 MiB, 1 GiB."""
-    return log(title, [unit(size) for size in sizes], [binary(size) for size in sizes], **options)
+    return log_axis(title, [unit(size) for size in sizes], [bytes_in_words(size) for size in sizes], **options)
 
 
-def binary(size: int) -> str:
+def bytes_in_words(size: int) -> str:
     """A size in the largest unit that it holds at least one of: 64 GiB."""
     units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
     power = min((size.bit_length() - 1) // 10, len(units) - 1)
     return f"{size / 2 ** (10 * power):g} {units[power]}"
 
 
-def rows(title: str | None = None, **options: object) -> dict:
+def name_axis(title: str | None = None, **options: object) -> dict:
     """A vertical axis of names, the first on top; only those that are shown, in the order of the traces."""
     return ({"title": title} if title else {}) | {"type": "category", "autorange": "reversed", **options}
 
@@ -101,7 +101,7 @@ def menu(name: str, choices: dict[str, list], shown: str | None = None, method: 
     return {"name": name, "active": active, "buttons": buttons}
 
 
-def switch(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) -> dict:
+def trace_menu(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) -> dict:
     """A menu that shows the traces of one choice and hides those of the others.
 
     ``of_traces`` has the choice to which each of the first traces belongs; the traces after these are always shown.
@@ -113,7 +113,7 @@ def switch(fig: go.Figure, name: str, of_traces: Sequence[str], shown: str) -> d
     return menu(name, visible, shown)
 
 
-def page(fig: go.Figure, height: int, *menus: dict, **layout: object) -> go.Figure:
+def finish(fig: go.Figure, height: int, *menus: dict, **layout: object) -> go.Figure:
     """The figure as a page gets it, with its menus; its axes don't move under a finger that scrolls."""
     fig.update_layout(template=None, height=height, updatemenus=menus, **layout)
     return fig.update_xaxes(fixedrange=True).update_yaxes(fixedrange=True)
@@ -124,7 +124,7 @@ Points = dict[str, tuple[float, float]]  # of a roofline: name -> FLOP per byte,
 
 def roofline(
     points: dict[str, Points],
-    looks: dict[str, tuple[Look, str]],
+    styles: dict[str, tuple[Style, str]],
     xaxis: dict,
     yaxis: dict,
     ends: tuple,
@@ -135,31 +135,31 @@ def roofline(
     points under them, which a menu chooses.
 
     points: label in the menu -> points
-    looks: name of a point -> its look and where its label stands
+    styles: name of a point -> its style and where its label stands
     ends: from how many to how many FLOP per byte the roofs are drawn
     """
     fig, hover = go.Figure(), "%{name}: %{y:.3g} TFLOP/s at %{x:.3g} FLOP/B"
-    roofs = [(Look("the maker's figures", "soft", predicted=True), "bf16 peak", "hbm bandwidth", "above")]
-    roofs += [(Look("reached", "soft"), "bf16 matmul", "hbm copy", None)] if reached else []
-    for look, peak, bandwidth, named in roofs:
+    roofs = [(Style("the maker's figures", "soft", predicted=True), "bf16 peak", "hbm bandwidth", "above")]
+    roofs += [(Style("reached", "soft"), "bf16 matmul", "hbm copy", None)] if reached else []
+    for style, peak, bandwidth, named in roofs:
         pi, beta = gpu[peak].value, gpu[bandwidth].value
         x = [ends[0], pi / beta, ends[1]]
         y = [attainable(at, pi, beta) / 1e12 for at in x]
-        fig.add_scatter(x=x, y=y, **look.scatter(hover, "lines", named=named))
+        fig.add_scatter(x=x, y=y, **style.scatter(hover, "lines", named=named))
 
-    places = {label: [chosen.get(name, (None, None)) for name in looks] for label, chosen in points.items()}
+    places = {label: [chosen.get(name, (None, None)) for name in styles] for label, chosen in points.items()}
     first = next(iter(places.values()))
-    for (look, side), (x, y) in zip(looks.values(), first, strict=True):
-        style = look.scatter(hover, "markers+text", size=11, named=None)
-        fig.add_scatter(x=[x], y=[y], text=[look.name], textposition=side, **style)
+    for (style, side), (x, y) in zip(styles.values(), first, strict=True):
+        point = style.scatter(hover, "markers+text", size=11, named=None)
+        fig.add_scatter(x=[x], y=[y], text=[style.name], textposition=side, **point)
 
     which = list(range(len(roofs), len(fig.data)))
     moves = {label: [{"x": [[x] for x, _ in at], "y": [[y] for _, y in at]}, which] for label, at in places.items()}
-    return page(fig, 420, menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)
+    return finish(fig, 420, menu("Bytes", moves), xaxis=xaxis, yaxis=yaxis)
 
 
 class Rung(NamedTuple):
-    """A bar of a ladder: its name, its milliseconds, whether they were measured or only reckoned, and its limit, if
+    """A bar of a ladder: its name, its milliseconds, whether they were measured or only predicted, and its limit, if
     that's not the ladder's."""
 
     name: str
@@ -168,17 +168,19 @@ class Rung(NamedTuple):
     limit: float | None = None
 
 
-def limit(n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed") -> Rung:
+def limit_rung(
+    n: int, head_dim: int, heads: int, batch: int, causal: bool = False, snippet: str = "prefill_speed"
+) -> Rung:
     """What no form of attention can beat in 16 bits on the GPU where a snippet was recorded: its arithmetic, or the
     least that it must move."""
     flops = attention_flops(n, head_dim, heads, batch, causal)
     intensity = flops / qkvo_bytes(n, head_dim, 2, heads, batch)
-    gpu = chip(snippet)
+    gpu = recorded_gpu(snippet)
     speed = attainable(intensity, gpu["bf16 peak"].value, gpu["hbm bandwidth"].value)
     return Rung("the limit", 1e3 * flops / speed, measured=False)
 
 
-def fused(median: dict[str, float]) -> Rung:
+def fastest_fused(median: dict[str, float]) -> Rung:
     """The fastest of SDPA's fused backends, from the medians of all forms in one setting; its math backend is none."""
     return Rung("PyTorch, fused", min(median[form] for form in ("sdpa_flash", "sdpa_cudnn", "sdpa_efficient")))
 
@@ -199,7 +201,7 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, accent: str) -
     for choice, (*rungs, least) in choices.items():
         names = [rung.name for rung in rungs]
         over = f"{least.name}, {least.time:.3g} ms" if any(rung.limit is None for rung in rungs) else least.name
-        fig.add_bar(x=[100] * len(rungs), y=names, orientation="h", hoverinfo="skip", meta={"role": "track"})
+        fig.add_bar(x=[100] * len(rungs), y=names, orientation="h", hoverinfo="skip", meta={"role": "faint"})
         for measured, role in ((True, "grey"), (True, "accent"), (False, "soft"), (False, "accent")):
             own = [rung for rung in rungs if (rung.measured, rung.name == accent) == (measured, role == "accent")]
             parts = [(rung.limit or least.time) / rung.time for rung in own]
@@ -208,14 +210,17 @@ def ladder(choices: dict[str, list[Rung]], name: str, shown: str, accent: str) -
                 y=[rung.name for rung in own],
                 text=[f"<b>{percent(part)}</b>  {rung.time:.3g} ms" for part, rung in zip(parts, own, strict=True)],
                 customdata=[rung.time for rung in own],
-                **Look("", role, predicted=not measured).bars(hover, "value"),
+                **Style("", role, predicted=not measured).bars(hover, "value"),
             )
-        labels(fig, [100], [" "], [f"{over}\N{NO-BREAK SPACE}"], textposition="middle left")
+        add_text(fig, [100], [" "], [f"{over}\N{NO-BREAK SPACE}"], textposition="middle left")
         of_traces += [choice] * 6
     most = max(map(len, choices.values()))
     line = {"type": "line", "x0": 100, "x1": 100, "yref": "paper", "y0": 0, "y1": 1}
     bars = {"barmode": "overlay", "bargap": 0.3, "shapes": [line]}
-    axes = {"xaxis": {"range": [0, 100.2], "visible": False}, "yaxis": rows(categoryorder="array", categoryarray=[" "])}
-    return page(
-        fig, 8 + min(400, 34 * most), switch(fig, name, of_traces, shown), **bars, **axes, margin={"b": 4, "r": 2}
+    axes = {
+        "xaxis": {"range": [0, 100.2], "visible": False},
+        "yaxis": name_axis(categoryorder="array", categoryarray=[" "]),
+    }
+    return finish(
+        fig, 8 + min(400, 34 * most), trace_menu(fig, name, of_traces, shown), **bars, **axes, margin={"b": 4, "r": 2}
     )

@@ -65,13 +65,15 @@ class Part:
         the baseline, whose error the budget allows twice
     cases: made anew for each run; the order is that in which they are tried, so easy ones first
     exact: whether only the very same numbers pass   signed: whether 0 and -0 are two numbers, as they are if exact
-    size: of the inputs in FP64, what an error is measured by where terms cancel, to be broadcast to the result
-        (of a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the largest of the row
-    steps: how many roundings in FP32 of that size the budget grants besides; a number, or made of the inputs in FP64 as
-        size is
-    look: at what the kernels read and stored, in the interpreter, once a case is right; "" or what is wrong
+    error_scale: of the inputs in FP64, what an error is divided by where terms cancel, to be broadcast to the result
+        (for a dot product √Σ(xᵢyᵢ)²), one for all results or a tuple of one for each; otherwise the row's largest
+    roundings: how many roundings in FP32 of that scale the budget grants besides; a number, or a function of the inputs
+        in FP64, as error_scale is
+    check_accesses: given what the kernels read and stored in the interpreter, once a case is right, says what's wrong
+        with it, or ""
     results: what the results are called that a function returns, if there are several
-    large: a case for a GPU alone, which is timed   rung: what it is timed against, ``kernels.first.add:add``
+    gpu_case: a large case that only a GPU runs, and which is timed
+    timed_against: the handbook's kernel for it, ``kernels.first.add:add``
     """
 
     function: str
@@ -80,12 +82,12 @@ class Part:
     mistakes: tuple[Mistake, ...] = ()
     exact: bool = False
     signed: bool = False
-    size: Callable[..., Result] | None = None
-    steps: float | Callable[..., Result | tuple[Tensor | float, ...]] = 4.0
-    look: Callable[[list[Access], Case], str] | None = None
+    error_scale: Callable[..., Result] | None = None
+    roundings: float | Callable[..., Result | tuple[Tensor | float, ...]] = 4.0
+    check_accesses: Callable[[list[Access], Case], str] | None = None
     results: tuple[str, ...] = ()
-    large: Callable[[], Case] | None = None
-    rung: str = ""
+    gpu_case: Callable[[], Case] | None = None
+    timed_against: str = ""
 
 
 @dataclass(frozen=True)

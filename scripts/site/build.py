@@ -115,9 +115,9 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            page_as_typed = Page(text=markdown, first_line=before + 1, is_earlier=earlier)
-            page_as_typed.refuse_typed_marks()
-            page_as_typed.compute()
+            typed_page = Page(text=markdown, first_line=before + 1, is_earlier=earlier)
+            typed_page.refuse_typed_html()
+            typed_page.check_numbers()
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := order.sheet_name(page.file.src_uri):
@@ -126,7 +126,7 @@ class Build(BasePlugin):
         self.fences.set_page(Page(page.url, markdown, before + 1, page.file.src_uri, earlier))
         if page.file.src_uri.startswith(("chapters/", "whiteboard/")) and page.file.name != "notes":
             markdown = f"{markdown}\n\n{self.abbreviations}"
-        self.pages.restore(page, markdown, files)
+        self.pages.use_cached(page, markdown, files)
         return markdown
 
     @cached_property
@@ -140,7 +140,7 @@ class Build(BasePlugin):
         return glossary.abbreviations(self.docs)
 
     def on_page_content(self, html, page, config, files):
-        if self.pages.restored:
+        if self.pages.is_cached:
             return html
         if page.file.src_uri.endswith(".ipynb"):
             html = self.snippets.finish(html, page.file.name)
@@ -152,7 +152,7 @@ class Build(BasePlugin):
         drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):
             html = unbroken(html)
-        return self.pages.keep(page, html)
+        return self.pages.store(page, html)
 
     def on_env(self, env, config, files):
         # The page links one stylesheet; what plugins add to these is for looks that we do not have.
@@ -173,9 +173,9 @@ class Build(BasePlugin):
         assets.style(config.site_dir, self.styles)
         live.publish(Path(config.site_dir, "live"))
         self.pages.prune()
-        self.formulas.kept.prune()
-        self.snippets.kept.prune()
-        self.sheets.kept.prune()
+        self.formulas.cache.prune()
+        self.snippets.cache.prune()
+        self.sheets.cache.prune()
         self.snippets.copy_downloads(config.site_dir)
         takeaway.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
         moved.write(Path(config.site_dir), self.chapters)

@@ -1,4 +1,4 @@
-"""What a build made, kept on disk, so that the next build makes anew only what has changed.
+"""What a build made, stored on disk, so that the next build makes anew only what has changed.
 
 A thing is found again by a digest of all that it depends on.  So nothing out of date is ever found; what a build did
 not ask for is removed at its end.
@@ -49,7 +49,7 @@ class Cache:
             return None
 
     def put(self, value, *key: object):
-        """``value``, once it is kept: whole, or not at all."""
+        """``value``, once it is stored: whole, or not at all."""
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{os.getpid()}")
@@ -78,22 +78,22 @@ class PageCache:
         self.surroundings = (digest(ROOMS), installed(), config.site_url, repr(config.extra))
         self.pages, self.entries = Cache("pages"), Cache("search")
         self.key: tuple = ()
-        self.restored = False
+        self.is_cached = False
         plugin = config.plugins["material/search"]
         plugin.search_index = CachedIndex(self.entries, self.surroundings, **plugin.config)
 
-    def restore(self, page: Page, markdown: str, files) -> None:
+    def use_cached(self, page: Page, markdown: str, files) -> None:
         """Where this Markdown was rendered before, have MkDocs take what came out of it in place of rendering it."""
         names = sorted(file.src_uri for file in files)
         self.key = (page.url, page.meta, markdown, names, self.surroundings)
-        kept = self.pages.get(*self.key)
-        self.restored = kept is not None
-        if self.restored:
-            page.render = lambda config, files: restore_page(page, kept, files)
+        stored = self.pages.get(*self.key)
+        self.is_cached = stored is not None
+        if self.is_cached:
+            page.render = lambda config, files: set_rendered(page, stored, files)
 
-    def keep(self, page: Page, html: str) -> str:
-        """``html``, the finished content of the page that was last asked for, once it is kept."""
-        if not self.restored:
+    def store(self, page: Page, html: str) -> str:
+        """``html``, the finished content of the page that was last asked for, once it is stored."""
+        if not self.is_cached:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
             self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html
@@ -106,26 +106,26 @@ class PageCache:
 class CachedIndex(SearchIndex):
     """Material's search index, which parses a page only if it has changed, and of that no more than its words."""
 
-    def __init__(self, kept: Cache, surroundings: tuple, **config):
+    def __init__(self, cache: Cache, surroundings: tuple, **config):
         super().__init__(**config)
-        self.kept, self.surroundings = kept, surroundings
+        self.cache, self.surroundings = cache, surroundings
 
     def add_entry_from_context(self, page: Page) -> None:
         key = (page.url, page.title, page.meta, page.content, self.surroundings)
-        entries = self.kept.get(*key)
+        entries = self.cache.get(*key)
         if entries is None:
             before, content = len(self.entries), page.content
             page.content = search.words(content)
             super().add_entry_from_context(page)
             page.content = content
-            self.entries[before:] = self.kept.put(search.entries(self.entries[before:], page), *key)
+            self.entries[before:] = self.cache.put(search.entries(self.entries[before:], page), *key)
         else:
             self.entries += entries
 
 
-def restore_page(page: Page, kept: tuple, files) -> None:
+def set_rendered(page: Page, stored: tuple, files) -> None:
     """What MkDocs's own ``render`` sets."""
-    page.content, page.toc, page._title_from_render, page.present_anchor_ids, links = kept
+    page.content, page.toc, page._title_from_render, page.present_anchor_ids, links = stored
     page.links_to_anchors = {files.get_file_from_path(uri): anchors for uri, anchors in links.items()}
 
 

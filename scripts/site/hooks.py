@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import gc
+import html
+import io
+import logging
 import sys
 import time
+import traceback
 from pathlib import Path
 
 read = time.time()  # when the rooms of code were last looked at
@@ -29,6 +33,34 @@ def on_config(config):
     from scripts.site.build import Build
 
     config.plugins["handbook"] = Build(config)
+
+
+def on_serve(server, config, builder):
+    """Once a build has stopped, every address shows why, until one goes through: MkDocs would let the browser wait."""
+    serve, messages, stopped = server.serve_request, io.StringIO(), False
+    logging.getLogger("mkdocs").addHandler(handler := logging.StreamHandler(messages))
+    handler.setLevel(logging.WARNING)
+
+    def build():
+        nonlocal stopped
+        stopped = False
+        messages.truncate(messages.seek(0))
+        try:
+            builder()
+        except (Exception, SystemExit) as error:
+            stopped = True
+            if not isinstance(error, SystemExit):  # of which MkDocs has said the reason
+                logging.getLogger("mkdocs.handbook").error(traceback.format_exc())
+
+    def show(environ, start_response):
+        if not stopped or environ["PATH_INFO"].startswith("/livereload/"):
+            return serve(environ, start_response)
+        start_response("500 The build stopped", [("Content-Type", "text/html; charset=utf-8")])
+        page = '<meta http-equiv="refresh" content="2"><h1>The build stopped</h1><pre style="white-space: pre-wrap">'
+        return [(page + html.escape(messages.getvalue())).encode()]
+
+    server.builder = build
+    server.set_app(show)
 
 
 def forget_changed_code() -> None:

@@ -11,7 +11,7 @@ from scripts.records import ROOT
 from scripts.site.fences import figures
 from tests.chapters.controls import choose, controls, visible
 
-ROLES = {"query", "key", "value", "accent", "ink", "soft", "grey", "track"}
+ROLES = {"query", "key", "value", "accent", "ink", "soft", "grey", "faint"}
 NAMED = {"end", "above", "start", "top", "value", None}
 
 

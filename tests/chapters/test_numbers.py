@@ -21,7 +21,7 @@ from tests.chapters.conftest import figure_params, load_figure
 from tests.chapters.expected import EXPECTED
 
 OWN = {figure: set(numbers) for chapter in EXPECTED.values() for figure, numbers in chapter.get("figures", {}).items()}
-LADDER = {100}  # the track, in percent of the limit; a model's ideal, too
+LADDER = {100}  # the whole bar, in percent of the limit; a model's ideal, too
 BESIDE = {"percent_of_ideal"}  # its forms of one length stand side by side
 PLOTTED = ("x", "y", "base", "customdata", "text", "error_x", "error_y")
 COUNTED = [

@@ -9,15 +9,15 @@ from tests.chapters.controls import choose, controls, points, visible
 
 
 def test_a_tooltip_has_the_name_of_its_trace_and_no_second_box():
-    look = plot.Look("ours", "accent").scatter("%{name}: %{y:.1f} ms")
-    assert look["hovertemplate"] == "ours: %{y:.1f} ms<extra></extra>"
+    style = plot.Style("ours", "accent").scatter("%{name}: %{y:.1f} ms")
+    assert style["hovertemplate"] == "ours: %{y:.1f} ms<extra></extra>"
 
 
 def test_predicted_is_hollow_and_dashed_and_measured_is_filled():
-    predicted, measured = (plot.Look("ours", "accent", predicted).scatter("") for predicted in (True, False))
+    predicted, measured = (plot.Style("ours", "accent", predicted).scatter("") for predicted in (True, False))
     assert (predicted["line"]["dash"], predicted["marker"]["symbol"]) == ("dash", "circle-open")
     assert (measured["line"]["dash"], measured["marker"]["symbol"]) == ("solid", "circle")
-    assert plot.Look("ours", "accent", predicted=True).bars("")["meta"]["hollow"]
+    assert plot.Style("ours", "accent", predicted=True).bars("")["meta"]["hollow"]
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,13 @@ def test_predicted_is_hollow_and_dashed_and_measured_is_filled():
     [(1, "1 B"), (1023, "1023 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**36, "64 GiB"), (2**52, "4 PiB")],
 )
 def test_a_size_is_in_its_largest_unit(size, text):
-    assert plot.binary(size) == text
+    assert plot.bytes_in_words(size) == text
 
 
 def test_ticks_stand_where_they_say():
-    words = plot.log("words", [1024, 16384])
+    words = plot.log_axis("words", [1024, 16384])
     assert (words["tickvals"], words["ticktext"]) == ([1024, 16384], ["1,024", "16,384"])
-    sizes = plot.log_sizes("size", [2**20, 2**35], lambda size: size / 2**20)
+    sizes = plot.log_axis_of_bytes("size", [2**20, 2**35], lambda size: size / 2**20)
     assert (sizes["tickvals"], sizes["ticktext"]) == ([1, 2**15], ["1 MiB", "32 GiB"])
 
 
@@ -42,7 +42,7 @@ def test_rows_are_chosen_by_their_values():
 
 def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
     figure = go.Figure([{"name": name} for name in ("first", "second", "level")])
-    plot.page(figure, 300, plot.switch(figure, "Which", ["one", "two"], "two"))
+    plot.finish(figure, 300, plot.trace_menu(figure, "Which", ["one", "two"], "two"))
     assert controls(figure) == {"Which": (["one", "two"], "two")}
     assert [trace.name for trace in visible(figure)] == ["second", "level"]
     choose(figure, "Which", "one")
@@ -50,9 +50,9 @@ def test_a_switch_shows_the_traces_of_one_choice_and_always_those_of_none():
 
 
 def test_a_roof_rises_with_the_bandwidth_and_is_level_from_the_ridge_on():
-    look, log = (plot.Look("a kernel", "ink"), "top left"), plot.log("axis", [1])
+    style, log = (plot.Style("a kernel", "ink"), "top left"), plot.log_axis("axis", [1])
     choices = {"counted": {"kernel": (8, 4)}, "predicted": {}}
-    figure = plot.roofline(choices, {"kernel": look}, log, log, ends=(1, 5000), reached=True)
+    figure = plot.roofline(choices, {"kernel": style}, log, log, ends=(1, 5000), reached=True)
     for roof, peak, bandwidth in zip(
         figure.data, ("bf16 peak", "bf16 matmul"), ("hbm bandwidth", "hbm copy"), strict=False
     ):

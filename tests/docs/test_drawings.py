@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs.pages import DOCS, DRAWINGS, PICTURE
+from tests.docs.page_text import DOCS, DRAWINGS, PICTURE
 
 PLAIN = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 SHOWN = [

@@ -7,7 +7,7 @@ import pytest
 
 from scripts.records import ROOT
 from scripts.site.pages import sheets
-from tests.docs.pages import DOCS, tables
+from tests.docs.page_text import DOCS, tables
 
 SHEETS = sheets.every(ROOT)
 STEPS = {name: sheets.steps(page.read_text(encoding="utf-8")) for name, page in SHEETS.items()}

@@ -85,7 +85,7 @@ def rows(slug: str, case: Case) -> Iterator[Row]:
             for piece, tokens in enumerate(paged.pieces(length, given["keys"].shape[1], given["splits"])):
                 if tokens:
                     table = given["page_table"][sequence]
-                    tables = (paged.rows(given[each], table, tokens).numpy() for each in ("keys", "values"))
+                    tables = (paged.token_rows(given[each], table, tokens).numpy() for each in ("keys", "values"))
                     yield "part_out", (sequence, piece), given["q"][sequence].numpy(), *tables, given["scale"]
         return
     q, k, v = (each if each.ndim == 3 else each[None] for each in (given["q"], given["k"], given["v"]))

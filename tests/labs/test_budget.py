@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from scripts.labs.grading.budget import MOVES, as_double, expected_results, for_each_result, perturbed
+from scripts.labs.grading.budget import PERTURBATIONS, as_double, expected_results, for_each_result, perturbed
 from scripts.labs.lab import Case, Part, load
 from tests.labs import on_a_gpu
 
@@ -41,7 +41,7 @@ def test_what_a_gpu_rounds_takes_half_of_the_budget_at_most(slug):
 
 def test_without_the_roundings_of_scores_a_right_kernel_is_refused():
     part = part_of("key-blocks")
-    assert furthest("key-blocks", replace(part, steps=48), case_of(part, "large scores")) > 1
+    assert furthest("key-blocks", replace(part, roundings=48), case_of(part, "large scores")) > 1
 
 
 def test_the_roundings_are_those_that_a_gpu_showed():
@@ -50,7 +50,7 @@ def test_the_roundings_are_those_that_a_gpu_showed():
     case = case_of(part, "large scores")
     (want,) = expected_results(part, case)
     got = {place: out for _, place, out in on_a_gpu.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
-    off = (got.double() - want.truth[2]).abs() / part.size(**case.inputs)[2]
+    off = (got.double() - want.truth[2]).abs() / part.error_scale(**case.inputs)[2]
     assert got[8].item() == pytest.approx(-0.2040539, abs=2e-7)
     assert off[:8].max() < 2e-7 and off[8:].min() > 4e-6
     assert want.allowed[2, 8] > 4 * abs(-0.2040539 - want.truth[2, 8])
@@ -70,7 +70,7 @@ def test_shares_in_fp16_are_refused_all_the_same():
     q, k, v = (case.inputs[name].double() for name in "qkv")
     shares = (q @ k.T / q.shape[1] ** 0.5).softmax(-1).half().double()
     assert want.wrong(shares @ v).any()
-    assert (want.allowed / part.size(q, k, v)).max() < 2**-12 / 8
+    assert (want.allowed / part.error_scale(q, k, v)).max() < 2**-12 / 8
 
 
 def test_steps_are_a_number_or_made_of_the_inputs_for_all_results_or_for_each():
@@ -89,5 +89,5 @@ def test_the_inputs_are_moved_often_enough_that_no_seed_decides():
     exact = {name: as_double(x) for name, x in case.inputs.items()}
     truth = part.reference(**exact)[0]
     far = [(part.reference(**perturbed(exact, seed))[0] - truth).abs().max().item() for seed in range(1, 41)]
-    sets = [max(far[i : i + MOVES]) for i in range(0, len(far), MOVES)]
+    sets = [max(far[i : i + PERTURBATIONS]) for i in range(0, len(far), PERTURBATIONS)]
     assert max(sets) < 3 * min(sets)

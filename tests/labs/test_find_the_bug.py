@@ -56,7 +56,7 @@ def test_a_kernel_is_right_once_its_line_is(bug, tmp_path):
                 given[name][0] = -torch.inf
             given["out_a"][0] = given["out_b"][0] = 0
         case = Case(f"seed {seed}", given, {"out": bug.output(given)}, layouts)
-        judge_case(lab, Part(bug.kernel, bug.reference, tuple, steps=16), case, kernels[bug.kernel], "", [])
+        judge_case(lab, Part(bug.kernel, bug.reference, tuple, roundings=16), case, kernels[bug.kernel], "", [])
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.kernel)

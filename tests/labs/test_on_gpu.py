@@ -16,7 +16,7 @@ from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
 
-TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(each.slug).parts) if part.rung]
+TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(each.slug).parts) if part.timed_against]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def lab_with_small_case(slug, number, **more):
     lab = load(slug)
     part = lab.parts[number]
     first = next(iter(part.cases()))
-    return replace(lab, parts=(replace(part, cases=lambda: (first,), large=lambda: first, **more),))
+    return replace(lab, parts=(replace(part, cases=lambda: (first,), gpu_case=lambda: first, **more),))
 
 
 @pytest.mark.parametrize("slug, number", TIMED)
@@ -52,17 +52,17 @@ def test_a_right_one_is_tried_on_the_large_case_and_timed_beside_the_rung(slug, 
 @pytest.mark.parametrize("slug, number", TIMED)
 def test_the_rung_takes_the_large_cases_inputs_and_gives_its_output(slug, number, device):
     part = load(slug).parts[number]
-    module, _, name = part.rung.partition(":")
+    module, _, name = part.timed_against.partition(":")
     case = next(iter(part.cases()))
     given = [each.to(device) if isinstance(each, torch.Tensor) else each for each in case.inputs.values()]
     out = getattr(import_module(module), name)(*given)
     assert out.squeeze().shape == next(iter(case.outputs.values())).squeeze().shape
-    large = part.large()
+    large = part.gpu_case()
     assert large.inputs.keys() == case.inputs.keys() and not large.layouts
 
 
 def test_a_rung_that_does_not_run_on_this_gpu_takes_nothing_from_the_reader(gpu):
-    lab = lab_with_small_case("vector-add", 0, rung="kernels.first.add:no_such_kernel")
+    lab = lab_with_small_case("vector-add", 0, timed_against="kernels.first.add:no_such_kernel")
     found = judge.judge(lab, judge.functions_of(wrong.solution("vector_add")))
     assert found.passed and not found.times
     assert "It could not be timed: module 'kernels.first.add' has no attribute 'no_such_kernel'" in format_verdict(

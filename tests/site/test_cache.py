@@ -71,10 +71,10 @@ class Site:
         page = page_of(self.config, text, address)
         files = Files([page.file, *(page_of(self.config, "# Two", name).file for name in others)])
         pages = cache.PageCache(self.config)
-        pages.restore(page, text, files)
-        self.rendered += not pages.restored
+        pages.use_cached(page, text, files)
+        self.rendered += not pages.is_cached
         page.render(self.config, files)
-        page.content = pages.keep(page, page.content)
+        page.content = pages.store(page, page.content)
         self.entries = self.config.plugins["material/search"].search_index
         self.entries.add_entry_from_context(page)
         return page
@@ -128,16 +128,16 @@ def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, 
 def test_a_page_that_was_refused_is_rendered_again(config):
     for _ in range(2):
         page, pages = page_of(config, TEXT), cache.PageCache(config)
-        pages.restore(page, TEXT, Files([page.file]))
-        assert not pages.restored
+        pages.use_cached(page, TEXT, Files([page.file]))
+        assert not pages.is_cached
 
 
 def test_a_page_is_rendered_again_once_its_front_matter_has_changed(config):
     for meta, known in [({}, False), ({}, True), ({"records": "earlier"}, False)]:
         page, pages = page_of(config, TEXT), cache.PageCache(config)
         page.meta = meta
-        pages.restore(page, TEXT, Files([page.file]))
-        assert pages.restored == known
+        pages.use_cached(page, TEXT, Files([page.file]))
+        assert pages.is_cached == known
         if not known:
             page.links_to_anchors = {}
-            pages.keep(page, "<h1>One</h1>")
+            pages.store(page, "<h1>One</h1>")

@@ -10,7 +10,8 @@ from scripts.site.markup import drawings, maths, tables
 
 def test_a_drawing_is_set_into_the_page_with_its_alternative():
     html = drawings.inline(
-        '<p><img alt="Three &quot;cards&quot;" class="drawing" src="../assets/drawings/cards.svg"></p>', "p"
+        '<p><img alt="Three &quot;cards&quot;" class="drawing" src="../assets/drawings/three-matmuls-cards.svg"></p>',
+        "p",
     )
     assert html.startswith('<p><svg class="hb-drawing" role="img" aria-label="Three &quot;cards&quot;"')
     assert "<img" not in html and "<?xml" not in html

@@ -15,7 +15,7 @@ from scripts.records import ROOT
 from scripts.site.meta import reading
 from scripts.site.pages import home as made
 from scripts.site.pages import order
-from tests.docs.pages import DRAWINGS
+from tests.docs.page_text import DRAWINGS
 from tests.site.test_browser import axe
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,7 +13,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 from bs4 import BeautifulSoup, SoupStrainer
 
-from scripts.chapters import plot
 from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT, Reader, machine, suite
 from scripts.site.fences import figures, symbols
@@ -61,10 +60,8 @@ def cells_shown(page: str) -> list[str]:
 
 
 def source_snippets(figure: str) -> set[str]:
-    """The snippets whose records a figure draws; a roof that was reached may be that of another run."""
-    source = figures.paths(ROOT)[figure].read_text()
-    reached = [name for name in re.findall(r'plot\.reached\("(\w+)"', source) if "hbm copy" not in plot.chip(name)]
-    return {*re.findall(r'records\.table\("(\w+)"', source), *(["append_speed"] if reached else [])}
+    """The snippets whose records a figure draws."""
+    return set(re.findall(r'records\.table\("(\w+)"', figures.paths(ROOT)[figure].read_text()))
 
 
 DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run

@@ -1,11 +1,13 @@
-"""`make serve` on a copy of the site: what changes is shown at the next reload, and what is stale then is marked."""
+"""`make serve` on a copy of the site: a reload shows what changed, marks what is stale, or says why the build stopped."""
 
+import html
 import os
 import re
 import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
@@ -129,3 +131,26 @@ def test_what_is_changed_is_shown_at_the_next_reload_until_it_is_restored(server
             assert outputs(marked, name) == outputs(before, name)
     after = server.shows(lambda article: not article.select(".hb-stale"))
     assert str(after) == str(before)
+
+
+def test_the_browser_is_told_why_a_build_stopped_and_gets_its_page_back(server):
+    server.shows(lambda article: article.h1)
+    with server.changed("docs/chapters/online-softmax/notes.md", lambda text: f"{text}\n[A link](nowhere.md)\n"):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                server.get(NOTE, end)
+                time.sleep(0.2)
+            except urllib.error.HTTPError as stopped:
+                assert "contains a link 'nowhere.md'" in html.unescape(stopped.read().decode())
+                break
+        else:
+            pytest.fail(f"the page was shown all the same; the server said:\n{server.output()}")
+        # A page of this kind asks again every two seconds.
+    while time.monotonic() < end:
+        try:
+            assert "nowhere.md" not in server.get(NOTE, end)
+            return
+        except urllib.error.HTTPError:
+            time.sleep(0.2)
+    pytest.fail(f"the page did not come back; the server said:\n{server.output()}")

@@ -25,7 +25,7 @@ class Site:
         reader = Reader(preview=True)
         self.fences = Fences(reader, reader, {})
         self.fences.register(self.config)
-        self.kept = root / "cache" / "notebooks"
+        self.cache = root / "cache" / "notebooks"
         self.converted = 0
 
     def build(self) -> Page:
@@ -38,11 +38,11 @@ class Site:
         page.read_source(self.config)
         plugin.on_pre_page(page, self.config, files)
         pages = cache.PageCache(self.config)
-        pages.restore(page, page.markdown, files)
+        pages.use_cached(page, page.markdown, files)
         page.render(self.config, files)
-        page.content = pages.keep(page, page.content)
+        page.content = pages.store(page, page.content)
         plugin.on_post_build(self.config)
-        made.kept.prune()
+        made.cache.prune()
         return page
 
 
@@ -87,7 +87,7 @@ def test_a_notebook_is_converted_again_once_it_or_what_renders_it_has_changed(si
     for count, change in enumerate(changes, start=2):
         change()
         assert "More words." in site.build().content
-        assert site.converted == count and len(list(site.kept.rglob("*.json"))) == 1
+        assert site.converted == count and len(list(site.cache.rglob("*.json"))) == 1
         site.build()
         assert site.converted == count
 

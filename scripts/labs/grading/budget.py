@@ -15,7 +15,7 @@ from torch import Tensor
 from scripts.labs.lab import Case, Part
 
 FACTOR = 2
-MOVES = 8  # times that the inputs are moved: of a row in which two keys count, few of them would say little
+PERTURBATIONS = 8  # times that the inputs are moved a little: fewer would say little of a row in which two keys count
 EPS = torch.finfo(torch.float32).eps
 
 
@@ -49,49 +49,52 @@ def expected_results(part: Part, case: Case, form: Callable | None = None) -> li
     form = form or part.reference
     exact_inputs = {name: as_double(each) for name, each in case.inputs.items()}
     truths, baselines = results(form(**exact_inputs)), results(form(**case.inputs))
-    moved = [results(form(**perturbed(exact_inputs, seed))) for seed in range(1, MOVES + 1)] if not part.exact else []
+    seeds = range(0 if part.exact else PERTURBATIONS)
+    perturbed_truths = [results(form(**perturbed(exact_inputs, seed + 1))) for seed in seeds]
     names = list(case.outputs) or list(part.results)
     names = names or [f"result {i + 1}" if len(truths) > 1 else "the result" for i in range(len(truths))]
-    sizes = for_each_result(part.size, exact_inputs, truths) if not part.exact else truths
-    steps = for_each_result(part.steps, exact_inputs, truths) if not part.exact else truths
+    error_scales = for_each_result(part.error_scale, exact_inputs, truths) if not part.exact else truths
+    roundings = for_each_result(part.roundings, exact_inputs, truths) if not part.exact else truths
     expected = []
     for i, (name, truth, baseline) in enumerate(zip(names, truths, baselines, strict=True)):
         dtype = case.outputs[name].dtype if case.outputs else baseline.dtype
         allowed = torch.zeros(())
         if not part.exact and truth.is_floating_point():
-            allowed = tolerance(truth, baseline, [each[i] for each in moved], sizes[i], dtype, steps[i])
+            perturbed_truth = [each[i] for each in perturbed_truths]
+            allowed = tolerance(truth, baseline, perturbed_truth, error_scales[i], dtype, roundings[i])
         truth = truth.double() if truth.is_floating_point() else truth
         expected.append(Expected(name, truth, allowed.expand(truth.shape), dtype, part.exact or part.signed))
     return expected
 
 
-def tolerance(truth: Tensor, baseline: Tensor, moved: list[Tensor], size, dtype, steps) -> Tensor:
+def tolerance(truth: Tensor, baseline: Tensor, perturbed: list[Tensor], error_scale, dtype, roundings) -> Tensor:
     """How far from the truth each number may be.
 
-    moved: the truth of inputs that lie up to one place of FP32 away.  A kernel cannot tell half of that from the case's
-        inputs, and what it makes of them is rounded as often again: a score in its sum, by the scale and by log₂ e
-    steps: a number, or one for each number of the result
+    perturbed: the truth of inputs that are off by up to one place of FP32.  A kernel can't tell half of that
+        from the case's inputs, and what it makes of them is rounded as often again: a score in its sum, by the scale
+        and by log₂ e
+    error_scale: what an error is divided by   roundings: a number, or one for each number of the result
     """
     finite = truth.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     own = finite.abs()
-    if size is None:
-        size = own.amax(-1, keepdim=True).expand_as(own) if own.ndim and own.numel() else own
-    size = torch.maximum(own, torch.as_tensor(size, dtype=torch.float64).expand_as(own))
-    nothing = size == 0
-    of_moved = torch.stack([worst(each, finite, size) for each in moved]).amax(0)
-    of_baseline = worst(baseline, finite, size)
+    if error_scale is None:
+        error_scale = own.amax(-1, keepdim=True).expand_as(own) if own.ndim and own.numel() else own
+    error_scale = torch.maximum(own, torch.as_tensor(error_scale, dtype=torch.float64).expand_as(own))
+    nothing = error_scale == 0
+    error_of_perturbed = torch.stack([worst(each, finite, error_scale) for each in perturbed]).amax(0)
+    error_of_baseline = worst(baseline, finite, error_scale)
     eps = torch.finfo(dtype).eps
-    useful = of_baseline <= 16 * (eps + of_moved)  # one that overflows grants nothing
-    share = torch.maximum(of_moved, torch.where(useful, of_baseline, torch.zeros_like(of_baseline)))
-    rounding = eps / 2 + steps * EPS / 2
+    useful = error_of_baseline <= 16 * (eps + error_of_perturbed)  # one that overflows grants nothing
+    relative = torch.maximum(error_of_perturbed, error_of_baseline.masked_fill(~useful, 0))
+    rounding = eps / 2 + roundings * EPS / 2
     smallest = torch.finfo(dtype).smallest_normal * eps
-    return (FACTOR * share * size + rounding * size).clamp(min=smallest).masked_fill(nothing, 0)
+    return (FACTOR * relative * error_scale + rounding * error_scale).clamp(min=smallest).masked_fill(nothing, 0)
 
 
-def worst(result: Tensor, truth: Tensor, size: Tensor) -> Tensor:
-    """The largest error of each head, as a share of the size: [..., 1, 1]."""
+def worst(result: Tensor, truth: Tensor, error_scale: Tensor) -> Tensor:
+    """The largest error of each head, divided by the error scale: [..., 1, 1]."""
     error = (result.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0) - truth).abs()
-    share = (error / size).masked_fill(size == 0, 0)
+    share = (error / error_scale).masked_fill(error_scale == 0, 0)
     if not share.numel():
         return share.new_zeros(())
     return share.amax(tuple(range(share.ndim))[-2:], keepdim=True) if share.ndim else share

@@ -17,8 +17,7 @@ from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.resembles import behaves_like
-from scripts.labs.grading.story import WITHOUT
-from scripts.labs.grading.story import describe_number as story_of
+from scripts.labs.grading.story import WITHOUT, describe_number
 from scripts.labs.grading.timed import timed
 from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.lab import Case, Lab, Part
@@ -49,8 +48,8 @@ def judge(
                     on_case(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right)
                 verdict.cases += 1
-            if part.large and not is_interpreted():
-                case = part.large()
+            if part.gpu_case and not is_interpreted():
+                case = part.gpu_case()
                 if on_case:
                     on_case(part, case)
                 judge_case(lab, part, case, functions[part.function], file, right, named=False)
@@ -131,7 +130,7 @@ def judge_case(
             marks = unwritten[i] if outputs else torch.zeros_like(wrong[i])
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
-            story = story_of(watch, want.name, place, actual) if watch and outputs else ""
+            story = describe_number(watch, want.name, place, actual) if watch and outputs else ""
             resembles = None
             if silent and watch.programs:
                 story = NOTHING
@@ -145,7 +144,7 @@ def judge_case(
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
     if watch and lab.about.triton and outputs and (says := kernel_fault(watch, inputs, outputs)):
         reject(says)
-    if watch and part.look and (says := part.look(watch.accesses, case)):
+    if watch and part.check_accesses and (says := part.check_accesses(watch.accesses, case)):
         reject(says)
     right.append((case, wants))
 

@@ -10,20 +10,20 @@ from scripts.labs.lab import Lab
 
 
 def timed(lab: Lab, functions: dict[str, Callable]) -> dict[str, tuple[float, float]]:
-    """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' large cases."""
+    """Milliseconds of the reader's function and of the handbook's, one beside the other, on the parts' ``gpu_case``."""
     from kernels.bench.timing import time as time_of
 
     found = {}
     for part in lab.parts:
-        if not (part.large and part.rung):
+        if not (part.gpu_case and part.timed_against):
             continue
-        case = part.large()
+        case = part.gpu_case()
         inputs, outputs = guarded_case(case, "cuda")
         arguments = case.inputs | {each.name: each.tensor for each in inputs}
         outs = {each.name: each.tensor for each in outputs}
-        module, _, name = part.rung.partition(":")
-        rung = getattr(import_module(module), name)
+        module, _, name = part.timed_against.partition(":")
+        kernel = getattr(import_module(module), name)
         own = time_of(lambda part=part, all=arguments | outs: functions[part.function](**all)).median
-        theirs = time_of(lambda rung=rung, given=arguments: rung(*given.values())).median
-        found[part.function] = own, theirs
+        handbooks = time_of(lambda kernel=kernel, given=arguments: kernel(*given.values())).median
+        found[part.function] = own, handbooks
     return found

@@ -47,7 +47,7 @@ def fence(*known: str):
         @wraps(formatter)
         def guarded(self, body, kind, class_name, options, md, **kwargs):
             body = body.strip()
-            self.page.met[kind, body] += 1
+            self.page.fences_seen[kind, body] += 1
             try:
                 if unknown := options.keys() - set(known):
                     there = ", ".join(known) or "none"
@@ -227,7 +227,7 @@ class Fences:
 
     def value(self, text: str, language: str, class_name: str, md) -> str:
         """Returns one number; ``values`` has the grammar."""
-        self.page.met["value", text] += 1
+        self.page.fences_seen["value", text] += 1
         try:
             question = values.parse(text)
             if question.snippet:

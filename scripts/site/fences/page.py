@@ -45,6 +45,7 @@ class Page:
     is_earlier: it reads the frozen records
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
+    fences_seen: kind and body of a fence -> how often it has come so far
     """
 
     url: str = ""
@@ -55,7 +56,7 @@ class Page:
     quoted: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
     valued: dict[str, str] = field(default_factory=dict)
-    met: Counter[tuple[str, str]] = field(default_factory=Counter)  # how often a fence of that kind and body has come
+    fences_seen: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def chapter(self) -> str:
@@ -78,14 +79,14 @@ class Page:
             pattern = rf"^.*[`~]{{3}}[ {{.]*{kind}\b.*\n\s*{re.escape(body)}\s*$"
         text = blank_out(COMMENT, self.text)
         places = [*re.finditer(pattern, blank_out(LITERAL, text) if kind == "value" else text, re.MULTILINE)]
-        came = max(self.met[kind, body], 1)
+        came = max(self.fences_seen[kind, body], 1)
         return self.fail_at(places[min(came, len(places)) - 1] if places else None, why)
 
     def fail_at(self, place: re.Match | None, why: object) -> FenceError:
         line = f"line {self.first_line + self.text.count(chr(10), 0, place.start())}: " if place else ""
         return FenceError(f"{line}{why}")
 
-    def refuse_typed_marks(self) -> None:
+    def refuse_typed_html(self) -> None:
         """Code, outputs, values and facts come from fences alone: HTML that could be taken for them is refused.
 
         Raises:
@@ -99,8 +100,8 @@ class Page:
     def fail_at_mark(self, kind: str, name: str, why: object) -> FenceError:
         return self.fail_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
 
-    def compute(self) -> None:
-        """Evaluates the equations of a page and looks for typed measurements, unless the page isn't converted yet.
+    def check_numbers(self) -> None:
+        """Evaluates the equations of the page and looks for typed measurements, unless the page isn't converted yet.
 
         Raises:
             FenceError: for the first equation that doesn't hold, or number that nothing vouches for.
@@ -130,7 +131,7 @@ class Page:
         for name, value in self.valued.items():
             if name not in shown_or_linked:
                 why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
-                self.met["value", value] = 1
+                self.fences_seen["value", value] = 1
                 raise self.fail("value", value, why)
         if left := re.search(r"\{fact=\w*", CODE.sub("", html)):
             place = re.search(rf"{left[0]}(?!\w)", self.text)

@@ -25,7 +25,7 @@ class Formulas:
     """Sets formulas, each only once."""
 
     def __init__(self):
-        self.kept = Cache("formulas")
+        self.cache = Cache("formulas")
         self.katex = (KATEX / "katex.min.js").read_text(encoding="utf-8")
         self.version = hashlib.sha256(self.katex.encode()).hexdigest()
 
@@ -39,7 +39,7 @@ class Formulas:
         def formula(match: re.Match) -> str:
             tex, display = unescape(match["tex"]), match["kind"] == "["
             key = (tex, display, self.version)
-            made = self.kept.get(*key) or self.kept.put(self.set(page, tex, display), *key)
+            made = self.cache.get(*key) or self.cache.put(self.set(page, tex, display), *key)
             return keep_together(match["before"], made, match["after"])
 
         html, formulas = FORMULA.subn(formula, html)

@@ -46,7 +46,7 @@ class Card:
 class Cards:
     def __init__(self, chapters: list[Chapter], docs: Path):
         drawings = docs / "assets" / "drawings"
-        self.of_site = Card("assets/card.png", drawings / "streaming.svg")
+        self.of_site = Card("assets/card.png", drawings / "flash-attention-streaming.svg")
         self.of_chapters = {
             each.name: Card(f"assets/cards/{each.name}.png", drawings / f"path-{each.name}.svg", each)
             for each in chapters

@@ -100,7 +100,7 @@ class Sheets:
 
     def __init__(self, reader: records.Reader, earlier: records.Reader):
         self.reader, self.earlier, self.root = reader, earlier, reader.root
-        self.kept = cache.Cache("worksheets")
+        self.cache = cache.Cache("worksheets")
 
     @cached_property
     def boards(self) -> dict:
@@ -128,7 +128,7 @@ class Sheets:
     def files(self, config) -> Iterator[File]:
         """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
-        pages = self.kept.get(drawn_from) or self.kept.put(list(self.worksheets.pages()), drawn_from)
+        pages = self.cache.get(drawn_from) or self.cache.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
             yield File.generated(config, f"{WORKSHEETS}/{address}", content=unbroken(html))
         for name, drawn_board in self.boards.items():

@@ -30,7 +30,7 @@ class Snippets:
 
     def __init__(self, config, names: list[str], reader: Reader, fences: Fences):
         self.config, self.names, self.reader, self.fences = config, names, reader, fences
-        self.kept = cache.Cache("notebooks")
+        self.cache = cache.Cache("notebooks")
         self.set_up_mkdocs_jupyter(config.plugins["mkdocs-jupyter"].config)
 
     def set_up_mkdocs_jupyter(self, its_settings: dict) -> None:
@@ -46,7 +46,7 @@ class Snippets:
         convert.nb2md = prose_of
         nbconvert2.HTMLExporter = Exporter
         rendering = cache.digest(("scripts/site", "scripts/records", "mkdocs.yml")), cache.installed()
-        its_settings["cache_dir"] = str(self.kept.path(rendering))
+        its_settings["cache_dir"] = str(self.cache.path(rendering))
 
     @cached_property
     def markdown(self) -> Markdown:

@@ -8,7 +8,7 @@ from kernels.bench.cost import fused_peak_bytes
 from kernels.bench.hardware import H200
 from scripts import records
 from scripts.chapters.balloon import worked
-from tests.docs.pages import DRAWINGS, drawing_text
+from tests.docs.page_text import DRAWINGS, drawing_text
 
 
 def test_the_sizes_are_those_of_tensors():
@@ -27,8 +27,8 @@ def test_the_flash_backend_keeps_what_the_rule_says_and_one_kib():
 
 
 def test_the_drawing_is_to_scale():
-    text = (DRAWINGS / "balloon.svg").read_text(encoding="utf-8")
+    text = (DRAWINGS / "balloon-metaphor.svg").read_text(encoding="utf-8")
     sides = [(int(w), int(h)) for w, h in re.findall(r'<rect [^>]*?width="(\d+)" height="(\d+)"', text)]
     sliver, square, shares, output = sides
     assert sliver == output and square == shares and square[0] == square[1] == sliver[1] == 8 * sliver[0]
-    assert "N = 8d" in drawing_text("balloon")
+    assert "N = 8d" in drawing_text("balloon-metaphor")

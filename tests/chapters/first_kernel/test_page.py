@@ -1,6 +1,6 @@
 """Chapter 5's drawing: three programs, and in the second the row of scores of the second word."""
 
-from tests.docs.pages import drawing_text
+from tests.docs.page_text import drawing_text
 from tests.docs.three_words import K, Q, S
 
 LABELS = drawing_text("program_lanes")

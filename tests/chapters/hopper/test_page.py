@@ -1,7 +1,7 @@
 """Chapter 9's drawings speak of the kernel's own plan."""
 
 from kernels.bench.hardware import H100
-from tests.docs.pages import drawing_text
+from tests.docs.page_text import drawing_text
 
 SMS, ROWS = int(H100["sms"].value), int(H100["wgmma rows"].value)
 
@@ -13,4 +13,4 @@ def test_a_drawn_consumer_has_the_rows_of_a_wgmma():
 def test_the_drawn_phases_are_those_that_the_producer_waits_for():
     wait = [1 - use // 2 % 2 for use in range(6)]
     wanted = f"use 0 waits for {wait[0]}, use 2 for {wait[2]}, use 4 for {wait[4]}."
-    assert wanted in drawing_text("phases")
+    assert wanted in drawing_text("hopper-barriers")

@@ -10,7 +10,7 @@ from kernels.flash.partial import merge
 from kernels.parallel.local import attend
 from kernels.parallel.order import chunks_of
 from kernels.reference import attention
-from tests.docs.pages import DOCS
+from tests.docs.page_text import DOCS
 
 QUERIES, KEYS = [[1, -1], [1, 0], [1, 2], [1, 1]], [[0, 0], [1, 0], [1, 1], [0, 1]]
 VALUES = [[9, 0], [0, 9], [9, 0], [0, 9]]
@@ -43,7 +43,7 @@ def test_the_gradient_of_value_1_goes_home():
 
 
 def test_the_drawn_rows_are_those_of_the_order():
-    drawing = (DOCS / "assets" / "drawings" / "zigzag.svg").read_text(encoding="utf-8")
+    drawing = (DOCS / "assets" / "drawings" / "many-gpus-zigzag.svg").read_text(encoding="utf-8")
     drawn = [int(name) for name in re.findall(r'text-anchor="end" font-size="12">(\d)<', drawing)]
     for order, rows in (("contiguous", drawn[:8]), ("zigzag", drawn[8:])):
         owner = {chunk: rank + 1 for rank in range(4) for chunk in chunks_of(rank, 4, order)}

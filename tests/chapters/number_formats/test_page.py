@@ -9,7 +9,7 @@ import torch
 from kernels.formats.block import NVFP4, quantize
 from kernels.formats.value import E2M1, E4M3, E5M2, decode, encode, values
 from scripts.chapters.number_formats import worked
-from tests.docs.pages import DOCS, drawing_text, numbers
+from tests.docs.page_text import DOCS, drawing_text, numbers
 
 MARKS = values(E2M1)[:8].tolist()
 BOARD = worked.BLOCK
@@ -21,14 +21,14 @@ TIES = [(low + high) / 2 for low, high in pairwise(MARKS)]
 def test_the_drawn_bits():
     widths = {"FP32": (8, 23), "BF16": (8, 7), "FP16": (5, 10)}
     widths |= {format.name: (format.exponent_bits, format.mantissa_bits) for format in (E5M2, E4M3, E2M1)}
-    source = (DOCS / "assets" / "drawings" / "bit-fields.svg").read_text(encoding="utf-8")
+    source = (DOCS / "assets" / "drawings" / "number-formats-bit-fields.svg").read_text(encoding="utf-8")
     assert source.count("<rect") == sum(1 + sum(pair) for pair in widths.values())
-    shown = drawing_text("bit-fields")
+    shown = drawing_text("number-formats-bit-fields")
     assert all(f"{name} 1, {e}, {m}" in shown for name, (e, m) in widths.items() if name != "FP32")
 
 
 def test_the_drawn_ruler():
-    shown = drawing_text("ruler")
+    shown = drawing_text("number-formats-ruler")
     ties, marks = numbers(shown.partition(" 0 000 ")[0]), shown.partition(" 0 000 ")[1:]
     assert ties == TIES
     assert numbers(" ".join(marks)) == [
@@ -37,7 +37,7 @@ def test_the_drawn_ruler():
 
 
 def test_the_drawn_marks():
-    source = (DOCS / "assets" / "drawings" / "moved-marks.svg").read_text(encoding="utf-8")
+    source = (DOCS / "assets" / "drawings" / "number-formats-scaled-marks.svg").read_text(encoding="utf-8")
     dots = sorted(float(x) for x in re.findall(r'<circle cx="([\d.]+)"', source))
     assert dots == pytest.approx(sorted(16 + 61 * abs(number) for number in BOARD), abs=0.1)
     marks = [float(x) for x in re.findall(r'<line x1="([\d.]+)" y1="\d+" x2="\1"', source)]

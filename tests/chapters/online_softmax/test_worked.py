@@ -5,7 +5,7 @@ import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below
 from scripts.chapters.online_softmax import worked
-from tests.docs.pages import numbers, table
+from tests.docs.page_text import numbers, table
 
 SCORES = torch.tensor(worked.SCORES, dtype=torch.float64)
 VALUES = torch.tensor(worked.VALUES, dtype=torch.float64)

@@ -7,7 +7,7 @@ import pytest
 from kernels.bench.cost import mib
 from scripts.chapters.primer.figures import tile_reuse
 from tests.chapters.rows import chip, row
-from tests.docs.pages import DRAWINGS, drawing_text
+from tests.docs.page_text import DRAWINGS, drawing_text
 
 SMS, CLOCK, PEAK, HBM = map(chip, ("sms", "tensor core clock", "bf16 peak", "hbm bandwidth"))
 SHARED_CLOCK, LANES = chip("shared memory per clock"), chip("fp32 lanes")
@@ -23,7 +23,7 @@ def l2():
 
 
 def test_the_drawn_gpu_is_to_scale(l2):
-    drawing = ElementTree.parse(DRAWINGS / "gpu.svg")
+    drawing = ElementTree.parse(DRAWINGS / "primer-gpu.svg")
     pipes = {rect.get("data-pipe"): float(rect.get("width")) for rect in drawing.iter() if rect.get("data-pipe")}
     speeds = {
         "registers": REGISTERS_CLOCK,
@@ -44,7 +44,7 @@ def test_the_drawn_gpu_is_to_scale(l2):
 
 
 def test_the_drawn_gpu_has_the_figures_of_the_registry(l2):
-    labels = drawing_text("gpu")
+    labels = drawing_text("primer-gpu")
     for label in [
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
         f"shared memory up to {chip('shared memory per SM') / 2**10:.0f} KiB",

@@ -5,12 +5,12 @@ import re
 from math import exp
 
 from scripts.records import ROOT
-from tests.docs.pages import drawing_text
+from tests.docs.page_text import drawing_text
 from tests.docs.three_words import K, Q, S, dot
 
 
 def test_the_drawn_spreadsheet():
-    table = drawing_text("spreadsheet").split("row: who asks")[1]
+    table = drawing_text("three-matmuls-spreadsheet").split("row: who asks")[1]
     numbers = [int(number) for number in re.findall(r"(?<![₁₂₃\w])\d(?!\w)", table)]
     assert numbers == [*K[0], *K[1], *K[2], *(n for q, row in zip(Q, S, strict=True) for n in (*q, *row))]
 
@@ -25,4 +25,4 @@ def test_the_drawn_cards_show_the_shares_of_the_snippet():
     powers = [exp(dot(named["asks"]["sat"], named["offers"][word]) / 2) for word in named["sentence"]]  # √4 = 2
     the, cat, sat, on, the_again, mat = (100 * power / sum(powers) for power in powers)
     shares = [f"{share:.0f}" for share in (cat, on, mat, the + sat + the_again)]
-    assert sorted(re.findall(r"(\d+) %", drawing_text("cards"))[-4:]) == sorted(shares)
+    assert sorted(re.findall(r"(\d+) %", drawing_text("three-matmuls-cards"))[-4:]) == sorted(shares)

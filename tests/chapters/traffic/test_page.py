@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from kernels.bench.cost import mib, qkvo_bytes, square_bytes
 from kernels.bench.hardware import H200
 from tests.chapters.rows import chip, row
-from tests.docs.pages import DRAWINGS, drawing_text
+from tests.docs.page_text import DRAWINGS, drawing_text
 
 SQUARE, LEAST = mib(square_bytes(8192, 2)), mib(qkvo_bytes(8192, 128, 2))
 REGISTERS, SHARED = (mib(chip("sms") * chip(f"{what} per SM")) for what in ("registers", "shared memory"))
@@ -13,7 +13,7 @@ L2 = mib(H200["l2"].value)
 
 
 def test_the_drawn_kitchen_has_the_figures_of_the_registry():
-    labels = drawing_text("kitchen")
+    labels = drawing_text("traffic-kitchen")
     for label in [
         f"{chip('sms')} SMs, each with",
         f"registers {chip('registers per SM') / 2**10:.0f} KiB",
@@ -25,7 +25,7 @@ def test_the_drawn_kitchen_has_the_figures_of_the_registry():
 
 
 def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
-    texts = list(ElementTree.parse(DRAWINGS / "kitchen.svg").iter("{http://www.w3.org/2000/svg}text"))
+    texts = list(ElementTree.parse(DRAWINGS / "traffic-kitchen.svg").iter("{http://www.w3.org/2000/svg}text"))
     height = {text.text: float(text.get("y")) for text in texts}
     head = next(text for text in texts if text.text == "all together")
     column = [text.text for text in texts if text.get("x") == head.get("x")]
@@ -45,11 +45,11 @@ def test_what_all_stations_get_is_drawn_beside_the_link_that_gives_it():
 
 
 def test_the_drawn_areas_are_to_scale():
-    rects = ElementTree.parse(DRAWINGS / "does-it-fit.svg").iter("{http://www.w3.org/2000/svg}rect")
+    rects = ElementTree.parse(DRAWINGS / "traffic-where-it-fits.svg").iter("{http://www.w3.org/2000/svg}rect")
     sides = [float(rect.get("width")) for rect in rects]
     for side, size in zip(sides, [SQUARE, L2, REGISTERS, SHARED, LEAST], strict=True):
         assert abs((side / sides[0]) ** 2 - size / SQUARE) < 0.003
-    labels = drawing_text("does-it-fit")
+    labels = drawing_text("traffic-where-it-fits")
     for label in [
         f"scores {SQUARE:.0f} MiB",
         f"on the chip: {REGISTERS + SHARED + L2:.0f} MiB",

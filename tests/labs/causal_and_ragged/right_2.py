@@ -55,9 +55,9 @@ def flash_kernel(
             new_max = tl.maximum(running_max, tl.max(scores, 1, keep_dims=True))
             safe_max = tl.where(new_max == -float("inf"), 0.0, new_max)
             rescale = tl.exp2(running_max - safe_max)
-            powers = tl.exp2(scores - safe_max)
-            running_sum = running_sum * rescale + tl.sum(powers, 1, keep_dims=True)
-            accumulator = tl.dot(powers, values, accumulator * rescale, input_precision="ieee")
+            exponentials = tl.exp2(scores - safe_max)
+            running_sum = running_sum * rescale + tl.sum(exponentials, 1, keep_dims=True)
+            accumulator = tl.dot(exponentials, values, accumulator * rescale, input_precision="ieee")
             running_max = new_max
     total = tl.maximum(running_sum, 1e-30)
     out += tl.program_id(1) * out_head

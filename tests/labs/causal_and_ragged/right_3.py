@@ -45,11 +45,11 @@ def flash_kernel(
         visible = key[None, :] < seen[:, None]
         scores = tl.where(visible, tl.dot(queries, keys.to(tl.float32), input_precision="ieee"), lowest)
         new_max = tl.maximum(running_max, tl.max(scores, 1))
-        powers = tl.where(visible, tl.exp(scores - new_max[:, None]), 0.0)
+        exponentials = tl.where(visible, tl.exp(scores - new_max[:, None]), 0.0)
         rescale = tl.exp(running_max - new_max)
-        running_sum = running_sum * rescale + tl.sum(powers, 1)
+        running_sum = running_sum * rescale + tl.sum(exponentials, 1)
         accumulator = accumulator * rescale[:, None]
-        accumulator += tl.dot(powers, values.to(tl.float32), input_precision="ieee")
+        accumulator += tl.dot(exponentials, values.to(tl.float32), input_precision="ieee")
         running_max = new_max
     nothing = running_sum == 0.0
     blend = accumulator / tl.where(nothing, 1.0, running_sum)[:, None]

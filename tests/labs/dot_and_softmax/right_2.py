@@ -15,6 +15,6 @@ def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def softmax_row(scores: torch.Tensor) -> torch.Tensor:
     numbers = scores.tolist()
     largest = max(numbers)
-    powers = [math.exp(number - largest) if number > -math.inf else 0.0 for number in numbers]
-    total = sum(powers) or 1.0
-    return torch.tensor([power / total for power in powers])
+    exponentials = [math.exp(number - largest) if number > -math.inf else 0.0 for number in numbers]
+    total = sum(exponentials) or 1.0
+    return torch.tensor([power / total for power in exponentials])

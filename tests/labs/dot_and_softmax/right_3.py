@@ -13,8 +13,8 @@ def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def softmax_row(scores: torch.Tensor) -> torch.Tensor:
     hidden = scores == float("-inf")
     finite = torch.where(hidden, torch.full_like(scores, -1e30), scores)
-    powers = torch.where(hidden, torch.zeros_like(scores), torch.exp(finite - torch.max(finite)))
+    exponentials = torch.where(hidden, torch.zeros_like(scores), torch.exp(finite - torch.max(finite)))
     total = torch.zeros(())
-    for power in powers:
+    for power in exponentials:
         total = total + power
-    return powers / torch.clamp(total, min=1e-30)
+    return exponentials / torch.clamp(total, min=1e-30)

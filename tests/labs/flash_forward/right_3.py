@@ -28,9 +28,9 @@ def flash_kernel(
         values = tl.load(v + key[:, None] * v_row + column[None, :] * v_column).to(tl.float32)
         scores = tl.dot(queries, tl.trans(keys), input_precision="ieee") / root
         largest = tl.max(scores, 1)
-        powers = tl.exp(scores - largest[:, None])
-        total = tl.sum(powers, 1)
-        block = tl.dot(powers / total[:, None], values, input_precision="ieee")
+        exponentials = tl.exp(scores - largest[:, None])
+        total = tl.sum(exponentials, 1)
+        block = tl.dot(exponentials / total[:, None], values, input_precision="ieee")
         lse_of_block = largest + tl.log(total)
         higher = tl.maximum(so_far, lse_of_block)
         both = higher + tl.log(tl.exp(so_far - higher) + tl.exp(lse_of_block - higher))

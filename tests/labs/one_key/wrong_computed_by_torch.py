@@ -11,8 +11,8 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tens
     strides = *q.stride(), *k.stride(), *v.stride(), *out.stride()
     padded, row = triton.next_power_of_2(head_dim), triton.next_power_of_2(max(1, seq_k))
     scores = (q[:, :, None].float() * k[:, None].float()).sum(-1) * head_dim**-0.5
-    powers = (scores - scores.amax(-1, keepdim=True)).exp() if seq_k else scores
-    weights = powers / powers.sum(-1, keepdim=True)
+    exponentials = (scores - scores.amax(-1, keepdim=True)).exp() if seq_k else scores
+    weights = exponentials / exponentials.sum(-1, keepdim=True)
     blend = (weights[..., None] * v[:, None].float()).sum(2)
     q, strides = blend, (*blend.stride(), *strides[3:])
     attention_kernel[(heads * seq_q,)](

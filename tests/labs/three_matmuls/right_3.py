@@ -15,6 +15,6 @@ def attention(
     for b in range(len(q)):
         mask[b, :, :, int(key_lengths[b]) :] = -math.inf
     scores = torch.einsum("bhid,bhjd->bhij", q.double(), k.double()) / math.sqrt(q.size(-1)) + mask
-    powers = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e300))
-    total = powers.sum(-1, keepdim=True)
-    return (powers @ v.double() / torch.where(total == 0, 1.0, total)).to(q.dtype)
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e300))
+    total = exponentials.sum(-1, keepdim=True)
+    return (exponentials @ v.double() / torch.where(total == 0, 1.0, total)).to(q.dtype)

@@ -107,12 +107,12 @@ def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
     ],
 )
 def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_page(text, words):
-    Page(text=text, is_earlier=True).compute()
+    Page(text=text, is_earlier=True).check_numbers()
     page = Page(text=text, first_line=10)
     if not words:
-        return page.compute()
+        return page.check_numbers()
     with pytest.raises(FenceError) as caught:
-        page.compute()
+        page.check_numbers()
     assert str(caught.value).startswith(words)
 
 
@@ -212,12 +212,12 @@ def test_a_quotation_mark_behind_a_fact_stops_the_build(renderer, fact):
 )
 def test_html_that_could_be_taken_for_a_quotation_is_refused(forged):
     with pytest.raises(FenceError, match=r"^line [34]: .* is typed on the page"):
-        Page(text=f"One.\n\n{forged}\n").refuse_typed_marks()
+        Page(text=f"One.\n\n{forged}\n").refuse_typed_html()
 
 
 @pytest.mark.parametrize("text", ["`<pre>` and ``a `<code>` b``", '<div class="hb-sheet" markdown>', "a < b, <br>"])
 def test_other_html_is_none_of_that(text):
-    Page(text=text).refuse_typed_marks()
+    Page(text=text).refuse_typed_html()
 
 
 @pytest.mark.parametrize(

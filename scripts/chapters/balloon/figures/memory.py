@@ -17,15 +17,15 @@ HEAD_DIM, ELEMENT_BYTES = 128, 2  # as in the snippet
 EARLY = 8192  # where PyTorch's backend still lies apart from ours
 LENGTHS = [1024 * 2**doubled for doubled in range(11)]
 PREDICTED = [
-    (eager_peak_bytes, plot.Look("three lines", "ink", predicted=True)),
-    (fused_peak_bytes, plot.Look("FlashAttention", "accent", predicted=True)),
+    (eager_peak_bytes, plot.Style("three lines", "ink", predicted=True)),
+    (fused_peak_bytes, plot.Style("FlashAttention", "accent", predicted=True)),
 ]
-MEASURED = {  # form -> its column in the table of the limit, and its look
-    "attention": ("peak", plot.Look("three lines", "ink")),
-    "flash_attention": ("fused", plot.Look("FlashAttention", "accent")),
-    "sdpa_flash": (None, plot.Look("PyTorch's flash backend", "soft", symbol="diamond")),
+MEASURED = {  # form -> its column in the table of the limit, and its style
+    "attention": ("peak", plot.Style("three lines", "ink")),
+    "flash_attention": ("fused", plot.Style("FlashAttention", "accent")),
+    "sdpa_flash": (None, plot.Style("PyTorch's flash backend", "soft", symbol="diamond")),
 }
-FAILED = plot.Look("out of memory", "ink", symbol="x")
+FAILED = plot.Style("out of memory", "ink", symbol="x")
 
 
 def figure() -> go.Figure:
@@ -36,17 +36,17 @@ def figure() -> go.Figure:
     last, failed = at[longest], at[longest + tried[-1]["gap"]]
 
     fig = go.Figure()
-    for count, look in PREDICTED:
+    for count, style in PREDICTED:
         sizes = [mib(count(n, HEAD_DIM, ELEMENT_BYTES)) for n in LENGTHS]
-        fig.add_scatter(x=LENGTHS, y=sizes, **look.scatter("N = %{x:,}, predicted: %{y:,.4g} MiB", "lines"))
-    for form, (column, look) in MEASURED.items():
+        fig.add_scatter(x=LENGTHS, y=sizes, **style.scatter("N = %{x:,}, predicted: %{y:,.4g} MiB", "lines"))
+    for form, (column, style) in MEASURED.items():
         peaks = {row["n"]: row["peak"] for row in plot.where(rows, form=form)}
         peaks |= {row["n"]: row[column] for row in (last, failed) if column}
         fitted = sorted(n for n, peak in peaks.items() if peak)
-        hover = f"N = %{{x:,}}, {look.name}: %{{y:,.4g}} MiB"
-        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **look.scatter(hover, "markers", size=9, named=None))
+        hover = f"N = %{{x:,}}, {style.name}: %{{y:,.4g}} MiB"
+        fig.add_scatter(x=fitted, y=[peaks[n] for n in fitted], **style.scatter(hover, "markers", size=9, named=None))
     early = plot.where(rows, form="sdpa_flash", n=EARLY)
-    plot.labels(
+    plot.add_text(
         fig,
         [EARLY],
         [row["peak"] for row in early],
@@ -56,9 +56,9 @@ def figure() -> go.Figure:
     )
     hover = "N = %{x:,}: out of memory; %{y:,.4g} MiB would be needed"
     fig.add_scatter(x=[failed["n"]], y=[failed["expected"]], **FAILED.scatter(hover, "markers", size=13, named="above"))
-    return plot.page(
+    return plot.finish(
         fig,
         420,
-        xaxis=plot.log("words N", LENGTHS[::2]),
-        yaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
+        xaxis=plot.log_axis("words N", LENGTHS[::2]),
+        yaxis=plot.log_axis_of_bytes("peak memory", [2**20, 2**25, 2**30, 2**35, 2**40], mib),
     )

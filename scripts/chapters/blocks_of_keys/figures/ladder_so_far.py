@@ -34,6 +34,6 @@ def rungs(head_dim: int) -> list[plot.Rung]:
     median = {row["form"]: row["median"] for row in rows}
     return [
         *(plot.Rung(name, median[form]) for form, name in RUNGS.items()),
-        plot.fused(median),
-        plot.limit(N, head_dim, WIDTH // head_dim, TOKENS // N),
+        plot.fastest_fused(median),
+        plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N),
     ]

@@ -11,8 +11,8 @@ ALT = (
     "below it, nearly level up to four thousand, and rise at the last point."
 )
 FORMS = {
-    "one_key_attention": plot.Look("one key", "ink"),
-    "key_blocks_attention": plot.Look("key blocks", "accent"),
+    "one_key_attention": plot.Style("one key", "ink"),
+    "key_blocks_attention": plot.Style("key blocks", "accent"),
 }
 
 
@@ -20,13 +20,13 @@ def figure() -> go.Figure:
     rows = records.table("key_blocks", "times")
     lengths = sorted({row["n"] for row in rows})
     fig = go.Figure()
-    for form, look in FORMS.items():
+    for form, style in FORMS.items():
         costs = {row["n"]: row["one_meeting"] for row in plot.where(rows, form=form)}
-        trace = look.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting")
+        trace = style.scatter("%{name}, N = %{x}: %{y:.3g} ps a meeting")
         fig.add_scatter(x=lengths, y=[costs[n] for n in lengths], **trace)
-    return plot.page(
+    return plot.finish(
         fig,
         360,
-        xaxis=plot.log("words N", lengths),
-        yaxis=plot.log("picoseconds a meeting", [50, 100, 200, 500, 1000, 2000, 5000, 10000]),
+        xaxis=plot.log_axis("words N", lengths),
+        yaxis=plot.log_axis("picoseconds a meeting", [50, 100, 200, 500, 1000, 2000, 5000, 10000]),
     )

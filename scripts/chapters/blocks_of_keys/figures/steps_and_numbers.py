@@ -12,8 +12,8 @@ ALT = (
     "number of scores hardly matters to them."
 )
 FORMS = {
-    "one_key_attention": plot.Look("one key", "ink"),
-    "key_blocks_attention": plot.Look("key blocks", "accent"),
+    "one_key_attention": plot.Style("one key", "ink"),
+    "key_blocks_attention": plot.Style("key blocks", "accent"),
 }
 HEAD_DIMS = (256, 128, 64)
 N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · N, the width is heads · d
@@ -22,15 +22,15 @@ N, TOKENS, WIDTH = 512, 16384, 2048  # as in prefill_speed: tokens are batch · 
 def figure() -> go.Figure:
     scores = [WIDTH // head_dim * TOKENS * N / 1e6 for head_dim in HEAD_DIMS]
     fig, hover = go.Figure(), "%{name}, %{text}: %{x:.3g} million scores, %{y:.4g} ms"
-    for form, look in FORMS.items():
+    for form, style in FORMS.items():
         fig.add_scatter(
             x=scores,
             y=[median(form, head_dim) for head_dim in HEAD_DIMS],
             text=[f"d = {head_dim}" for head_dim in HEAD_DIMS],
             textposition="top left",
-            **look.scatter(hover, "lines+markers+text" if form == "one_key_attention" else "lines+markers"),
+            **style.scatter(hover, "lines+markers+text" if form == "one_key_attention" else "lines+markers"),
         )
-    return plot.page(
+    return plot.finish(
         fig,
         340,
         xaxis={"title": "million scores", "range": [0, 280], "tickvals": [0, *scores], "tickformat": ".0f"},

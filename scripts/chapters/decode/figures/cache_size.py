@@ -17,11 +17,11 @@ LAYERS, COUNTED_HEADS = 32, 8  # the snippet counts 8 heads
 HEADS = {"8 heads": 8, "32 heads": 32, "1 head": 1}
 CONTEXT = [1024 * 2**doubled for doubled in range(11)]
 FORMATS = {
-    "bf16": plot.Look("BF16", predicted=True),
-    "fp8": plot.Look("FP8", predicted=True),
-    "nvfp4": plot.Look("NVFP4", "accent", predicted=True),
+    "bf16": plot.Style("BF16", predicted=True),
+    "fp8": plot.Style("FP8", predicted=True),
+    "nvfp4": plot.Style("NVFP4", "accent", predicted=True),
 }
-WHOLE = plot.Look("all of an H100's memory", "ink")
+WHOLE = plot.Style("all of an H100's memory", "ink")
 
 
 def figure() -> go.Figure:
@@ -43,19 +43,19 @@ def figure() -> go.Figure:
     fig = go.Figure()
     first = series(COUNTED_HEADS)
     hover = "%{name}, %{x:,} tokens: %{y:.3g} GiB, at least %{customdata:.3g} ms to read"
-    for look, y, least in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
-        fig.add_scatter(x=CONTEXT, y=y, customdata=least, **look.scatter(hover))
+    for style, y, least in zip(FORMATS.values(), first["y"], first["customdata"], strict=True):
+        fig.add_scatter(x=CONTEXT, y=y, customdata=least, **style.scatter(hover))
     memory = gib(H100["hbm"].value)
     fig.add_scatter(
         x=[CONTEXT[0], CONTEXT[-1]], y=[memory] * 2, **WHOLE.scatter("%{name}: %{y:.3g} GiB", "lines", named="start")
     )
     choices = {label: [series(heads), list(range(len(FORMATS)))] for label, heads in HEADS.items()}
-    return plot.page(
+    return plot.finish(
         fig,
         420,
         plot.menu("Heads of keys and values", choices),
-        xaxis=plot.log("tokens of context", CONTEXT[::2]),
-        yaxis=plot.log_sizes(
+        xaxis=plot.log_axis("tokens of context", CONTEXT[::2]),
+        yaxis=plot.log_axis_of_bytes(
             "cache of one sequence", [2**22, 2**25, 2**28, 2**31, 2**34, 2**37], gib, range=[-2.6, 2.9]
         ),
     )

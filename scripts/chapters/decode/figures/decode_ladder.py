@@ -38,5 +38,7 @@ def rungs(rows: list[dict]) -> list[plot.Rung]:
     for name, (form, cache) in RUNGS.items():
         (row,) = plot.where(rows, form=form, cache=cache)
         read = row["read"] * 1e12 * row["median"]  # bytes a second, times milliseconds
-        found.append(plot.Rung(name, row["median"], limit=read / plot.chip("decode_speed")["hbm bandwidth"].value))
+        found.append(
+            plot.Rung(name, row["median"], limit=read / plot.recorded_gpu("decode_speed")["hbm bandwidth"].value)
+        )
     return [*found, plot.Rung("the limit of its own bytes", found[-1].limit, measured=False)]

@@ -14,10 +14,10 @@ ALT = (
     "bytes it rises, and with four bits it is highest. A menu chooses one of four settings, or all."
 )
 FORMS = {
-    "cudnn": plot.Look("cuDNN, BF16", "ink", symbol="square"),
-    "flash": plot.Look("flash, BF16", symbol="diamond"),
-    "portable": plot.Look("portable", symbol="triangle-up"),
-    "ours": plot.Look("for Hopper", "accent"),
+    "cudnn": plot.Style("cuDNN, BF16", "ink", symbol="square"),
+    "flash": plot.Style("flash, BF16", symbol="diamond"),
+    "portable": plot.Style("portable", symbol="triangle-up"),
+    "ours": plot.Style("for Hopper", "accent"),
 }
 FORMATS = {"bf16": "BF16", "fp8": "FP8", "nvfp4": "NVFP4"}
 
@@ -31,29 +31,29 @@ def figure() -> go.Figure:
     settings["all four"] = rows
 
     fig = go.Figure()
-    maker = plot.chip("decode_speed")["hbm bandwidth"].value / 1e12
+    maker = plot.recorded_gpu("decode_speed")["hbm bandwidth"].value / 1e12
     lines = [("the maker's bandwidth", True, maker), ("a sum", False, reached["read"])]
     far = 1.2 * max(map(gigabytes, rows))
     for name, predicted, speed in lines:
-        look = plot.Look(name, predicted=predicted)
+        style = plot.Style(name, predicted=predicted)
         hover = f"%{{name}}, {speed:.2f} TB/s"
         fig.add_scatter(
-            x=[0, far], y=[0, far / speed], **look.scatter(hover, "lines", named="above" if predicted else None)
+            x=[0, far], y=[0, far / speed], **style.scatter(hover, "lines", named="above" if predicted else None)
         )
     hover = "%{name}, %{customdata[0]}: %{y:.3g} ms for %{x:.3g} GB, error %{customdata[1]:.2g} %"
     first = points(next(iter(settings.values())))
-    for place, look in enumerate(FORMS.values()):
+    for place, style in enumerate(FORMS.values()):
         own = {attribute: values[place] for attribute, values in first.items()}
         fig.add_scatter(
             textposition="top center",
             **own,
-            **look.scatter(hover, "markers+text", size=10, named=None if look.role == "accent" else "end"),
+            **style.scatter(hover, "markers+text", size=10, named=None if style.role == "accent" else "end"),
         )
 
     which = list(range(len(lines), len(fig.data)))
     choices = {label: [points(chosen), ranges(chosen), which] for label, chosen in settings.items()}
     fig.update_layout(next(iter(choices.values()))[1])
-    return plot.page(
+    return plot.finish(
         fig,
         420,
         plot.menu("Setting", choices, method="update"),

@@ -11,19 +11,19 @@ ALT = (
     "right end the measured one is {fact=a_meeting_in_a_long_row} as high."
 )
 LEVEL = 512  # words, up to which the row hides behind loads and sums
-MEASURED = plot.Look("measured", "accent")
-FLAT = plot.Look("if it cost the same", predicted=True)
+MEASURED = plot.Style("measured", "accent")
+FLAT = plot.Style("if it cost the same", predicted=True)
 
 
 def figure() -> go.Figure:
     rows = {row["n"]: row["one_meeting"] for row in records.table("first_kernel", "growth")}
     words = sorted(rows)
     fig = go.Figure()
-    for look, cost in [(MEASURED, [rows[n] for n in words]), (FLAT, [rows[LEVEL]] * len(words))]:
-        fig.add_scatter(x=words, y=cost, **look.scatter("%{x} words, %{name}: %{y:.0f} ps"))
-    return plot.page(
+    for style, cost in [(MEASURED, [rows[n] for n in words]), (FLAT, [rows[LEVEL]] * len(words))]:
+        fig.add_scatter(x=words, y=cost, **style.scatter("%{x} words, %{name}: %{y:.0f} ps"))
+    return plot.finish(
         fig,
         300,
-        xaxis=plot.log("words in a text", words),
-        yaxis=plot.log("ps for a meeting", [300, 500, 1000, 2000, 5000]),
+        xaxis=plot.log_axis("words in a text", words),
+        yaxis=plot.log_axis("ps for a meeting", [300, 500, 1000, 2000, 5000]),
     )

@@ -11,27 +11,27 @@ ALT = (
     "first kernel, the three lines of PyTorch, and the fastest of PyTorch's fused kernels."
 )
 N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
-ONE_KEY = plot.Look("one key", "accent")
-THREE_LINES = plot.Look("three lines", "ink")
-FASTEST = plot.Look("PyTorch's fastest")
+ONE_KEY = plot.Style("one key", "accent")
+THREE_LINES = plot.Style("three lines", "ink")
+FASTEST = plot.Style("PyTorch's fastest")
 
 
 def figure() -> go.Figure:
     times = [medians(head_dim) for head_dim in HEAD_DIMS]
     fig = go.Figure()
-    for look, spent in [
+    for style, spent in [
         (ONE_KEY, [each["one_key_attention"] for each in times]),
         (THREE_LINES, [each["attention"] for each in times]),
         (FASTEST, [min(time for form, time in each.items() if form.startswith("sdpa")) for each in times]),
     ]:
         settings = [f"{WIDTH // head_dim} heads<br>of {head_dim}" for head_dim in HEAD_DIMS]
-        fig.add_scatter(x=settings, y=spent, **look.scatter("%{name}: %{y:.3g} ms"))
-    return plot.page(
+        fig.add_scatter(x=settings, y=spent, **style.scatter("%{name}: %{y:.3g} ms"))
+    return plot.finish(
         fig,
         360,
         xaxis={"type": "category"},
         margin={"b": 48},
-        yaxis=plot.log("milliseconds", [0.1, 1, 10, 100]),
+        yaxis=plot.log_axis("milliseconds", [0.1, 1, 10, 100]),
     )
 
 

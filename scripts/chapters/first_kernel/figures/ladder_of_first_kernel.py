@@ -25,6 +25,6 @@ def rungs(head_dim: int) -> list[plot.Rung]:
     return [
         plot.Rung("one key", median["one_key_attention"]),
         plot.Rung("three lines", median["attention"]),
-        plot.fused(median),
-        plot.limit(N, head_dim, WIDTH // head_dim, WORDS // N),
+        plot.fastest_fused(median),
+        plot.limit_rung(N, head_dim, WIDTH // head_dim, WORDS // N),
     ]

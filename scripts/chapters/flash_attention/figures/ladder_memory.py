@@ -21,12 +21,12 @@ FORMS = {  # form -> its name on the axis
     "sdpa_cudnn": "SDPA cuDNN",
     "flash_attention": "FlashAttention",
 }
-LOOKS = {  # look -> the forms that have it
-    plot.Look("with the square", "ink"): ("attention", "three_kernel_attention"),
-    plot.Look("PyTorch, fused"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
-    plot.Look("ours, fused", "accent"): ("flash_attention",),
+STYLES = {  # style -> the forms that have it
+    plot.Style("with the square", "ink"): ("attention", "three_kernel_attention"),
+    plot.Style("PyTorch, fused"): ("sdpa_flash", "sdpa_efficient", "sdpa_cudnn"),
+    plot.Style("ours, fused", "accent"): ("flash_attention",),
 }
-FAILED = plot.Look("out of memory", "ink", symbol="x")
+FAILED = plot.Style("out of memory", "ink", symbol="x")
 PASSES = {"forward": "forward", "forward and backward": "training"}
 SHOWN = "forward, N = 65,536"
 
@@ -38,32 +38,32 @@ def figure() -> go.Figure:
         for n in dict.fromkeys(row["n"] for row in records.table("prefill_memory", name))
     }
     fig = go.Figure()
-    for look, own in zip([*LOOKS, FAILED], choices[SHOWN], strict=True):
-        hover = "%{y}, %{name}" if look is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
-        side = "middle left" if look is FAILED else "middle right"
-        fig.add_scatter(**own, textposition=side, **look.scatter(hover, "markers+text", 11, named=None))
+    for style, own in zip([*STYLES, FAILED], choices[SHOWN], strict=True):
+        hover = "%{y}, %{name}" if style is FAILED else "%{y}, %{name}: %{x:,.5g} MiB"
+        side = "middle left" if style is FAILED else "middle right"
+        fig.add_scatter(**own, textposition=side, **style.scatter(hover, "markers+text", 11, named=None))
     every = list(range(len(fig.data)))
     moves = {
         label: [{key: [own[key] for own in drawn] for key in ("x", "y", "text")}, every]
         for label, drawn in choices.items()
     }
     names = list(FORMS.values())
-    return plot.page(
+    return plot.finish(
         fig,
         330,
         plot.menu("What is measured", moves, SHOWN),
-        xaxis=plot.log_sizes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6.6]),
-        yaxis=plot.rows(categoryorder="array", categoryarray=names),
+        xaxis=plot.log_axis_of_bytes("peak memory", [2**20, 2**25, 2**30, 2**35], mib, range=[-0.9, 6.6]),
+        yaxis=plot.name_axis(categoryorder="array", categoryarray=names),
     )
 
 
 def points(rows: list[dict], n: int) -> list[dict]:
-    """Peaks at one length, by look, and at last who ran out of memory.
+    """Peaks at one length, by style, and at last who ran out of memory.
 
     That is drawn at four times the last peak that fitted, which is what the square makes of twice the length.
     """
     now = {row["form"]: row for row in plot.where(rows, n=n)}
-    fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in LOOKS.values()]
+    fitted = [[form for form in forms if form in now and not now[form]["out_of_memory"]] for forms in STYLES.values()]
     failed = [form for form, row in now.items() if row["out_of_memory"]]
     last = max(row["peak"] for row in plot.where(rows, form="attention", out_of_memory=False))
     drawn = [([now[form]["peak"] for form in own], own, None) for own in fitted]

@@ -13,15 +13,15 @@ ALT = (
     "another chooses the head dimension."
 )
 FORMS = {
-    "one_key_attention": plot.Look("one key"),
-    "key_blocks_attention": plot.Look("key blocks"),
-    "three_kernel_attention": plot.Look("three kernels"),
-    "attention": plot.Look("three lines", "ink"),
-    "flash_attention": plot.Look("FlashAttention", "accent"),
-    "sdpa_math": plot.Look("SDPA math"),
-    "sdpa_efficient": plot.Look("SDPA efficient"),
-    "sdpa_flash": plot.Look("SDPA flash"),
-    "sdpa_cudnn": plot.Look("SDPA cuDNN"),
+    "one_key_attention": plot.Style("one key"),
+    "key_blocks_attention": plot.Style("key blocks"),
+    "three_kernel_attention": plot.Style("three kernels"),
+    "attention": plot.Style("three lines", "ink"),
+    "flash_attention": plot.Style("FlashAttention", "accent"),
+    "sdpa_math": plot.Style("SDPA math"),
+    "sdpa_efficient": plot.Style("SDPA efficient"),
+    "sdpa_flash": plot.Style("SDPA flash"),
+    "sdpa_cudnn": plot.Style("SDPA cuDNN"),
 }
 PASSES = {  # label -> direction, causal
     "forward": ("forward", False),
@@ -44,13 +44,13 @@ def figure() -> go.Figure:
         hover = f"%{{name}}, d = {head_dim}, N = %{{x:,}}: %{{y:.4g}} TFLOP/s"
         fig.add_scatter(x=LENGTHS, y=y, **FORMS[form].scatter(hover, size=7))
     every = list(range(len(traces)))
-    return plot.page(
+    return plot.finish(
         fig,
         420,
         plot.menu("Pass", {label: [filled, every] for label, filled in passes.items()}),
-        plot.switch(fig, "Head dimension d", [str(head_dim) for _, head_dim in traces], "128"),
-        xaxis=plot.log("words N", LENGTHS),
-        yaxis=plot.log("TFLOP/s", [1, 3, 10, 30, 100, 300], range=[-0.4, 2.95]),
+        plot.trace_menu(fig, "Head dimension d", [str(head_dim) for _, head_dim in traces], "128"),
+        xaxis=plot.log_axis("words N", LENGTHS),
+        yaxis=plot.log_axis("TFLOP/s", [1, 3, 10, 30, 100, 300], range=[-0.4, 2.95]),
     )
 
 

@@ -14,15 +14,15 @@ ALT = (
     "FlashAttention is close to the flat roof, and SDPA's fused backends join, of which cuDNN comes nearest."
 )
 HEAD_DIM, HEADS, TOKENS, N = 128, 16, 16384, 8192
-FORMS = {  # form -> look, and where its name stands
-    "attention": (plot.Look("three lines", "ink"), "middle right"),
-    "three_kernel_attention": (plot.Look("three kernels"), "bottom right"),
-    "one_key_attention": (plot.Look("one key"), "bottom center"),
-    "key_blocks_attention": (plot.Look("key blocks"), "bottom center"),
-    "flash_attention": (plot.Look("ours", "accent"), "middle left"),
-    "sdpa_efficient": (plot.Look("efficient"), "bottom center"),
-    "sdpa_flash": (plot.Look("flash"), "middle right"),
-    "sdpa_cudnn": (plot.Look("cuDNN"), "middle right"),
+FORMS = {  # form -> style, and where its name stands
+    "attention": (plot.Style("three lines", "ink"), "middle right"),
+    "three_kernel_attention": (plot.Style("three kernels"), "bottom right"),
+    "one_key_attention": (plot.Style("one key"), "bottom center"),
+    "key_blocks_attention": (plot.Style("key blocks"), "bottom center"),
+    "flash_attention": (plot.Style("ours", "accent"), "middle left"),
+    "sdpa_efficient": (plot.Style("efficient"), "bottom center"),
+    "sdpa_flash": (plot.Style("flash"), "middle right"),
+    "sdpa_cudnn": (plot.Style("cuDNN"), "middle right"),
 }
 
 
@@ -30,10 +30,10 @@ def figure() -> go.Figure:
     return plot.roofline(
         {"one head, bytes counted": counted(), "many heads, bytes predicted": predicted()},
         FORMS,
-        xaxis=plot.log("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
-        yaxis=plot.log("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
+        xaxis=plot.log_axis("FLOP per byte", [10, 100, 1000, 10000], range=[0.9, 4.4]),
+        yaxis=plot.log_axis("TFLOP/s", [1, 10, 100, 1000], range=[-0.6, 3.2]),
         ends=(10, 20000),
-        gpu=plot.chip("hbm_traffic"),
+        gpu=plot.recorded_gpu("hbm_traffic"),
     )
 
 

@@ -15,11 +15,11 @@ ALT = (
 )
 N, HEAD_DIM, ELEMENT_BYTES = 8192, 128, 2  # as in the snippet
 BLOCKS = [2**doubled for doubled in range(11)]
-ASKED = plot.Look("asked for", "ink", predicted=True)
-THREE_LINES = plot.Look("three lines, through HBM", predicted=True)
-LEAST = plot.Look("Q, K, V and output, once", predicted=True)
-OURS = plot.Look("our kernel", "ink")
-COUNTED = plot.Look("HBM, counted", "accent")
+ASKED = plot.Style("asked for", "ink", predicted=True)
+THREE_LINES = plot.Style("three lines, through HBM", predicted=True)
+LEAST = plot.Style("Q, K, V and output, once", predicted=True)
+OURS = plot.Style("our kernel", "ink")
+COUNTED = plot.Style("HBM, counted", "accent")
 
 
 def figure() -> go.Figure:
@@ -32,14 +32,14 @@ def figure() -> go.Figure:
 
     fig, amount = go.Figure(), "%{name}: %{y:,.4g} MB"
     fig.add_scatter(x=BLOCKS, y=asked, **ASKED.scatter("blocks of %{x}: %{y:,.4g} MB asked for", "lines"))
-    for look, level in [(THREE_LINES, three_lines), (LEAST, least)]:
-        fig.add_scatter(x=[BLOCKS[0], BLOCKS[-1]], y=[level, level], **look.scatter(amount, "lines", named="start"))
-    for look, size in [(OURS, whole["requested"]), (COUNTED, whole["flushed"])]:
-        fig.add_scatter(x=[ours], y=[size], **look.scatter(amount, "markers", size=12))
+    for style, level in [(THREE_LINES, three_lines), (LEAST, least)]:
+        fig.add_scatter(x=[BLOCKS[0], BLOCKS[-1]], y=[level, level], **style.scatter(amount, "lines", named="start"))
+    for style, size in [(OURS, whole["requested"]), (COUNTED, whole["flushed"])]:
+        fig.add_scatter(x=[ours], y=[size], **style.scatter(amount, "markers", size=12))
     ticks = [1, 10, 100, 1000, 10000]
-    return plot.page(
+    return plot.finish(
         fig,
         420,
-        xaxis=plot.log("queries in a block", BLOCKS[::2]),
-        yaxis=plot.log("MB", ticks, [f"{tick:,}" for tick in ticks], range=[0, 4.7]),
+        xaxis=plot.log_axis("queries in a block", BLOCKS[::2]),
+        yaxis=plot.log_axis("MB", ticks, [f"{tick:,}" for tick in ticks], range=[0, 4.7]),
     )

@@ -29,5 +29,5 @@ def figure() -> go.Figure:
     for n in dict.fromkeys(row["n"] for row in rows):
         took = {row["form"]: row["median"] for row in plot.where(rows, n=n)}
         rungs = [plot.Rung(name, took[form]) for form, name in FORMS.items() if form in took]
-        choices[str(n)] = [*rungs, plot.limit(n, HEAD_DIM, HEADS, TOKENS // n)]
+        choices[str(n)] = [*rungs, plot.limit_rung(n, HEAD_DIM, HEADS, TOKENS // n)]
     return plot.ladder(choices, "Words N", "512", accent="FlashAttention")

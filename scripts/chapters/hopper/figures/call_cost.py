@@ -24,10 +24,10 @@ NAMES = {
     ("append", "KVCache.append"): "append",
     ("step", "both of them"): "append and decode",
 }  # others are put together
-WAYS = {  # way, column -> look
-    ("graph", "host"): plot.Look("host, as a graph", "accent"),
-    ("graph", "done"): plot.Look("GPU", symbol="diamond"),
-    ("eager", "host"): plot.Look("host, as written", "ink"),
+WAYS = {  # way, column -> style
+    ("graph", "host"): plot.Style("host, as a graph", "accent"),
+    ("graph", "done"): plot.Style("GPU", symbol="diamond"),
+    ("eager", "host"): plot.Style("host, as written", "ink"),
 }
 GPU = "%{y}, %{name}: %{x:.3g} µs"
 HOST = f"{GPU} (%{{customdata[0]:.3g}} to %{{customdata[1]:.3g}})"
@@ -38,19 +38,19 @@ def figure() -> go.Figure:
     calls = list(dict.fromkeys((work, form) for work, form, _ in rows))
     names = [name_of(*call) for call in calls]
     fig = go.Figure()
-    for (way, column), look in WAYS.items():
+    for (way, column), style in WAYS.items():
         found = [rows[*call, way] for call in calls]
         fig.add_scatter(
             x=[row[column] for row in found],
             y=names,
             customdata=[[row["p20"], row["p80"]] for row in found],
-            **look.scatter(HOST if column == "host" else GPU, "markers", size=10, named="top"),
+            **style.scatter(HOST if column == "host" else GPU, "markers", size=10, named="top"),
         )
-    return plot.page(
+    return plot.finish(
         fig,
         120 + 20 * len(names),
-        xaxis=plot.log("microseconds", [3, 10, 30, 100, 300]),
-        yaxis=plot.rows(),
+        xaxis=plot.log_axis("microseconds", [3, 10, 30, 100, 300]),
+        yaxis=plot.name_axis(),
     )
 
 

@@ -19,10 +19,10 @@ ALT = (
     "sheet. A menu chooses the head dimension, whether attention is causal, and the pass."
 )
 FORMS = {
-    "hopper_attention": plot.Look("for Hopper", "accent"),
-    "sdpa_cudnn": plot.Look("cuDNN", "ink"),
-    "flash_attention_4": plot.Look("FlashAttention-4"),
-    "flash_attention": plot.Look("portable"),
+    "hopper_attention": plot.Style("for Hopper", "accent"),
+    "sdpa_cudnn": plot.Style("cuDNN", "ink"),
+    "flash_attention_4": plot.Style("FlashAttention-4"),
+    "flash_attention": plot.Style("portable"),
 }
 CHOICES = {  # label -> head dimension, causal, pass
     f"d = {head_dim}{', causal' if causal else ''}{', backward' if work == 'backward' else ''}": (
@@ -43,26 +43,26 @@ SPEED = (
 def figure() -> go.Figure:
     fig, choices = go.Figure(), []
     for label, (head_dim, causal, work) in CHOICES.items():
-        for form, look in FORMS.items():
+        for form, style in FORMS.items():
             rows = records.table("beside_cudnn", work)
             rows = plot.where(rows, head_dim=head_dim, causal=causal, form=form)
             fig.add_scatter(
                 x=[row["n"] for row in rows],
                 y=[row["speed"] for row in rows],
                 customdata=[[row[column] for column in ("median", "ratio", "low", "high")] for row in rows],
-                **look.scatter(SPEED),
+                **style.scatter(SPEED),
             )
             choices.append(label)
     lengths = sorted({n for trace in fig.data for n in trace.x})
     fig.add_scatter(
         x=lengths,
-        y=[plot.chip("beside_cudnn")["bf16 peak"].value / 1e12] * len(lengths),
-        **plot.Look("the limit", predicted=True).scatter("%{name}: %{y:.0f} TFLOP/s", "lines", named="start"),
+        y=[plot.recorded_gpu("beside_cudnn")["bf16 peak"].value / 1e12] * len(lengths),
+        **plot.Style("the limit", predicted=True).scatter("%{name}: %{y:.0f} TFLOP/s", "lines", named="start"),
     )
-    return plot.page(
+    return plot.finish(
         fig,
         360,
-        plot.switch(fig, "Heads", choices, "d = 128"),
-        xaxis=plot.log("words N", lengths),
+        plot.trace_menu(fig, "Heads", choices, "d = 128"),
+        xaxis=plot.log_axis("words N", lengths),
         yaxis={"title": "TFLOP/s", "range": [0, 1050], "dtick": 200},
     )

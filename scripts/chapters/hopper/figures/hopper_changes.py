@@ -29,11 +29,11 @@ CHANGES = {  # step of the record -> its name on the axis
     "stages=4": "4 stages",
     "stages=3 q_stages=1": "3 stages, 1 of queries",
 }
-SETTINGS = {  # n, causal -> look
-    (16384, False): plot.Look("N = 16,384", "ink"),
-    (16384, True): plot.Look("N = 16,384, causal", "ink", symbol="diamond"),
-    (1024, False): plot.Look("N = 1024"),
-    (1024, True): plot.Look("N = 1024, causal", symbol="diamond"),
+SETTINGS = {  # n, causal -> style
+    (16384, False): plot.Style("N = 16,384", "ink"),
+    (16384, True): plot.Style("N = 16,384, causal", "ink", symbol="diamond"),
+    (1024, False): plot.Style("N = 1024"),
+    (1024, True): plot.Style("N = 1024, causal", symbol="diamond"),
 }
 HEAD_DIMS = (64, 128, 256)
 GAIN = (  # most intervals are narrower than a point: they are said, not drawn
@@ -50,25 +50,25 @@ def figure() -> go.Figure:
         fig.add_scatter(  # first, so that the lines of the axis are in the order of the list
             x=[1] * len(tried),
             y=[CHANGES[step] for step in tried],
-            **plot.Look("no change", "accent").scatter("%{y}", "lines", named="top"),
+            **plot.Style("no change", "accent").scatter("%{y}", "lines", named="top"),
         )
-        for (n, causal), look in SETTINGS.items():
+        for (n, causal), style in SETTINGS.items():
             own = plot.where(rows, n=n, causal=causal)
             fig.add_scatter(
                 x=[row["gain"] for row in own],
                 y=[CHANGES[row["step"]] for row in own],
                 customdata=[[CHANGES[row["step"]], *(row[of] for of in ("speed", "low", "high"))] for row in own],
-                **look.scatter(GAIN, "markers", size=10, named="top"),
+                **style.scatter(GAIN, "markers", size=10, named="top"),
             )
         head_dims += [str(head_dim)] * (len(SETTINGS) + 1)
-    return plot.page(
+    return plot.finish(
         fig,
         400,
-        plot.switch(fig, "Head dimension d", head_dims, "128"),
+        plot.trace_menu(fig, "Head dimension d", head_dims, "128"),
         xaxis={
             "title": "speed with ÷ without",
             "range": [0.26, 1.08],
             "tickvals": [0.4, 0.6, 0.8, 1],
         },
-        yaxis=plot.rows(),  # the changes that were tried at these heads, no others
+        yaxis=plot.name_axis(),  # the changes that were tried at these heads, no others
     )

@@ -35,11 +35,11 @@ STEPS = {  # step of the record -> its name on the axis
     "late": "late",
     "sdpa_cudnn": "cuDNN",
 }
-SETTINGS = {  # n, causal -> look
-    (16384, True): plot.Look("N = 16,384, causal", "accent"),
-    (16384, False): plot.Look("N = 16,384", "ink"),
-    (1024, False): plot.Look("N = 1024", "soft"),
-    (1024, True): plot.Look("N = 1024, causal", "grey"),
+SETTINGS = {  # n, causal -> style
+    (16384, True): plot.Style("N = 16,384, causal", "accent"),
+    (16384, False): plot.Style("N = 16,384", "ink"),
+    (1024, False): plot.Style("N = 1024", "soft"),
+    (1024, True): plot.Style("N = 1024, causal", "grey"),
 }
 HEAD_DIMS = (64, 128, 256)
 GAIN = (  # most intervals are narrower than a point: they are said, not drawn
@@ -57,7 +57,7 @@ def figure() -> go.Figure:
             x=[None] * len(taken), y=taken, mode="markers", hoverinfo="skip", meta={"role": "soft"}
         )
         head_dims.append(str(head_dim))
-        for (n, causal), look in SETTINGS.items():
+        for (n, causal), style in SETTINGS.items():
             speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
             *ladder, cudnn = [step for step in STEPS if step in speed]
             for steps, named in [(ladder, "top"), ([cudnn], None)]:
@@ -68,13 +68,13 @@ def figure() -> go.Figure:
                         [STEPS[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
                         for step in steps
                     ],
-                    **look.scatter(GAIN, named=named),
+                    **style.scatter(GAIN, named=named),
                 )
                 head_dims.append(str(head_dim))
-    return plot.page(
+    return plot.finish(
         fig,
         420,
-        plot.switch(fig, "Head dimension d", head_dims, "128"),
+        plot.trace_menu(fig, "Head dimension d", head_dims, "128"),
         xaxis={"title": "TFLOP/s", "range": [180, 810], "dtick": 100, "tick0": 200},
-        yaxis=plot.rows(),  # the steps of these heads, no others
+        yaxis=plot.name_axis(),  # the steps of these heads, no others
     )

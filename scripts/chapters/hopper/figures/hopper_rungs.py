@@ -42,5 +42,5 @@ def rungs(head_dim: int) -> list[plot.Rung]:
     """Causal, of one run."""
     rows = plot.where(records.table("hopper_steps", f"steps_{head_dim}"), n=N, causal=True)
     took = {row["step"]: row["median"] for row in rows}
-    least = plot.limit(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
+    least = plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
     return [*(plot.Rung(name, took[step]) for step, name in STEPS.items() if step in took), least]

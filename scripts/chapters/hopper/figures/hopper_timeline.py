@@ -115,10 +115,10 @@ def figure() -> go.Figure:
         draw(fig, choice)
         choices += [choice.label] * (len(fig.data) - len(choices))
     clocks = list(range(0, SHOWN + 1, 1024))
-    return plot.page(
+    return plot.finish(
         fig,
         330,
-        plot.switch(fig, "Choose", choices, CHOICES[0].label),
+        plot.trace_menu(fig, "Choose", choices, CHOICES[0].label),
         barmode="overlay",
         bargap=0.25,
         xaxis={
@@ -127,7 +127,7 @@ def figure() -> go.Figure:
             "tickvals": clocks,
             "ticktext": [f"{clock:,}" for clock in clocks],
         },
-        yaxis=plot.rows(),  # no line for a consumer that is not
+        yaxis=plot.name_axis(),  # no line for a consumer that is not
     )
 
 
@@ -135,7 +135,7 @@ def draw(fig: go.Figure, choice: Choice) -> None:
     """The schedule of one choice: how busy the tensor cores are, when tiles are asked for, and the bars."""
     bars, asked = schedule(choice)
     share = f"tensor cores busy, once under way: {100 * busy(choice):.0f} %"
-    plot.labels(fig, [SHOWN], [LINES["busy"]], [share], textposition="middle left")
+    plot.add_text(fig, [SHOWN], [LINES["busy"]], [share], textposition="middle left")
     times = sorted({at for _, at in asked if at <= SHOWN})
     fig.add_scatter(
         x=times,
@@ -162,4 +162,4 @@ def draw(fig: go.Figure, choice: Choice) -> None:
             hovertemplate="%{y}: %{text}, from clock %{base:.0f}, %{x:.0f} clocks<extra></extra>",
         )
     going_on = sorted({LINES[bar.line] for bar in bars if bar.end > SHOWN})
-    plot.labels(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))
+    plot.add_text(fig, [SHOWN + 90] * len(going_on), going_on, ["…"] * len(going_on))

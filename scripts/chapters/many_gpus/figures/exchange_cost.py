@@ -30,12 +30,12 @@ def figure() -> go.Figure:
                 x=[row["cost"] for row in own],
                 y=[name] * len(own),
                 text=[f"{row['cost']:.3g} %" for row in own],
-                error_x=plot.interval(own, "cost"),
+                error_x=plot.error_bars(own, "cost"),
                 row=panel,
                 col=1,
-                **plot.Look(name, role).bars(f"%{{name}}, {tokens:,} tokens: %{{x:.3g}} % longer", "value"),
+                **plot.Style(name, role).bars(f"%{{name}}, {tokens:,} tokens: %{{x:.3g}} % longer", "value"),
             )
-        fig.update_yaxes(plot.rows(f"{tokens:,} tokens a GPU"), row=panel, col=1)
+        fig.update_yaxes(plot.name_axis(f"{tokens:,} tokens a GPU"), row=panel, col=1)
     ends = min(row["low"] for row in rows), 1.4 * max(row["high"] for row in rows)  # with room for the values
     fig.update_xaxes(visible=False, range=[min(0, ends[0]), ends[1]])
-    return plot.page(fig, 260, barmode="overlay", bargap=0.4)
+    return plot.finish(fig, 260, barmode="overlay", bargap=0.4)

@@ -31,17 +31,17 @@ def figure() -> go.Figure:
                 y=[line] * len(own),
                 customdata=[row["what"] for row in own],
                 marker={"line": {"width": 1}},
-                **plot.Look(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
+                **plot.Style(line, role).trace("%{customdata}: from %{base:.0f} µs, %{x:.0f} µs"),
             )
             of_traces.append(how)
-    return plot.page(
+    return plot.finish(
         fig,
         210,
-        plot.switch(fig, "Copied by", of_traces, "peer memory"),
+        plot.trace_menu(fig, "Copied by", of_traces, "peer memory"),
         barmode="overlay",
         bargap=0.3,
         xaxis={"title": "µs since the first began", "range": [0, 1.03 * max(row["end"] for row in rows)]},
-        yaxis=plot.rows(categoryorder="array", categoryarray=list(ROLES)),
+        yaxis=plot.name_axis(categoryorder="array", categoryarray=list(ROLES)),
     )
 
 

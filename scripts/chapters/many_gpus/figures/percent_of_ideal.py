@@ -17,12 +17,12 @@ ALT = (
     "whether the backward pass is in it."
 )
 FORMS = {
-    "ring, peer memory": plot.Look("peer memory", "accent"),
-    "ring, peer memory, as a graph": plot.Look("as a graph", "accent", symbol="star"),
-    "ring, messages": plot.Look("messages", "ink"),
-    "all-gather": plot.Look("all-gather", symbol="square"),
-    "all-to-all": plot.Look("all-to-all", symbol="diamond"),
-    "pytorch": plot.Look("PyTorch", symbol="cross"),
+    "ring, peer memory": plot.Style("peer memory", "accent"),
+    "ring, peer memory, as a graph": plot.Style("as a graph", "accent", symbol="star"),
+    "ring, messages": plot.Style("messages", "ink"),
+    "all-gather": plot.Style("all-gather", symbol="square"),
+    "all-to-all": plot.Style("all-to-all", symbol="diamond"),
+    "pytorch": plot.Style("PyTorch", symbol="cross"),
 }
 LINK = Link(360e9)
 APART = 1.07  # from one form to the next, of one length, so that the intervals can be told
@@ -37,7 +37,7 @@ def figure() -> go.Figure:
         settings.setdefault(setting(row, what), []).append(row)
     fig, of_traces = go.Figure(), []
     for label, rows in settings.items():
-        for place, (form, look) in enumerate(FORMS.items()):
+        for place, (form, style) in enumerate(FORMS.items()):
             found = sorted(plot.where(rows, form=form), key=lambda row: row["tokens"])
             found = [row for row in found if row["percent"] is not None]
             if not found:
@@ -46,25 +46,25 @@ def figure() -> go.Figure:
                 x=[row["tokens"] * APART ** (place - len(FORMS) // 2) for row in found],
                 customdata=[f"{row['tokens']:,}" for row in found],
                 y=[row["percent"] for row in found],
-                error_y=plot.interval(found, "percent"),
-                **look.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
+                error_y=plot.error_bars(found, "percent"),
+                **style.scatter("%{name}, %{customdata} tokens: %{y:.3g} %", "markers", size=9),
             )
             of_traces.append(label)
         ring = sorted(plot.where(rows, form="ring, peer memory"), key=lambda row: row["tokens"])
         line = {row["tokens"]: row["predicted"] for row in ring if row["predicted"] is not None}
-        look = plot.Look("predicted", predicted=True)
+        style = plot.Style("predicted", predicted=True)
         fig.add_scatter(
             x=list(line),
             y=list(line.values()),
-            **look.scatter("predicted, %{x} tokens: %{y:.3g} %", named="start"),
+            **style.scatter("predicted, %{x} tokens: %{y:.3g} %", named="start"),
         )
         of_traces.append(label)
     tokens = sorted({row["tokens"] for rows in settings.values() for row in rows})
-    return plot.page(
+    return plot.finish(
         fig,
         360,
-        plot.switch(fig, "Setting", of_traces, of_traces[0]),
-        xaxis=plot.log("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
+        plot.trace_menu(fig, "Setting", of_traces, of_traces[0]),
+        xaxis=plot.log_axis("tokens a GPU", tokens, [f"{n // 1024} Ki" for n in tokens]),
         yaxis={"title": "% of the measured ideal", "range": [20, 120]},
     )
 

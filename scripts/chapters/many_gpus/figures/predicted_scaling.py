@@ -14,10 +14,10 @@ ALT = (
 SPEED, LINK, NETWORK, A_HOST = 640e12, Link(360e9), Link(50e9), 8
 GPUS = [2**doubled for doubled in range(11)]
 PARTS = {
-    2048: plot.Look("2,048 tokens", predicted=True),
-    8192: plot.Look("8,192 tokens", predicted=True),
-    16384: plot.Look("16,384 tokens", predicted=True),
-    32768: plot.Look("32,768 tokens", "accent", predicted=True),
+    2048: plot.Style("2,048 tokens", predicted=True),
+    8192: plot.Style("8,192 tokens", predicted=True),
+    16384: plot.Style("16,384 tokens", predicted=True),
+    32768: plot.Style("32,768 tokens", "accent", predicted=True),
 }
 CHOICES = {
     "forward, 16 heads of keys": (False, 16),
@@ -44,12 +44,12 @@ def figure() -> go.Figure:
         for label, (backward, kv_heads) in CHOICES.items()
     }
     first = next(iter(choices.values()))[0]["y"]
-    for look, y in zip(PARTS.values(), first, strict=True):
-        fig.add_scatter(x=GPUS, y=y, **look.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
-    return plot.page(
+    for style, y in zip(PARTS.values(), first, strict=True):
+        fig.add_scatter(x=GPUS, y=y, **style.scatter("%{name}: %{y:.0f} % on %{x} GPUs, predicted"))
+    return plot.finish(
         fig,
         320,
         plot.menu("Pass and heads", choices),
-        xaxis=plot.log("GPUs", GPUS[::2]),
+        xaxis=plot.log_axis("GPUs", GPUS[::2]),
         yaxis={"title": "% of the ideal", "range": [0, 105]},
     )

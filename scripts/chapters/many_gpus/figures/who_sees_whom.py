@@ -12,7 +12,7 @@ ALT = (
     "far the longest. A menu chooses the order."
 )
 GPUS, TOKENS = 4, 1 << 20
-ROLES = ("accent", "soft", "grey", "track")
+ROLES = ("accent", "soft", "grey", "faint")
 ORDERS = ("zigzag", "contiguous")
 
 
@@ -37,9 +37,9 @@ def figure() -> go.Figure:
             insidetextanchor="middle",
             textangle=0,
             marker={"line": {"width": 1}},
-            **plot.Look(f"keys of GPU {owner + 1}", role).trace("%{y}, %{name}: %{x:.3g} of a square"),
+            **plot.Style(f"keys of GPU {owner + 1}", role).trace("%{y}, %{name}: %{x:.3g} of a square"),
         )
-    return plot.page(
+    return plot.finish(
         fig,
         250,
         plot.menu("Order", choices, "zigzag"),
@@ -50,5 +50,5 @@ def figure() -> go.Figure:
             "range": [0, GPUS],
             "tickvals": list(range(GPUS + 1)),
         },
-        yaxis=plot.rows(),
+        yaxis=plot.name_axis(),
     )

@@ -21,6 +21,6 @@ def figure() -> go.Figure:
         counts = {row["kind"]: row["launches"] for row in plot.where(rows, form=form)}
         own = [counts.get(kind, 0) for kind in KINDS]
         text = [f"<b>{own[0]}</b>  {name}", *map(str, own[1:])]
-        fig.add_bar(x=own, y=KINDS, text=text, **plot.Look(name, role).bars("%{name}, %{y}: %{x}", "value"))
-    axes = {"xaxis": {"visible": False}, "yaxis": plot.rows()}
-    return plot.page(fig, 250, barmode="group", bargap=0.25, **axes)
+        fig.add_bar(x=own, y=KINDS, text=text, **plot.Style(name, role).bars("%{name}, %{y}: %{x}", "value"))
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
+    return plot.finish(fig, 250, barmode="group", bargap=0.25, **axes)

@@ -57,8 +57,8 @@ def figure() -> go.Figure:
     fig.update_layout(views["short input, first part"][1])
     fig.update_xaxes(title="µs from the first launch", row=len(FORMS), col=1)
     for panel, name in enumerate(FORMS.values(), start=1):
-        fig.update_yaxes(plot.rows(name), row=panel, col=1)
-    return plot.page(
+        fig.update_yaxes(plot.name_axis(name), row=panel, col=1)
+    return plot.finish(
         fig,
         320,
         plot.menu("Show", views, method="update"),

@@ -13,7 +13,7 @@ ALT = (
     "its time. For the long input all four bars are nearly equal."
 )
 FORMS = {"at_once": "all at once", "loop": "a loop"}
-WAYS = {"wall": plot.Look("kernel by kernel", "grey"), "replayed": plot.Look("replayed", "accent")}
+WAYS = {"wall": plot.Style("kernel by kernel", "grey"), "replayed": plot.Style("replayed", "accent")}
 
 
 def figure() -> go.Figure:
@@ -22,15 +22,15 @@ def figure() -> go.Figure:
     fig = make_subplots(rows=len(sizes), cols=1, vertical_spacing=0.2)
     for panel, (batch, n) in enumerate(sizes, start=1):
         times = {row["form"]: row for row in plot.where(rows, batch=batch, n=n)}
-        for way, look in WAYS.items():
+        for way, style in WAYS.items():
             fig.add_bar(
                 x=[times[form][way] for form in FORMS],
                 y=list(FORMS.values()),
-                text=[f"<b>{times[form][way]:.3g}</b> ms  {look.name}" for form in FORMS],
+                text=[f"<b>{times[form][way]:.3g}</b> ms  {style.name}" for form in FORMS],
                 row=panel,
                 col=1,
-                **look.bars("%{name}: %{x:.3g} ms", "value"),
+                **style.bars("%{name}: %{x:.3g} ms", "value"),
             )
-        fig.update_yaxes(plot.rows(f"batch {batch}, {n} tokens"), row=panel, col=1)
+        fig.update_yaxes(plot.name_axis(f"batch {batch}, {n} tokens"), row=panel, col=1)
     fig.update_xaxes(rangemode="tozero", visible=False)
-    return plot.page(fig, 330, barmode="group", bargap=0.3)
+    return plot.finish(fig, 330, barmode="group", bargap=0.3)

@@ -13,11 +13,11 @@ ALT = (
     "channels, both four-bit lines climb to more than half, the one with powers of two highest, while eight bits stay "
     "near a tenth or below it. With the mean subtracted all lines are back where they were for Gaussian numbers."
 )
-LINES = [  # scheme of the blocks, scheme of one scale for the whole tensor, look
-    ("NVFP4", "E2M1", plot.Look("E2M1, scales in E4M3", "accent")),
-    ("MXFP4", None, plot.Look("E2M1, scales powers of 2", "ink")),
-    ("MXFP8", None, plot.Look("E4M3, scales powers of 2")),
-    ("FP8_BLOCKS", "FP8", plot.Look("E4M3, scales in FP32")),
+LINES = [  # scheme of the blocks, scheme of one scale for the whole tensor, style
+    ("NVFP4", "E2M1", plot.Style("E2M1, scales in E4M3", "accent")),
+    ("MXFP4", None, plot.Style("E2M1, scales powers of 2", "ink")),
+    ("MXFP8", None, plot.Style("E4M3, scales powers of 2")),
+    ("FP8_BLOCKS", "FP8", plot.Style("E4M3, scales in FP32")),
 ]
 NUMBERS = {  # label in the menu -> distribution and column of the record
     "Gaussian": ("gaussian", "error"),
@@ -43,15 +43,15 @@ def figure() -> go.Figure:
     }
     places, names = [*SIZES, ALL], [*SIZES, "all"]
     fig = go.Figure()
-    for (_, whole, look), drawn in zip(LINES, errors[SHOWN], strict=True):
+    for (_, whole, style), drawn in zip(LINES, errors[SHOWN], strict=True):
         hover = "%{name}, %{text} numbers a scale: %{y:.3g} %"
-        trace = look.scatter(hover, named="end" if whole else "start")
+        trace = style.scatter(hover, named="end" if whole else "start")
         fig.add_scatter(x=places, y=drawn, text=list(map(str, names)), **trace)
     every = list(range(len(LINES)))
-    return plot.page(
+    return plot.finish(
         fig,
         420,
         plot.menu("Numbers", {label: [{"y": drawn}, every] for label, drawn in errors.items()}, SHOWN),
-        xaxis=plot.log("numbers that share a scale", places, names),
-        yaxis=plot.log("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
+        xaxis=plot.log_axis("numbers that share a scale", places, names),
+        yaxis=plot.log_axis("error, %", [0.5, 1, 2, 5, 10, 20, 50, 100], range=[-0.33, 2]),
     )

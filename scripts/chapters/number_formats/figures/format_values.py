@@ -12,7 +12,7 @@ ALT = (
     "many marks. With each power of two as wide as the next, the marks of each format are evenly spaced from its "
     "smallest normal number to its largest, and the five-bit exponent reaches twice as far as the four-bit one."
 )
-FORMATS = {name: plot.Look(name, role) for name, role in [("E5M2", "soft"), ("E4M3", "soft"), ("E2M1", "accent")]}
+FORMATS = {name: plot.Style(name, role) for name, role in [("E5M2", "soft"), ("E4M3", "soft"), ("E2M1", "accent")]}
 POWERS = [-16, -8, 0, 8, 16]
 AXES = {
     "evenly, up to 7": {
@@ -38,7 +38,7 @@ AXES = {
 
 def figure() -> go.Figure:
     fig = go.Figure()
-    for height, (name, look) in enumerate(FORMATS.items()):
+    for height, (name, style) in enumerate(FORMATS.items()):
         marks = values(name)
         fig.add_scatter(
             x=[value for value, _ in marks],
@@ -46,11 +46,11 @@ def figure() -> go.Figure:
             customdata=[[f"{value:.10g}", bits] for value, bits in marks],
             mode="markers",
             marker={"symbol": "line-ns-open", "size": 26, "line": {"width": 1.5}},
-            **look.trace("%{name}: %{customdata[0]}<br>%{customdata[1]}"),
+            **style.trace("%{name}: %{customdata[0]}<br>%{customdata[1]}"),
         )
     choices = {label: [{f"xaxis.{key}": value for key, value in axis.items()}] for label, axis in AXES.items()}
     bare = {"showgrid": False, "zeroline": False}
-    return plot.page(
+    return plot.finish(
         fig,
         260,
         plot.menu("Numbers drawn", choices, method="relayout"),

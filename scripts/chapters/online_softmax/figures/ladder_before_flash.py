@@ -32,11 +32,11 @@ def rungs(head_dim: int) -> list[plot.Rung]:
     rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     heads, batch = WIDTH // head_dim, TOKENS // N
-    bandwidth = plot.chip("prefill_speed")["hbm bandwidth"].value
+    bandwidth = plot.recorded_gpu("prefill_speed")["hbm bandwidth"].value
     moved = sum(step.read + step.written for step in three_kernels_traffic(N, head_dim, 2, 4, heads, batch))
     return [
         *(plot.Rung(name, median[form]) for form, name in RUNGS.items()),
         plot.Rung("their bytes", 1e3 * moved / bandwidth, measured=False),
         plot.Rung("three lines", median["attention"]),
-        plot.limit(N, head_dim, heads, batch),
+        plot.limit_rung(N, head_dim, heads, batch),
     ]

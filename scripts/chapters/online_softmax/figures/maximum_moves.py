@@ -20,13 +20,13 @@ def figure() -> go.Figure:
     for kind, (name, role, line) in KINDS.items():
         for row in rows:
             moved, count = row["moved"], row[kind]
-            look = plot.Look(name, role if moved == 1 else "track").bars(f"%{{name}}: {count} moved it {moved} times")
+            style = plot.Style(name, role if moved == 1 else "faint").bars(f"%{{name}}: {count} moved it {moved} times")
             inside = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
             text = [str(moved) if count >= NAMED else ""]
-            fig.add_bar(x=[count], y=[line], width=[1], text=text, marker={"line": {"width": 2}}, **look | inside)
+            fig.add_bar(x=[count], y=[line], width=[1], text=text, marker={"line": {"width": 2}}, **style | inside)
         words = f"<b>{rows[0][kind]} of {total}</b> {name} never moved it again"
-        plot.labels(fig, [0], [line + 1], [words], textposition="middle right")
-    return plot.page(
+        plot.add_text(fig, [0], [line + 1], [words], textposition="middle right")
+    return plot.finish(
         fig,
         184,
         barmode="stack",

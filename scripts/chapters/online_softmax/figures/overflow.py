@@ -40,16 +40,16 @@ def figure() -> go.Figure:
     fig = go.Figure()
     for group, role, x, text in zip(groups, ("accent", "grey"), first["x"], first["text"], strict=False):
         base = [max(gone[kind], -EDGE) for kind in group]
-        fig.add_bar(y=group, base=base, x=x, text=text, **plot.Look("", role).bars("%{y}: %{text}"))
+        fig.add_bar(y=group, base=base, x=x, text=text, **plot.Style("", role).bars("%{y}: %{text}"))
     hover = f"%{{y}}: {SPREADS} spreads to either side, from %{{base:.1f}}"
     spans = {"base": [-half for half in reach], "x": [2 * half for half in reach]}
-    fig.add_bar(y=list(DOTS), **spans, **plot.Look("", "soft").bars(hover))
-    plot.labels(fig, first["x"][2], list(gone), first["text"][2], textposition="middle right")
+    fig.add_bar(y=list(DOTS), **spans, **plot.Style("", "soft").bars(hover))
+    plot.add_text(fig, first["x"][2], list(gone), first["text"][2], textposition="middle right")
     beyond = [kind for kind in gone if gone[kind] < -EDGE]
     for symbol, side in (("triangle-left", -EDGE - HEAD / 3), ("triangle-right", EDGE + HEAD / 3)):
-        look = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "grey"}}
-        fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **look)
-    return plot.page(
+        style = {"marker": {"symbol": symbol, "size": 16}, "meta": {"role": "grey"}}
+        fig.add_scatter(x=[side] * len(beyond), y=beyond, mode="markers", hoverinfo="skip", **style)
+    return plot.finish(
         fig,
         300,
         plot.menu("Keys that share the score", choices, "1"),
@@ -57,5 +57,5 @@ def figure() -> go.Figure:
         barmode="overlay",
         margin={"r": 64},
         xaxis={"title": "score", "range": [-EDGE - HEAD, EDGE + HEAD], "tickvals": [-100, -50, 0, 50, 100]},
-        yaxis=plot.rows(categoryorder="array", categoryarray=[*gone, *DOTS]),
+        yaxis=plot.name_axis(categoryorder="array", categoryarray=[*gone, *DOTS]),
     )

@@ -11,10 +11,10 @@ ALT = (
     "{fact=order_with_every_block_rescaled}, each block rescales, strongly at both ends of the row, where scores are "
     "far apart."
 )
-ORDERS = [  # look, and the size of its markers
-    (plot.Look("falling", "ink", symbol="square"), 9),
-    (plot.Look("rising", "accent"), 8),
-    (plot.Look("random", symbol="diamond"), 6),
+ORDERS = [  # style, and the size of its markers
+    (plot.Style("falling", "ink", symbol="square"), 9),
+    (plot.Style("rising", "accent"), 8),
+    (plot.Style("random", symbol="diamond"), 6),
 ]
 
 
@@ -22,10 +22,10 @@ def figure() -> go.Figure:
     rows = records.table("softmax_order", "factors")[1:]  # the first block finds nothing to rescale
     blocks = [row["block"] for row in rows]
     fig = go.Figure()
-    for look, size in ORDERS:
-        trace = look.scatter("%{name}, block %{x}: %{y:.3g}", "markers", size=size)
-        fig.add_scatter(x=blocks, y=[row[look.name] for row in rows], **trace)
-    return plot.page(
+    for style, size in ORDERS:
+        trace = style.scatter("%{name}, block %{x}: %{y:.3g}", "markers", size=size)
+        fig.add_scatter(x=blocks, y=[row[style.name] for row in rows], **trace)
+    return plot.finish(
         fig,
         340,
         xaxis={"title": "block", "range": [0.5, len(rows) + 1.5], "tickvals": [2, 8, 16, 24, 32]},

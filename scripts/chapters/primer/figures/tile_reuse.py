@@ -12,9 +12,9 @@ ALT = (
     "the line starts about nine times as high and reaches the peak at a tile that one SM holds with ease. Fed from "
     "HBM, it gets there only at a tile far too large for the registers of one SM."
 )
-FEEDS = {  # bandwidth in the registry -> look
-    "shared memory bandwidth": plot.Look("shared memory", "ink", predicted=True),
-    "hbm bandwidth": plot.Look("HBM", "accent", predicted=True),
+FEEDS = {  # bandwidth in the registry -> style
+    "shared memory bandwidth": plot.Style("shared memory", "ink", predicted=True),
+    "hbm bandwidth": plot.Style("HBM", "accent", predicted=True),
 }
 EDGES = [2**doubled for doubled in range(11)]
 NUMBER_BYTES = 2  # of FP16
@@ -23,18 +23,18 @@ NUMBER_BYTES = 2  # of FP16
 def figure() -> go.Figure:
     peak = H100["bf16 peak"].value
     fig = go.Figure()
-    for constant, look in FEEDS.items():
+    for constant, style in FEEDS.items():
         bandwidth = H100[constant].value
         ridge = peak / bandwidth * NUMBER_BYTES  # from this edge on, the peak can be fed
         edges = sorted({*EDGES, ridge})
         fig.add_scatter(
             x=edges,
             y=[attainable(edge / NUMBER_BYTES, peak, bandwidth) / 1e12 for edge in edges],
-            **look.scatter(f"edge %{{x:.0f}}, from {look.name}: %{{y:.3g}} TFLOP/s"),
+            **style.scatter(f"edge %{{x:.0f}}, from {style.name}: %{{y:.3g}} TFLOP/s"),
         )
-    return plot.page(
+    return plot.finish(
         fig,
         360,
-        xaxis=plot.log("edge of the tile", EDGES[::2]),
-        yaxis=plot.log("TFLOP/s, at most", [1, 10, 100, round(peak / 1e12)]),
+        xaxis=plot.log_axis("edge of the tile", EDGES[::2]),
+        yaxis=plot.log_axis("TFLOP/s, at most", [1, 10, 100, round(peak / 1e12)]),
     )

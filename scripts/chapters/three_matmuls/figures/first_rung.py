@@ -25,6 +25,6 @@ def rungs(n: int, median: dict[str, float]) -> list[plot.Rung]:
     """From the medians of all forms at N words."""
     return [
         plot.Rung("three lines", median["attention"]),
-        plot.fused(median),
-        plot.limit(n, HEAD_DIM, HEADS, TOKENS // n),
+        plot.fastest_fused(median),
+        plot.limit_rung(n, HEAD_DIM, HEADS, TOKENS // n),
     ]

@@ -17,9 +17,9 @@ PANELS = {  # column of the table -> title and ticks of its axis, and what is wr
     "largest": ("largest share, %", [10, 25, 50, 100], None),
     "gradient": ("gradient", [1e-30, 1e-20, 1e-10, 1], ["10⁻³⁰", "10⁻²⁰", "10⁻¹⁰", 1]),
 }
-LOOKS = {  # end of the column's name -> look
-    "_raw": plot.Look("not divided", "accent"),
-    "": plot.Look("divided by √d", "ink"),
+STYLES = {  # end of the column's name -> style
+    "_raw": plot.Style("not divided", "accent"),
+    "": plot.Style("divided by √d", "ink"),
 }
 
 
@@ -28,15 +28,15 @@ def figure() -> go.Figure:
     d = [row["d"] for row in rows]
     fig = make_subplots(rows=len(PANELS), cols=1, shared_xaxes=True, vertical_spacing=0.13)
     for panel, (quantity, axis) in enumerate(PANELS.items(), start=1):
-        for suffix, look in LOOKS.items():
+        for suffix, style in STYLES.items():
             fig.add_scatter(
                 x=d,
                 y=[row[quantity + suffix] for row in rows],
                 row=panel,
                 col=1,
-                **look.scatter("d = %{x}, %{name}: %{y:.3g}", size=7, named="end" if panel == 1 else None),
+                **style.scatter("d = %{x}, %{name}: %{y:.3g}", size=7, named="end" if panel == 1 else None),
             )
-        fig.update_yaxes(plot.log(*axis), row=panel, col=1)
-    fig.update_xaxes(plot.log(None, d))
+        fig.update_yaxes(plot.log_axis(*axis), row=panel, col=1)
+    fig.update_xaxes(plot.log_axis(None, d))
     fig.update_xaxes(title="d, the numbers of a query", row=len(PANELS), col=1)
-    return plot.page(fig, 420)
+    return plot.finish(fig, 420)

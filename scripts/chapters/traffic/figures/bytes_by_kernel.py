@@ -14,30 +14,30 @@ ALT = (
     "and later kernels make up for it. A menu shows the three Triton kernels instead, whose square is twice as large."
 )
 FORMS = {"attention": "the three lines of PyTorch", "three_kernel_attention": "three Triton kernels"}
-LOOKS = {
-    "predicted": plot.Look("predicted", "ink", predicted=True),
-    "flushed": plot.Look("counted, flushed", "accent"),
-    "kept": plot.Look("counted, kept", symbol="diamond"),
+STYLES = {
+    "predicted": plot.Style("predicted", "ink", predicted=True),
+    "flushed": plot.Style("counted, flushed", "accent"),
+    "kept": plot.Style("counted, kept", symbol="diamond"),
 }
 MOVED = ["read", "written"]
 
 
 def figure() -> go.Figure:
     steps = {form: [row["step"] for row in rows_of(form, "predicted")] for form in FORMS}
-    sizes = {form: [[row[moved] for row in rows_of(form, how)] for moved in MOVED for how in LOOKS] for form in FORMS}
+    sizes = {form: [[row[moved] for row in rows_of(form, how)] for moved in MOVED for how in STYLES] for form in FORMS}
     fig = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
-    places = [(panel, moved, how) for panel, moved in enumerate(MOVED, start=1) for how in LOOKS]
+    places = [(panel, moved, how) for panel, moved in enumerate(MOVED, start=1) for how in STYLES]
     for (panel, moved, how), size in zip(places, sizes["attention"], strict=True):
-        look, hover = LOOKS[how], f"%{{y}}, {how}: %{{x:.1f}} MB {moved}"
+        style, hover = STYLES[how], f"%{{y}}, {how}: %{{x:.1f}} MB {moved}"
         own = {"x": size, "y": steps["attention"], "row": panel, "col": 1}
-        if look.predicted:
-            fig.add_bar(**own, **look.bars(hover))
+        if style.predicted:
+            fig.add_bar(**own, **style.bars(hover))
         else:
-            fig.add_scatter(**own, **look.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
-        fig.update_yaxes(plot.rows(f"MB {moved}"), row=panel, col=1)
+            fig.add_scatter(**own, **style.scatter(hover, "markers", size=11, named="end" if panel == 1 else None))
+        fig.update_yaxes(plot.name_axis(f"MB {moved}"), row=panel, col=1)
     fig.update_xaxes(rangemode="tozero")
     forms = {FORMS[form]: [{"x": sizes[form], "y": [steps[form]] * len(places)}] for form in FORMS}
-    return plot.page(fig, 400, plot.menu("Form", forms), bargap=0.35)
+    return plot.finish(fig, 400, plot.menu("Form", forms), bargap=0.35)
 
 
 def rows_of(form: str, how: str) -> list[dict]:

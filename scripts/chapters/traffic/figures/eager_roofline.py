@@ -15,10 +15,10 @@ ALT = (
 )
 FLOPS_A_SCORE = {"scale": 1, "softmax": 5}  # as the page says; a matmul has 2·d
 HEAD_DIM = 128  # as in the snippet
-LOOKS = {name: (plot.Look(name, "ink"), "bottom right") for name in ("QKᵀ", "scale")}
-LOOKS["softmax"] = (plot.Look("softmax", "accent"), "bottom right")
-LOOKS["PV"] = (plot.Look("PV", "ink"), "top left")
-LOOKS["all four"] = (plot.Look("all four", symbol="diamond"), "bottom right")
+STYLES = {name: (plot.Style(name, "ink"), "bottom right") for name in ("QKᵀ", "scale")}
+STYLES["softmax"] = (plot.Style("softmax", "accent"), "bottom right")
+STYLES["PV"] = (plot.Style("PV", "ink"), "top left")
+STYLES["all four"] = (plot.Style("all four", symbol="diamond"), "bottom right")
 BYTES = {"counted, caches flushed": "flushed", "counted, caches kept": "kept", "predicted": "predicted"}
 TICKS = [0.1, 1, 10, 100, 1000]
 
@@ -26,11 +26,11 @@ TICKS = [0.1, 1, 10, 100, 1000]
 def figure() -> go.Figure:
     return plot.roofline(
         {label: points(choice) for label, choice in BYTES.items()},
-        LOOKS,
-        xaxis=plot.log("FLOP per byte", TICKS, range=[-1, 3.4]),
-        yaxis=plot.log("TFLOP/s", TICKS, range=[-1, 3.3]),
+        STYLES,
+        xaxis=plot.log_axis("FLOP per byte", TICKS, range=[-1, 3.4]),
+        yaxis=plot.log_axis("TFLOP/s", TICKS, range=[-1, 3.3]),
         ends=(0.1, 3000),
-        gpu=plot.chip("hbm_traffic"),
+        gpu=plot.recorded_gpu("hbm_traffic"),
         reached=True,
     )
 

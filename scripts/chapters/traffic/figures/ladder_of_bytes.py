@@ -17,18 +17,18 @@ HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
 
 def figure() -> go.Figure:
     rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), form="attention", causal=False)
-    choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *reckoned(row["n"])] for row in rows}
+    choices = {str(row["n"]): [plot.Rung("three lines", row["median"]), *predicted(row["n"])] for row in rows}
     return plot.ladder(choices, "Words N", "8192", accent="six trips")
 
 
-def reckoned(n: int) -> list[plot.Rung]:
+def predicted(n: int) -> list[plot.Rung]:
     """What the bytes take at the maker's bandwidth: as typed, as the textbook has it, and at the limit."""
     batch = TOKENS // n
     typed = sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, batch))
     textbook = 4 * square_bytes(n, 2, HEADS, batch) + qkvo_bytes(n, HEAD_DIM, 2, HEADS, batch)
-    bandwidth = plot.chip("prefill_speed")["hbm bandwidth"].value
+    bandwidth = plot.recorded_gpu("prefill_speed")["hbm bandwidth"].value
     return [
         plot.Rung("six trips", 1e3 * typed / bandwidth, measured=False),
         plot.Rung("four trips", 1e3 * textbook / bandwidth, measured=False),
-        plot.limit(n, HEAD_DIM, HEADS, batch),
+        plot.limit_rung(n, HEAD_DIM, HEADS, batch),
     ]

@@ -13,9 +13,9 @@ ALT = (
     "as N grows. At the largest N it is nearer to it again."
 )
 HEADS, HEAD_DIM, TOKENS = 16, 128, 16384
-MEASURED = plot.Look("measured", "ink")
-MEMORY = plot.Look("its bytes", "accent", predicted=True)
-ARITHMETIC = plot.Look("its arithmetic", predicted=True)
+MEASURED = plot.Style("measured", "ink")
+MEMORY = plot.Style("its bytes", "accent", predicted=True)
+ARITHMETIC = plot.Style("its arithmetic", predicted=True)
 
 
 def figure() -> go.Figure:
@@ -25,17 +25,17 @@ def figure() -> go.Figure:
         sum(step.read + step.written for step in eager_traffic(n, HEAD_DIM, 2, HEADS, TOKENS // n)) for n in lengths
     ]
     flops = [attention_flops(n, HEAD_DIM, HEADS, TOKENS // n) for n in lengths]
-    speed = plot.chip("prefill_speed")
+    speed = plot.recorded_gpu("prefill_speed")
     fig = go.Figure()
-    for look, times in [
+    for style, times in [
         (MEASURED, [row["median"] for row in rows]),
         (MEMORY, [1e3 * count / speed["hbm copy"].value for count in moved]),
         (ARITHMETIC, [1e3 * count / speed["bf16 matmul"].value for count in flops]),
     ]:
-        fig.add_scatter(x=lengths, y=times, **look.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
-    return plot.page(
+        fig.add_scatter(x=lengths, y=times, **style.scatter("N = %{x}, %{name}: %{y:.3g} ms"))
+    return plot.finish(
         fig,
         360,
-        xaxis=plot.log("words N", lengths),
-        yaxis=plot.log("milliseconds", [0.1, 0.3, 1, 3, 10, 30]),
+        xaxis=plot.log_axis("words N", lengths),
+        yaxis=plot.log_axis("milliseconds", [0.1, 0.3, 1, 3, 10, 30]),
     )

@@ -8,20 +8,22 @@ from functools import partial
 import torch
 
 from scripts.labs.catalogue.backward import truth
-from scripts.labs.catalogue.backward.mistakes import DELTA, DV
-from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK, DQ
-from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.catalogue.backward.mistakes import DELTA_MISTAKES, DV_MISTAKES
+from scripts.labs.catalogue.backward.mistakes_of_dq_and_dk import DK_MISTAKES, DQ_MISTAKES
+from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.lab import Case, Part, normal
 
 
-def tables(seed: int, seq_q: int, seq_k: int, causal=False, d=16, loud=1.0, blind=(), dtype=torch.float32) -> dict:
-    """blind: the queries that see no key, whose lse is -inf"""
+def tables(
+    seed: int, seq_q: int, seq_k: int, causal=False, d=16, factor=1.0, masked_queries=(), dtype=torch.float32
+) -> dict:
+    """masked_queries: those that see no key, and whose lse is -inf"""
     numbers = normal(seed, 2 * (seq_q + seq_k), d).split([seq_q, seq_k, seq_k, seq_q])
-    q, k, v, dout = (each.to(dtype) for each in (numbers[0] * loud, *numbers[1:]))
+    q, k, v, dout = (each.to(dtype) for each in (numbers[0] * factor, *numbers[1:]))
     scale = 1 / math.sqrt(d)
     scores = q.double() @ k.double().T * scale
-    hidden = ~truth.seen(scores, causal)
-    hidden[list(blind)] = True
+    hidden = ~truth.visible(scores, causal)
+    hidden[list(masked_queries)] = True
     scores = scores.masked_fill(hidden, -torch.inf)
     lse = scores.logsumexp(1)
     out = scores.softmax(1).nan_to_num(nan=0.0) @ v.double()
@@ -47,8 +49,8 @@ def cases(takes: tuple[str, ...], writes: str, like: str):
         if "causal" in takes:
             yield case("causal", seed=1, seq_q=20, seq_k=20, causal=True)
             yield case("causal, more keys than queries", apart, seed=2, seq_q=19, seq_k=37, causal=True)
-            yield case("causal, large scores", seed=3, seq_q=33, seq_k=33, causal=True, loud=30.0)
-        yield case("queries 0, 3 and 17 saw no key", seed=1, seq_q=18, seq_k=19, blind=(0, 3, 17))
+            yield case("causal, large scores", seed=3, seq_q=33, seq_k=33, causal=True, factor=30.0)
+        yield case("queries 0, 3 and 17 saw no key", seed=1, seq_q=18, seq_k=19, masked_queries=(0, 3, 17))
         if writes in ("dv", "dq"):  # dk has dv's loop
             long = (5, 290) if writes == "dq" else (290, 5)
             yield case(f"{long[0]} queries, {long[1]} keys", seed=3, seq_q=long[0], seq_k=long[1])
@@ -59,12 +61,39 @@ def cases(takes: tuple[str, ...], writes: str, like: str):
     return every
 
 
-FOR_DV = ("q", "k", "lse", "dout", "scale", "causal")
-FOR_BOTH = ("q", "k", "v", "dout", "lse", "delta", "scale", "causal")
-QUERIES_PASS = partial(all_at_once, passing=("q", "dout"))
+DV_ARGUMENTS = ("q", "k", "lse", "dout", "scale", "causal")
+DQ_AND_DK_ARGUMENTS = ("q", "k", "v", "dout", "lse", "delta", "scale", "causal")
+queries_streamed = partial(loads_whole_table, streamed=("q", "dout"))
 PARTS = (
-    Part("backward_dv", truth.dv_of, cases(FOR_DV, "dv", "k"), DV, size=truth.size_of_dv, look=QUERIES_PASS),
-    Part("backward_delta", truth.delta_of, cases(("out", "dout"), "delta", "delta"), DELTA, size=truth.size_of_delta),
-    Part("backward_dq", truth.dq_of, cases(FOR_BOTH, "dq", "q"), DQ, size=truth.size_of_dq, look=all_at_once),
-    Part("backward_dk", truth.dk_of, cases(FOR_BOTH, "dk", "k"), DK, size=truth.size_of_dk, look=QUERIES_PASS),
+    Part(
+        "backward_dv",
+        truth.dv_of,
+        cases(DV_ARGUMENTS, "dv", "k"),
+        DV_MISTAKES,
+        error_scale=truth.error_scale_of_dv,
+        check_accesses=queries_streamed,
+    ),
+    Part(
+        "backward_delta",
+        truth.delta_of,
+        cases(("out", "dout"), "delta", "delta"),
+        DELTA_MISTAKES,
+        error_scale=truth.error_scale_of_delta,
+    ),
+    Part(
+        "backward_dq",
+        truth.dq_of,
+        cases(DQ_AND_DK_ARGUMENTS, "dq", "q"),
+        DQ_MISTAKES,
+        error_scale=truth.error_scale_of_dq,
+        check_accesses=loads_whole_table,
+    ),
+    Part(
+        "backward_dk",
+        truth.dk_of,
+        cases(DQ_AND_DK_ARGUMENTS, "dk", "k"),
+        DK_MISTAKES,
+        error_scale=truth.error_scale_of_dk,
+        check_accesses=queries_streamed,
+    ),
 )

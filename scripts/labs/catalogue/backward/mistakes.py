@@ -7,22 +7,19 @@ import math
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue import see
 from scripts.labs.catalogue.backward.truth import INF, dv_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
 
 BLOCK_Q = 16  # as the start file has it
-LSE = "flash-attention#one-number-a-row"
-BY_HAND = "flash-attention#backward-by-hand"
-CAUSAL = "flash-attention#causal-half-the-tiles"
-SCALE = "three-matmuls#why-the-scores-are-divided-by-d"
 
 
-def blind(lse: Tensor) -> Tensor:
+def masked_queries(lse: Tensor) -> Tensor:
     """The weights of queries that see nothing, as they come if nobody asks: exp(score - (-inf))."""
     return torch.where(lse == -INF, INF, 0.0)[:, None]
 
 
-def first_blocks(x: Tensor) -> Tensor:
+def full_blocks(x: Tensor) -> Tensor:
     """The rows of the blocks that are full."""
     return x[: len(x) // BLOCK_Q * BLOCK_Q]
 
@@ -46,20 +43,22 @@ def dv_from(form):
     return lambda q, k, lse, dout, scale, causal: form(q, k, lse, scale, causal).T @ widened(dout)
 
 
-def backwards(q, k, lse, scale, causal) -> Tensor:
+def mask_reversed(q, k, lse, scale, causal) -> Tensor:
     """Weights with the causal mask the other way round."""
     weights = weights_of(q, k, lse, scale, False)
     return weights.triu() if causal else weights
 
 
 NOT_CAUSAL = "Causal makes no difference: the weight of a key that lies in the query's future must be 0 here as well."
-OTHER_WAY = "The causal mask is the wrong way round: here rows and columns may have changed places, and it must, too."
+MASK_REVERSED = (
+    "The causal mask is the wrong way round: here rows and columns may have changed places, and it must, too."
+)
 SAW_NOTHING = (
     "A query that saw no key has lse -inf, and exp(score - (-inf)) is infinite. Its weights are 0: ask for it, or let "
     "its lse be +inf before you subtract."
 )
 LAST_QUERIES = "The last queries, which do not fill a block, are left out: round the number of blocks up, and mask."
-ADDED_UP = "Only the last block of queries counts: each turn of the loop must add to what the earlier ones left."
+ONLY_LAST_BLOCK = "Only the last block of queries counts: each turn of the loop must add to what the earlier ones left."
 NO_LSE = "The weights are exp(score), not divided by anything: take lse off the score first."
 ROUNDED = "The tile between the two products was rounded to FP16: let it stay in FP32, and widen what you load."
 ROUNDED_AS_INPUTS = (
@@ -71,94 +70,94 @@ NOT_ITSELF = "A query does not see the key of its own number, and it should: key
 FIRST_QUERIES = "Each turn of the loop reads the first block of queries again: the places do not move with it."
 
 
-def first_again(x: Tensor) -> Tensor:
+def first_block_repeated(x: Tensor) -> Tensor:
     """The first block of rows in place of each; a last block that is not full is that much of the first."""
     return x[torch.arange(len(x)) % BLOCK_Q]
 
 
-def strictly(weights: Tensor, causal: bool) -> Tensor:
+def diagonal_masked(weights: Tensor, causal: bool) -> Tensor:
     return weights.tril(-1) if causal else weights
 
 
-DV = (
+DV_MISTAKES = (
     Mistake(
         "times-queries",
         "weightsᵀ is multiplied by the queries, and dout is wanted.",
-        BY_HAND,
+        see.BACKWARD,
         lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal).T @ widened(q),
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        CAUSAL,
-        dv_from(lambda q, k, lse, scale, causal: strictly(weights_of(q, k, lse, scale, causal), causal)),
+        see.CAUSAL_TILES,
+        dv_from(lambda q, k, lse, scale, causal: diagonal_masked(weights_of(q, k, lse, scale, causal), causal)),
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
-        BY_HAND,
-        lambda **given: dv_of(**given | {each: first_again(given[each]) for each in ("q", "lse", "dout")}),
+        see.BACKWARD,
+        lambda **given: dv_of(**given | {each: first_block_repeated(given[each]) for each in ("q", "lse", "dout")}),
     ),
-    Mistake("no-lse", NO_LSE, LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
+    Mistake("no-lse", NO_LSE, see.LSE, dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).exp())),
     Mistake(
         "own-softmax",
         "Each query's weights are divided by their own sum down the column: queries and keys have changed places.",
-        LSE,
+        see.LSE,
         dv_from(lambda q, k, lse, scale, causal: scores_of(q, k, scale).softmax(0)),
     ),
     Mistake(
         "scores-not-scaled",
         "The scores are not scaled: lse was computed from scale · (q · k).",
-        SCALE,
+        see.SCALE,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, 1.0, causal)),
     ),
     Mistake(
         "base-two",
         "The weights are powers of 2: use tl.exp, or multiply scores and lse by log₂ e before tl.exp2.",
-        LSE,
+        see.LSE,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) ** math.log(2)),
     ),
     Mistake(
         "not-transposed",
         "It is weights · dout, what the forward pass does with values. Backwards each key adds up over the queries.",
-        BY_HAND,
+        see.BACKWARD,
         lambda q, k, lse, dout, scale, causal: weights_of(q, k, lse, scale, causal) @ widened(dout),
     ),
     Mistake(
         "last-queries-missing",
         LAST_QUERIES,
-        BY_HAND,
-        lambda **given: dv_of(**given | {each: first_blocks(given[each]) for each in ("q", "lse", "dout")}),
+        see.BACKWARD,
+        lambda **given: dv_of(**given | {each: full_blocks(given[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "never-added-up",
-        ADDED_UP,
-        BY_HAND,
+        ONLY_LAST_BLOCK,
+        see.BACKWARD,
         lambda **given: dv_of(**given | {each: last_block(given[each]) for each in ("q", "lse", "dout")}),
     ),
     Mistake(
         "not-causal",
         NOT_CAUSAL,
-        CAUSAL,
+        see.CAUSAL_TILES,
         dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, False)),
     ),
-    Mistake("causal-backwards", OTHER_WAY, CAUSAL, dv_from(backwards)),
+    Mistake("causal-backwards", MASK_REVERSED, see.CAUSAL_TILES, dv_from(mask_reversed)),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        LSE,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + blind(lse)),
+        see.LSE,
+        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + masked_queries(lse)),
     ),
     Mistake(
         "rounded",
         ROUNDED,
-        BY_HAND,
+        see.BACKWARD,
         dv_from(lambda q, k, lse, scale, causal: rounded(weights_of(q, k, lse, scale, causal))),
     ),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        BY_HAND,
+        see.BACKWARD,
         dv_from(lambda q, k, lse, scale, causal: rounded_as(weights_of(q, k, lse, scale, causal), q)),
     ),
 )
@@ -171,30 +170,38 @@ def down_the_columns(out: Tensor, dout: Tensor) -> Tensor:
     return torch.cat([each.sum(0) for each in products.split(BLOCK_Q)])[: len(out)]
 
 
-DELTA = (
+DELTA_MISTAKES = (
     Mistake(
         "columns",
         "The products are summed down the columns of the tile, and a row has its sum: axis 1.",
-        BY_HAND,
+        see.BACKWARD,
         down_the_columns,
     ),
-    Mistake("mean", "It is the mean of the products, not their sum.", BY_HAND, lambda out, dout: (out * dout).mean(1)),
-    Mistake("out-alone", "It is the sum of out: dout is never multiplied in.", BY_HAND, lambda out, dout: out.sum(1)),
-    Mistake("dout-alone", "It is the sum of dout: out is never multiplied in.", BY_HAND, lambda out, dout: dout.sum(1)),
     Mistake(
-        "dout-twice", "It is the sum of dout times dout.", BY_HAND, lambda out, dout: widened(dout).square().sum(1)
+        "mean", "It is the mean of the products, not their sum.", see.BACKWARD, lambda out, dout: (out * dout).mean(1)
     ),
-    Mistake("out-twice", "It is the sum of out times out.", BY_HAND, lambda out, dout: widened(out).square().sum(1)),
+    Mistake(
+        "out-alone", "It is the sum of out: dout is never multiplied in.", see.BACKWARD, lambda out, dout: out.sum(1)
+    ),
+    Mistake(
+        "dout-alone", "It is the sum of dout: out is never multiplied in.", see.BACKWARD, lambda out, dout: dout.sum(1)
+    ),
+    Mistake(
+        "dout-twice", "It is the sum of dout times dout.", see.BACKWARD, lambda out, dout: widened(dout).square().sum(1)
+    ),
+    Mistake(
+        "out-twice", "It is the sum of out times out.", see.BACKWARD, lambda out, dout: widened(out).square().sum(1)
+    ),
     Mistake(
         "product-of-sums",
         "It is the sum of out times the sum of dout.",
-        BY_HAND,
+        see.BACKWARD,
         lambda out, dout: out.sum(1) * dout.sum(1),
     ),
     Mistake(
         "rounded",
         "The products are rounded to FP16 before they are added up: widen both tables first.",
-        BY_HAND,
+        see.BACKWARD,
         lambda out, dout: (out.half() * dout.half()).to(widened(out).dtype).sum(1),
     ),
 )

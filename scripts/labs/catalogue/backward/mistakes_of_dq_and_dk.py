@@ -5,28 +5,25 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue import see
 from scripts.labs.catalogue.backward.mistakes import (
-    ADDED_UP,
-    BY_HAND,
-    CAUSAL,
     FIRST_QUERIES,
     LAST_QUERIES,
-    LSE,
+    MASK_REVERSED,
     NO_LSE,
     NOT_CAUSAL,
     NOT_ITSELF,
-    OTHER_WAY,
+    ONLY_LAST_BLOCK,
     ROUNDED,
     ROUNDED_AS_INPUTS,
     SAW_NOTHING,
-    SCALE,
-    blind,
-    first_again,
-    first_blocks,
+    diagonal_masked,
+    first_block_repeated,
+    full_blocks,
     last_block,
+    masked_queries,
     rounded,
     rounded_as,
-    strictly,
 )
 from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
@@ -62,12 +59,12 @@ def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
 
 
 def saw_nothing(**given) -> Tensor:
-    return dscores_of(**given) + blind(given["lse"]) * (
+    return dscores_of(**given) + masked_queries(given["lse"]) * (
         widened(given["dout"]) @ widened(given["v"]).T - given["delta"][:, None]
     )
 
 
-def backwards_dscores(**given) -> Tensor:
+def mask_reversed_dscores(**given) -> Tensor:
     dscores = dscores_of(**given | {"causal": False})
     return dscores.triu() if given["causal"] else dscores
 
@@ -78,147 +75,149 @@ def last_keys_alone(**given) -> Tensor:
     return dscores.masked_fill(keys < keys[-1], 0)
 
 
-DQ = (
-    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[0]),
-    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[0]),
-    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[0]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[0]),
-    Mistake("no-lse", NO_LSE, LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]),
+DQ_MISTAKES = (
+    Mistake("no-delta", NO_DELTA, see.BACKWARD, NO_DELTA_FORMS[0]),
+    Mistake("delta-added", "delta is added, and must be taken off.", see.BACKWARD, PLUS_FORMS[0]),
+    Mistake("brackets", BRACKETS, see.BACKWARD, BRACKETS_FORMS[0]),
+    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", see.BACKWARD, NO_WEIGHTS_FORMS[0]),
+    Mistake("no-lse", NO_LSE, see.LSE, lambda **given: without_lse(**given) @ widened(given["k"]) * given["scale"]),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        SCALE,
+        see.SCALE,
         lambda **given: dscores_of(**given) @ widened(given["k"]),
     ),
     Mistake(
         "scaled-twice",
         "The sum is scaled twice: once at the end is enough.",
-        SCALE,
+        see.SCALE,
         lambda **given: dq_of(**given) * given["scale"],
     ),
     Mistake(
         "blend-of-values",
         "dscores is multiplied by the values, and the keys are wanted.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dscores_of(**given) @ widened(given["v"]) * given["scale"],
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dq_of(**given | {"v": given["k"]}),
     ),
     Mistake(
         "never-added-up",
         "Only the last block of keys counts: each turn of the loop must add to what the earlier ones left.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: last_keys_alone(**given) @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        CAUSAL,
-        lambda **given: strictly(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
+        see.CAUSAL_TILES,
+        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]) @ widened(given["k"]) * given["scale"],
     ),
-    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dq_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, see.CAUSAL_TILES, lambda **given: dq_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
-        OTHER_WAY,
-        CAUSAL,
-        lambda **given: backwards_dscores(**given) @ widened(given["k"]) * given["scale"],
+        MASK_REVERSED,
+        see.CAUSAL_TILES,
+        lambda **given: mask_reversed_dscores(**given) @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        LSE,
+        see.LSE,
         lambda **given: saw_nothing(**given) @ widened(given["k"]) * given["scale"],
     ),
-    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[0]),
+    Mistake("rounded", ROUNDED, see.BACKWARD, ROUNDED_FORMS[0]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: rounded_as(dscores_of(**given), given["q"]) @ widened(given["k"]) * given["scale"],
     ),
 )
 
-DK = (
-    Mistake("no-delta", NO_DELTA, BY_HAND, NO_DELTA_FORMS[1]),
-    Mistake("delta-added", "delta is added, and must be taken off.", BY_HAND, PLUS_FORMS[1]),
-    Mistake("brackets", BRACKETS, BY_HAND, BRACKETS_FORMS[1]),
-    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", BY_HAND, NO_WEIGHTS_FORMS[1]),
+DK_MISTAKES = (
+    Mistake("no-delta", NO_DELTA, see.BACKWARD, NO_DELTA_FORMS[1]),
+    Mistake("delta-added", "delta is added, and must be taken off.", see.BACKWARD, PLUS_FORMS[1]),
+    Mistake("brackets", BRACKETS, see.BACKWARD, BRACKETS_FORMS[1]),
+    Mistake("no-weights", "dweights - delta is never multiplied by the weights.", see.BACKWARD, NO_WEIGHTS_FORMS[1]),
     Mistake(
         "not-transposed",
         "It is dscores · q: for a key the sum goes over the queries, so dscores has to be transposed.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dscores_of(**given) @ widened(given["q"]) * given["scale"],
     ),
     Mistake(
         "times-keys",
         "dscoresᵀ is multiplied by the keys, and the queries are wanted.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dscores_of(**given).T @ widened(given["k"]) * given["scale"],
     ),
     Mistake(
         "not-scaled",
         "The sum is not scaled: scores were scaled forwards, so the gradient is scaled once more at the end.",
-        SCALE,
+        see.SCALE,
         lambda **given: dscores_of(**given).T @ widened(given["q"]),
     ),
     Mistake(
         "last-queries-missing",
         LAST_QUERIES,
-        BY_HAND,
-        lambda **given: dk_of(**given | {each: first_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
+        see.BACKWARD,
+        lambda **given: dk_of(**given | {each: full_blocks(given[each]) for each in ("q", "dout", "lse", "delta")}),
     ),
     Mistake(
         "never-added-up",
-        ADDED_UP,
-        BY_HAND,
+        ONLY_LAST_BLOCK,
+        see.BACKWARD,
         lambda **given: dk_of(**given | {each: last_block(given[each]) for each in ("q", "dout", "lse", "delta")}),
     ),
     Mistake(
         "keys-for-values",
         "dweights is dout times the keys, and the values are wanted: dweights = dout · vᵀ.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dk_of(**given | {"v": given["k"]}),
     ),
     Mistake(
         "times-dout",
         "dscoresᵀ is multiplied by dout, and the queries are wanted.",
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: dscores_of(**given).T @ widened(given["dout"]) * given["scale"],
     ),
     Mistake(
         "first-queries-again",
         FIRST_QUERIES,
-        BY_HAND,
-        lambda **given: dk_of(**given | {each: first_again(given[each]) for each in ("q", "dout", "lse", "delta")}),
+        see.BACKWARD,
+        lambda **given: dk_of(
+            **given | {each: first_block_repeated(given[each]) for each in ("q", "dout", "lse", "delta")}
+        ),
     ),
     Mistake(
         "not-itself",
         NOT_ITSELF,
-        CAUSAL,
-        lambda **given: strictly(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
+        see.CAUSAL_TILES,
+        lambda **given: diagonal_masked(dscores_of(**given), given["causal"]).T @ widened(given["q"]) * given["scale"],
     ),
-    Mistake("not-causal", NOT_CAUSAL, CAUSAL, lambda **given: dk_of(**given | {"causal": False})),
+    Mistake("not-causal", NOT_CAUSAL, see.CAUSAL_TILES, lambda **given: dk_of(**given | {"causal": False})),
     Mistake(
         "causal-backwards",
-        OTHER_WAY,
-        CAUSAL,
-        lambda **given: backwards_dscores(**given).T @ widened(given["q"]) * given["scale"],
+        MASK_REVERSED,
+        see.CAUSAL_TILES,
+        lambda **given: mask_reversed_dscores(**given).T @ widened(given["q"]) * given["scale"],
     ),
     Mistake(
         "saw-nothing",
         SAW_NOTHING,
-        LSE,
+        see.LSE,
         lambda **given: saw_nothing(**given).T @ widened(given["q"]) * given["scale"],
     ),
-    Mistake("rounded", ROUNDED, BY_HAND, ROUNDED_FORMS[1]),
+    Mistake("rounded", ROUNDED, see.BACKWARD, ROUNDED_FORMS[1]),
     Mistake(
         "rounded-as-inputs",
         ROUNDED_AS_INPUTS,
-        BY_HAND,
+        see.BACKWARD,
         lambda **given: rounded_as(dscores_of(**given), given["q"]).T @ widened(given["q"]) * given["scale"],
     ),
 )

@@ -22,28 +22,31 @@ BLOCK = 16  # as the start file has it, of queries and of keys
 
 
 NAN = float("nan")
-FIRST_TILE = NAN, NAN  # minus infinity minus minus infinity
-NO_TILE = NAN, -INF  # 0 divided by 0
+FIRST_TILE_MASKED = NAN, NAN  # minus infinity minus minus infinity
+NO_TILE_READ = NAN, -INF  # 0 divided by 0
 
 
-def hiding(hidden: Callable[[Tensor, Tensor, bool, Tensor, Tensor], Tensor], alone: tuple[float, float] = FIRST_TILE):
+def with_mask(
+    hidden: Callable[[Tensor, Tensor, bool, Tensor, Tensor], Tensor],
+    without_keys: tuple[float, float] = FIRST_TILE_MASKED,
+):
     """Attention under another mask, a function of the numbers of queries and keys, is_causal, q and k."""
 
     def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         query, key = query_and_key(q, k)
         marks = hidden(query, key, is_causal, q, k) | torch.zeros(len(query), len(key), dtype=torch.bool)
-        return attention(scores_of(q, k), v, marks, alone)
+        return attention(scores_of(q, k), v, marks, without_keys)
 
     return form
 
 
-def causal_or(mask: Callable[[Tensor, Tensor], Tensor], alone: tuple[float, float] = FIRST_TILE):
+def causal_or(mask: Callable[[Tensor, Tensor], Tensor], without_keys: tuple[float, float] = FIRST_TILE_MASKED):
     """Right unless is_causal, and then another mask."""
 
     def hidden(query, key, is_causal, q, k):
         return mask(query, key) if is_causal else key < 0
 
-    return hiding(hidden, alone)
+    return with_mask(hidden, without_keys)
 
 
 def bottom_right(query, key, is_causal, q, k):
@@ -85,7 +88,7 @@ def padded(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     return flash(q, k, v, is_causal)
 
 
-def whole_blocks(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def full_blocks_alone(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """The keys of the last block, which is not full, are missing."""
     kept = k.shape[-2] // BLOCK * BLOCK
     found = flash(q, k[..., :kept, :], v[..., :kept, :], is_causal)
@@ -98,23 +101,23 @@ def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Out
     return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 
-def nothing_divided(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def empty_row_divided(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     """Where nothing was seen, 0 is divided by 0; lse is right, or NaN."""
     out, lse = flash(q, k, v, is_causal)
     return out.masked_fill((lse == -INF)[..., None], torch.nan), lse
 
 
-def nothing_is_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+def empty_row_lse_zero(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = flash(q, k, v, is_causal)
     return out, lse.masked_fill(lse == -INF, 0.0)
 
 
-def nothing_not_written(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
-    out, lse = nothing_divided(q, k, v, is_causal)
+def empty_row_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
+    out, lse = empty_row_divided(q, k, v, is_causal)
     return out, lse.masked_fill(lse == -INF, torch.nan)
 
 
-def from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
+def maximum_from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
     """The maximum counts a 0 for the places behind the last key, or begins at 0.
 
     guarded: whether 1 is put in place of a sum of 0
@@ -123,10 +126,10 @@ def from_zero(guarded: bool) -> Callable[..., OutputAndLse]:
     def form(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
         scores = scores_of(q, k).float().masked_fill(~visible(q, k, is_causal), -INF)
         largest = scores.amax(-1, keepdim=True).clamp(min=0)
-        powers = (scores - largest).exp()
-        total = powers.sum(-1, keepdim=True)
+        exponentials = (scores - largest).exp()
+        total = exponentials.sum(-1, keepdim=True)
         total = total.masked_fill(total == 0, 1.0) if guarded else total
-        return (powers / total @ v.float()).to(q.dtype), (largest + total.log())[..., 0].to(q.dtype)
+        return (exponentials / total @ v.float()).to(q.dtype), (largest + total.log())[..., 0].to(q.dtype)
 
     return form
 
@@ -137,8 +140,8 @@ def not_rescaled(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndL
     total, blend = torch.zeros_like(largest), torch.zeros_like(widened(q))
     for block, values in zip(scores.split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
         largest = torch.maximum(largest, block.amax(-1)) if block.shape[-1] else largest
-        powers = (block - largest[..., None]).exp()
-        total, blend = total + powers.sum(-1), blend + powers @ widened(values)
+        exponentials = (block - largest[..., None]).exp()
+        total, blend = total + exponentials.sum(-1), blend + exponentials @ widened(values)
     return blend / total[..., None], largest + total.log()
 
 

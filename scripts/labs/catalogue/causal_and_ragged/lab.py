@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
-from scripts.labs.catalogue.causal_and_ragged.truth import flash, size, steps
-from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.catalogue.causal_and_ragged.truth import error_scale, flash, roundings
+from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.grading.watched import Access, program_name
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
@@ -46,11 +46,11 @@ def case(
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"]), "lse": torch.empty(heads, queries)}, layouts or {})
 
 
-def large() -> Case:
+def gpu_case() -> Case:
     return case("16 heads, N = 1000, d = 64, causal, FP16", 1, True, 16, 1000, 1000, 64, dtype=torch.float16)
 
 
-def rung(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
+def handbook_kernel(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
     from kernels.flash.attention import flash_attention
 
     return flash_attention(q[None], k[None], v[None], is_causal=is_causal)
@@ -58,7 +58,7 @@ def rung(q: Tensor, k: Tensor, v: Tensor, is_causal: bool = True) -> Tensor:
 
 def reads_the_future(accesses: list[Access], case: Case) -> str:
     """A causal program may read no tile whose keys all lie behind the last of its queries, and none all keys."""
-    if says := all_at_once(accesses, case):
+    if says := loads_whole_table(accesses, case):
         return says
     if not case.inputs["is_causal"] or case.layouts:
         return ""
@@ -84,7 +84,8 @@ def reads_the_future(accesses: list[Access], case: Case) -> str:
 
 PARTS = (
     Part(
-        "flash_forward", flash, cases, MISTAKES, size=size, steps=steps, look=reads_the_future,
-        large=large, rung="scripts.labs.catalogue.causal_and_ragged.lab:rung",
+        "flash_forward", flash, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
+        check_accesses=reads_the_future, gpu_case=gpu_case,
+        timed_against="scripts.labs.catalogue.causal_and_ragged.lab:handbook_kernel",
     ),
 )  # fmt: skip

@@ -7,65 +7,63 @@ import torch
 from torch import Tensor
 
 from scripts.labs.about import heading
+from scripts.labs.catalogue import see
 from scripts.labs.grading.watched import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
 from scripts.labs.words import plain
 
 BLOCK, TILE = 256, 32  # as the start file has them
 SEGMENT = 128  # bytes
-MOST = 2  # times the segments that would hold the numbers
-COALESCE = "first-kernel#is-it-how-we-read"
-MASK = "first-kernel#a-kernel-of-five-lines"
-STRIDES = "first-kernel#the-librarys-kernel"
+TOLERATED = 2  # times the segments that would hold the numbers
 
 
-def copies():
-    yield of(torch.arange(6.0).reshape(2, 3), "the numbers 0 to 5", turned=False)
-    yield from tables(((32, 64), (3, 5), (37, 23)), turned=False)
+def copy_cases():
+    yield case(torch.arange(6.0).reshape(2, 3), "the numbers 0 to 5", transposed=False)
+    yield from random_cases(((32, 64), (3, 5), (37, 23)), transposed=False)
 
 
-def transposes():
-    yield of(torch.arange(9.0).reshape(3, 3), "the numbers 0 to 8", turned=True)
-    yield from tables(((64, 64), (64, 96), (2, 3), (33, 70)), turned=True)
+def transpose_cases():
+    yield case(torch.arange(9.0).reshape(3, 3), "the numbers 0 to 8", transposed=True)
+    yield from random_cases(((64, 64), (64, 96), (2, 3), (33, 70)), transposed=True)
 
 
-def tables(shapes: tuple[tuple[int, int], ...], turned: bool):
+def random_cases(shapes: tuple[tuple[int, int], ...], transposed: bool):
     for seed, shape in enumerate(shapes):
-        yield of(normal(seed, *shape), f"{shape[0]} rows, {shape[1]} columns", turned)
-    yield of(normal(1, 1, 300), "a single row", turned)
-    yield of(normal(1, 40, 1), "a single column", turned)
-    yield of(normal(2, 20, 40), "the rows of x lie apart", turned, x="rows apart")
-    yield of(normal(2, 20, 40), "the rows of out lie apart", turned, out="rows apart")
-    yield of(normal(3, 20, 40), "the numbers of x lie apart", turned, x="every second", out="rows apart")
-    yield of(normal(1, 9, 64).half(), "FP16", turned)
+        yield case(normal(seed, *shape), f"{shape[0]} rows, {shape[1]} columns", transposed)
+    yield case(normal(1, 1, 300), "a single row", transposed)
+    yield case(normal(1, 40, 1), "a single column", transposed)
+    yield case(normal(2, 20, 40), "the rows of x lie apart", transposed, x="rows apart")
+    yield case(normal(2, 20, 40), "the rows of out lie apart", transposed, out="rows apart")
+    yield case(normal(3, 20, 40), "the numbers of x lie apart", transposed, x="every second", out="rows apart")
+    yield case(normal(1, 9, 64).half(), "FP16", transposed)
 
 
-def of(table: Tensor, name: str, turned: bool, **layouts: str) -> Case:
-    out = torch.empty_like(table.T if turned else table)
+def case(table: Tensor, name: str, transposed: bool, **layouts: str) -> Case:
+    out = torch.empty_like(table.T if transposed else table)
     return Case(name, {"x": table}, {"out": out}, layouts=layouts)
 
 
-def few_segments(accesses: list[Access], case: Case) -> str:
+def touches_many_segments(accesses: list[Access], case: Case) -> str:
     """Whether a program's loads and stores touch few segments, in tables whose rows are whole segments."""
-    tables = case.inputs | case.outputs
+    random_cases = case.inputs | case.outputs
     for name, kind in (("x", "reads"), ("out", "writes")):
-        table = tables[name]
+        table = random_cases[name]
         size = table.element_size()
         if case.layouts.get(name) or table.shape[1] * size % SEGMENT:
             continue
-        mine = [each for each in accesses if each.table == name and each.kind == kind]
-        if not mine:
+        own_accesses = [each for each in accesses if each.table == name and each.kind == kind]
+        if not own_accesses:
             return f"no kernel {kind} {name}: the numbers were moved before the launch, or after it"
         if any(not each.table for each in accesses):
             return "a kernel reads or writes a table that your function made: x and out are enough"
-        touched = [segments(each) for each in mine]
-        if sum(touched) <= MOST * table.numel() * size / SEGMENT:
+        touched = [segments(each) for each in own_accesses]
+        if sum(touched) <= TOLERATED * table.numel() * size / SEGMENT:
             continue
-        worst = mine[int(np.argmax(touched))]
+        worst = own_accesses[int(np.argmax(touched))]
         numbers = int((worst.places >= 0).sum())
         least = -(-numbers * size // SEGMENT)
-        read = f"Read {plain(heading(COALESCE))}"
-        if max(touched) <= MOST * least:
+        read = f"Read {plain(heading(see.COALESCING))}"
+        if max(touched) <= TOLERATED * least:
             return (
                 f"the numbers are right, but {name} is {table.numel() * size // SEGMENT} segments of {SEGMENT} bytes "
                 f"long, and the programs touch {sum(touched)}, one and the same again and again: each {kind} only "
@@ -74,8 +72,8 @@ def few_segments(accesses: list[Access], case: Case) -> str:
         program = program_name(worst.program)
         return (
             f"the numbers are right, but {program} {kind} {numbers} numbers of {name} at once that lie in "
-            f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. {runs(worst)}; wanted are runs "
-            f"of {SEGMENT // size} neighbours or more. {read}"
+            f"{max(touched)} segments of {SEGMENT} bytes, and {least} would hold them. {describe_runs(worst)}; wanted "
+            f"are runs of {SEGMENT // size} neighbours or more. {read}"
         )
     return ""
 
@@ -86,7 +84,7 @@ def segments(access: Access) -> int:
     return len(np.unique(places * access.size // SEGMENT))
 
 
-def runs(access: Access) -> str:
+def describe_runs(access: Access) -> str:
     """How the numbers lie that are touched at once."""
     places = np.sort(access.places[access.places >= 0].ravel())
     longest = max(len(run) for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1))
@@ -106,7 +104,7 @@ def tiles(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.arange(len(x))[:, None] // TILE, torch.arange(x.shape[1]) // TILE
 
 
-def hidden(x: Tensor, where: Tensor) -> Tensor:
+def unwritten(x: Tensor, where: Tensor) -> Tensor:
     return x.masked_fill(where.expand_as(x), torch.nan)
 
 
@@ -131,89 +129,96 @@ COPY_MISTAKES = (
     Mistake(
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
-        MASK,
-        lambda x: hidden(x, blocks(x) > 0),
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
-        MASK,
-        lambda x: hidden(x, blocks(x) >= x.numel() // BLOCK),
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, blocks(x) >= x.numel() // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
-        MASK,
-        lambda x: hidden(x, (torch.arange(x.numel()) == x.numel() - 1).reshape(x.shape)),
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, (torch.arange(x.numel()) == x.numel() - 1).reshape(x.shape)),
     ),
     Mistake(
         "first-row-repeated",
         "Each row is the first one: the row's number times x_row is missing from the address that is read.",
-        STRIDES,
+        see.LIBRARY_KERNEL,
         lambda x: x[:1].expand_as(x),
     ),
     Mistake(
         "first-column-repeated",
         "Each column is the first one: the column's number times x_column is missing from the address that is read.",
-        STRIDES,
+        see.LIBRARY_KERNEL,
         lambda x: x[:, :1].expand_as(x),
     ),
     Mistake(
         "first-row-only",
         "Only the first row is written: the mask hides the other rows.",
-        STRIDES,
-        lambda x: hidden(x, torch.arange(len(x))[:, None] > 0),
+        see.LIBRARY_KERNEL,
+        lambda x: unwritten(x, torch.arange(len(x))[:, None] > 0),
     ),
 )
 TRANSPOSE_MISTAKES = (
     Mistake(
         "not-turned",
         "Nothing is turned: out[c, r] is wanted at x[r, c], so the row's number goes with out_column.",
-        STRIDES,
+        see.LIBRARY_KERNEL,
         lambda x: x.T.clone() if x.shape[0] != x.shape[1] else x,
     ),
     Mistake(
         "tiles-in-place",
         "Each tile is turned, but stays where it was: the second from the left belongs second from the top.",
-        COALESCE,
+        see.COALESCING,
         tiles_in_place,
     ),
     Mistake(
         "diagonal-only",
         "Only the diagonal of a tile is written: rows and columns go in step, one pair a lane. A column of rows, "
         "row[:, None], and a row of columns, column[None, :], make all pairs.",
-        MASK,
-        lambda x: hidden(x, ~diagonal(x)).T,
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, ~diagonal(x)).T,
     ),
     Mistake(
         "first-tile-only",
         "Every program works on the first tile: tl.program_id(0) and tl.program_id(1) say which is its own.",
-        MASK,
-        lambda x: hidden(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, (tiles(x)[0] > 0) | (tiles(x)[1] > 0)).T,
     ),
     Mistake(
         "first-row-of-tiles",
         "Only tiles along the columns of x are written: tl.program_id(0) counts tiles along its rows.",
-        MASK,
-        lambda x: hidden(x, tiles(x)[0] > 0).T,
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, tiles(x)[0] > 0).T,
     ),
     Mistake(
         "first-column-of-tiles",
         "Only tiles along the rows of x are written: tl.program_id(1) counts tiles along its columns.",
-        MASK,
-        lambda x: hidden(x, tiles(x)[1] > 0).T,
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, tiles(x)[1] > 0).T,
     ),
     Mistake(
         "last-tiles-missing",
         "Tiles at the edges, which are not full, are never written: round the numbers of programs up.",
-        MASK,
-        lambda x: hidden(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
+        see.FIRST_KERNEL,
+        lambda x: unwritten(x, (tiles(x)[0] >= len(x) // TILE) | (tiles(x)[1] >= x.shape[1] // TILE)).T,
         writes=False,
     ),
 )
 
 PARTS = (
-    Part("copy", lambda x: x.clone(), copies, COPY_MISTAKES, exact=True, look=few_segments),
-    Part("transpose", lambda x: x.T.clone(), transposes, TRANSPOSE_MISTAKES, exact=True, look=few_segments),
+    Part("copy", lambda x: x.clone(), copy_cases, COPY_MISTAKES, exact=True, check_accesses=touches_many_segments),
+    Part(
+        "transpose",
+        lambda x: x.T.clone(),
+        transpose_cases,
+        TRANSPOSE_MISTAKES,
+        exact=True,
+        check_accesses=touches_many_segments,
+    ),
 )

@@ -7,16 +7,13 @@ import math
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue import see
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
 
-LIKE = "three-matmuls#the-dot-product-says-how-alike"
-SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
-OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
-MAXIMUM = "online-softmax#you-arent-waiting-for-the-sum"
 INF = float("inf")
 
 
-def dots():
+def dot_cases():
     yield Case("worked by hand", {"x": torch.tensor([1.0, 2.0, 3.0]), "y": torch.tensor([4.0, -5.0, 6.0])})
     for seed in SEEDS:
         for length in (2, 64, 129):
@@ -26,7 +23,7 @@ def dots():
     yield Case("no numbers", {"x": torch.zeros(0), "y": torch.zeros(0)})
 
 
-def rows():
+def softmax_cases():
     yield Case("worked by hand", {"scores": torch.tensor([0.0, 1.0, 3.0])})
     for seed in SEEDS:
         for length in (1, 5, 100):
@@ -44,31 +41,35 @@ def softmax(scores: Tensor) -> Tensor:
 
 
 def without_maximum(scores: Tensor) -> Tensor:
-    powers = scores.float().exp()
-    return (powers / powers.sum()).double()
+    exponentials = scores.float().exp()
+    return (exponentials / exponentials.sum()).double()
 
 
-def of_differences(scores: Tensor, taken_off: Tensor) -> Tensor:
-    powers = (scores - taken_off).exp()
-    return powers / powers.sum()
+def softmax_after_subtracting(scores: Tensor, subtracted: Tensor) -> Tensor:
+    exponentials = (scores - subtracted).exp()
+    return exponentials / exponentials.sum()
 
 
 DOT_MISTAKES = (
     Mistake(
         "cosine",
         "It is divided by the lengths of x and y: that is the cosine of the angle between them.",
-        LIKE,
+        see.DOT_PRODUCT,
         lambda x, y: (x * y).sum() / (x.norm() * y.norm()),
     ),
-    Mistake("products", "It is the sum of x and y, not of their products.", LIKE, lambda x, y: (x + y).sum()),
-    Mistake("last-missing", "The last product is missing.", LIKE, lambda x, y: (x * y)[:-1].sum()),
-    Mistake("first-missing", "The first product is missing.", LIKE, lambda x, y: (x * y)[1:].sum()),
-    Mistake("sizes", "The signs are lost: a product may be negative.", LIKE, lambda x, y: (x * y).abs().sum()),
-    Mistake("mean", "It is the mean of the products, not their sum.", LIKE, lambda x, y: (x * y).mean()),
+    Mistake(
+        "products", "It is the sum of x and y, not of their products.", see.DOT_PRODUCT, lambda x, y: (x + y).sum()
+    ),
+    Mistake("last-missing", "The last product is missing.", see.DOT_PRODUCT, lambda x, y: (x * y)[:-1].sum()),
+    Mistake("first-missing", "The first product is missing.", see.DOT_PRODUCT, lambda x, y: (x * y)[1:].sum()),
+    Mistake(
+        "sizes", "The signs are lost: a product may be negative.", see.DOT_PRODUCT, lambda x, y: (x * y).abs().sum()
+    ),
+    Mistake("mean", "It is the mean of the products, not their sum.", see.DOT_PRODUCT, lambda x, y: (x * y).mean()),
     Mistake(
         "scaled",
         "It is divided by √d, and that belongs to the scores of attention, not to the dot product.",
-        "three-matmuls#why-the-scores-are-divided-by-d",
+        see.SCALE,
         lambda x, y: (x * y).sum() / max(1, len(x)) ** 0.5,
     ),
 )
@@ -77,65 +78,71 @@ SOFTMAX_MISTAKES = (
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of a very "
         "negative one 0, so that 0 is divided by 0.",
-        OVERFLOW,
+        see.OVERFLOW,
         without_maximum,
     ),
     Mistake(
         "hidden-row",
         "A row in which every score is -inf comes to NaN: -inf minus -inf is not a number.",
-        MAXIMUM,
+        see.OVERFLOW,
         lambda scores: torch.softmax(scores, -1),
     ),
     Mistake(
-        "no-sum", "The powers are not divided by their sum.", SHARES, lambda scores: (scores - scores.amax()).exp()
+        "no-sum", "The powers are not divided by their sum.", see.SOFTMAX, lambda scores: (scores - scores.amax()).exp()
     ),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted.",
-        SHARES,
+        see.SOFTMAX,
         lambda scores: softmax(scores * math.log(2)),
     ),
     Mistake(
-        "no-powers", "The scores themselves are divided by their sum.", SHARES, lambda scores: scores / scores.sum()
+        "no-powers",
+        "The scores themselves are divided by their sum.",
+        see.SOFTMAX,
+        lambda scores: scores / scores.sum(),
     ),
     Mistake(
         "divided-by-length",
         "The powers are divided by how many there are, and not by their sum.",
-        SHARES,
+        see.SOFTMAX,
         lambda scores: (scores - scores.amax()).exp() / len(scores),
     ),
     Mistake(
         "plain-divided-by-length",
         "The powers are divided by how many there are, and not by their sum.",
-        SHARES,
+        see.SOFTMAX,
         lambda scores: scores.exp() / len(scores),
     ),
-    Mistake("plain-no-sum", "The powers are not divided by their sum.", SHARES, lambda scores: scores.exp()),
+    Mistake("plain-no-sum", "The powers are not divided by their sum.", see.SOFTMAX, lambda scores: scores.exp()),
     Mistake(
         "largest-size",
         "The largest size is taken off, not the maximum: below 0 the score that is farthest from 0 is the smallest.",
-        MAXIMUM,
-        lambda scores: of_differences(scores.float(), scores.float().abs().amax()).double(),
+        see.OVERFLOW,
+        lambda scores: softmax_after_subtracting(scores.float(), scores.float().abs().amax()).double(),
     ),
     Mistake(
         "minimum",
         "What is taken off is not the maximum but a smaller number, such as the mean or the minimum: a score far above "
         "it overflows, and of a hidden word -inf is taken off.",
-        MAXIMUM,
-        lambda scores: of_differences(scores.float(), scores.float().amin()).double(),
+        see.OVERFLOW,
+        lambda scores: softmax_after_subtracting(scores.float(), scores.float().amin()).double(),
     ),
-    Mistake("sign", "The smallest score gets the largest share.", SHARES, lambda scores: softmax(-scores)),
+    Mistake("sign", "The smallest score gets the largest share.", see.SOFTMAX, lambda scores: softmax(-scores)),
     Mistake(
-        "logarithm", "These are the logarithms of the shares.", SHARES, lambda scores: torch.log_softmax(scores, -1)
+        "logarithm",
+        "These are the logarithms of the shares.",
+        see.SOFTMAX,
+        lambda scores: torch.log_softmax(scores, -1),
     ),
 )
 
 
-def size_of_dot(x: Tensor, y: Tensor) -> Tensor:
+def error_scale_of_dot(x: Tensor, y: Tensor) -> Tensor:
     return (x * y).square().sum().sqrt()
 
 
 PARTS = (
-    Part("dot", lambda x, y: (x * y).sum(), dots, DOT_MISTAKES, size=size_of_dot, steps=16),
-    Part("softmax_row", softmax, rows, SOFTMAX_MISTAKES, steps=8),
+    Part("dot", lambda x, y: (x * y).sum(), dot_cases, DOT_MISTAKES, error_scale=error_scale_of_dot, roundings=16),
+    Part("softmax_row", softmax, softmax_cases, SOFTMAX_MISTAKES, roundings=8),
 )

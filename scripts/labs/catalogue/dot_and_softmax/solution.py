@@ -11,5 +11,5 @@ def softmax_row(scores: torch.Tensor) -> torch.Tensor:
     largest = scores.max()
     if largest == -torch.inf:  # every word is hidden
         return torch.zeros_like(scores)
-    powers = torch.exp(scores - largest)
-    return powers / powers.sum()
+    exponentials = torch.exp(scores - largest)
+    return exponentials / exponentials.sum()

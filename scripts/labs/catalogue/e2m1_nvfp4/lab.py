@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.e2m1_nvfp4 import truth
-from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE, ENCODE, PACK
-from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE, QUANTIZE
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes import DECODE_MISTAKES, ENCODE_MISTAKES, PACK_MISTAKES
+from scripts.labs.catalogue.e2m1_nvfp4.mistakes_of_blocks import DEQUANTIZE_MISTAKES, QUANTIZE_MISTAKES
 from scripts.labs.lab import SEEDS, Case, Part, generator, normal
 
 # The block of chapter 10, with its five ties moved a little to where they go: a GPU divides by 6 inexactly.
 BY_HAND = [4.5, -2.25, 0, 0.93, 1.32, 3.7, 0.18, -0.57, 1, -0.1, 2, 0.3, -4.4, 3, -1.5, 0.75]
 
 
-def numbers():
-    marks, ties = torch.tensor(truth.MARKS), torch.tensor(truth.middles())
-    yield Case("the eight marks", {"x": marks})
-    yield Case("the marks below 0", {"x": -marks[1:]})
+def encode_cases():
+    magnitudes, ties = torch.tensor(truth.MAGNITUDES), torch.tensor(truth.midpoints())
+    yield Case("the eight marks", {"x": magnitudes})
+    yield Case("the marks below 0", {"x": -magnitudes[1:]})
     yield Case("numbers between", {"x": torch.tensor([0.1, 0.3, 0.6, 0.9, 1.2, 1.4, 1.6, 2.2, 2.7, 3.4, 4.9, 5.1])})
     yield Case("between, below 0", {"x": torch.tensor([-0.3, -1.2, -2.7, -3.4, -4.9, -5.1])})
     yield Case("the seven ties", {"x": ties})
@@ -32,23 +32,23 @@ def numbers():
     yield Case("no numbers", {"x": torch.zeros(0)})
 
 
-def codes_to_read():
+def decode_cases():
     yield Case("all sixteen", {"codes": torch.arange(16, dtype=torch.uint8)})
-    yield Case("2 rows of 3", {"codes": codes(1, 2, 3)}, layouts={"codes": "transposed"})
+    yield Case("2 rows of 3", {"codes": random_codes(1, 2, 3)}, layouts={"codes": "transposed"})
 
 
-def codes_to_pack():
+def pack_cases():
     yield Case("the first four by hand", {"codes": torch.tensor([7, 13, 0, 2], dtype=torch.uint8)})
     for seed in SEEDS:
-        yield Case(f"3 rows of 10, seed {seed}", {"codes": codes(seed, 3, 10)}, layouts={"codes": "rows apart"})
-    yield Case("2 by 2 rows of 6", {"codes": codes(1, 2, 2, 6)}, layouts={"codes": "every second"})
+        yield Case(f"3 rows of 10, seed {seed}", {"codes": random_codes(seed, 3, 10)}, layouts={"codes": "rows apart"})
+    yield Case("2 by 2 rows of 6", {"codes": random_codes(1, 2, 2, 6)}, layouts={"codes": "every second"})
 
 
-def codes(seed: int, *shape: int) -> Tensor:
+def random_codes(seed: int, *shape: int) -> Tensor:
     return torch.randint(0, 16, shape, generator=generator(seed), dtype=torch.uint8)
 
 
-def tables() -> dict[str, Tensor]:
+def named_tables() -> dict[str, Tensor]:
     """Name -> table.  In the first the tensor's scale is 0.5 and the first block is that of chapter 10."""
     loud = torch.zeros(1, 16)
     loud[0, 3] = 1344.0
@@ -67,26 +67,35 @@ def tables() -> dict[str, Tensor]:
     return named
 
 
-def to_quantize():
-    for name, table in tables().items():
+def quantize_cases():
+    for name, table in named_tables().items():
         yield Case(name, {"x": table}, layouts={"x": "transposed"} if name.endswith("seed 2") else {})
 
 
-def to_dequantize():
-    for name, table in tables().items():
-        packed, scales, tensor_scale = truth.quantize_of(table)
+def dequantize_cases():
+    for name, table in named_tables().items():
+        packed, scales, tensor_scale = truth.quantize(table)
         yield Case(name, {"packed": packed, "scales": scales, "tensor_scale": tensor_scale})
 
 
-def own(**given) -> Tensor:
+def no_common_scale(**given) -> Tensor:
     """An error is measured by the number itself, however large its neighbours are."""
     return torch.zeros(())
 
 
 PARTS = (
-    Part("encode", truth.encode_of, numbers, ENCODE, exact=True),
-    Part("decode", truth.decode_of, codes_to_read, DECODE, exact=True),
-    Part("pack", truth.pack_of, codes_to_pack, PACK, exact=True),
-    Part("quantize", truth.quantize_of, to_quantize, QUANTIZE, size=own, results=("packed", "scales", "tensor_scale")),
-    Part("dequantize", truth.dequantize_of, to_dequantize, DEQUANTIZE, size=own, signed=True),
+    Part("encode", truth.encode, encode_cases, ENCODE_MISTAKES, exact=True),
+    Part("decode", truth.decode, decode_cases, DECODE_MISTAKES, exact=True),
+    Part("pack", truth.pack, pack_cases, PACK_MISTAKES, exact=True),
+    Part(
+        "quantize",
+        truth.quantize,
+        quantize_cases,
+        QUANTIZE_MISTAKES,
+        error_scale=no_common_scale,
+        results=("packed", "scales", "tensor_scale"),
+    ),
+    Part(
+        "dequantize", truth.dequantize, dequantize_cases, DEQUANTIZE_MISTAKES, error_scale=no_common_scale, signed=True
+    ),
 )

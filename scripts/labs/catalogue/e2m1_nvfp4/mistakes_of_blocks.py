@@ -7,25 +7,23 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.e2m1_nvfp4.mistakes import BLOCKS, FIELDS
+from scripts.labs.catalogue import see
 from scripts.labs.catalogue.e2m1_nvfp4.truth import (
     BLOCK,
-    decode_of,
-    dequantize_of,
-    encode_of,
-    pack_of,
-    quantize_of,
+    decode,
+    dequantize,
+    encode,
+    pack,
+    quantize,
     round_half_even,
-    unpack_of,
+    unpack,
 )
 from scripts.labs.lab import Mistake
 
-MOVED = "number-formats#why-four-bits-can-work"
 
-
-def of_whole_rows(x: Tensor) -> tuple[Tensor, ...]:
+def one_scale_per_row(x: Tensor) -> tuple[Tensor, ...]:
     """One scale for all blocks of a row."""
-    return quantize_of(x, block=x.shape[-1])
+    return quantize(x, block=x.shape[-1])
 
 
 def unguarded(x: Tensor, tensor: bool, sign=torch.signbit) -> tuple[Tensor, ...]:
@@ -42,30 +40,30 @@ def unguarded(x: Tensor, tensor: bool, sign=torch.signbit) -> tuple[Tensor, ...]
     unit = scales.float()[..., None]
     numbers = blocks / tensor_scale / (torch.where(unit == 0, 1.0, unit) if tensor else unit)
     codes = round_half_even(numbers.abs()) + 8 * sign(numbers)
-    return pack_of(codes.to(torch.uint8).flatten(-2)), scales.view(torch.uint8), tensor_scale
+    return pack(codes.to(torch.uint8).flatten(-2)), scales.view(torch.uint8), tensor_scale
 
 
-def by_one_alone(x: Tensor) -> tuple[Tensor, ...]:
+def zero_block_not_scaled(x: Tensor) -> tuple[Tensor, ...]:
     """A block with the scale 0 is not divided by the tensor's either."""
-    packed, scales, tensor_scale = quantize_of(x)
-    undivided = pack_of(encode_of(x)).unflatten(-1, (-1, BLOCK // 2))
+    packed, scales, tensor_scale = quantize(x)
+    undivided = pack(encode(x)).unflatten(-1, (-1, BLOCK // 2))
     packed = torch.where(scales[..., None] == 0, undivided, packed.unflatten(-1, (-1, BLOCK // 2)))
     return packed.flatten(-2), scales, tensor_scale
 
 
 def without_signs(x: Tensor) -> tuple[Tensor, ...]:
-    packed, scales, tensor_scale = quantize_of(x)
+    packed, scales, tensor_scale = quantize(x)
     return packed & 0x77, scales, tensor_scale
 
 
 def scales_without_tensors(x: Tensor) -> tuple[Tensor, ...]:
     """The scales of blocks are made as if there were no tensor scale, and it is returned all the same."""
-    packed, scales, _ = quantize_of(x, reach=None)
-    return packed, scales, quantize_of(x)[2]
+    packed, scales, _ = quantize(x, tensor_divisor=None)
+    return packed, scales, quantize(x)[2]
 
 
 def packed_high_first(x: Tensor) -> tuple[Tensor, ...]:
-    packed, scales, tensor_scale = quantize_of(x)
+    packed, scales, tensor_scale = quantize(x)
     return packed << 4 | packed >> 4, scales, tensor_scale
 
 
@@ -74,66 +72,71 @@ ZERO_SCALE = (
     "A block has the scale 0, and its numbers are divided by it: 0 / 0 is NaN, and x / 0 is infinite and becomes 6. "
     "Ask for a scale of 0 before you divide."
 )
-QUANTIZE = (
+QUANTIZE_MISTAKES = (
     Mistake(
         "exact-scale",
         "The codes are taken against the scale before it was rounded. Whoever reads them has the rounded one: divide "
         "by what is stored.",
-        BLOCKS,
-        partial(quantize_of, rounds=False),
+        see.NVFP4,
+        partial(quantize, rounds=False),
     ),
     Mistake(
         "largest-not-magnitude",
         "The scale comes from the largest number, and the largest magnitude is wanted: -5 is louder than 4.",
-        MOVED,
-        partial(quantize_of, largest=lambda x: x),
+        see.BLOCK_SCALES,
+        partial(quantize, largest=lambda x: x),
     ),
     Mistake(
         "no-tensor-scale",
         "The tensor's scale is 1. Then large blocks want a scale beyond 448, where E4M3 ends.",
-        BLOCKS,
-        partial(quantize_of, reach=None),
+        see.NVFP4,
+        partial(quantize, tensor_divisor=None),
     ),
     Mistake(
         "reach-448",
         "The tensor's scale is the largest magnitude over 448. It is over 448 · 6, so that the largest scale of "
         "a block is 448.",
-        BLOCKS,
-        partial(quantize_of, reach=448),
+        see.NVFP4,
+        partial(quantize, tensor_divisor=448),
     ),
     Mistake(
         "reach-6",
         "The tensor's scale is the largest magnitude over 6. It is over 448 · 6, so that the scales of blocks "
         "reach to the end of E4M3.",
-        BLOCKS,
-        partial(quantize_of, reach=6),
+        see.NVFP4,
+        partial(quantize, tensor_divisor=6),
     ),
     Mistake(
         "scale-not-divided",
         "The scale of a block is its largest magnitude over 6 alone: it is over the tensor's scale, too, since whoever "
         "reads it multiplies by both.",
-        BLOCKS,
+        see.NVFP4,
         scales_without_tensors,
     ),
     Mistake(
         "sign-lost",
         "The signs are lost: encode takes the quotients with their signs, not their magnitudes.",
-        BLOCKS,
+        see.NVFP4,
         without_signs,
     ),
-    Mistake("whole-rows", "All blocks of a row share one scale: each 16 numbers have their own.", MOVED, of_whole_rows),
-    Mistake("high-first", "The bytes are packed with the first code in the high half.", BLOCKS, packed_high_first),
+    Mistake(
+        "whole-rows",
+        "All blocks of a row share one scale: each 16 numbers have their own.",
+        see.BLOCK_SCALES,
+        one_scale_per_row,
+    ),
+    Mistake("high-first", "The bytes are packed with the first code in the high half.", see.NVFP4, packed_high_first),
     Mistake(
         "by-one-alone",
         "Where a block's scale is 0, its numbers are divided by 1 alone: divide by the tensor's scale all the same, "
         "and all become 0.",
-        BLOCKS,
-        by_one_alone,
+        see.NVFP4,
+        zero_block_not_scaled,
     ),
-    Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True)),
-    Mistake("zero-tensor", ZERO_TENSOR, BLOCKS, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
-    Mistake("zero-scale", ZERO_SCALE, BLOCKS, partial(unguarded, tensor=False)),
-    Mistake("zero-scale", ZERO_SCALE, BLOCKS, partial(unguarded, tensor=False, sign=lambda x: x < 0)),
+    Mistake("zero-tensor", ZERO_TENSOR, see.NVFP4, partial(unguarded, tensor=True)),
+    Mistake("zero-tensor", ZERO_TENSOR, see.NVFP4, partial(unguarded, tensor=True, sign=lambda x: x < 0)),
+    Mistake("zero-scale", ZERO_SCALE, see.NVFP4, partial(unguarded, tensor=False)),
+    Mistake("zero-scale", ZERO_SCALE, see.NVFP4, partial(unguarded, tensor=False, sign=lambda x: x < 0)),
 )
 
 
@@ -142,48 +145,48 @@ def scaled_by(form):
 
     def wrong(packed, scales, tensor_scale):
         unit = form(scales.view(torch.float8_e4m3fn).to(tensor_scale.dtype), tensor_scale)
-        return decode_of(unpack_of(packed)).to(unit.dtype) * unit.repeat_interleave(BLOCK, -1)
+        return decode(unpack(packed)).to(unit.dtype) * unit.repeat_interleave(BLOCK, -1)
 
     return wrong
 
 
-DEQUANTIZE = (
+DEQUANTIZE_MISTAKES = (
     Mistake(
         "high-first",
         "The high half of each byte is read first: the first code stands in the low half.",
-        BLOCKS,
-        partial(dequantize_of, unpack=lambda packed: unpack_of(packed << 4 | packed >> 4)),
+        see.NVFP4,
+        partial(dequantize, unpack=lambda packed: unpack(packed << 4 | packed >> 4)),
     ),
     Mistake(
         "halves",
         "All low halves come first and then all high ones: the two codes of a byte are neighbours.",
-        BLOCKS,
-        partial(dequantize_of, unpack=lambda packed: torch.cat([packed & 15, packed >> 4], -1)),
+        see.NVFP4,
+        partial(dequantize, unpack=lambda packed: torch.cat([packed & 15, packed >> 4], -1)),
     ),
     Mistake(
         "no-tensor-scale",
         "The tensor's scale is never multiplied in.",
-        BLOCKS,
+        see.NVFP4,
         scaled_by(lambda scales, tensor_scale: scales),
     ),
     Mistake(
         "no-scale",
         "The scales of the blocks are never multiplied in.",
-        BLOCKS,
+        see.NVFP4,
         scaled_by(lambda scales, tensor_scale: torch.ones_like(scales) * tensor_scale),
     ),
     Mistake(
         "divided",
         "It is divided by the tensor's scale, and quantize has done that: multiply on the way back.",
-        BLOCKS,
+        see.NVFP4,
         scaled_by(lambda scales, tensor_scale: scales / tensor_scale),
     ),
     Mistake(
         "bytes-as-numbers",
         "The bytes of the scales are taken for whole numbers: .view(torch.float8_e4m3fn) reads them as E4M3.",
-        FIELDS,
+        see.BIT_FIELDS,
         lambda packed, scales, tensor_scale: (
-            decode_of(unpack_of(packed)).to(tensor_scale.dtype)
+            decode(unpack(packed)).to(tensor_scale.dtype)
             * scales.to(tensor_scale.dtype).repeat_interleave(BLOCK, -1)
             * tensor_scale
         ),

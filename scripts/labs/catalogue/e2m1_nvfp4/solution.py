@@ -1,23 +1,23 @@
-"""Codes are counted: how many of the seven middles lie below."""
+"""Codes are counted: how many of the seven midpoints lie below."""
 
 import torch
 
-MARKS = [0.0, 0.5, 1, 1.5, 2, 3, 4, 6]
+MAGNITUDES = [0.0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
 def encode(x: torch.Tensor) -> torch.Tensor:
     size = x.abs()
     code = torch.zeros_like(x, dtype=torch.long)
-    for middle in (0.25, 1.25, 2.5, 5.0):  # between an even code and the odd one above it: a tie stays below
-        code += size > middle
-    for middle in (0.75, 1.75, 3.5):
-        code += size >= middle
+    for midpoint in (0.25, 1.25, 2.5, 5.0):  # between an even code and the odd one above it: a tie stays below
+        code += size > midpoint
+    for midpoint in (0.75, 1.75, 3.5):
+        code += size >= midpoint
     code = code + 8 * torch.signbit(x)
     return code.to(torch.uint8)
 
 
 def decode(codes: torch.Tensor) -> torch.Tensor:
-    numbers = torch.tensor(MARKS + [-mark for mark in MARKS], device=codes.device)
+    numbers = torch.tensor(MAGNITUDES + [-magnitude for magnitude in MAGNITUDES], device=codes.device)
     return numbers[codes.long()]
 
 

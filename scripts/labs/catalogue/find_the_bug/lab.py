@@ -21,7 +21,7 @@ from scripts.labs.message import first_wrong
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 from scripts.labs.words import joined, pluralized, sentence, two_digits
 
-LARGEST = 64
+LARGEST_SIZE = 64
 LARGEST_SCORE = 1000.0
 TOLERANCE = 0.01  # of the test that all of them pass
 SECONDS = 1  # of processor time, for a function that returns an input
@@ -111,9 +111,9 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
     for bug in BUGS:
         name = f"expose_{bug.kernel}"
         try:
-            with at_most(SECONDS, PATIENCE * SECONDS):
+            with time_limit(SECONDS, PATIENCE * SECONDS):
                 given = functions[name]()
-            verdict.remarks.append(f"{name}: found. {shown(lab, bug, name, checked(bug, name, given))}.")
+            verdict.remarks.append(f"{name}: found. {reveal_bug(lab, bug, name, checked_inputs(bug, name, given))}.")
             verdict.cases += 1
             continue
         except Rejected as error:
@@ -130,7 +130,7 @@ def judge_whole(lab: Lab, functions: dict[str, Callable], file: str, verdict: Ve
 
 
 @contextmanager
-def at_most(seconds: float, wait: float):
+def time_limit(seconds: float, wait: float):
     """Ends what takes longer by an exception, so that the other functions are looked at, too.
 
     seconds: of processor time   wait: seconds by the clock, for what keeps no processor busy
@@ -154,7 +154,7 @@ def at_most(seconds: float, wait: float):
             signal.signal(sent, were[sent])
 
 
-def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
+def reveal_bug(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     """What the wrong kernel says on these inputs beside what is right.
 
     Raises:
@@ -163,7 +163,7 @@ def shown(lab: Lab, bug: Bug, name: str, inputs: dict[str, Tensor]) -> str:
     layouts = {each: layout(x) for each, x in inputs.items()} if bug.strided else {}
     copies = {each: x.contiguous() for each, x in inputs.items()}
     case = Case("your input", copies, {"out": bug.output(inputs)}, layouts)
-    part = Part(bug.kernel, bug.reference, tuple, steps=16)
+    part = Part(bug.kernel, bug.reference, tuple, roundings=16)
     (want,) = expected_results(part, case)
     want = replace(want, allowed=want.allowed.clamp(min=TOLERANCE))
     if want.wrong(bug.reference(**case.inputs)).any():
@@ -204,7 +204,7 @@ def layout(x: Tensor) -> str:
     return "rows apart" if x.stride(-1) == 1 else "every second"
 
 
-def described(given) -> str:
+def describe_returned(given) -> str:
     """What somebody has returned, in words."""
     if given is None:
         return "nothing"
@@ -214,7 +214,7 @@ def described(given) -> str:
     return names.get(type(given), f"an object of type {type(given).__name__}")
 
 
-def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
+def checked_inputs(bug: Bug, name: str, given) -> dict[str, Tensor]:
     """The inputs by their names.
 
     Raises:
@@ -229,7 +229,7 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
         is_wanted = "a tensor, x, is wanted"
         if len(bug.names) > 1:
             is_wanted = f"{len(bug.names)} tensors, {joined(bug.names)}, are wanted"
-        reject(f"it returns {described(given)}, and {is_wanted}")
+        reject(f"it returns {describe_returned(given)}, and {is_wanted}")
     sizes: dict[str, int] = {}
     for each, x, shape in zip(bug.names, found, bug.shapes, strict=True):
         if x.device.type != "cpu":
@@ -241,8 +241,8 @@ def checked(bug: Bug, name: str, given) -> dict[str, Tensor]:
         for size, letter in zip(x.shape, shape, strict=True):
             if size != (letter if isinstance(letter, int) else sizes.setdefault(letter, size)):
                 reject(f"{each} has shape {list(x.shape)}, which does not fit [{', '.join(map(str, shape))}]")
-            if not 1 <= size <= LARGEST:
-                reject(f"{each} has shape {list(x.shape)}: each dimension is from 1 to {LARGEST}")
+            if not 1 <= size <= LARGEST_SIZE:
+                reject(f"{each} has shape {list(x.shape)}: each dimension is from 1 to {LARGEST_SIZE}")
         finite = x.masked_fill(x == -torch.inf, 0) if each in bug.infinite else x
         if not finite.isfinite().all():
             reject(f"{each} holds NaN or infinity, on which a right kernel may do what it likes")

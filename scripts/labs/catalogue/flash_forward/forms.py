@@ -1,4 +1,4 @@
-"""Wrong forms of FlashAttention forward: other factors and other blocks in the stream, axes and heads exchanged."""
+"""Wrong forms of FlashAttention forward: other factors and other blocks in the loop, axes and heads exchanged."""
 
 from __future__ import annotations
 
@@ -14,46 +14,55 @@ from scripts.labs.lab import widened
 LN_2 = math.log(2)
 
 
-def same(old: Tensor, new: Tensor) -> Tensor:
-    return torch.ones_like(new)
+def factor_one(old: Tensor, new_max: Tensor) -> Tensor:
+    return torch.ones_like(new_max)
 
 
-def shrink(old: Tensor, new: Tensor) -> Tensor:
-    return (old - new).exp()
+def rescale_factor(old: Tensor, new_max: Tensor) -> Tensor:
+    return (old - new_max).exp()
 
 
-def divided_at_the_end(blend: Tensor, total: Tensor) -> Tensor:
-    return blend / total[..., None]
+def divided_by_sum(accumulator: Tensor, running_sum: Tensor) -> Tensor:
+    return accumulator / running_sum[..., None]
 
 
-def stream(
-    of_sum: Callable = shrink, of_blend: Callable | None = None, *, keep: Callable = torch.maximum,
-    mark: Callable = lambda block, new: new, begin: float = -INF, rounded: bool = False, each_block: bool = False,
-    end: Callable = divided_at_the_end,
-    kept: Callable = lambda blend: blend,
-) -> Callable[..., OutputAndLse]:  # fmt: skip
-    """The stream of blocks with something else in one of its places.
+def blockwise(
+    sum_factor: Callable = rescale_factor,
+    accumulator_factor: Callable | None = None,
+    *,
+    new_maximum: Callable = torch.maximum,
+    initial_max: float = -INF,
+    subtracted: Callable = lambda block_max, new_max: new_max,
+    fp16_exponentials: bool = False,
+    divided_each_block: bool = False,
+    after_block: Callable = lambda accumulator: accumulator,
+    output_of: Callable = divided_by_sum,
+) -> Callable[..., OutputAndLse]:
+    """Attention block by block, with one thing in the loop changed.
 
-    of_sum, of_blend: the factor of the old sum and of the old blend   keep: the new maximum, of the old and the block's
-    mark: what is taken off the block's scores, of the block's maximum and the new one   begin: the maximum of nothing
-    rounded: the exponentials, to FP16   each_block: whether the blend is divided after each block   end: the output
-    kept: what is left of the blend after each block
+    sum_factor, accumulator_factor: what the old sum and the old accumulator are multiplied by
+    new_maximum: of the old maximum and the block's   initial_max: before any block
+    subtracted: from the block's scores, a function of the block's maximum and the new one
+    fp16_exponentials: whether they are rounded to FP16
+    divided_each_block: whether the accumulator is divided after each block
+    output_of: the output, a function of accumulator and sum   after_block: what becomes of the accumulator
     """
 
     def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
-        maximum, total = torch.full_like(scores[..., 0], begin), torch.zeros_like(scores[..., 0])
-        blend = torch.zeros_like(widened(q))
+        running_max, running_sum = torch.full_like(scores[..., 0], initial_max), torch.zeros_like(scores[..., 0])
+        accumulator = torch.zeros_like(widened(q))
         for block, values in zip(scores.split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
-            largest = block.amax(-1)
-            new = keep(maximum, largest)
-            powers = (block - mark(largest, new)[..., None]).exp()
-            total = of_sum(maximum, new) * total + powers.sum(-1)
-            powers = powers.half().to(powers.dtype) if rounded else powers
-            blend = (of_blend or of_sum)(maximum, new)[..., None] * blend + powers @ widened(values)
-            blend = kept(blend / total[..., None] if each_block else blend)
-            maximum = new
-        return end(blend, total), maximum + total.log()
+            block_max = block.amax(-1)
+            new_max = new_maximum(running_max, block_max)
+            exponentials = (block - subtracted(block_max, new_max)[..., None]).exp()
+            running_sum = sum_factor(running_max, new_max) * running_sum + exponentials.sum(-1)
+            exponentials = exponentials.half().to(exponentials.dtype) if fp16_exponentials else exponentials
+            factor = (accumulator_factor or sum_factor)(running_max, new_max)
+            accumulator = factor[..., None] * accumulator + exponentials @ widened(values)
+            accumulator = after_block(accumulator / running_sum[..., None] if divided_each_block else accumulator)
+            running_max = new_max
+        return output_of(accumulator, running_sum), running_max + running_sum.log()
 
     return form
 
@@ -63,7 +72,7 @@ def in_fp32(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     return lambda q, k, v: tuple(each.to(q.dtype) for each in form(q.float(), k.float(), v.float()))
 
 
-def again(x: Tensor) -> Tensor:
+def first_block_repeated(x: Tensor) -> Tensor:
     """The first block of rows in place of each."""
     return x[..., torch.arange(x.shape[-2]) % BLOCK, :]
 
@@ -74,7 +83,7 @@ def not_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return scores.softmax(-1) @ v, scores.logsumexp(-1)
 
 
-def by_tiles(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
+def per_query_block(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:
     """The form of one block of queries and all keys, for each block of queries."""
 
     def every(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
@@ -88,24 +97,24 @@ def down_the_columns(of_maximum: bool, of_sum: bool) -> Callable[..., OutputAndL
     """Maximum or sum of a tile along its first axis, which fits if a tile has as many rows as columns."""
 
     def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
-        maximum, total, blend = -INF, 0.0, 0.0
+        running_max, running_sum, accumulator = -INF, 0.0, 0.0
         for block, values in zip(scores_of(q, k).split(BLOCK, -1), v.split(BLOCK, -2), strict=True):
-            new = block.amax(-2 if of_maximum else -1).clamp(min=maximum)
-            powers, rescale = (block - new[..., None]).exp(), (maximum - new).exp()
-            total = rescale * total + powers.sum(-2 if of_sum else -1)
-            blend, maximum = rescale[..., None] * blend + powers @ widened(values), new
-        return blend / total[..., None], maximum + total.log()
+            new_max = block.amax(-2 if of_maximum else -1).clamp(min=running_max)
+            exponentials, rescale = (block - new_max[..., None]).exp(), (running_max - new_max).exp()
+            running_sum = rescale * running_sum + exponentials.sum(-2 if of_sum else -1)
+            accumulator, running_max = rescale[..., None] * accumulator + exponentials @ widened(values), new_max
+        return accumulator / running_sum[..., None], running_max + running_sum.log()
 
-    return by_tiles(form)
+    return per_query_block(form)
 
 
-def below_the_old(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def old_maximum_subtracted(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """At the first block the old maximum is -inf, so that every exponential is infinite, and so is the sum."""
     out, lse = flash(q, k, v)
     return torch.full_like(out, torch.nan), torch.full_like(lse, INF)
 
 
-def rows_as_columns(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def output_tiles_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """Each tile of the output is stored on its side, which fits if it has as many rows as columns."""
     out, lse = flash(q, k, v)
     return torch.cat([each.mT for each in out.split(BLOCK, -2)], -2), lse
@@ -118,28 +127,30 @@ def blocks_overlap(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 
-def block_by_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     pairs = zip(k.split(BLOCK, -2), v.split(BLOCK, -2), strict=True)
     return sum(flash(q, *each)[0] for each in pairs), flash(q, k, v)[1]
 
 
-def first_rows_alone(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def only_first_query_block_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     out, lse = flash(q, k, v)
     late = torch.arange(q.shape[-2]) >= BLOCK
     return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
 
 
-def first_head_alone(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def only_first_head_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     out, lse = flash(q, k, v)
     late = torch.arange(len(q)) > 0
     return out.masked_fill(late[:, None, None], torch.nan), lse.masked_fill(late[:, None], torch.nan)
 
 
-def powers_of_two(logarithm: Callable) -> Callable[..., OutputAndLse]:
+def base_two(logarithm: Callable) -> Callable[..., OutputAndLse]:
     def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
-        powers = (scores - scores.amax(-1, keepdim=True)).exp2()
-        return (powers / powers.sum(-1, keepdim=True)) @ v, scores.amax(-1) + logarithm(powers.sum(-1))
+        exponentials = (scores - scores.amax(-1, keepdim=True)).exp2()
+        return (exponentials / exponentials.sum(-1, keepdim=True)) @ v, scores.amax(-1) + logarithm(
+            exponentials.sum(-1)
+        )
 
     return form
 
@@ -149,13 +160,13 @@ def with_lse(lse_of: Callable) -> Callable[..., OutputAndLse]:
 
     def form(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
         scores = scores_of(q, k)
-        largest = scores.amax(-1)
-        return flash(q, k, v)[0], lse_of(largest, (scores - largest[..., None]).exp().sum(-1))
+        block_max = scores.amax(-1)
+        return flash(q, k, v)[0], lse_of(block_max, (scores - block_max[..., None]).exp().sum(-1))
 
     return form
 
 
-def of_blocks(form: Callable, which: slice) -> Callable[..., OutputAndLse]:
+def only_blocks(form: Callable, which: slice) -> Callable[..., OutputAndLse]:
     """Attention to some of the blocks of keys alone."""
     return lambda q, k, v: form(q, k.split(BLOCK, -2)[which][0], v.split(BLOCK, -2)[which][0])
 
@@ -167,5 +178,5 @@ def without_last_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return flash(q, k[..., :-BLOCK, :], v[..., :-BLOCK, :])
 
 
-def first_of(x: Tensor) -> Tensor:
+def first_head_repeated(x: Tensor) -> Tensor:
     return x[:1].expand_as(x)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import BLOCK, flash, size, steps
-from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.catalogue.flash_forward.truth import BLOCK, error_scale, flash, roundings
+from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
 
@@ -39,11 +39,11 @@ def case(
     return Case(name, inputs, {"out": torch.empty_like(inputs["q"]), "lse": torch.empty(heads, queries)}, layouts or {})
 
 
-def large() -> Case:
+def gpu_case() -> Case:
     return case("16 heads, N = 1024, d = 64, FP16", 1, 16, 1024, 1024, 64, dtype=torch.float16)
 
 
-def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def handbook_kernel(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     from kernels.flash.attention import flash_attention
 
     return flash_attention(q[None], k[None], v[None])
@@ -51,7 +51,8 @@ def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 PARTS = (
     Part(
-        "flash_forward", flash, cases, MISTAKES, size=size, steps=steps, look=all_at_once,
-        large=large, rung="scripts.labs.catalogue.flash_forward.lab:rung",
+        "flash_forward", flash, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
+        check_accesses=loads_whole_table, gpu_case=gpu_case,
+        timed_against="scripts.labs.catalogue.flash_forward.lab:handbook_kernel",
     ),
 )  # fmt: skip

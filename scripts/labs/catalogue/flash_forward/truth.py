@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import STEPS, steps_of_shares
+from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
 from scripts.labs.lab import widened
 
 BLOCK = 16  # as the start file has it, of queries and of keys
@@ -22,12 +22,14 @@ def flash(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     return scores.softmax(-1).to(v.dtype) @ v, scores.logsumexp(-1)
 
 
-def size(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
+def error_scale(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """Values may cancel, and so may the products of a score."""
     largest = scores_of(q.abs(), k.abs()).amax(-1)
     return flash(q, k, v.abs())[0], largest
 
 
-def steps(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, float]:
+def roundings(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, float]:
     """Roundings that the output and lse are granted."""
-    return steps_of_shares(scores_of(q, k), scores_of(q.abs(), k.abs()), STEPS), STEPS
+    return output_roundings(
+        scores_of(q, k), scores_of(q.abs(), k.abs()), TILED_KERNEL_ROUNDINGS
+    ), TILED_KERNEL_ROUNDINGS

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.key_blocks.mistakes import MISTAKES
-from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, size, steps
-from scripts.labs.catalogue.tiles import all_at_once
+from scripts.labs.catalogue.key_blocks.truth import BLOCK, attention, error_scale, roundings
+from scripts.labs.catalogue.tiles import loads_whole_table
 from scripts.labs.grading.watched import Access
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
@@ -47,11 +47,11 @@ def by_hand() -> dict[str, Tensor]:
     return {"q": q, "k": k, "v": torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])}
 
 
-def large() -> Case:
+def gpu_case() -> Case:
     return case("2048 queries, 2048 keys, d = 64, FP16", 1, 2048, 2048, 64, dtype=torch.float16)
 
 
-def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def handbook_kernel(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     from kernels.first.key_blocks import key_blocks_attention
 
     return key_blocks_attention(*(each[None, None] for each in (q, k, v)))
@@ -67,12 +67,13 @@ def one_key_at_a_time(accesses: list[Access], case: Case) -> str:
             return (
                 f"every load of {name} brings a single {rows}: the numbers are right, but the task is to load a block"
             )
-    return all_at_once(accesses, case)
+    return loads_whole_table(accesses, case)
 
 
 PARTS = (
     Part(
-        "attention", attention, cases, MISTAKES, size=size, steps=steps, look=one_key_at_a_time,
-        large=large, rung="scripts.labs.catalogue.key_blocks.lab:rung",
+        "attention", attention, cases, MISTAKES, error_scale=error_scale, roundings=roundings,
+        check_accesses=one_key_at_a_time, gpu_case=gpu_case,
+        timed_against="scripts.labs.catalogue.key_blocks.lab:handbook_kernel",
     ),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import STEPS, steps_of_shares
+from scripts.labs.catalogue.scores import TILED_KERNEL_ROUNDINGS, output_roundings
 from scripts.labs.lab import widened
 
 BLOCK = 16  # as the start file has it
@@ -18,11 +18,11 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return scores_of(q, k).softmax(-1) @ widened(v)
 
 
-def size(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def error_scale(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The values may cancel, so an error is measured by the blend of their sizes."""
     return attention(q, k, v.abs())
 
 
-def steps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def roundings(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Roundings that the output is granted."""
-    return steps_of_shares(scores_of(q, k), scores_of(q.abs(), k.abs()), STEPS)
+    return output_roundings(scores_of(q, k), scores_of(q.abs(), k.abs()), TILED_KERNEL_ROUNDINGS)

@@ -8,48 +8,48 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.scores import steps_of_shares
+from scripts.labs.catalogue import see
+from scripts.labs.catalogue.scores import output_roundings
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal, widened
 
-ONE_HEAD = "first-kernel#one-head-in-twenty-lines"
-LIBRARY = "first-kernel#the-librarys-kernel"
-SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
-ROOT = "three-matmuls#why-the-scores-are-divided-by-d"
 NAN = float("nan")
-MOST_DIM, MOST_KEYS = 256, 512  # as the start file promises; more keys would take the interpreter too long
+LARGEST_DIM, LARGEST_SEQ_K = 256, 512  # as the start file promises; more keys would take the interpreter too long
 
 
 def cases():
-    ask, offer = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    queries, keys = (
+        torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]),
+        torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+    )
     values = torch.tensor([[10.0, 0.0], [0.0, 10.0], [5.0, 5.0]])
-    both = torch.stack([ask, offer]), torch.stack([offer, ask]), torch.stack([values, values.flip(-1)])
-    yield of("three words, two heads", *both)
+    tables = torch.stack([queries, keys]), torch.stack([keys, queries]), torch.stack([values, values.flip(-1)])
+    yield case("three words, two heads", *tables)
     for seed in SEEDS:
-        yield random(seed, 2, 2, 3, 16)
-    yield random(1, 1, 2, 4, 16)
-    yield random(2, 2, 3, 1, 16)
-    yield random(3, 1, 2, 3, 20)
-    yield random(1, 1, 2, 6, 1)
-    yield random(2, 2, 2, 3, 12, layouts={"k": "transposed", "v": "rows apart", "q": "every second"})
-    yield random(3, 2, 2, 3, 12, layouts={"out": "rows apart", "v": "transposed"})
-    yield random(1, 1, 2, 5, 16, factor=300, name="large scores, ")
+        yield random_case(seed, 2, 2, 3, 16)
+    yield random_case(1, 1, 2, 4, 16)
+    yield random_case(2, 2, 3, 1, 16)
+    yield random_case(3, 1, 2, 3, 20)
+    yield random_case(1, 1, 2, 6, 1)
+    yield random_case(2, 2, 2, 3, 12, layouts={"k": "transposed", "v": "rows apart", "q": "every second"})
+    yield random_case(3, 2, 2, 3, 12, layouts={"out": "rows apart", "v": "transposed"})
+    yield random_case(1, 1, 2, 5, 16, factor=300, name="large scores, ")
     q, k, v = (normal(i, 1, n, 16) for i, n in ((1, 2), (2, 5), (3, 5)))
-    yield of("all scores far below 0", q.abs() * 20, -k.abs() * 20, v)
-    yield of("all scores below -20,000", q.abs() * 1000, -k.abs() * 20, v)
+    yield case("all scores far below 0", q.abs() * 20, -k.abs() * 20, v)
+    yield case("all scores below -20,000", q.abs() * 1000, -k.abs() * 20, v)
     q, k, v = (normal(i, 2, n, 16, dtype=torch.float16) for i, n in ((1, 2), (2, 6), (3, 6)))
     q[..., 0] = k[..., 0] = 16
-    yield of("FP16, all scores near 64", q, k, v)
-    yield random(3, 2, 2, 0, 16)
-    yield random(1, 1, 1, 3, 200)
-    yield random(2, 1, 1, 3, MOST_DIM)
-    yield random(1, 1, 1, MOST_KEYS, 2)
+    yield case("FP16, all scores near 64", q, k, v)
+    yield random_case(3, 2, 2, 0, 16)
+    yield random_case(1, 1, 1, 3, 200)
+    yield random_case(2, 1, 1, 3, LARGEST_DIM)
+    yield random_case(1, 1, 1, LARGEST_SEQ_K, 2)
 
 
-def of(name: str, q: Tensor, k: Tensor, v: Tensor, layouts: dict[str, str] | None = None) -> Case:
+def case(name: str, q: Tensor, k: Tensor, v: Tensor, layouts: dict[str, str] | None = None) -> Case:
     return Case(name, {"q": q, "k": k, "v": v}, {"out": torch.empty_like(q)}, layouts=layouts or {})
 
 
-def random(
+def random_case(
     seed: int,
     heads: int,
     queries: int,
@@ -62,62 +62,62 @@ def random(
 ) -> Case:
     q = normal(seed, heads, queries, d, dtype=dtype) * factor
     k, v = (normal(10 * seed + i, heads, keys, d, dtype=dtype) for i in (1, 2))
-    many = "no keys" if not keys else "1 key" if keys == 1 else f"{keys} keys"
-    return of(f"{name}{many}, d = {d}, seed {seed}", q, k, v, layouts)
+    how_many_keys = "no keys" if not keys else "1 key" if keys == 1 else f"{keys} keys"
+    return case(f"{name}{how_many_keys}, d = {d}, seed {seed}", q, k, v, layouts)
 
 
-def large() -> Case:
-    return random(1, 16, 512, 512, 128)
+def gpu_case() -> Case:
+    return random_case(1, 16, 512, 512, 128)
 
 
-def rung(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def handbook_kernel(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The handbook's kernel, which takes sequences as well, on a table without them."""
     from kernels.first.one_key import one_key_attention
 
     return one_key_attention(q[None], k[None], v[None])[0]
 
 
-def scored(q: Tensor, k: Tensor) -> Tensor:
+def scores_of(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.mT / math.sqrt(q.shape[-1])
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    weights = torch.softmax(scored(widened(q), widened(k)), -1)
+    weights = torch.softmax(scores_of(widened(q), widened(k)), -1)
     return (weights @ widened(v)).to(q.dtype)
 
 
-def steps(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return steps_of_shares(scored(q, k), scored(q.abs(), k.abs()), 8)
+def roundings(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return output_roundings(scores_of(q, k), scores_of(q.abs(), k.abs()), 8)
 
 
-def shared(powers: Tensor, v: Tensor) -> Tensor:
-    return powers / powers.sum(-1, keepdim=True) @ v
+def weighted_values(exponentials: Tensor, v: Tensor) -> Tensor:
+    return exponentials / exponentials.sum(-1, keepdim=True) @ v
 
 
 def padded(q: Tensor, k: Tensor, v: Tensor, fill: float) -> Tensor:
     """The places of the row behind the last key hold ``fill``."""
     keys = k.shape[-2]
     row = 1 << max(0, keys - 1).bit_length()
-    scores = torch.nn.functional.pad(scored(q, k), (0, row - keys), value=fill)
+    scores = torch.nn.functional.pad(scores_of(q, k), (0, row - keys), value=fill)
     return torch.softmax(scores, -1)[..., :keys] @ v
 
 
 def overflowing(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    return shared(scored(q.float(), k.float()).exp(), v.float()).double()
+    return weighted_values(scores_of(q.float(), k.float()).exp(), v.float()).double()
 
 
 def maximum_of_padding(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The maximum starts at 0, in FP32: where all scores lie far below, nothing is left."""
-    scores = scored(q.float(), k.float())
-    return shared((scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp(), v.float()).double()
+    scores = scores_of(q.float(), k.float())
+    return weighted_values((scores - scores.amax(-1, keepdim=True).clamp(min=0)).exp(), v.float()).double()
 
 
 def without_maximum_added(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    scores = scored(q, k)
+    scores = scores_of(q, k)
     return (scores - scores.amax(-1, keepdim=True)).exp() @ v if k.shape[-2] else torch.zeros_like(q)
 
 
-def only(where: Callable) -> Callable:
+def only_written_where(where: Callable) -> Callable:
     """Written where ``where`` says so of heads and queries, and nowhere else."""
 
     def form(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -129,148 +129,151 @@ def only(where: Callable) -> Callable:
 
 MISTAKES = (
     Mistake(
-        "no-scale", "The scores are not divided by √d.", ROOT, lambda q, k, v: attention(q * q.shape[-1] ** 0.5, k, v)
+        "no-scale",
+        "The scores are not divided by √d.",
+        see.SCALE,
+        lambda q, k, v: attention(q * q.shape[-1] ** 0.5, k, v),
     ),
     Mistake(
         "scaled-twice",
         "The scores are divided by d, and √d is wanted: the scale is already in, or taken twice.",
-        ROOT,
+        see.SCALE,
         lambda q, k, v: attention(q / q.shape[-1] ** 0.5, k, v),
     ),
     Mistake(
         "divided-by-scale",
         "The scores are divided by scale, which is 1/√d already: multiply.",
-        ROOT,
+        see.SCALE,
         lambda q, k, v: attention(q * q.shape[-1], k, v),
     ),
     Mistake(
         "scores-padded-by-little",
         "The row of scores holds about -10,000 where there is no key, and scores may lie below that: it has to begin "
         "as -inf.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, -1e4),
     ),
     Mistake(
         "scores-padded-by-zero",
         "The row of scores holds 0 where there is no key, and e to the power of 0 is 1: it has to begin as -inf.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: padded(q, k, v, 0.0),
     ),
-    Mistake("no-sum", "The powers are not divided by their sum.", SHARES, without_maximum_added),
+    Mistake("no-sum", "The powers are not divided by their sum.", see.SOFTMAX, without_maximum_added),
     Mistake(
         "base-two",
         "These are powers of 2, and powers of e are wanted: tl.exp, not tl.exp2.",
-        SHARES,
+        see.SOFTMAX,
         lambda q, k, v: attention(q * math.log(2), k, v),
     ),
     Mistake(
         "no-softmax",
         "The scores themselves are used as shares: softmax is missing.",
-        ONE_HEAD,
-        lambda q, k, v: scored(q, k) @ v,
+        see.ONE_HEAD,
+        lambda q, k, v: scores_of(q, k) @ v,
     ),
     Mistake(
         "keys-blended",
         "The shares blend the keys: the second loop has to read v, with the strides of v.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: attention(q, k, k),
     ),
     Mistake(
         "first-key-only",
         "Only the first key and value are read: the number of the key times k_row is missing, or the loop.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: v[:, :1].expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
     Mistake(
         "one-key-again-and-again",
         "Every score is that of the first key: the number of the key times k_row is missing.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: v.mean(1, keepdim=True).expand_as(q) if v.shape[1] else torch.zeros_like(q),
     ),
     Mistake(
         "last-key-missing",
         "The last key is left out: of seq_k keys the last has number seq_k - 1, and range(seq_k) ends there.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: attention(q, k[:, :-1], v[:, :-1]),
     ),
     Mistake(
         "first-key-missing",
         "The first key is left out: keys are counted from 0.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: attention(q, k[:, 1:], v[:, 1:]),
     ),
     Mistake(
         "first-query-repeated",
         "Every program has the first query of its head: q_row times the number of the query is missing.",
-        LIBRARY,
+        see.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:, :1].expand_as(q), k, v),
     ),
     Mistake(
         "queries-of-first-head",
         "Every head has the queries of the first one: q_head times the number of the head is missing.",
-        LIBRARY,
+        see.LIBRARY_KERNEL,
         lambda q, k, v: attention(q[:1].expand_as(q), k, v),
     ),
     Mistake(
         "keys-of-first-head",
         "Every head has the keys of the first one: k_head times the number of the head is missing.",
-        LIBRARY,
+        see.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v),
     ),
     Mistake(
         "values-of-first-head",
         "Every head has the values of the first one: v_head times the number of the head is missing.",
-        LIBRARY,
+        see.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k, v[:1].expand_as(v)),
     ),
     Mistake(
         "keys-and-values-of-first-head",
         "Every head has the keys and values of the first one: the head's number times k_head and v_head is missing.",
-        LIBRARY,
+        see.LIBRARY_KERNEL,
         lambda q, k, v: attention(q, k[:1].expand_as(k), v[:1].expand_as(v)),
     ),
     Mistake(
         "first-head-only",
         "Only the first head is written: out_head times the number of the head is missing, or too few programs run.",
-        LIBRARY,
-        only(lambda head, query: (head == 0) & (query >= 0)),
+        see.LIBRARY_KERNEL,
+        only_written_where(lambda head, query: (head == 0) & (query >= 0)),
     ),
     Mistake(
         "first-query-only",
         "Only the first query of each head is written: out_row times the number of the query is missing.",
-        LIBRARY,
-        only(lambda head, query: (head >= 0) & (query == 0)),
+        see.LIBRARY_KERNEL,
+        only_written_where(lambda head, query: (head >= 0) & (query == 0)),
     ),
     Mistake(
         "one-row-only",
         "Only one row is written: every program has to find out by tl.program_id(0) which query is its own.",
-        LIBRARY,
-        only(lambda head, query: (head == 0) & (query == 0)),
+        see.LIBRARY_KERNEL,
+        only_written_where(lambda head, query: (head == 0) & (query == 0)),
     ),
     Mistake(
         "overflow",
         "The maximum is not taken off first: e to the power of a large score is infinite in FP32, and of one far below "
         "0 it is 0.",
-        "online-softmax#you-arent-waiting-for-the-sum",
+        see.OVERFLOW,
         overflowing,
     ),
     Mistake(
         "maximum-of-zero",
         "The maximum of a row is never below 0: what pads the row, or what the maximum starts from, has to be -inf.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         maximum_of_padding,
     ),
     Mistake(
         "maximum-of-zero-and-no-sum",
         "The maximum of a row is never below 0, so that where all scores lie far below it every power is 0: it has to "
         "start from -inf.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: maximum_of_padding(q, k, v).nan_to_num(nan=0.0),
     ),
     Mistake(
         "no-key",
         "Without a key the sum of the powers is 0, and 0 divided by 0 is not a number: take care of that row.",
-        ONE_HEAD,
+        see.ONE_HEAD,
         lambda q, k, v: attention(q, k, v) if k.shape[1] else torch.full_like(q, NAN),
     ),
 )
@@ -281,8 +284,8 @@ PARTS = (
         attention,
         cases,
         MISTAKES,
-        steps=steps,
-        large=large,
-        rung="scripts.labs.catalogue.one_key.lab:rung",
+        roundings=roundings,
+        gpu_case=gpu_case,
+        timed_against="scripts.labs.catalogue.one_key.lab:handbook_kernel",
     ),
 )

@@ -37,8 +37,8 @@ def attention_kernel(
         key = tl.load(own_key + column * k_column, mask=real, other=0.0).to(tl.float32)
         scores = tl.where(place == key_number, tl.sum(query * key) * scale, scores)
 
-    powers = tl.exp(scores - tl.max(scores))  # squish
-    weights = powers / tl.sum(powers)
+    exponentials = tl.exp(scores - tl.max(scores))  # squish
+    weights = exponentials / tl.sum(exponentials)
 
     output = tl.zeros([PADDED_DIM], tl.float32)  # multiply
     for key_number in range(seq_k):

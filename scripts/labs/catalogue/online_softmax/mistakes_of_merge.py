@@ -5,93 +5,92 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue import see
 from scripts.labs.catalogue.online_softmax.mistakes import (
-    BOTH,
-    CARRY,
-    EARLY,
-    MERGE,
+    DIVIDED_EARLY,
+    MAX_AND_SUM_SWAPPED,
     NOT_A_NUMBER,
-    SWAPPED,
+    ONLY_ONE_RESCALED,
     UPSIDE_DOWN,
-    below,
-    divided,
-    one,
-    swapped,
+    divided_early,
+    factor_one,
+    max_and_sum_swapped,
+    rescale_factor,
 )
 from scripts.labs.catalogue.online_softmax.truth import finish, merge
 from scripts.labs.lab import Mistake
 
 
-def merged(of_a, of_b, of_blends=None, kept=torch.maximum):
+def merge_with(factor_a, factor_b, accumulator_factors=None, new_maximum=torch.maximum):
     """A merge with other factors, each a function of a's maximum, b's and the larger of both."""
 
     def form(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b):
         maxima = max_a, max_b, torch.maximum(max_a, max_b)
-        blend_a, blend_b = of_blends or (of_a, of_b)
-        total = of_a(*maxima) * sum_a + of_b(*maxima) * sum_b
+        blend_a, blend_b = accumulator_factors or (factor_a, factor_b)
+        total = factor_a(*maxima) * sum_a + factor_b(*maxima) * sum_b
         blend = blend_a(*maxima)[:, None] * accumulator_a + blend_b(*maxima)[:, None] * accumulator_b
-        return kept(max_a, max_b), total, blend
+        return new_maximum(max_a, max_b), total, blend
 
     return form
 
 
 MERGE_MISTAKES = (
-    Mistake("swapped", SWAPPED, MERGE, swapped(merge)),
+    Mistake("swapped", MAX_AND_SUM_SWAPPED, see.MERGING, max_and_sum_swapped(merge)),
     Mistake(
         "sums-not-rescaled",
-        BOTH.format("sum", "accumulator"),
-        CARRY,
-        merged(one, one, (below(0), below(1))),
+        ONLY_ONE_RESCALED.format("sum", "accumulator"),
+        see.ACCUMULATOR,
+        merge_with(factor_one, factor_one, (rescale_factor(0), rescale_factor(1))),
     ),
     Mistake(
         "not-rescaled",
         "The two states are added as they are. Bring both to the larger maximum first: each is then worth "
         "e^(its own maximum - the larger one) of what it was.",
-        MERGE,
-        merged(one, one),
+        see.MERGING,
+        merge_with(factor_one, factor_one),
     ),
     Mistake(
         "b-not-rescaled",
         "The second state is never rescaled. Either of the two may have the smaller maximum.",
-        MERGE,
-        merged(below(0), one),
+        see.MERGING,
+        merge_with(rescale_factor(0), factor_one),
     ),
     Mistake(
         "a-not-rescaled",
         "The first state is never rescaled. Either of the two may have the smaller maximum.",
-        MERGE,
-        merged(one, below(1)),
+        see.MERGING,
+        merge_with(factor_one, rescale_factor(1)),
     ),
     Mistake(
         "factors-swapped",
         "The two factors have changed places: each state shrinks by e^(its own maximum - the larger one).",
-        MERGE,
-        merged(below(1), below(0)),
+        see.MERGING,
+        merge_with(rescale_factor(1), rescale_factor(0)),
     ),
     Mistake(
         "accumulators-not-rescaled",
-        BOTH.format("accumulator", "sum"),
-        CARRY,
-        merged(below(0), below(1), (one, one)),
+        ONLY_ONE_RESCALED.format("accumulator", "sum"),
+        see.ACCUMULATOR,
+        merge_with(rescale_factor(0), rescale_factor(1), (factor_one, factor_one)),
     ),
     Mistake(
         "upside-down",
         UPSIDE_DOWN,
-        MERGE,
-        merged(lambda a, b, new: (new - a).exp(), lambda a, b, new: (new - b).exp()),
+        see.MERGING,
+        merge_with(lambda a, b, new: (new - a).exp(), lambda a, b, new: (new - b).exp()),
     ),
     Mistake(
         "maxima-added",
         "The maxima are added. They are compared, and the larger one stays.",
-        MERGE,
-        merged(below(0), below(1), kept=torch.add),
+        see.MERGING,
+        merge_with(rescale_factor(0), rescale_factor(1), new_maximum=torch.add),
     ),
-    Mistake("divided-early", EARLY, CARRY, divided(merge)),
+    Mistake("divided-early", DIVIDED_EARLY, see.ACCUMULATOR, divided_early(merge)),
     Mistake(
         "both-empty",
         NOT_A_NUMBER.format("neither reader has read anything"),
-        MERGE,
-        merged(lambda a, b, new: (a - new).exp(), lambda a, b, new: (b - new).exp()),
+        see.MERGING,
+        merge_with(lambda a, b, new: (a - new).exp(), lambda a, b, new: (b - new).exp()),
     ),
 )
 
@@ -104,7 +103,7 @@ FINISH_MISTAKES = (
     Mistake(
         "divided-by-maximum",
         "The accumulator is divided by the maximum, and the sum is wanted.",
-        CARRY,
+        see.ACCUMULATOR,
         lambda running_max, running_sum, accumulator: (
             accumulator / running_max[:, None],
             running_max + running_sum.log(),
@@ -113,7 +112,7 @@ FINISH_MISTAKES = (
     Mistake(
         "logarithm-taken-off",
         "The logarithm of the sum is taken off the maximum, and it is to be added.",
-        MERGE,
+        see.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max - running_sum.log(),
@@ -122,13 +121,13 @@ FINISH_MISTAKES = (
     Mistake(
         "not-divided",
         "The accumulator is not divided by the sum.",
-        CARRY,
+        see.ACCUMULATOR,
         lambda running_max, running_sum, accumulator: (accumulator, running_max + running_sum.log()),
     ),
     Mistake(
         "sum-alone",
         "The log-sum-exp is the logarithm of the sum alone: the maximum that was taken off has to be added again.",
-        MERGE,
+        see.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_sum.log(),
@@ -137,7 +136,7 @@ FINISH_MISTAKES = (
     Mistake(
         "no-logarithm",
         "The maximum and the sum are added, and it is the logarithm of the sum that belongs to the maximum.",
-        MERGE,
+        see.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max + running_sum,
@@ -146,7 +145,7 @@ FINISH_MISTAKES = (
     Mistake(
         "base-two",
         "The logarithm is the one to the base 2, and the natural one is wanted.",
-        MERGE,
+        see.MERGING,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             running_max + running_sum.log2(),
@@ -155,7 +154,7 @@ FINISH_MISTAKES = (
     Mistake(
         "overflow",
         "The maximum is put back before the logarithm is taken, and e to the power of a large maximum is infinite.",
-        "online-softmax#you-arent-waiting-for-the-sum",
+        see.OVERFLOW,
         lambda running_max, running_sum, accumulator: (
             outputs(running_max, running_sum, accumulator),
             (running_max.float().exp() * running_sum.float()).log().to(running_max.dtype),
@@ -164,7 +163,7 @@ FINISH_MISTAKES = (
     Mistake(
         "nothing-seen",
         "A row that has seen no score is 0 divided by 0, which is not a number.",
-        MERGE,
+        see.MERGING,
         lambda running_max, running_sum, accumulator: (
             accumulator / running_sum[:, None],
             running_max + running_sum.log(),

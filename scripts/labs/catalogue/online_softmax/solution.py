@@ -14,8 +14,8 @@ def exp_below(score: torch.Tensor, maximum: torch.Tensor) -> torch.Tensor:
 
 def update(running_max, running_sum, accumulator, scores, values):
     block_max = scores.amax(1)
-    powers = exp_below(scores, block_max[:, None])
-    return merge(running_max, running_sum, accumulator, block_max, powers.sum(1), powers @ values)
+    exponentials = exp_below(scores, block_max[:, None])
+    return merge(running_max, running_sum, accumulator, block_max, exponentials.sum(1), exponentials @ values)
 
 
 def merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b):

@@ -6,28 +6,28 @@ import torch
 from torch import Tensor
 
 INF = float("inf")
-Four = tuple[Tensor, Tensor, Tensor]
+State = tuple[Tensor, Tensor, Tensor]
 
 
 def exp_below(score: Tensor, maximum: Tensor) -> Tensor:
     return torch.where(score == -INF, 0.0, (score - maximum).exp())
 
 
-def empty(rows: int, d: int) -> Four:
+def empty(rows: int, d: int) -> State:
     return torch.full((rows,), -INF), torch.zeros(rows), torch.zeros(rows, d)
 
 
-def block_state(scores: Tensor, values: Tensor) -> Four:
+def block_state(scores: Tensor, values: Tensor) -> State:
     maximum = scores.amax(1)
-    powers = exp_below(scores, maximum[:, None])
-    return maximum, powers.sum(1), powers @ values
+    exponentials = exp_below(scores, maximum[:, None])
+    return maximum, exponentials.sum(1), exponentials @ values
 
 
-def update(running_max: Tensor, running_sum: Tensor, accumulator: Tensor, scores: Tensor, values: Tensor) -> Four:
+def update(running_max: Tensor, running_sum: Tensor, accumulator: Tensor, scores: Tensor, values: Tensor) -> State:
     return merge(running_max, running_sum, accumulator, *block_state(scores, values))
 
 
-def merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b) -> Four:
+def merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b) -> State:
     new_max = torch.maximum(max_a, max_b)
     factor_a, factor_b = exp_below(max_a, new_max), exp_below(max_b, new_max)
     blend = factor_a[:, None] * accumulator_a + factor_b[:, None] * accumulator_b
@@ -42,16 +42,16 @@ def finish(running_max: Tensor, running_sum: Tensor, accumulator: Tensor) -> tup
 # What an error is measured by: each number by itself, but a blend by its terms' sizes.
 
 
-def size_of_update(running_max, running_sum, accumulator, scores, values) -> Four:
+def error_scale_of_update(running_max, running_sum, accumulator, scores, values) -> State:
     found = update(running_max, running_sum, accumulator.abs(), scores, values.abs())
     return torch.zeros_like(running_max), found[1], found[2]
 
 
-def size_of_merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b) -> Four:
+def error_scale_of_merge(max_a, sum_a, accumulator_a, max_b, sum_b, accumulator_b) -> State:
     found = merge(max_a, sum_a, accumulator_a.abs(), max_b, sum_b, accumulator_b.abs())
     return torch.zeros_like(max_a), found[1], found[2]
 
 
-def size_of_finish(running_max, running_sum, accumulator) -> tuple[Tensor, Tensor]:
+def error_scale_of_finish(running_max, running_sum, accumulator) -> tuple[Tensor, Tensor]:
     terms = running_max.abs() + running_sum.log().abs()
     return torch.zeros_like(accumulator), terms.masked_fill(running_sum == 0, 0)

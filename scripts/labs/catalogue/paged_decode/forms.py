@@ -8,29 +8,29 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.paged_decode.truth import attend, by_piece, pieces, rows
+from scripts.labs.catalogue.paged_decode.truth import attend, decode_pieces, pieces, token_rows
 
 
-def of_cache(**wrong):
+def decode_with(**wrong):
     """``by_piece`` with a wrong part."""
-    return partial(by_piece, **wrong)
+    return partial(decode_pieces, **wrong)
 
 
-def table_ignored(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+def page_table_ignored(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
     """Pages in the order in which they lie."""
-    return rows(pages, torch.arange(len(table)), tokens)
+    return token_rows(pages, torch.arange(len(table)), tokens)
 
 
-def first_page_again(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
-    return rows(pages, table[:1].expand(len(table)), tokens)
+def first_page_repeated(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+    return token_rows(pages, table[:1].expand(len(table)), tokens)
 
 
 def first_sequence(q, keys, values, page_table, lengths, scale, splits):
-    return by_piece(q, keys, values, page_table[:1].expand_as(page_table), lengths, scale, splits)
+    return decode_pieces(q, keys, values, page_table[:1].expand_as(page_table), lengths, scale, splits)
 
 
 def first_query(q, keys, values, page_table, lengths, scale, splits):
-    return by_piece(q[:1].expand_as(q), keys, values, page_table, lengths, scale, splits)
+    return decode_pieces(q[:1].expand_as(q), keys, values, page_table, lengths, scale, splits)
 
 
 def to_the_end_of_the_page(length: int, page_size: int, splits: int) -> list[range]:
@@ -38,9 +38,9 @@ def to_the_end_of_the_page(length: int, page_size: int, splits: int) -> list[ran
     return [range(each.start, -(-each.stop // page_size) * page_size) for each in pieces(length, page_size, splits)]
 
 
-def read_behind_the_end(q, keys, values, page_table, lengths, scale, splits):
+def values_not_masked(q, keys, values, page_table, lengths, scale, splits):
     """Scores behind the end are masked, values are not: their weight is 0, and 0 · NaN is NaN."""
-    outs, lses = by_piece(q, keys, values, page_table, lengths, scale, splits)
+    outs, lses = decode_pieces(q, keys, values, page_table, lengths, scale, splits)
     for sequence, length in enumerate(lengths.tolist()):
         for i, each in enumerate(pieces(length, keys.shape[1], splits)):
             if len(each) % keys.shape[1]:
@@ -57,7 +57,7 @@ def rounded_down(length: int, page_size: int, splits: int) -> list[range]:
     return [range(min(i * share, length), min((i + 1) * share, length)) for i in range(splits)]
 
 
-def first_of_each(length: int, page_size: int, splits: int) -> list[range]:
+def first_piece_repeated(length: int, page_size: int, splits: int) -> list[range]:
     return [pieces(length, page_size, splits)[0]] * splits
 
 
@@ -66,7 +66,7 @@ def last_page_alone(length: int, page_size: int, splits: int) -> list[range]:
     return [range(max(each.start, (each.stop - 1) // page_size * page_size), each.stop) for each in found]
 
 
-def undivided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+def not_divided(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     out, lse = attend(scores, values)
     return (out, lse) if not len(scores) else (out * (scores - scores.amax()).exp().sum(), lse)
 
@@ -79,7 +79,7 @@ def lse_from(form):
     )
 
 
-def empty_as(out: float, lse: float):
+def empty_piece_as(out: float, lse: float):
     """What a piece without tokens leaves."""
 
     def form(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,8 +96,8 @@ def base_two(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 def without_maximum(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     if not len(scores):
         return attend(scores, values)
-    powers = scores.float().exp()
-    return ((powers @ values.float()) / powers.sum()).double(), powers.sum().log().double()
+    exponentials = scores.float().exp()
+    return ((exponentials @ values.float()) / exponentials.sum()).double(), exponentials.sum().log().double()
 
 
 def page_by_page(form):
@@ -105,7 +105,7 @@ def page_by_page(form):
 
     def wrong(q, keys, values, page_table, lengths, scale, splits):
         attend = partial(form, page_size=keys.shape[1])
-        return by_piece(q, keys, values, page_table, lengths, scale, splits, attend=attend)
+        return decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=attend)
 
     return wrong
 
@@ -120,7 +120,7 @@ def not_rescaled(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor
     return weights @ values / weights.sum(), scores.amax() + weights.sum().log()
 
 
-def half_rescaled(of_sum: bool):
+def only_one_rescaled(of_sum: bool):
     """Only the sum, or only the blend, is made less when the maximum moves."""
 
     def form(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
@@ -141,10 +141,10 @@ def maximum_from_zero(empty_sum: float):
         if not len(scores):
             return attend(scores, values)
         largest = scores.float().amax().clamp(min=0)
-        powers = (scores.float() - largest).exp()
-        total = powers.sum()
+        exponentials = (scores.float() - largest).exp()
+        total = exponentials.sum()
         lse = largest + torch.where(total == 0, empty_sum, total).log()
-        out = (powers @ values.float()) / torch.where(total == 0, 1.0, total)
+        out = (exponentials @ values.float()) / torch.where(total == 0, 1.0, total)
         return out.to(values.dtype), lse.to(values.dtype)
 
     return form
@@ -160,16 +160,16 @@ def to_the_end(length: int, page_size: int, splits: int) -> list[range]:
     return [range(each.start, length) for each in pieces(length, page_size, splits)]
 
 
-def values_by_place(q, keys, values, page_table, lengths, scale, splits):
+def page_table_ignored_for_values(q, keys, values, page_table, lengths, scale, splits):
     """The page table is asked for the keys alone."""
 
     def read(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
-        return (rows if pages is keys else table_ignored)(pages, table, tokens)
+        return (token_rows if pages is keys else page_table_ignored)(pages, table, tokens)
 
-    return by_piece(q, keys, values, page_table, lengths, scale, splits, read=read)
+    return decode_pieces(q, keys, values, page_table, lengths, scale, splits, read=read)
 
 
-def zeros_behind(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
+def padding_counts_as_zero_scores(scores: Tensor, values: Tensor, page_size: int) -> tuple[Tensor, Tensor]:
     """Rows behind the end are loaded as 0, so that their scores are 0, and these count."""
     if not len(scores):
         return attend(scores, values)

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from scripts.labs.catalogue.paged_decode import truth
-from scripts.labs.catalogue.paged_decode.mistakes import PARTS_OF_CACHE
-from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE
-from scripts.labs.catalogue.scores import steps_of_shares
+from scripts.labs.catalogue.paged_decode.mistakes import DECODE_MISTAKES
+from scripts.labs.catalogue.paged_decode.mistakes_of_merge import MERGE_MISTAKES
+from scripts.labs.catalogue.scores import output_roundings
 from scripts.labs.lab import Case, Part, generator, normal
 
 
@@ -40,27 +40,27 @@ def cache(
     return given | dict(lengths=torch.tensor(lengths, dtype=torch.int32), scale=1 / math.sqrt(d), splits=splits)
 
 
-def parts():
-    yield parts_case("one page, one piece", seed=1, lengths=[8], splits=1)
-    yield parts_case("two pages, one piece", seed=2, lengths=[16], splits=1)
-    yield parts_case("two sequences, one piece", seed=3, lengths=[24, 16], splits=1)
-    yield parts_case("a last page that is not full", seed=1, lengths=[13, 1], splits=1)
-    yield parts_case("three pieces", seed=2, lengths=[40, 24], splits=3)
-    yield parts_case("lengths 0, 3 and 25", seed=3, lengths=[0, 3, 25], splits=4)
-    yield parts_case("rows apart", ("q", "keys", "page_table"), seed=2, lengths=[19, 33], splits=2, page_size=16, d=32)
-    yield parts_case("large scores", seed=1, lengths=[29], splits=2, loud=100.0)
-    yield parts_case("scores far below 0", seed=3, lengths=[19], splits=2, loud=200.0, below=True)
-    yield parts_case("FP16", seed=2, lengths=[13, 9], splits=2, loud=4.0, dtype=torch.float16)
+def decode_cases():
+    yield decode_case("one page, one piece", seed=1, lengths=[8], splits=1)
+    yield decode_case("two pages, one piece", seed=2, lengths=[16], splits=1)
+    yield decode_case("two sequences, one piece", seed=3, lengths=[24, 16], splits=1)
+    yield decode_case("a last page that is not full", seed=1, lengths=[13, 1], splits=1)
+    yield decode_case("three pieces", seed=2, lengths=[40, 24], splits=3)
+    yield decode_case("lengths 0, 3 and 25", seed=3, lengths=[0, 3, 25], splits=4)
+    yield decode_case("rows apart", ("q", "keys", "page_table"), seed=2, lengths=[19, 33], splits=2, page_size=16, d=32)
+    yield decode_case("large scores", seed=1, lengths=[29], splits=2, loud=100.0)
+    yield decode_case("scores far below 0", seed=3, lengths=[19], splits=2, loud=200.0, below=True)
+    yield decode_case("FP16", seed=2, lengths=[13, 9], splits=2, loud=4.0, dtype=torch.float16)
 
 
-def parts_case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:
+def decode_case(name: str, apart: tuple[str, ...] = (), **sizes) -> Case:
     inputs = cache(**sizes)
     (batch, d), splits = inputs["q"].shape, inputs["splits"]
     outputs = {"part_out": torch.empty(batch, splits, d), "part_lse": torch.empty(batch, splits)}
     return Case(name, inputs, outputs, dict.fromkeys(apart, "rows apart"))
 
 
-def merges():
+def merge_cases():
     yield merge_case("two pieces", seed=1, batch=1, splits=2)
     yield merge_case("three pieces", seed=2, batch=2, splits=3)
     yield merge_case("five pieces, rows apart", seed=3, batch=3, splits=5, d=32, layout="rows apart")
@@ -81,7 +81,7 @@ def merge_case(
     return Case(name, {"part_out": part_out, "part_lse": part_lse}, outputs, {"out": layout})
 
 
-def size_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, Tensor]:
+def error_scale_of_decode(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, Tensor]:
     """Of an output its weights times the sizes of the values, of an lse the largest score."""
 
     def sizes(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -89,33 +89,40 @@ def size_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[
             return truth.attend(scores, values)
         return (scores.softmax(0) @ values.abs()).amax().expand(values.shape[1]), 1 + scores.abs().amax()
 
-    found = truth.by_piece(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
+    found = truth.decode_pieces(q, keys, values, page_table, lengths, scale, splits, attend=sizes)
     return tuple(each.masked_fill(each == -torch.inf, 0) for each in found)
 
 
-def steps_of_parts(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, float]:
-    """For each row of an output what the roundings of its scores make of it."""
+def roundings_of_decode(q, keys, values, page_table, lengths, scale, splits) -> tuple[Tensor, float]:
+    """How many roundings each row of an output is granted, which depends on its scores."""
     products, cache = [], (page_table, lengths, scale, splits)
 
-    def kept(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def remember(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         products.append(scores)
         return truth.attend(scores, values)
 
-    def steps(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        return steps_of_shares(scores, products.pop(0), 8).expand(values.shape[1]), scores.sum()
+    def roundings(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        return output_roundings(scores, products.pop(0), 8).expand(values.shape[1]), scores.sum()
 
-    truth.by_piece(q.abs(), keys.abs(), values, *cache, attend=kept)
-    return truth.by_piece(q, keys, values, *cache, attend=steps)[0], 8
+    truth.decode_pieces(q.abs(), keys.abs(), values, *cache, attend=remember)
+    return truth.decode_pieces(q, keys, values, *cache, attend=roundings)[0], 8
 
 
-def size_of_merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
+def error_scale_of_merge(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
     """An lse of 500 has lost digits of what stands before it, and so has each exp(part_lse - lse)."""
     largest = part_lse.masked_fill(part_lse == -torch.inf, 0).abs().amax(1)
-    sizes = truth.merged(part_out.abs(), part_lse)[0].amax(1) * (1 + largest / 4)
+    sizes = truth.merge_pieces(part_out.abs(), part_lse)[0].amax(1) * (1 + largest / 4)
     return sizes[:, None].expand(part_out[:, 0].shape), largest + (part_lse > -torch.inf).any(1)
 
 
 PARTS = (
-    Part("merge_parts", truth.merged, merges, MERGE, size=size_of_merged),
-    Part("decode_parts", truth.by_piece, parts, PARTS_OF_CACHE, size=size_of_parts, steps=steps_of_parts),
+    Part("merge_parts", truth.merge_pieces, merge_cases, MERGE_MISTAKES, error_scale=error_scale_of_merge),
+    Part(
+        "decode_parts",
+        truth.decode_pieces,
+        decode_cases,
+        DECODE_MISTAKES,
+        error_scale=error_scale_of_decode,
+        roundings=roundings_of_decode,
+    ),
 )

@@ -7,30 +7,27 @@ import math
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.paged_decode.truth import merged
+from scripts.labs.catalogue import see
+from scripts.labs.catalogue.paged_decode.truth import merge_pieces
 from scripts.labs.lab import Mistake, widened
 
-SPLIT = "decode#eight-readers-132-sms"
-MERGING = "online-softmax#two-states-become-one"
-OVERFLOW = "online-softmax#you-arent-waiting-for-the-sum"
 
-
-def weighed(form, lse=None):
+def merge_with_weights(form, lse=None):
     """A merge: ``form`` makes the weights of the pieces of their lse; ``lse`` what stands for the lse of all."""
 
     def wrong(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
         weights = form(part_lse)
-        right = merged(part_out, part_lse)[1]
+        right = merge_pieces(part_out, part_lse)[1]
         return (weights[..., None] * part_out).sum(1), lse(part_lse) if lse else right
 
     return wrong
 
 
-def shares(part_lse: Tensor) -> Tensor:
+def softmax_weights(part_lse: Tensor) -> Tensor:
     return part_lse.softmax(1).nan_to_num(nan=0.0)
 
 
-def powers(part_lse: Tensor) -> Tensor:
+def exponentials(part_lse: Tensor) -> Tensor:
     """In FP32, where they overflow; a sequence without tokens is right."""
     found = part_lse.float().exp()
     nobody = (part_lse == -torch.inf).all(1, keepdim=True)
@@ -45,81 +42,88 @@ def of_powers(part_lse: Tensor) -> Tensor:
     return part_lse.float().exp().sum(1).log().to(part_lse.dtype)
 
 
-def nobody_is_nan(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
+def empty_sequence_lse_nan(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
     """The output is put right, and the lse is NaN."""
-    out, lse = merged(part_out, part_lse)
+    out, lse = merge_pieces(part_out, part_lse)
     return out, lse.masked_fill(lse == -torch.inf, torch.nan)
 
 
-NOBODY = (
+EMPTY_SEQUENCE = (
     "The largest lse of a sequence without tokens is -inf, and -inf - (-inf) is NaN: take off 0 there. The sum of its "
     "weights is then 0, and 0 / 0 is NaN, too: divide by 1."
 )
-MERGE = (
+MERGE_MISTAKES = (
     Mistake(
         "averaged",
         "The pieces are averaged: each counts by its share of the sum, which is exp of its lse.",
-        SPLIT,
-        weighed(lambda part_lse: torch.full_like(part_lse, 1 / part_lse.shape[1])),
+        see.SPLIT,
+        merge_with_weights(lambda part_lse: torch.full_like(part_lse, 1 / part_lse.shape[1])),
     ),
-    Mistake("added", "The pieces are added up: their weights must add up to 1.", SPLIT, weighed(torch.ones_like)),
+    Mistake(
+        "added",
+        "The pieces are added up: their weights must add up to 1.",
+        see.SPLIT,
+        merge_with_weights(torch.ones_like),
+    ),
     Mistake(
         "not-divided",
         "The weights are not divided by their sum.",
-        MERGING,
-        weighed(below_maximum),
+        see.MERGING,
+        merge_with_weights(below_maximum),
     ),
     Mistake(
         "weighed-by-lse",
         "The pieces are weighed by lse itself: by exp of it, as scores are.",
-        MERGING,
-        weighed(lambda part_lse: part_lse / part_lse.sum(1, keepdim=True)),
+        see.MERGING,
+        merge_with_weights(lambda part_lse: part_lse / part_lse.sum(1, keepdim=True)),
     ),
     Mistake(
         "base-two",
         "The weights are powers of 2, and the lse are natural logarithms: powers of e are wanted.",
-        MERGING,
-        weighed(lambda part_lse: shares(part_lse * math.log(2))),
+        see.MERGING,
+        merge_with_weights(lambda part_lse: softmax_weights(part_lse * math.log(2))),
     ),
     Mistake(
         "lse-is-maximum",
         "The lse of all is the largest lse: the logarithm of the sum of the weights belongs to it.",
-        MERGING,
-        weighed(shares, lambda part_lse: part_lse.amax(1)),
+        see.MERGING,
+        merge_with_weights(softmax_weights, lambda part_lse: part_lse.amax(1)),
     ),
     Mistake(
         "lse-added",
         "The lse of the pieces are added up: their powers are, and the logarithm is taken of that.",
-        MERGING,
-        weighed(shares, lambda part_lse: part_lse.sum(1)),
+        see.MERGING,
+        merge_with_weights(softmax_weights, lambda part_lse: part_lse.sum(1)),
     ),
     Mistake(
         "last-piece-missing",
         "The last piece is left out.",
-        SPLIT,
-        lambda part_out, part_lse: merged(part_out[:, :-1], part_lse[:, :-1]),
+        see.SPLIT,
+        lambda part_out, part_lse: merge_pieces(part_out[:, :-1], part_lse[:, :-1]),
     ),
     Mistake(
         "overflow",
         "exp(lse) overflows, or is 0 for all: take the largest lse off first.",
-        OVERFLOW,
-        weighed(powers, of_powers),
+        see.OVERFLOW,
+        merge_with_weights(exponentials, of_powers),
     ),
-    Mistake("nobody", NOBODY, MERGING, weighed(lambda part_lse: part_lse.softmax(1))),
+    Mistake("nobody", EMPTY_SEQUENCE, see.MERGING, merge_with_weights(lambda part_lse: part_lse.softmax(1))),
     Mistake(
         "nobody",
-        NOBODY,
-        MERGING,
-        weighed(lambda part_lse: part_lse.softmax(1), lambda part_lse: part_lse.logsumexp(1) + 0 * part_lse.amax(1)),
+        EMPTY_SEQUENCE,
+        see.MERGING,
+        merge_with_weights(
+            lambda part_lse: part_lse.softmax(1), lambda part_lse: part_lse.logsumexp(1) + 0 * part_lse.amax(1)
+        ),
     ),
-    Mistake("nobody", NOBODY, MERGING, nobody_is_nan),
+    Mistake("nobody", EMPTY_SEQUENCE, see.MERGING, empty_sequence_lse_nan),
     Mistake(
         "rounded",
         "The sum of the pieces is rounded to FP16 on the way: keep it in FP32, also where the output is not.",
-        MERGING,
+        see.MERGING,
         lambda part_out, part_lse: (
-            merged(part_out.half(), part_lse)[0].half().to(widened(part_out).dtype),
-            merged(part_out, part_lse)[1],
+            merge_pieces(part_out.half(), part_lse)[0].half().to(widened(part_out).dtype),
+            merge_pieces(part_out, part_lse)[1],
         ),
     ),
 )

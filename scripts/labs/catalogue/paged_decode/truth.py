@@ -15,7 +15,7 @@ def pieces(length: int, page_size: int, splits: int) -> list[range]:
     return [range(min(i * share, length), min((i + 1) * share, length)) for i in range(splits)]
 
 
-def rows(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
+def token_rows(pages: Tensor, table: Tensor, tokens: range) -> Tensor:
     """The rows of these tokens, [tokens, d], from wherever they lie."""
     token = torch.tensor(tokens, dtype=torch.long)
     return widened(pages)[table.long()[token // pages.shape[1]], token % pages.shape[1]]
@@ -28,19 +28,21 @@ def attend(scores: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     return scores.softmax(0) @ values, scores.logsumexp(0)
 
 
-def by_piece(q, keys, values, page_table, lengths, scale, splits, cut=pieces, read=rows, attend=attend) -> tuple:
+def decode_pieces(
+    q, keys, values, page_table, lengths, scale, splits, cut_into_pieces=pieces, read=token_rows, attend=attend
+) -> tuple:
     """``attend`` of each piece: [batch, splits, d] and [batch, splits].  The last three arguments make it wrong."""
     found = []
     for sequence, length in enumerate(lengths.tolist()):
         table = page_table[sequence]
-        for tokens in cut(length, keys.shape[1], splits):
+        for tokens in cut_into_pieces(length, keys.shape[1], splits):
             scores = read(keys, table, tokens) @ widened(q[sequence]) * scale
             found.append(attend(scores, read(values, table, tokens)))
     outs, lses = zip(*found, strict=True)
     return tuple(torch.stack(each).unflatten(0, (len(lengths), splits)) for each in (outs, lses))
 
 
-def merged(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
+def merge_pieces(part_out: Tensor, part_lse: Tensor) -> tuple[Tensor, Tensor]:
     lse = part_lse.logsumexp(1)
     weights = (part_lse - lse.masked_fill(lse == -torch.inf, 0)[:, None]).exp()
     return (weights[..., None] * part_out).sum(1), lse

@@ -12,7 +12,7 @@ from scripts.labs.lab import SEEDS, Case, Part, normal
 from scripts.labs.verdict import Rejection
 
 
-def walks():
+def cells_cases():
     for name, sizes, strides in (
         ("a vector", (3,), (1,)),
         ("a table", (2, 3), (3, 1)),
@@ -26,24 +26,24 @@ def walks():
         yield Case(name, {"sizes": sizes, "strides": strides})
 
 
-def tables():
+def split_cases():
     x = torch.arange(12.0)
     yield Case("three words of width 4, the numbers 0 to 11", {"x": x.reshape(3, 4), "heads": 2})
     for seed in SEEDS:
-        yield table(seed, 4, 6, 3)
-    yield table(1, 2, 8, 1)
-    yield table(2, 2, 4, 4)
+        yield split_case(seed, 4, 6, 3)
+    yield split_case(1, 2, 8, 1)
+    yield split_case(2, 2, 4, 4)
     for words in LAYOUTS:
-        yield table(3, words, 6, 2)
-    yield table(1, 5, 8, 4, torch.float16)
+        yield split_case(3, words, 6, 2)
+    yield split_case(1, 5, 8, 4, torch.float16)
 
 
-def table(seed: int, words: int, width: int, heads: int, dtype: torch.dtype = torch.float32) -> Case:
+def split_case(seed: int, words: int, width: int, heads: int, dtype: torch.dtype = torch.float32) -> Case:
     x = normal(seed, words, width, dtype=dtype)
     return Case(f"{words} words, seed {seed}", {"x": x, "heads": heads}, layouts={"x": layout(words)})
 
 
-def pairs():
+def joined_cases():
     for sizes, strides in (
         ((3, 3), (3, 1)),
         ((3, 4), (4, 1)),
@@ -61,27 +61,27 @@ def pairs():
         yield Case("two axes", {"sizes": sizes, "strides": strides})
 
 
-def blends():
+def merge_cases():
     yield Case("two heads of three words, the numbers 0 to 11", {"blends": torch.arange(12.0).reshape(2, 3, 2)})
     for seed in SEEDS:
-        yield blend(seed, 3, 4, 2)
-    yield blend(1, 1, 3, 4)
-    yield blend(2, 4, 1, 2)
+        yield merge_case(seed, 3, 4, 2)
+    yield merge_case(1, 1, 3, 4)
+    yield merge_case(2, 4, 1, 2)
     for words in LAYOUTS:
-        yield blend(3, 2, words, 4)
-    yield blend(1, 3, 5, 2, torch.float16)
+        yield merge_case(3, 2, words, 4)
+    yield merge_case(1, 3, 5, 2, torch.float16)
 
 
-def blend(seed: int, heads: int, words: int, d: int, dtype: torch.dtype = torch.float32) -> Case:
+def merge_case(seed: int, heads: int, words: int, d: int, dtype: torch.dtype = torch.float32) -> Case:
     x = normal(seed, heads, words, d, dtype=dtype)
     return Case(f"{heads} heads, {words} words, seed {seed}", {"blends": x}, layouts={"blends": layout(words)})
 
 
 PARTS = (
-    Part("cells", cells, walks, CELLS_MISTAKES, exact=True),
-    Part("split_heads", split_heads, tables, SPLIT_MISTAKES, exact=True),
-    Part("joined_stride", joined_stride, pairs, JOINED_MISTAKES, exact=True),
-    Part("merge_heads", merge_heads, blends, MERGE_MISTAKES, exact=True),
+    Part("cells", cells, cells_cases, CELLS_MISTAKES, exact=True),
+    Part("split_heads", split_heads, split_cases, SPLIT_MISTAKES, exact=True),
+    Part("joined_stride", joined_stride, joined_cases, JOINED_MISTAKES, exact=True),
+    Part("merge_heads", merge_heads, merge_cases, MERGE_MISTAKES, exact=True),
 )
 
 

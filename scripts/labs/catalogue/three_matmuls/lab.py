@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from scripts.labs.catalogue.three_matmuls.mistakes import MISTAKES
-from scripts.labs.catalogue.three_matmuls.truth import plain
+from scripts.labs.catalogue.three_matmuls.truth import three_lines
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
-FILLING = 30.0  # numbers behind a sequence's last word are this many times as large, so that they show
+PADDING = 30.0  # numbers behind a sequence's last word are this many times as large, so that they show
 
 QUERIES = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 KEYS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -51,8 +51,8 @@ def case(
     lengths = torch.tensor(lengths or (keys,) * 3)
     q = normal(seed, 3, 2, queries, 8, dtype=dtype) * factor
     k, v = (normal(10 * seed + i, 3, 2, keys, 8, dtype=dtype) for i in (1, 2))
-    filling = torch.arange(keys) >= lengths[:, None]
-    k, v = (torch.where(filling[:, None, :, None], x * FILLING, x) for x in (k, v))
+    padding = torch.arange(keys) >= lengths[:, None]
+    k, v = (torch.where(padding[:, None, :, None], x * PADDING, x) for x in (k, v))
     name = f"{queries} queries, {keys} keys, " + ("causal, " if causal else "")
     name += f"of which {', '.join(map(str, lengths.tolist()))} are words, " if (lengths < keys).any() else ""
     name += "large scores, " if factor > 1 else ""
@@ -60,4 +60,4 @@ def case(
     return Case(f"{name}seed {seed}", tables, layouts={"k": "transposed", "v": "rows apart"})
 
 
-PARTS = (Part("attention", plain, cases, MISTAKES),)
+PARTS = (Part("attention", three_lines, cases, MISTAKES),)

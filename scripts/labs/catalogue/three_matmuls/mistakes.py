@@ -7,101 +7,107 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from scripts.labs.catalogue.three_matmuls.truth import INF, attention, blended, causal_hidden, scored, seen
+from scripts.labs.catalogue import see
+from scripts.labs.catalogue.three_matmuls.truth import (
+    INF,
+    attention,
+    causal_hidden,
+    masked_attention,
+    scores_of,
+    visible,
+)
 from scripts.labs.lab import Mistake
-
-MASKS = "many-heads#masks-who-may-look-at-whom"
-SHARES = "three-matmuls#softmax-turns-a-row-into-shares"
-ROOT = "three-matmuls#why-the-scores-are-divided-by-d"
-GRID = "three-matmuls#every-query-meets-every-key"
-BLEND = "three-matmuls#the-output-is-a-blend-of-the-values"
 
 
 def over_columns(q, k, v, causal, key_lengths) -> Tensor:
-    scores = scored(q, k).masked_fill(~seen(q, k, causal, key_lengths), -INF)
+    scores = scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), -INF)
     return torch.softmax(scores, -2).nan_to_num(nan=0.0) @ v
 
 
-def masked_late(q, k, v, causal, key_lengths) -> Tensor:
-    return (torch.softmax(scored(q, k), -1) * seen(q, k, causal, key_lengths)) @ v
+def masked_after_softmax(q, k, v, causal, key_lengths) -> Tensor:
+    return (torch.softmax(scores_of(q, k), -1) * visible(q, k, causal, key_lengths)) @ v
 
 
-def times_mask(q, k, v, causal, key_lengths) -> Tensor:
-    return torch.softmax(scored(q, k) * seen(q, k, causal, key_lengths), -1) @ v
+def scores_times_mask(q, k, v, causal, key_lengths) -> Tensor:
+    return torch.softmax(scores_of(q, k) * visible(q, k, causal, key_lengths), -1) @ v
 
 
-def far_below(q, k, v, causal, key_lengths) -> Tensor:
+def masked_with_large_negative(q, k, v, causal, key_lengths) -> Tensor:
     """A large negative number in place of -inf."""
-    return torch.softmax(scored(q, k).masked_fill(~seen(q, k, causal, key_lengths), -1e9), -1) @ v
+    return torch.softmax(scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), -1e9), -1) @ v
 
 
-def unread_filling(q, k, v, causal, key_lengths) -> Tensor:
-    return blended(q, k, v, seen(q, k, causal, torch.full_like(key_lengths, k.shape[-2])))
+def padding_not_masked(q, k, v, causal, key_lengths) -> Tensor:
+    return masked_attention(q, k, v, visible(q, k, causal, torch.full_like(key_lengths, k.shape[-2])))
 
 
-def filling_is_queries(q, k, v, causal, key_lengths) -> Tensor:
+def lengths_mask_queries(q, k, v, causal, key_lengths) -> Tensor:
     """The lengths hide queries, not keys."""
     hidden = torch.arange(q.shape[-2]) >= key_lengths[:, None, None]
-    return unread_filling(q, k, v, causal, key_lengths).masked_fill(hidden[..., None], 0.0)
+    return padding_not_masked(q, k, v, causal, key_lengths).masked_fill(hidden[..., None], 0.0)
 
 
-def reshaped_keys(q, k, v, causal, key_lengths) -> Tensor:
+def keys_reshaped_not_transposed(q, k, v, causal, key_lengths) -> Tensor:
     """Kᵀ by a change of shape."""
-    return blended(q, k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]).mT, v, seen(q, k, causal, key_lengths))
+    return masked_attention(
+        q, k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]).mT, v, visible(q, k, causal, key_lengths)
+    )
 
 
 def overflowing(q, k, v, causal, key_lengths) -> Tensor:
     """A softmax by hand, in FP32, which does not take the maximum off."""
-    powers = scored(q.float(), k.float()).masked_fill(~seen(q, k, causal, key_lengths), -INF).exp()
-    weights = powers / powers.sum(-1, keepdim=True)
-    return (weights.masked_fill(powers.sum(-1, keepdim=True) == 0, 0.0) @ v.float()).double()
+    exponentials = scores_of(q.float(), k.float()).masked_fill(~visible(q, k, causal, key_lengths), -INF).exp()
+    weights = exponentials / exponentials.sum(-1, keepdim=True)
+    return (weights.masked_fill(exponentials.sum(-1, keepdim=True) == 0, 0.0) @ v.float()).double()
 
 
-def with_causal(hidden: Callable) -> Callable:
+def with_causal_mask(hidden: Callable) -> Callable:
     """The form whose causal mask hides other keys, and nothing else is changed.
 
     hidden: of q and k, True where a key is hidden
     """
 
     def form(q, k, v, causal, key_lengths) -> Tensor:
-        sees = seen(q, k, False, key_lengths)
-        return blended(q, k, v, sees & ~hidden(q, k) if causal else sees)
+        visible_keys = visible(q, k, False, key_lengths)
+        return masked_attention(q, k, v, visible_keys & ~hidden(q, k) if causal else visible_keys)
 
     return form
 
 
 def with_lengths(changed: Callable) -> Callable:
     """The form whose lengths are others."""
-    return lambda q, k, v, causal, key_lengths: blended(q, k, v, seen(q, k, causal, changed(key_lengths, k)))
+    return lambda q, k, v, causal, key_lengths: masked_attention(
+        q, k, v, visible(q, k, causal, changed(key_lengths, k))
+    )
 
 
 def with_scores(**how) -> Callable:
-    return lambda q, k, v, causal, key_lengths: blended(q, k, v, seen(q, k, causal, key_lengths), **how)
+    return lambda q, k, v, causal, key_lengths: masked_attention(q, k, v, visible(q, k, causal, key_lengths), **how)
 
 
 MISTAKES = (
     Mistake(
         "no-scale",
         "The scores are not divided by √d.",
-        ROOT,
+        see.SCALE,
         with_scores(divisor=1.0),
     ),
     Mistake(
         "scale-is-d",
         "The scores are divided by d, and √d is wanted.",
-        ROOT,
+        see.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=float(q.shape[-1]))(q, k, v, causal, key_lengths),
     ),
     Mistake(
         "scale-multiplied",
         "The scores are multiplied by √d, and they are to be divided by it.",
-        ROOT,
+        see.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=q.shape[-1] ** -0.5)(q, k, v, causal, key_lengths),
     ),
     Mistake(
         "shares-divided",
         "The shares are divided by √d, and not the scores: that comes before softmax.",
-        ROOT,
+        see.SCALE,
         lambda q, k, v, causal, key_lengths: (
             with_scores(divisor=1.0)(q, k, v, causal, key_lengths) / q.shape[-1] ** 0.5
         ),
@@ -109,7 +115,7 @@ MISTAKES = (
     Mistake(
         "all-heads-wide",
         "The scores are divided by the root of the width of all heads: d is the width of one, q.shape[-1].",
-        ROOT,
+        see.SCALE,
         lambda q, k, v, causal, key_lengths: with_scores(divisor=(q.shape[1] * q.shape[-1]) ** 0.5)(
             q, k, v, causal, key_lengths
         ),
@@ -117,136 +123,136 @@ MISTAKES = (
     Mistake(
         "columns",
         "Softmax runs down the columns: a row belongs to the word that asks, so it is dim=-1.",
-        SHARES,
+        see.SOFTMAX,
         over_columns,
     ),
     Mistake(
         "no-softmax",
         "The scores themselves are used as shares: softmax is missing.",
-        SHARES,
-        lambda q, k, v, causal, key_lengths: scored(q, k).masked_fill(~seen(q, k, causal, key_lengths), 0.0) @ v,
+        see.SOFTMAX,
+        lambda q, k, v, causal, key_lengths: scores_of(q, k).masked_fill(~visible(q, k, causal, key_lengths), 0.0) @ v,
     ),
     Mistake(
         "keys-reshaped",
         "The table of keys got another shape without being turned: Kᵀ exchanges two axes, as .mT or .transpose(-2, -1) "
         "do, and .view or .reshape do not.",
-        GRID,
-        reshaped_keys,
+        see.SCORES,
+        keys_reshaped_not_transposed,
     ),
     Mistake(
         "keys-blended",
         "The shares blend the keys, and the values are wanted.",
-        BLEND,
+        see.OUTPUT,
         lambda q, k, v, causal, key_lengths: attention(q, k, k, causal, key_lengths),
     ),
     Mistake(
         "not-causal",
         "The causal mask does nothing: each query sees the keys that come after it.",
-        MASKS,
-        with_causal(lambda q, k: torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool)),
+        see.MASKS,
+        with_causal_mask(lambda q, k: torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool)),
     ),
     Mistake(
         "always-causal",
         "The causal mask is there even when causal is False.",
-        MASKS,
+        see.MASKS,
         lambda q, k, v, causal, key_lengths: attention(q, k, v, True, key_lengths),
     ),
     Mistake(
         "upside-down",
         "The causal mask is upside down: a query sees the keys after it, and not those before.",
-        MASKS,
-        with_causal(lambda q, k: torch.arange(k.shape[-2]) < torch.arange(q.shape[-2])[:, None]),
+        see.MASKS,
+        with_causal_mask(lambda q, k: torch.arange(k.shape[-2]) < torch.arange(q.shape[-2])[:, None]),
     ),
     Mistake(
         "inverted",
         "The causal mask hides what may be seen, and shows what may not: in which of the two is it True?",
-        MASKS,
-        with_causal(lambda q, k: ~causal_hidden(q, k)),
+        see.MASKS,
+        with_causal_mask(lambda q, k: ~causal_hidden(q, k)),
     ),
     Mistake(
         "not-itself",
         "Query i does not see key i: the causal mask hides the diagonal as well.",
-        MASKS,
-        with_causal(lambda q, k: causal_hidden(q, k, -1)),
+        see.MASKS,
+        with_causal_mask(lambda q, k: causal_hidden(q, k, -1)),
     ),
     Mistake(
         "one-too-far",
         "Query i sees key i + 1 as well: the causal mask begins one place too late.",
-        MASKS,
-        with_causal(lambda q, k: causal_hidden(q, k, 1)),
+        see.MASKS,
+        with_causal_mask(lambda q, k: causal_hidden(q, k, 1)),
     ),
     Mistake(
         "from-the-end",
         "The causal mask is aligned at the last query and the last key. Here query i sees keys 0 to i, however many "
         "keys there are.",
-        MASKS,
-        with_causal(lambda q, k: causal_hidden(q, k, k.shape[-2] - q.shape[-2])),
+        see.MASKS,
+        with_causal_mask(lambda q, k: causal_hidden(q, k, k.shape[-2] - q.shape[-2])),
     ),
     Mistake(
         "late-mask",
         "The shares are set to 0 after softmax, so those that are left no longer add up to 1: hide the scores.",
-        MASKS,
-        masked_late,
+        see.MASKS,
+        masked_after_softmax,
     ),
     Mistake(
         "zero-scores",
         "A hidden score becomes 0, and e to the power of 0 is 1: it has to become -inf.",
-        MASKS,
-        times_mask,
+        see.MASKS,
+        scores_times_mask,
     ),
     Mistake(
         "filling-seen",
         "key_lengths is not used: the filling behind a sequence's last word is seen as if it were words.",
-        MASKS,
-        unread_filling,
+        see.MASKS,
+        padding_not_masked,
     ),
     Mistake(
         "filling-of-queries",
         "key_lengths hides rows, which are queries. Filling is keys, so it hides columns.",
-        MASKS,
-        filling_is_queries,
+        see.MASKS,
+        lengths_mask_queries,
     ),
     Mistake(
         "one-length-for-all",
         "Every sequence has the length of the first one: key_lengths has one for each.",
-        MASKS,
+        see.MASKS,
         with_lengths(lambda lengths, k: lengths[:1].expand_as(lengths)),
     ),
     Mistake(
         "one-key-too-many",
         "One key too many is seen: of n words the last has number n - 1.",
-        MASKS,
+        see.MASKS,
         with_lengths(lambda lengths, k: lengths + 1),
     ),
     Mistake(
         "one-key-too-few",
         "The last word of each sequence is hidden: of n words the last has number n - 1.",
-        MASKS,
+        see.MASKS,
         with_lengths(lambda lengths, k: lengths - 1),
     ),
     Mistake(
         "hidden-row",
         "A query that sees no key comes to NaN, 0 divided by 0: its shares have to become 0.",
-        MASKS,
-        with_scores(nothing=float("nan")),
+        see.MASKS,
+        with_scores(weight_without_keys=float("nan")),
     ),
     Mistake(
         "large-negative",
         "A hidden score becomes a large negative number and not -inf. A query that sees no key then shares itself out "
         "equally among all that is hidden.",
-        MASKS,
-        far_below,
+        see.MASKS,
+        masked_with_large_negative,
     ),
     Mistake(
         "overflow",
         "A softmax by hand, and the maximum is not taken off first: e to the power of a large score is infinite.",
-        "online-softmax#you-arent-waiting-for-the-sum",
+        see.OVERFLOW,
         overflowing,
     ),
     Mistake(
         "values-alone",
         "These are the rows of v: no share has touched them.",
-        BLEND,
+        see.OUTPUT,
         lambda q, k, v, causal, key_lengths: v if v.shape == q.shape else torch.zeros_like(q),
     ),
 )

@@ -10,37 +10,41 @@ from scripts.labs.lab import widened
 INF = float("inf")
 
 
-def seen(q: Tensor, k: Tensor, causal: bool, key_lengths: Tensor) -> Tensor:
+def visible(q: Tensor, k: Tensor, causal: bool, key_lengths: Tensor) -> Tensor:
     """Of each query and key whether the one may see the other: [batch, 1, N_q, N_k]."""
     keys = torch.arange(k.shape[-2])
     real = keys < key_lengths[:, None, None, None]
     return real & (~causal_hidden(q, k) if causal else True)
 
 
-def causal_hidden(q: Tensor, k: Tensor, later: int = 0) -> Tensor:
+def causal_hidden(q: Tensor, k: Tensor, shift: int = 0) -> Tensor:
     """Of each query i and key j whether j > i + later."""
-    return torch.arange(k.shape[-2]) > torch.arange(q.shape[-2])[:, None] + later
+    return torch.arange(k.shape[-2]) > torch.arange(q.shape[-2])[:, None] + shift
 
 
-def blended(q: Tensor, k: Tensor, v: Tensor, sees: Tensor, nothing: float = 0.0, **how) -> Tensor:
-    """Attention where ``sees`` is True.
+def masked_attention(
+    q: Tensor, k: Tensor, v: Tensor, visible_keys: Tensor, weight_without_keys: float = 0.0, **how
+) -> Tensor:
+    """Attention where ``visible_keys`` is True.
 
-    nothing: what a share is where no key is seen
+    weight_without_keys: what a weight is where no key is visible
     """
-    weights = torch.softmax(scored(q, k, **how).masked_fill(~sees, -INF), -1).nan_to_num(nan=nothing)
+    weights = torch.softmax(scores_of(q, k, **how).masked_fill(~visible_keys, -INF), -1).nan_to_num(
+        nan=weight_without_keys
+    )
     return weights.to(v.dtype) @ v
 
 
-def scored(q: Tensor, k: Tensor, divisor: float | None = None) -> Tensor:
+def scores_of(q: Tensor, k: Tensor, divisor: float | None = None) -> Tensor:
     scores = widened(q) @ widened(k).mT
     return scores / (q.shape[-1] ** 0.5 if divisor is None else divisor)
 
 
 def attention(q, k, v, causal, key_lengths) -> Tensor:
-    return (blended(widened(q), widened(k), widened(v), seen(q, k, causal, key_lengths))).to(q.dtype)
+    return (masked_attention(widened(q), widened(k), widened(v), visible(q, k, causal, key_lengths))).to(q.dtype)
 
 
-def plain(q, k, v, causal, key_lengths) -> Tensor:
+def three_lines(q, k, v, causal, key_lengths) -> Tensor:
     """The three lines as they are typed, each of which rounds to the dtype of q: the baseline."""
-    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~seen(q, k, causal, key_lengths), -INF)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~visible(q, k, causal, key_lengths), -INF)
     return torch.softmax(scores, -1).nan_to_num(nan=0.0) @ v

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scripts.labs.catalogue import see
 from scripts.labs.lab import SEEDS, Case, Mistake, Part, normal
 
 BLOCK = 256  # as the start file has it
-SECTION = "first-kernel#a-kernel-of-five-lines"
 
 
 def cases():
@@ -25,11 +25,11 @@ def case(seed: int, length: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case(f"{length} numbers, seed {seed}", {"x": x, "y": y}, {"out": torch.empty_like(x)})
 
 
-def large() -> Case:
+def gpu_case() -> Case:
     return case(1, 1 << 24)
 
 
-def size(x: Tensor, y: Tensor) -> Tensor:
+def error_scale(x: Tensor, y: Tensor) -> Tensor:
     """One number may be far smaller than another of its vector, so each has a budget of its own."""
     return x.abs() + 2 * y.abs()
 
@@ -47,60 +47,71 @@ MISTAKES = (
     Mistake(
         "first-block-only",
         "Every program works on the first block: ask tl.program_id(0) which block is its own.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, blocks(x) > 0),
     ),
     Mistake(
         "last-block-missing",
         "The last block, which is not full, is never written: round the number of programs up, and mask the rest.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, blocks(x) >= len(x) // BLOCK),
         writes=False,
     ),
     Mistake(
         "last-number-missing",
         "The last number is never written: the mask is one too short.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) == len(x) - 1),
     ),
     Mistake(
         "as-in-the-chapter",
         "The output is x + y, the chapter's sum: here y counts twice.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: x + y,
     ),
-    Mistake("x-doubled", "The output is 2·x + y: it is y that counts twice.", SECTION, lambda x, y: 2 * x + y),
-    Mistake("both-doubled", "The output is 2·(x + y): only y counts twice.", SECTION, lambda x, y: 2 * (x + y)),
-    Mistake("copies-x", "The output is x alone: y is never added.", SECTION, lambda x, y: x),
-    Mistake("x-twice", "The output is 3·x: both loads read x.", SECTION, lambda x, y: 3 * x),
-    Mistake("difference", "The output is x - 2·y.", SECTION, lambda x, y: x - 2 * y),
+    Mistake("x-doubled", "The output is 2·x + y: it is y that counts twice.", see.FIRST_KERNEL, lambda x, y: 2 * x + y),
+    Mistake(
+        "both-doubled", "The output is 2·(x + y): only y counts twice.", see.FIRST_KERNEL, lambda x, y: 2 * (x + y)
+    ),
+    Mistake("copies-x", "The output is x alone: y is never added.", see.FIRST_KERNEL, lambda x, y: x),
+    Mistake("x-twice", "The output is 3·x: both loads read x.", see.FIRST_KERNEL, lambda x, y: 3 * x),
+    Mistake("difference", "The output is x - 2·y.", see.FIRST_KERNEL, lambda x, y: x - 2 * y),
     Mistake(
         "same-block-of-y",
         "The places of y do not begin at the program's own block: every program reads the first block of y.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: x + 2 * y[torch.arange(len(x)) % BLOCK],
     ),
     Mistake(
         "one-number-a-block",
         "Each program writes a single number: a program works on a row, place = first + tl.arange(0, BLOCK).",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: unwritten(x + 2 * y, torch.arange(len(x)) % BLOCK > 0),
     ),
     Mistake(
         "in-fp16",
         "The sum is rounded to FP16: keep the type of what you load.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: (x + 2 * y).half().double(),
     ),
     Mistake(
         "in-fp16-from-the-start",
         "x and y are rounded to FP16 before they are added: keep the type of what you load.",
-        SECTION,
+        see.FIRST_KERNEL,
         lambda x, y: (x.half() + 2 * y.half()).double(),
     ),
-    Mistake("difference-of-y", "The output is 2·y - x.", SECTION, lambda x, y: 2 * y - x),
+    Mistake("difference-of-y", "The output is 2·y - x.", see.FIRST_KERNEL, lambda x, y: 2 * y - x),
 )
 
 PARTS = (
-    Part("add", lambda x, y: x + 2 * y, cases, MISTAKES, size=size, steps=0, large=large, rung="kernels.first.add:add"),
+    Part(
+        "add",
+        lambda x, y: x + 2 * y,
+        cases,
+        MISTAKES,
+        error_scale=error_scale,
+        roundings=0,
+        gpu_case=gpu_case,
+        timed_against="kernels.first.add:add",
+    ),
 )

@@ -69,8 +69,8 @@ ALT = "Bars, one for each way to add, of which one is shorter."
 
 def figure():
     rows = records.table("softmax_order", "ways")
-    bars = plot.Look("the mean error", "accent").bars("%{y}: %{x:.2g}")
-    return plot.page(go.Figure(go.Bar(x=[row["mean"] for row in rows], y=[row["way"] for row in rows], **bars)), 300)
+    bars = plot.Style("the mean error", "accent").bars("%{y}: %{x:.2g}")
+    return plot.finish(go.Figure(go.Bar(x=[row["mean"] for row in rows], y=[row["way"] for row in rows], **bars)), 300)
 """,
     "scripts/chapters/example/worked.py": '"""The example."""\n\nWORD = "one"\n',
     "scripts/chapters/example/board.py": """from scripts.chapters.board import Board
