@@ -1,11 +1,11 @@
 // A kernel at work: its lines, the registers of one program, and the memory that it reads and writes.
 import { html, nothing, svg } from "lit-html";
-import { after, launch, LINES, loads, output, padded, range, right, run, source, WORDS } from "./kernel.model.js";
+import { launch, LINES, loads, output, padded, range, right, source, whole, WORDS } from "./kernel.model.js";
 import { told } from "./kernel.told.js";
 import { shown, tick, vector } from "./parts.js";
 import { group, path, rect, stage, text } from "./strokes.js";
 
-const start = { wrong: false, step: 0 };
+const start = { wrong: false, slowly: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
 
 /** @typedef {typeof start} S */
@@ -18,35 +18,42 @@ const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when 
 
 const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length];
 const PLACES = padded(KEYS);
-const [WIDEST, LOW, HIGH] = [464, 304, 438]; // pixels of the drawing: beside the code it's as wide, on a phone as low, elsewhere as high as the code
+const [WIDEST, LOW, HIGH] = [524, 304, 400]; // pixels of the drawing: how wide it gets, how high it is on a phone, and elsewhere
 
 const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
 
+/** What each of the kernel's five steps does; the first word is in the source, too. */
+const STEPS = [["Load", "my query"], ["Score", "it against every key"], ["Normalize", "the row of scores"], ["Blend", "the values"], ["Store", "one row of output"]];
+
 /** The registers, how many numbers each has, and whose colour. @type {Record<string, [number, string]>} */
 const REGISTERS = {
-  column: [DIM, "soft"], place: [PLACES, "soft"], own: [DIM, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
+  column: [DIM, "soft"], own: [DIM, "soft"], place: [PLACES, "soft"], query: [DIM, "query"], key: [DIM, "key"], scores: [PLACES, "rose"],
   exponentials: [PLACES, "rose"], weights: [PLACES, "rose"], value: [DIM, "value"], output: [DIM, "ink"],
 };
 /** @type {[Tensor, string, string][]} */
 const TABLES = [["q", "Q", "query"], ["k", "K", "key"], ["v", "V", "value"], ["out", "O", "ink"]];
 /** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
 const COLOURS = { q: "query", query: "query", k: "key", key: "key", v: "value", value: "value", scores: "rose", exponentials: "rose", weights: "rose" };
-const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b|#.*)/;
+const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
 
-/** @param {boolean} wrong */
-const last = (wrong) => launch(WORDS, wrong).length - 1;
-/** The step that ends a program. @param {number} program @param {boolean} wrong */
-const end = (program, wrong) => last(wrong) - (PROGRAMS - 1 - program);
+/** @param {Omit<S, "step">} state */
+const all = ({ wrong, slowly }) => launch(WORDS, wrong, slowly);
+/** @param {Omit<S, "step">} state */
+const last = (state) => all(state).length - 1;
+/** The step that ends a program. @param {number} program @param {Omit<S, "step">} state */
+const end = (program, state) => all(state).map((step) => step.program).lastIndexOf(program);
+/** Those that only count places have no boxes. @param {string} name */
+const bare = (name) => REGISTERS[name][1] === "soft";
 /** How far a change is; it slows down to its end. @param {number} t */
 const eased = (t) => 1 - (1 - Math.min(1, Math.max(0, t / BEAT))) ** 3;
 
 /** What to draw t milliseconds into a step; numbers arrive first, and what is made of them follows. A whole program shows its lines. @param {S} state @param {number} [t] */
-function frame({ wrong, step: k }, t = Infinity) {
-  const steps = launch(WORDS, wrong);
-  const [step, before] = [steps[k], steps[Math.max(0, k - 1)]];
-  if (step.program && t < Infinity) {
-    const all = run(WORDS, step.program, wrong).slice(0, 1 + Math.floor(t / LINE));
-    return { step: after(before, step.program, all, all.slice(-1)), before, first: 1, second: 1, replay: true };
+function frame(state, t = Infinity) {
+  const steps = all(state);
+  const [step, before] = [steps[state.step], steps[Math.max(0, state.step - 1)]];
+  if (step.all && t < Infinity) {
+    const sofar = whole(before, step.program, step.all.slice(0, 1 + Math.floor(t / LINE)));
+    return { step: sofar, before, first: 1, second: 1, replay: true };
   }
   return { step, before, first: eased(t), second: eased(t - BEAT), replay: false };
 }
@@ -54,17 +61,18 @@ function frame({ wrong, step: k }, t = Infinity) {
 /** Where the numbers go: memory is beside the registers, or below them on a phone. @param {number} width @param {number} tall */
 function layout(width, tall) {
   const small = tall === LOW;
-  const cell = small ? { width: 38, height: 24 } : { width: 40, height: 28 };
-  const box = { width: small ? width - 2 : 274, height: small ? 209 : tall - 2 };
-  const rows = small ? [["own", "column"], ["place"], ["query", "key"], ["scores"], ["exponentials"], ["weights"], ["value", "output"]] : Object.keys(REGISTERS).map((name) => [name]);
-  const [top, pitch] = small ? [9, 28] : [18, (tall - 26) / 10];
-  const columns = [small ? 98 : 104, box.width - 8 - DIM * cell.width];
-  const place = (/** @type {string} */ name, /** @type {number} */ row, /** @type {number} */ column) => ({ ...cell, x: columns[column], y: top + row * pitch, columns: REGISTERS[name][0], left: column === 0 });
-  const registers = Object.fromEntries(rows.flatMap((names, row) => names.map((name, column) => [name, place(name, row, column)])));
+  const [left, cell] = small ? [98, { width: 42, height: 26 }] : [110, { width: 46, height: 34 }];
+  const box = { width: small ? width - 2 : 304, height: small ? 210 : tall - 2 };
+  const right = box.width - (small ? 8 : 10) - DIM * cell.width; // where the second of two registers begins
+  /** @type {Record<string, [number, number]>} */
+  const places = small
+    ? { column: [left, 6], own: [right, 6], query: [left, 30], key: [right, 30], place: [left, 58], scores: [left, 78], exponentials: [left, 109], weights: [left, 140], value: [left, 171], output: [right, 171] }
+    : { column: [left, 8], own: [250, 8], query: [left, 36], key: [left, 82], place: [left, 126], scores: [left, 150], exponentials: [left, 196], weights: [left, 242], value: [left, 306], output: [left, 352] };
+  const registers = Object.fromEntries(Object.entries(places).map(([name, [x, y]]) => [name, { ...cell, ...(bare(name) && { height: 22, width: name === "place" ? cell.width : 24 }), x, y, columns: REGISTERS[name][0], left: x === left }]));
   const apart = (width - 252) / 3;
   const tables = TABLES.map(([tensor, letter, look], i) => {
-    const [x, y] = [{ q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor], 1 + (i * (tall - 77)) / 3];
-    const at = small ? { x, y: 237, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: 22, title: [x, 230] } : { x: 364, y, width: 36, height: 25, title: [317, y + 19] };
+    const [x, y] = [{ q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor], 1 + (i * (tall - 80)) / 3];
+    const at = small ? { x, y: 237, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: 22, title: [x, 230] } : { x: 402, y, width: 44, height: 26, title: [352, y + 19] };
     return { tensor, letter, look, columns: DIM, ...at };
   });
   return { small, box, registers, tables };
@@ -85,19 +93,23 @@ const written = ([x, y], number, look, opacity) => text(x, y + 5.5, `cell middle
 /** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look */
 const ground = ({ width, height }, [x, y], look) => rect(x - width / 2, y - height / 2, width, height, look);
 
-/** @param {string} name @param {Frame} f @param {Layout} at */
+/** It's there once the program has written it. @param {string} name @param {Frame} f @param {Layout} at */
 function drawRegister(name, { step, before, first, second }, at) {
   const [cells, look] = [at.registers[name], REGISTERS[name][1]];
   const { x, y, width, height, columns, left } = cells;
   const writing = step.moments.find(({ writes }) => writes.includes(name));
   const made = writing?.touch ? Number(first === 1) : step.moments.some(({ touch }) => touch) ? second : first;
   const [now, old] = [step.held[name], before.program === step.program ? before.held[name] : undefined];
+  if (!now) return nothing;
   const read = !writing && step.moments.some(({ reads }) => reads.includes(name));
   const row = (/** @type {number[] | undefined} */ numbers, /** @type {string} */ as, /** @type {number} */ opacity) => (opacity ? numbers?.map((number, i) => written(middle(cells, i), number, as, opacity)) : nothing);
+  const born = old || writing?.touch ? 1 : made;
+  const title = text(left ? 12 : x - 8, y + height / 2 + 5, `small ${left ? "" : "end"} ${look}`, name, writing ? born : 1);
+  if (bare(name)) return [title, rect(x, y, columns * width, height, look, writing ? 0.16 * made : 0), row(now, "soft", writing ? made : 1)];
   return [
-    text(left ? 12 : x - 8, y + height / 2 + 5, `small ${left ? "" : "end"} ${look}`, name),
+    title,
     rect(x, y, columns * width, height, look, writing ? made : read ? 0.16 : 0),
-    boxes(cells, 0, `${look} ${now && look !== "rose" ? "" : "dashes"}`, now ? 1 : 0.45), // rose is never written to memory
+    boxes(cells, 0, `${look} ${look === "rose" ? "dashes" : ""}`, writing ? born : 1), // rose is never written to memory
     writing ? [row(old, "ink", 1 - (writing.touch ? first : made)), row(now, "paper", made)] : row(now, "ink", 1),
   ];
 }
@@ -175,34 +187,38 @@ function described(step) {
 
 /** A line with its names in colour, and behind a loop's head the turn it's in. @param {string} line @param {boolean} bug @param {number} turn */
 const coloured = (line, bug, turn) => html`<code>${line.split(NAMES).map((part, i) => {
-  const look = part[0] === "#" ? "soft" : bug && part === "key_number" ? "bug" : COLOURS[part];
+  const look = bug && part === "key_number" ? "bug" : COLOURS[part];
   return i % 2 && look ? html`<span class=${look}>${part}</span>` : part;
 })}${turn < 0 ? nothing : html` <span class="turn">now ${turn}</span>`}</code>`;
 
-/** @param {boolean} wrong @param {Step} step */
+/** The five steps; the one that runs shows its lines. @param {boolean} wrong @param {Step} step */
 function code(wrong, { moments }) {
   const [now, turn] = [moments.map(({ line }) => line), moments[0]?.turn ?? 0];
   const loop = [LINES.keys, LINES.values].find((head) => now.some((line) => line === head + 1 || line === head + 2));
-  const first = Math.min(loop ?? Math.max(0, (now[0] ?? 0) - 1), LINES.values); // of the six that a phone shows
   let i = -1;
-  return html`<ol class="hb-live__code" aria-label="The kernel, line by line">${source(wrong).flatMap((lines) => lines.map((line, place) => {
-    i += 1;
-    const look = `${place ? "" : "begins"} ${now.includes(i) ? "now" : ""} ${i < first ? "far" : ""}`;
-    const named = coloured(line.trim(), wrong && i === LINES.key, i === loop ? turn : -1);
-    return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}>${named}</li>`;
-  }))}</ol>`;
+  return html`<ol class="hb-live__code" aria-label="The kernel, step by step">${source(wrong).map((lines, number) => {
+    const [name, what] = STEPS[number];
+    const from = i + 1;
+    const items = lines.map((line) => {
+      i += 1;
+      const named = coloured(line.replace(/ +#.*/, "").trim(), wrong && i === LINES.key, i === loop ? turn : -1);
+      return html`<li class=${now.includes(i) ? "now" : i === loop ? "head" : ""} aria-current=${now.includes(i) ? "step" : "false"} style=${`--indent: ${line.search(/\S/)}`}>${named}</li>`;
+    });
+    const open = now.length ? now[0] >= from && now[0] <= i : number === 0;
+    return html`<li class=${open ? "open" : ""}><p><b>${name}</b> <span>${what}</span></p><ol>${items}</ol></li>`;
+  })}</ol>`;
 }
 
 /** A click on a program runs it to its end, and one more starts it again. @param {S} state @param {(change: Partial<S>) => void} set @param {Frame} frame */
-const programs = ({ step, wrong }, set, { step: now, replay }) => html`<div class="hb-live__programs" role="group" aria-label="Programs">${range(PROGRAMS).map((program) => {
-  const [over, here] = [step >= end(program, wrong), program === now.program];
-  const press = () => set({ step: over && here && !program ? 1 : end(program, wrong) });
-  return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${here && (replay || (step && !over)) ? "running" : over ? "done" : "waiting"}</small></button>`;
+const programs = (state, set, { step: now, replay }) => html`<div class="hb-live__programs" role="group" aria-label="Programs">${range(PROGRAMS).map((program) => {
+  const [over, here] = [state.step >= end(program, state), program === now.program];
+  const press = () => set({ step: over && here && !program ? 1 : end(program, state) });
+  return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${here && (replay || (state.step && !over)) ? "running" : over ? "done" : "waiting"}</small></button>`;
 })}</div>`;
 
 /** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
 function picture(state, set, { width, t }) {
-  const [now, done] = [frame(state, t), frame({ ...state, step: last(state.wrong) })];
+  const [now, done] = [frame(state, t), frame({ ...state, step: last(state) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => draw(paper ? done : now, layout(wide, high), paper);
   return html`<div class="hb-live__kernel">
     <p class="hb-live__launch"><code>${LAUNCH}</code></p>
@@ -213,21 +229,31 @@ function picture(state, set, { width, t }) {
 }
 
 /** @param {S} state */
-function lasts({ step, wrong }) {
-  const { program, moments } = launch(WORDS, wrong)[step];
-  if (program) return LINE * run(WORDS, program, wrong).length;
-  return moments.some(({ touch }) => touch) && (moments.length > 1 || moments[0].line === LINES.store) ? 2 * BEAT : BEAT;
+function lasts(state) {
+  const { moments, all: lines } = all(state)[state.step];
+  if (lines) return LINE * lines.length;
+  return moments[0].line === LINES.store ? 2 * BEAT : BEAT;
+}
+
+/** What the button for the next step says. @param {S} state */
+function next(state) {
+  const { program } = all(state)[state.step];
+  if (state.step < end(program, state)) return "Next line";
+  return `${state.slowly ? "Start" : "Run"} program ${program + 1}`;
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-const more = ({ wrong }, set) => tick("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }));
+function more({ wrong }, set) {
+  const walk = () => set({ slowly: true, step: end(0, { wrong, slowly: true }) + 1 });
+  return html`${tick("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
+    <button type="button" @click=${walk}>Program 1, line by line</button>`;
+}
 
 /** @type {import("./frame.js").Piece<S>} */
 export default {
-  title: "A kernel at work, line by line", start, picture, more, lasts,
-  steps: ({ wrong }) => last(wrong),
-  told: ({ step, wrong }) => told(WORDS, wrong, step),
-  next: ({ step, wrong }) => (step < end(0, wrong) ? "Next line" : `Run program ${step - end(0, wrong) + 1}`),
+  title: "A kernel at work, line by line", start, picture, more, lasts, next,
+  steps: last,
+  told: (state) => told(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
   done: ({ wrong }) => !wrong,
 };

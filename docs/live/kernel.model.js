@@ -8,7 +8,7 @@
  * @typedef {{tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line loads or stores; places count from the tensor's first number
  * @typedef {Record<string, number[]>} Held the registers of a program
  * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment what one line has done; turn: which of its loop
- * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[]}} Step what the reader sees at once; touched: by all programs so far
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], all: Moment[] | null}} Step what the reader sees at once; touched: by all programs so far; all: the lines of a program that runs in one step
  */
 
 /** The three words of chapter 1. The division by √d is left out, so the scores are whole numbers. @type {Problem} */
@@ -91,22 +91,23 @@ export function run({ q, k, v, scale }, program, wrong) {
   return moments;
 }
 
-/** Whether a line comes with the one before it: who has seen one turn of a loop sees the next ones as a whole. @param {Moment} moment */
-const joined = ({ line, turn }) => [LINES.place, LINES.own, LINES.add].includes(line) || (line === LINES.score && turn > 0);
+/** The step after that one, with these lines of a program. @param {Step} before @param {number} program @param {Moment[]} moments @returns {Step} */
+const after = (before, program, moments) =>
+  ({ program, moments, held: moments[moments.length - 1].held, touched: [...before.touched, ...moments.flatMap(({ touch }) => touch ?? [])], all: null });
 
-/** The step after that one, with these lines of a program; of all of them, only the last are shown. @param {Step} before @param {number} program @param {Moment[]} done @param {Moment[]} [moments] @returns {Step} */
-export const after = (before, program, done, moments = done) =>
-  ({ program, moments, held: done[done.length - 1].held, touched: [...before.touched, ...done.flatMap(({ touch }) => touch ?? [])] });
+/** The step after that one, with a program that has come so far; only its last line is shown. @param {Step} before @param {number} program @param {Moment[]} all @returns {Step} */
+export const whole = (before, program, all) => ({ ...after(before, program, all), moments: all.slice(-1), all });
 
-/** What the reader walks through: the lines of program 0, then each of the others in one step. @param {Problem} problem @param {boolean} wrong */
-export function launch(problem, wrong) {
+/** What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the three lines that count places are one step. @param {Problem} problem @param {boolean} wrong @param {boolean} slowly */
+export function launch(problem, wrong, slowly) {
   /** @type {Step[]} */
-  const steps = [{ program: 0, moments: [], held: {}, touched: [] }];
+  const steps = [{ program: 0, moments: [], held: {}, touched: [], all: null }];
+  const before = () => steps[steps.length - 1];
   for (const program of range(problem.q.length)) {
     const all = run(problem, program, wrong);
-    const starts = program ? [0] : range(all.length).filter((i) => !joined(all[i]));
-    const groups = starts.map((start, i) => all.slice(start, starts[i + 1]));
-    for (const group of groups) steps.push(after(steps[steps.length - 1], program, group, program ? all.slice(-1) : group));
+    const [places, rest] = [all.slice(0, LINES.query), all.slice(LINES.query)];
+    if (program && !slowly) steps.push(whole(before(), program, all));
+    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(after(before(), program, lines));
   }
   return steps;
 }

@@ -1,5 +1,5 @@
 // What a step of the kernel's run is told as, in one sentence or two.
-import { launch, LINES, right, total } from "./kernel.model.js";
+import { LINES, right, total } from "./kernel.model.js";
 import { shown, vector } from "./parts.js";
 
 /** @typedef {import("./kernel.model.js").Moment} Moment */
@@ -33,13 +33,11 @@ function ended(problem, program, output) {
   return `${row} is the last row. We loaded ${last + 1} queries, but ${keys * (last + 1)} keys: each key ${last + 1} times.`;
 }
 
-/** In whose products no line ends. @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {number} step */
+/** In whose products no line ends. @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {import("./kernel.model.js").Step} step */
 export const told = (problem, wrong, step) => sentence(problem, wrong, step).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
 
-/** @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {number} step */
-function sentence(problem, wrong, step) {
-  const steps = launch(problem, wrong);
-  const { program, moments, held } = steps[Math.min(step, steps.length - 1)];
+/** @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {import("./kernel.model.js").Step} step */
+function sentence(problem, wrong, { program, moments, held }) {
   const [dim, keys] = [problem.q[0].length, problem.k.length];
   const moment = moments[moments.length - 1];
   if (!moment) return "Three programs, one for each query. A GPU runs them at the same time. Let’s take the first line by line.";
@@ -49,17 +47,21 @@ function sentence(problem, wrong, step) {
     case LINES.own: return `I’m program ${program}, so row ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
     case LINES.query: return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
     case LINES.scores: return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
-    case LINES.key: return wrong ? missed(moment, dim, problem.k[turn]) : `Program ${program} holds its query. Now key ${turn} arrives from memory: ${vector(held.key)}.`;
+    case LINES.key: {
+      if (wrong) return missed(moment, dim, problem.k[turn]);
+      if (turn === 0) return `Program ${program} holds its query. Now key 0 arrives from memory: ${vector(held.key)}.`;
+      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives, and key ${turn - 1} is forgotten.`;
+    }
     case LINES.score: {
-      if (turn === 0) return `${product(moment)} goes to place 0 (our scale is 1). A row in registers has no index, so tl.where makes a new one.`;
-      if (wrong) return missed({ ...moment, touch: moments[0].touch }, dim, problem.k[turn]);
+      if (turn === 0) return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
       const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
-      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. Its score, ${product(moment)}, goes to place ${turn}.${free}`;
+      return `${product(moment)} goes to place ${turn}.${free}`;
     }
     case LINES.exponentials: return `Take off the largest score, ${shown(largest)}, then take exponentials. The −∞ becomes 0.`;
     case LINES.weights: return `Divide by their sum, ${shown(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
     case LINES.output: return "The accumulator starts at zero. Now each value is added to it, times its weight.";
-    case LINES.add: return `Value ${turn} arrives: ${vector(held.value)}. Add ${shown(held.weights[turn], 2)} of it, and the accumulator is ${vector(held.output)}.`;
+    case LINES.value: return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${shown(held.weights[turn], 2)}.`;
+    case LINES.add: return `${shown(held.weights[turn], 2)} of value ${turn} is added, and the accumulator is ${vector(held.output)}.`;
     default: return ended(problem, program, held.output);
   }
 }

@@ -93,8 +93,8 @@ const asks = {
       return asked.reduce((sum, { address }) => sum + (address % 997), 0);
     }),
   "kernel: words": (m) => () => m.WORDS,
-  "kernel: clicks": (m) => (wrong) => {
-    const [, ...steps] = m.launch(m.WORDS, wrong);
+  "kernel: clicks": (m) => (wrong, slowly) => {
+    const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => steps.filter(({ program }) => program === i).length), lines.join() === all.join()];

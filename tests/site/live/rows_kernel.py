@@ -69,9 +69,9 @@ def touched(problem, wrong):
 
 
 @each
-def clicks(*_):
-    """A reader walks the first program in 14 steps and runs each of the others in one; no line is left out."""
-    return [[14, 1, 1], True]
+def clicks(_, slowly):
+    """A reader walks the first program in 19 steps and the others so, too, or each in one; no line is left out."""
+    return [[19, 19, 19] if slowly else [19, 1, 1], True]
 
 
 @each
@@ -102,7 +102,8 @@ def problems() -> list[dict]:
 ROWS = [
     Row("kernel: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
     Row("kernel: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
-    Row("kernel: clicks", clicks, lambda: [[False], [True]], ("LINES.own, LINES.add", "LINES.own")),
+    Row("kernel: clicks", clicks, lambda: [[wrong, slowly] for wrong in (False, True) for slowly in (False, True)],
+        ("program && !slowly", "program")),
     Row("kernel: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), near=1e-5, floor=1e-5, also=(("program * dim + c", "program + c"),)),
     Row("kernel: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
