@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { TYPES, end, softmaxIn } from "./overflow.model.js";
-import { button, choice, numbers, shown, slider, stay, table, textField } from "./parts.js";
+import { button, choice, grip, numbers, shown, table, textField } from "./parts.js";
 import { stage } from "./strokes.js";
 
 const start = { scores: "9 10 10", type: "FP16" };
@@ -33,10 +33,9 @@ function panelAt(type, x, top, width, line) {
   const [left, right] = [x + NAME, x + width - SHARE];
   const clamp = (/** @type {number} */ exponent) => Math.min(to, Math.max(from, exponent));
   return {
-    high, x, top, left, right, line,
+    high, from, to, x, top, left, right, line,
     end: x + width,
     at: (/** @type {number} */ exponent) => left + ((right - left) * (clamp(exponent) - from)) / (to - from),
-    score: (/** @type {number} */ place) => clamp(from + ((to - from) * (place - left)) / (right - left)),
     row: (/** @type {number} */ i) => top + HEAD + line * (i + 0.5),
   };
 }
@@ -85,18 +84,12 @@ function drawPanel(panel, form, title, right) {
 function picture(state, set, { width }) {
   const { typed, naive, safe } = worked(state);
   const max = Math.max(...naive.stored);
-  const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
+  const panel = (/** @type {number} */ wide) => (wide < 600 ? panelAt(state.type, 0, TOP, wide, 36) : panelAt(state.type, 0, TOP, (wide - 64) / 2, 44));
+  const draw = (/** @type {number} */ wide, /** @type {number} */ _, /** @type {boolean} */ paper) => {
     const beside = wide >= 600; // two panels beside each other, or one below the other
-    const [line, across] = beside ? [44, (wide - 64) / 2] : [36, wide];
-    const first = panelAt(state.type, 0, TOP, across, line);
+    const first = panel(wide);
+    const { line, end: across } = first;
     const second = panelAt(state.type, beside ? across + 64 : 0, beside ? TOP : TOP + HEAD + line * (typed.length + 1) + 16, across, line);
-    const drag = (/** @type {number} */ i) => (/** @type {PointerEvent} */ event) => {
-      const grip = /** @type {SVGElement} */ (event.currentTarget);
-      if (event.type === "pointerdown") grip.setPointerCapture(event.pointerId);
-      if (!grip.hasPointerCapture(event.pointerId)) return;
-      const box = /** @type {SVGElement} */ (grip.ownerSVGElement).getBoundingClientRect();
-      set(moved(state, i, Math.round(4 * first.score(((event.clientX - box.left) * wide) / box.width)) / 4));
-    };
     const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(first.high), 2);
     const edges = (beside ? [first, second] : [first]).map((panel) => svg`
       <text class="small end" x=${panel.at(panel.high) + 4} y="14">${state.type} ends at ${largest}</text>
@@ -104,12 +97,15 @@ function picture(state, set, { width }) {
     return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
       ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares)}
       ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill violet" cx=${first.at(score)} cy=${first.row(i)} r="10" />
-        <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />
-        <circle class="hold grip" cx=${first.at(score)} cy=${first.row(i)} r="22" @touchstart=${stay} @pointerdown=${drag(i)} @pointermove=${drag(i)} />`))}`;
+        <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />`))}`;
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;
   const tall = (/** @type {number} */ line, /** @type {number} */ panels) => TOP + panels * (HEAD + line * (typed.length + 1)) + 16 * (panels - 1) + 4;
-  return stage(width, said, draw, [tall(36, 2), tall(44, 1)]);
+  const held = panel(width);
+  const hold = (/** @type {number} */ score, /** @type {number} */ i) =>
+    grip(`Score ${i + 1}`, Math.max(held.from, Math.min(held.to, score)), (to) => set(moved(state, i, to)), { min: held.from, max: held.to, step: 0.25, told: shown(score) },
+      { from: held.at(held.from), to: held.at(held.to), y: held.row(i) });
+  return html`<div class="hb-live__grips">${stage(width, said, draw, [tall(36, 2), tall(44, 1)])}${width ? typed.map(hold) : nothing}</div>`;
 }
 
 /** @param {S} state */
@@ -129,31 +125,14 @@ function lines(state) {
   ]);
 }
 
-/** @param {S} state @param {number} i @param {(change: Partial<S>) => void} set */
-function score(state, i, set) {
-  const { typed } = worked(state);
-  const finite = typed[i] === -Infinity ? -20 : typed[i];
-  const most = Math.max(100, 100 * Math.ceil(end(state.type) / 90));
-  return slider(`Score ${i + 1}`, finite, (to) => set(moved(state, i, to)), { min: Math.min(-20, finite), max: Math.max(most, finite), step: 0.5, told: shown(typed[i]) });
-}
-
 /** @param {S} state @param {number} i @param {number} to */
 const moved = (state, i, to) => ({ scores: worked(state).typed.map((old, j) => (i === j ? to : old)).join(" ") });
-
-/** Fine where the edge is; the slider behind "more" goes further. @param {S} state @param {(change: Partial<S>) => void} set */
-function primary(state, set) {
-  const { typed } = worked(state);
-  const high = end(state.type);
-  const [min, max] = [Math.floor(high - 11), Math.ceil(high + 2)];
-  return slider("Score 1", Math.max(min, Math.min(max, typed[0])), (to) => set(moved(state, 0, to)), { min, max, step: 0.25, told: shown(typed[0]) });
-}
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const more = (state, set) => html`
   ${choice("Type", state.type, (type) => set({ type }), Object.keys(TYPES))}
   ${button("Set score 1 to 100", () => set(moved(state, 0, 100)))}
   ${textField("Scores", state.scores, (scores) => set({ scores }), 16)}
-  ${worked(state).typed.slice(1).map((_, i) => score(state, i + 1, set))}
   ${lines(state)}`;
 
 /** What the subtraction gained, and which shares are too small for the type all the same. @param {S} state @param {Softmax} safe @param {string} [gained] */
@@ -178,4 +157,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A softmax that overflows, and one that doesn’t", start, picture, primary, more, told };
+export default { title: "A softmax that overflows, and one that doesn’t", start, picture, more, told };

@@ -111,6 +111,23 @@ export function slider(label, value, change, { min, max, step = 1, told = shown(
     </label>`;
 }
 
+const GRIP = 44; // pixels, as wide and as high as a finger
+
+/**
+ * A slider without a look of its own, on top of a drawing that shows its value as something to hold: mouse, finger and
+ * keyboard have it all the same.
+ * @param {string} label @param {number} value @param {(value: number) => void} change
+ * @param {{min: number, max: number, step?: number, told?: string}} range
+ * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in pixels
+ */
+export function grip(label, value, change, { min, max, step = 1, told = shown(value) }, { from, to, y }) {
+  const on = slid(change);
+  return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${told}
+    style="left: ${from - GRIP / 2}px; top: ${y - GRIP / 2}px; width: ${to - from + GRIP}px"
+    min=${min} max=${max} step=${step} .value=${String(value)}
+    @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>`;
+}
+
 /**
  * A menu. It binds the property, since the attribute no longer counts once the reader has chosen.
  * @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name

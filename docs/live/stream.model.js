@@ -51,14 +51,13 @@ export const blocks = (run) => run.steps.length - 1;
 
 /** When each change of a step begins and ends, in milliseconds: the old before the new. @param {Run} run @param {number} k */
 export function times(run, k) {
-  const [beat, pause] = [280, 40]; // a step of three changes takes less than two seconds
   const never = [Infinity, Infinity];
-  if (k > blocks(run)) return { line: [0, 0], shrink: [0, 0], drops: run.steps[k - 1].terms.map(() => [0, 0]), fuse: [0, beat], check: [beat + pause, 2 * beat + pause], end: 2 * beat + pause };
-  const { terms, before } = run.steps[k];
-  const line = [0, beat];
-  const shrink = before.sum ? [2 * beat, 4 * beat] : line; // the slow one, after a look at the factor: it's what the picture is about
-  const first = shrink[1] + 4 * pause;
-  const drops = terms.map((_, i) => first + i * Math.min(100, 300 / terms.length)).map((start) => [start, start + beat]);
+  if (k > blocks(run)) return { line: [0, 0], shrink: [0, 0], drops: run.steps[k - 1].terms.map(() => [0, 0]), fuse: [0, 240], check: [280, 640], end: 640 };
+  const { terms, before, moved } = run.steps[k];
+  const line = [0, 200];
+  const shrink = before.sum && moved ? [200, 600] : line; // the slow one: it's what the picture is about
+  const first = shrink[1];
+  const drops = terms.map((_, i) => first + (160 * i) / terms.length).map((start) => [start, start + 240]);
   return { line, shrink, drops, fuse: never, check: never, end: drops.length ? drops[drops.length - 1][1] : 0 };
 }
 

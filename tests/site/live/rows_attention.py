@@ -86,7 +86,7 @@ def ridden(scores, values, forget):
 
 def cuts() -> list:
     drawn = random.Random(3)
-    return [[table(drawn, 1, n, 5)[0], drawn.randint(1, n - 1)] for n in (drawn.randint(2, 8) for _ in range(FEW))]
+    return [[table(drawn, 1, n, 5)[0], drawn.randint(0, n)] for n in (drawn.randint(2, 8) for _ in range(FEW))]
 
 
 @each

@@ -143,7 +143,7 @@ def test_a_piece_keeps_its_height_from_step_to_step_and_begins_again(visit, name
 def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
     piece = open_piece(name)
     piece.locator(".hb-live__fold").click()
-    control = piece.locator(".hb-live__bar :is(.hb-live__main, input, select)").first
+    control = piece.locator(".hb-live__grip, .hb-live__bar :is(.hb-live__main, input, select)").first
     if use(control) == "text":
         control.fill("0.3")
     piece.get_by_role("button", name="Link to this").click()
@@ -160,17 +160,15 @@ def test_a_link_carries_what_differs_and_brings_it_back(open_piece, name):
 
 
 def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(visit):
-    """And until then the sentence is the one before."""
+    """And the sentence about it is there from the start."""
     press = """(piece) => {
-        const said = () => piece.querySelector(".hb-live__told").textContent;
-        const before = said();
         piece.querySelector(".hb-live__main").click();
-        return [piece.querySelector(".end .big").textContent, said() === before];
+        return [piece.querySelector(".end .big").textContent, piece.querySelector(".hb-live__told").textContent.slice(0, 10)];
     }"""
-    for motion, at_once, waits, lasts in (("reduce", "1.368", False, "0s"), ("no-preference", "0.000", True, "0.4s")):
+    for motion, at_once, lasts in (("reduce", "1.368", "0s"), ("no-preference", "0.000", "0.4s")):
         page = visit("live/?stream.step=0#live-stream")
         page.emulate_media(reduced_motion=motion)
-        assert started(page, "stream").evaluate(press) == [at_once, waits]
+        assert started(page, "stream").evaluate(press) == [at_once, "Six scores"]
         page.wait_for_function("document.querySelector('#live-stream .end .big').textContent === '1.368'", timeout=5000)
         assert (
             page.locator("#live-balloon .moves").first.evaluate("(box) => getComputedStyle(box).transitionDuration")
@@ -256,18 +254,16 @@ def test_a_finger_taps_slides_and_scrolls(visit):
     page = visit.go(visit.tab("light", 390, touch=True), "live/")
     for name in NAMES:
         piece = started(page, name)
-        slider, shown = piece.locator(".hb-live__bar input[type=range]"), look(piece, "shown")
+        slider, shown = piece.locator(".hb-live__bar input[type=range], .hb-live__grip"), look(piece, "shown")
         if slider.count():
-            assert dragged(piece, slider, 0, -160) and look(piece, "shown") == shown, name
-            assert not dragged(piece, slider, 60, 0) and look(piece, "shown") != shown, name
+            assert dragged(piece, slider.last, 0, -160) and look(piece, "shown") == shown, name
+            assert not dragged(piece, slider.last, 60, 0) and look(piece, "shown") != shown, name
         elif name in STEPS:
             piece.locator(".hb-live__main").tap()
             assert look(piece, "shown") != shown, name
 
 
-@pytest.mark.parametrize(
-    ("name", "right", "down"), [("dot", 30, -60), ("merge", 60, 30), ("overflow", -40, 30), ("roof", 60, -90)]
-)
+@pytest.mark.parametrize(("name", "right", "down"), [("dot", 30, -60), ("roof", 60, -90)])
 def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, down):
     page = visit.go(visit.tab("light", 390, touch=True), "live/?dot.q=2 1&dot.k=1 -2")
     piece = started(page, name)

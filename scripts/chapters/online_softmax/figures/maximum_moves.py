@@ -6,32 +6,43 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "Two bars of equally many rows, one of a real model and one random, cut by how often each row moved its maximum, "
-    "the first block counted. It moved with the first block alone in {fact=the_first_block_settles}."
+    "How many rows moved their maximum how often, the first block counted: bars upward for rows of a real "
+    "model, downward for random ones. It moved with the first block alone in {fact=the_first_block_settles}."
 )
-KINDS = {"real": ("rows of a real model", "accent", 2), "random": ("random rows", "grey", 0)}  # name, role, line
-NAMED = 7  # rows, from which on a part has room for its digit
+NUMBERS = 13  # rows, as high as the line of numbers is on each side of the middle
+LINE = 20  # rows, as high as a line of text is
+SIDES = {"real": ("of a real model", 1), "random": ("random", -1)}  # name, up or down
 
 
 def figure() -> go.Figure:
     rows = records.table("real_rows", "moves")
-    fig = go.Figure()
     total = records.table("real_rows", "summary")[0]["rows"]
-    for kind, (name, role, line) in KINDS.items():
-        for row in rows:
-            moved, count = row["moved"], row[kind]
-            style = plot.Style(name, role if moved == 1 else "faint").bars(f"%{{name}}: {count} moved it {moved} times")
-            inside = {"textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
-            text = [str(moved) if count >= NAMED else ""]
-            fig.add_bar(x=[count], y=[line], width=[1], text=text, marker={"line": {"width": 2}}, **style | inside)
-        words = f"<b>{rows[0][kind]} of {total}</b> {name} never moved it again"
-        plot.add_text(fig, [0], [line + 1], [words], textposition="middle right")
+    moved, last = [row["moved"] for row in rows], rows[-1]["moved"] + 0.5
+    fig = go.Figure()
+    for kind, (name, way) in SIDES.items():
+        for role, own in (("accent", rows[:1]), ("grey", rows[1:])):
+            fig.add_bar(
+                x=[row["moved"] for row in own],
+                y=[way * row[kind] for row in own],
+                base=way * NUMBERS,
+                customdata=[row[kind] for row in own],
+                width=0.8,
+                **plot.Style(name, role).trace(f"%{{customdata}} of {total} rows, %{{name}}, moved it %{{x}} times"),
+            )
+    plot.add_text(fig, moved, [0] * len(moved), [str(times) for times in moved], "soft")
+    plot.add_text(fig, [last], [40], ["times the maximum moved"], "soft", textposition="middle left")
+    first = {kind: rows[0][kind] for kind in SIDES}
+    words = [f"<b>{first['real']} of {total}</b> rows of a real model", "settle in the first block"]
+    top = NUMBERS + first["real"]
+    plot.add_text(fig, [1.5, 1.5], [top - 10, top - LINE - 10], words, textposition="middle right")
+    words = [f"<b>{first['random']} of {total}</b>", "random"]
+    below = -NUMBERS - rows[1]["random"] - 14
+    plot.add_text(fig, [0.6, 0.6], [below, below - LINE], words, textposition="middle right")
     return plot.finish(
         fig,
-        184,
-        barmode="stack",
-        bargap=0,
-        margin={"l": 0, "r": 0, "t": 0, "b": 4},
-        xaxis={"visible": False, "range": [0, total]},
-        yaxis={"visible": False},
+        300,
+        barmode="overlay",
+        margin={"l": 0, "r": 0, "t": 4, "b": 4},
+        xaxis={"visible": False, "range": [0.6, last]},
+        yaxis={"visible": False, "range": [below - LINE - 10, top]},
     )
