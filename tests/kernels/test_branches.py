@@ -197,8 +197,8 @@ DRIVERS = {
     drive_kv_cache: ["serving/append.py"],
     drive_decode: ["serving/decode_kernel.py"],
     drive_merge_rows: ["parallel/merge_rows.py"],
-    drive_strided_read: ["bench/strided_read.py"],
-    drive_repeated_read: ["bench/repeated_read.py"],
+    drive_strided_read: ["bench/microbenchmarks/strided_read.py"],
+    drive_repeated_read: ["bench/microbenchmarks/repeated_read.py"],
 }
 LOOPS = [
     pytest.param(driver, name, line, id=f"{name}-{line}")

@@ -60,6 +60,8 @@ def gpu(monkeypatch):
 
 
 def pretend(monkeypatch, capability, memory=80e9):
+    if torch.cuda.is_available():
+        torch.cuda.init()  # which asks the GPU that's really there for its name
     monkeypatch.setattr(dispatch, "COMPILES", True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
     properties = SimpleNamespace(total_memory=memory, multi_processor_count=132)
