@@ -115,9 +115,10 @@ class Build(BasePlugin):
         if page.file.src_uri.endswith(".ipynb"):
             page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            typed_page = Page(text=markdown, first_line=before + 1, is_earlier=earlier)
+            typed_page = Page(text=markdown, first_line=before + 1, source=page.file.src_uri, is_earlier=earlier)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
+            typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := order.sheet_name(page.file.src_uri):

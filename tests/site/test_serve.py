@@ -1,4 +1,4 @@
-"""`make serve` on a copy of the site: a reload shows what changed, marks what is stale, or says why the build stopped."""
+"""`make serve` on a copy of the site: a reload shows what changed, marks what is stale, or says why a build stopped."""
 
 import html
 import os

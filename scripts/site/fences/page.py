@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LINKED = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
+LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]*)[^)]*\)(?P<behind> \(chapter \d+\))?")
 SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
 FORGED = re.compile(
@@ -117,6 +119,18 @@ class Page:
             for number in unvouched(paragraph, found):
                 why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
                 raise FenceError(f"{where}{number} is typed: {why}")
+
+    def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
+        """Compares the number that is typed in a link to a chapter, or in brackets behind it, with the chapter's own.
+
+        Raises:
+            FenceError: for the first that is another.
+        """
+        for link in LINK.finditer(blank_out(COMMENT, self.text)):
+            chapter = chapter_of(posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"])))
+            for typed in re.findall(r"[Cc]hapter (\d+)", f"{link['words']}{link['behind']}"):
+                if chapter in numbers and numbers[chapter] != int(typed):
+                    raise self.fail_at(link, f"chapter {typed} links {chapter}, which is chapter {numbers[chapter]}")
 
     def check(self, html: str, reader: Reader) -> str:
         """Returns the page with marks at code that changed since its run.
