@@ -5,7 +5,7 @@ from bs4 import BeautifulSoup
 from markdown import Markdown
 
 from scripts import facts, records
-from scripts.site.fences.marks import Marks
+from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, Page
 from tests.site.fences.conftest import MERGED, NEVER, record_of
 
