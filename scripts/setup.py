@@ -87,7 +87,7 @@ def run(*command: str | Path, or_else: str = "", cwd: Path = ROOT, **environment
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def locked() -> Iterator[None]:
     """Lets a second set-up of the same clone wait until this one has ended."""
     # A file that is always there, opened as if to write, since NFS locks no other.
     try:
@@ -116,7 +116,7 @@ def announced(what: str) -> Iterator[None]:
         raise SetupError(f"Set-up stopped at: {what}\n{error}\n{advice(str(error))}") from error
 
 
-def once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
+def run_once(what: str, stamp: Path, inputs: object, step: Callable[[], None]) -> None:
     """Runs the step unless its stamp says that the same inputs went through it before."""
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
@@ -164,7 +164,7 @@ def virtual_environment() -> None:
 
     locks = [path.read_text() for path in sorted((ROOT / "requirements").glob("*.txt"))]
     inputs = [sys.base_prefix, sys.version, str(ROOT), locks]  # the same when it is .venv's own Python that asks
-    once("Python environment (.venv)", VENV / "stamps" / "python", inputs, step)
+    run_once("Python environment (.venv)", VENV / "stamps" / "python", inputs, step)
 
 
 def pip(*arguments: str | Path) -> None:
@@ -202,7 +202,7 @@ def python_packages(groups: list[str]) -> None:
     for group in groups:
         lock = (ROOT / "requirements" / f"{group}.txt").read_text()
         step = install_torch if group == "torch" else partial(install_locked, group)
-        once(f"Python packages: {group}", VENV / "stamps" / f"python-{group}", lock, step)
+        run_once(f"Python packages: {group}", VENV / "stamps" / f"python-{group}", lock, step)
 
 
 def npm() -> None:
@@ -219,7 +219,7 @@ def node_packages(folder: Path, what: str) -> None:
         run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=folder)
 
     inputs = [(folder / name).read_text() for name in ("package.json", "package-lock.json")]
-    once(what, folder / "node_modules" / ".stamp", inputs, step)
+    run_once(what, folder / "node_modules" / ".stamp", inputs, step)
 
 
 def browser() -> None:
@@ -283,7 +283,7 @@ def main(target: str) -> None:
 def call(target: str) -> None:
     """Sets up alone; whatever stops it, the last words are a sentence that says what to do."""
     try:
-        with alone():
+        with locked():
             main(target)
     except SetupError as error:
         sys.exit(str(error))

@@ -45,7 +45,7 @@ SLOW_FILES += [
     "test_rungs.py",
     "test_archive.py",
 ]
-SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_stalled.py"]
+SLOW_FILES += ["test_branches.py", "test_pieces.py", "test_stalled_browser.py"]
 
 
 @pytest.hookimpl(trylast=True)  # after the order of tests/conftest.py, which records of kernels depend on

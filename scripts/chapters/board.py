@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 
-from scripts.chapters.hand import written
+from scripts.chapters.handwriting import written
 
 WIDTH, HEIGHT = 480, 270
 OLD, NEW, SOFT, PAPER = "#2b2b33", "#c0392b", "#b9b4a8", "#fffefb"

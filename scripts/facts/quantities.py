@@ -32,7 +32,7 @@ def is_earlier(markdown: str) -> bool:
     return bool(UNCONVERTED.match(markdown))
 
 
-def unvouched(paragraph: Paragraph, equations: list[Equation]) -> Iterator[str]:
+def unsourced_numbers(paragraph: Paragraph, equations: list[Equation]) -> Iterator[str]:
     """Yields the numbers of a paragraph with a measured unit, and its comparisons, for which nothing vouches.
 
     equations: those of the paragraph

@@ -34,7 +34,7 @@ def main(query: str, root: Path = about.ROOT) -> int:
 def begin(folder: Path) -> str:
     """Puts the files to write into the folder, leaves alone those that are there, and says which; then the table."""
     folder.mkdir(exist_ok=True)
-    labs, made, kept = about.every(), [], []
+    labs, made, kept = about.all_labs(), [], []
     for each in labs:
         file = folder / each.file
         if file.exists():

@@ -64,7 +64,7 @@ class About:
         return {name: tuple(each.arg for each in found[name].args) for name in self.functions}
 
 
-def every(root: Path = ROOT) -> list[About]:
+def all_labs(root: Path = ROOT) -> list[About]:
     """All labs, by number."""
     found = [read(path, root) for path in sorted((root / CATALOGUE).glob("*/about.toml"))]
     return sorted(found, key=lambda about: about.number)
@@ -82,7 +82,7 @@ def find(query: str, root: Path = ROOT) -> About:
     Raises:
         LabError: if there is none.
     """
-    labs = every(root)
+    labs = all_labs(root)
     for about in labs:
         if query.strip().lower().replace("_", "-") in (str(about.number), f"{about.number:02d}", about.slug):
             return about

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scripts.labs.about import ROOT, About
-from scripts.labs.fit import display_path, unfit
+from scripts.labs.forbidden import display_path, why_forbidden
 
 SECONDS = 10  # of processor time in the interpreter, for all cases: other programs may keep the machine busy
 PATIENCE = 6  # times as long by the clock, for what waits and keeps no processor busy
@@ -34,7 +34,7 @@ def grade_file(about: About, file: Path, seconds: float | None = None) -> tuple[
     """Whether the file passes, and the message about it."""
     if not file.is_file():
         return False, f"There is no {display_path(file)}: `make labs` makes it."
-    if fault := unfit(about, file):
+    if fault := why_forbidden(about, file):
         return False, fault
     wants_interpreter = os.environ.get("TRITON_INTERPRET") == "1"
     result = run_in_process(about, file, seconds, {"TRITON_INTERPRET": "1"})

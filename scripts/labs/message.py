@@ -57,13 +57,13 @@ def rejection_lines(name: str, verdict: Verdict) -> list[str]:
     if rejection.wrong is not None:
         lines += numbers(rejection)
     unwritten = rejection.unwritten is not None and rejection.unwritten.all()
-    if unwritten and not rejection.resembles and not rejection.story:
+    if unwritten and not rejection.mistake and not rejection.story:
         lines += [
             "",
             f"Nothing was written to {rejection.wanted.name}: is a program started, and does each end by storing it?",
         ]
-    if rejection.resembles:
-        mistake = rejection.resembles
+    if rejection.mistake:
+        mistake = rejection.mistake
         lines += ["", f"It behaves like this: {mistake.says}"]
         lines += [f"Read {plain(heading(mistake.see))}."] if mistake.see else []
     return lines

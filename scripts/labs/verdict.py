@@ -28,7 +28,7 @@ class Rejection:
     actual: Tensor | None = None
     wrong: Tensor | None = None
     unwritten: Tensor | None = None
-    resembles: Mistake | None = None
+    mistake: Mistake | None = None
     story: str = ""
     line: int | None = None
     code: str = ""

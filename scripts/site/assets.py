@@ -21,7 +21,7 @@ MATERIAL = Path(material.__file__).parent / "templates" / "assets" / "stylesheet
 NOT_NEEDED = re.compile(r"/\*.*?\*/|^\s+|\n", re.DOTALL | re.MULTILINE)  # of a stylesheet: comments and its layout
 
 
-def copy(site_dir: str) -> None:
+def copy_vendor(site_dir: str) -> None:
     """Into ``site_dir/vendor``.
 
     Raises:
@@ -39,7 +39,7 @@ def copy(site_dir: str) -> None:
         shutil.copy(font, vendor / "fonts")
 
 
-def style(site_dir: str, names: list[str]) -> None:
+def bundle_stylesheets(site_dir: str, names: list[str]) -> None:
     """Puts these stylesheets behind Material's own into ``stylesheets/site.css``, and removes their copies.
 
     A page waits for every stylesheet, so it has one. Material's is a layer, over which each rule of ours wins, whatever

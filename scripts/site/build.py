@@ -22,7 +22,7 @@ from scripts.site.markup import drawings, maths, tables
 from scripts.site.markup.unbroken import unbroken
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
-from scripts.site.pages import api, glossary, labs, moved, order
+from scripts.site.pages import api, glossary, labs, order, redirects
 from scripts.site.pages.lists import Lists
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
@@ -52,7 +52,7 @@ class Build(BasePlugin):
         self.stop_at_faults()
         self.fences = Fences(self.reader, self.earlier, self.settings["library"], self.settings["repository"])
         self.fences.register(config)
-        repository.link(config)
+        repository.set_links(config)
         paths = {name: self.reader.path(name) for name in self.reader.names()}
         self.chapters = order.chapters(self.settings["chapters"], self.docs)
         self.cards = Cards(self.chapters, self.docs)
@@ -72,9 +72,9 @@ class Build(BasePlugin):
         )
         self.pages = cache.PageCache(config)
         self.formulas = maths.Formulas()
-        self.say(f"{len(paths)} records read")
+        self.log_step(f"{len(paths)} records read")
 
-    def say(self, step: str) -> None:
+    def log_step(self, step: str) -> None:
         """A line a step, with its seconds."""
         now = time.monotonic()
         log.info("%s in %.1f s", step, now - self.started)
@@ -113,11 +113,12 @@ class Build(BasePlugin):
         before = page.file.content_string.count("\n") - markdown.count("\n")  # lines of front matter
         earlier = is_earlier(page.file.content_string)
         if page.file.src_uri.endswith(".ipynb"):
-            page.edit_url = repository.edited(self.reader.path(page.file.name), self.reader.root, config.repo_url)
+            page.edit_url = repository.edit_address(self.reader.path(page.file.name), self.reader.root, config.repo_url)
         else:
-            typed_page = Page(text=markdown, first_line=before + 1, is_earlier=earlier)
+            typed_page = Page(text=markdown, first_line=before + 1, source=page.file.src_uri, is_earlier=earlier)
             typed_page.refuse_typed_html()
             typed_page.check_numbers()
+            typed_page.check_chapter_numbers({each.name: each.number for each in self.chapters})
         markdown = api.list_modules(self.lists.fill(markdown), page.file.name, self.reader.root)
         markdown = api.redirect_links(markdown, self.reader.root)
         if sheet := order.sheet_name(page.file.src_uri):
@@ -149,7 +150,7 @@ class Build(BasePlugin):
             page.present_anchor_ids |= set(anchors)
         html = tables.wrap(drawings.inline(html, page.file.src_uri))
         html = glossary.quiet_headings(html)
-        drawings.callouts(html, page.file.src_uri, self.settings["callouts"])
+        drawings.check_callouts(html, page.file.src_uri, self.settings["callouts"])
         if page.file.src_uri.startswith("whiteboard/") or order.sheet_name(page.file.src_uri):
             html = unbroken(html)
         return self.pages.store(page, html)
@@ -158,7 +159,7 @@ class Build(BasePlugin):
         # The page links one stylesheet; what plugins add to these is for looks that we do not have.
         self.styles = [name for name in config.extra_css if (self.docs / name).is_file()]
         config.extra_css.clear()
-        self.say(f"{len(files.documentation_pages())} pages read")
+        self.log_step(f"{len(files.documentation_pages())} pages read")
 
     @event_priority(100)  # before the search keeps what it finds
     def on_page_context(self, context, page, config, nav):
@@ -169,8 +170,8 @@ class Build(BasePlugin):
         return self.formulas.render(page.file.src_uri, output, get_relative_url("vendor/katex.min.css", page.url))
 
     def on_post_build(self, config):
-        assets.copy(config.site_dir)
-        assets.style(config.site_dir, self.styles)
+        assets.copy_vendor(config.site_dir)
+        assets.bundle_stylesheets(config.site_dir, self.styles)
         live.publish(Path(config.site_dir, "live"))
         self.pages.prune()
         self.formulas.cache.prune()
@@ -178,8 +179,8 @@ class Build(BasePlugin):
         self.sheets.cache.prune()
         self.snippets.copy_downloads(config.site_dir)
         takeaway.write(Path(config.site_dir, "kernels"), self.reader.root, config.site_name)
-        moved.write(Path(config.site_dir), self.chapters)
+        redirects.write(Path(config.site_dir), self.chapters)
         labs.write_notebooks(config.site_dir, self.reader.root, config.site_url)
-        self.say("pages and downloads written")
+        self.log_step("pages and downloads written")
         if behind := self.reader.behind:
             log.info("%d shown as earlier runs, or as never run: %s (%s)", len(behind), ", ".join(behind), BEHIND)

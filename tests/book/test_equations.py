@@ -5,7 +5,7 @@ import pytest
 
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import Paragraph, paragraphs, plain
-from scripts.facts.quantities import is_earlier, unvouched
+from scripts.facts.quantities import is_earlier, unsourced_numbers
 
 RIGHT_AND_WRONG = [
     ("16 · 8 = **128** numbers", "16 · 8 = **129** numbers"),
@@ -67,7 +67,7 @@ def test_what_has_names_is_free(text):
 )
 def test_a_number_with_a_measured_unit_needs_something_that_vouches_for_it(text, typed):
     (paragraph,) = paragraphs(text)
-    assert [*unvouched(paragraph, [*equations(paragraph.text)])] == typed
+    assert [*unsourced_numbers(paragraph, [*equations(paragraph.text)])] == typed
 
 
 def test_paragraphs_are_what_a_reader_sees_and_know_their_lines():

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from scripts.chapters.board import NEW, OLD, Board, OffTheBoard
-from scripts.chapters.hand import Unwritable
+from scripts.chapters.handwriting import Unwritable
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 

@@ -9,7 +9,7 @@ from scripts.site.fences import symbols
 from scripts.site.pages import labs
 
 DOCS = ROOT / "docs"
-LABS = labs.every(ROOT)
+LABS = labs.all_labs(ROOT)
 SOLUTION = re.compile(r"^ *``` source\n *scripts\.labs\.catalogue\.\w+\.solution", re.MULTILINE)
 
 

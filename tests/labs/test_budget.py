@@ -7,7 +7,7 @@ import torch
 
 from scripts.labs.grading.budget import PERTURBATIONS, as_double, expected_results, for_each_result, perturbed
 from scripts.labs.lab import Case, Part, load
-from tests.labs import on_a_gpu
+from tests.labs import gpu_rounding
 
 ATTENTION = {"one-key": 0, "key-blocks": 0, "flash-forward": 0, "causal-and-ragged": 0, "paged-decode": 1}
 
@@ -24,9 +24,9 @@ def furthest(slug: str, part: Part, case: Case) -> float:
     """How much of what is allowed the roundings of a GPU take, at most, whichever way the kernel is written."""
     wants = {each.name: each for each in expected_results(part, case)}
     shares = [0.0]
-    for form in on_a_gpu.FORMS:
+    for form in gpu_rounding.FORMS:
         for which in (0, 1):
-            for name, place, got in on_a_gpu.gpu_outputs(slug, case, form, which):
+            for name, place, got in gpu_rounding.gpu_outputs(slug, case, form, which):
                 truth, allowed = wants[name].truth[place], wants[name].allowed[place]
                 shares.append(((got.double() - truth).abs() / allowed).max().item())
     return max(shares)
@@ -49,7 +49,7 @@ def test_the_roundings_are_those_that_a_gpu_showed():
     part = part_of("key-blocks")
     case = case_of(part, "large scores")
     (want,) = expected_results(part, case)
-    got = {place: out for _, place, out in on_a_gpu.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
+    got = {place: out for _, place, out in gpu_rounding.gpu_outputs("key-blocks", case, "by 2", 0)}[2,]
     off = (got.double() - want.truth[2]).abs() / part.error_scale(**case.inputs)[2]
     assert got[8].item() == pytest.approx(-0.2040539, abs=2e-7)
     assert off[:8].max() < 2e-7 and off[8:].min() > 4e-6

@@ -7,7 +7,7 @@ from scripts.labs.catalogue.find_the_bug.lab import BUGS
 from scripts.labs.grading.judge import functions_of, judge, judge_case
 from scripts.labs.lab import Case, Part, load, normal
 from scripts.labs.message import format_verdict
-from tests.labs.wrong import named
+from tests.labs.wrong import wrong_solution
 
 RIGHT = {
     "softmax": ("real, other=0.0)\n    powers", 'real, other=float("-inf"))\n    powers'),
@@ -83,7 +83,7 @@ def test_a_wrong_kernel_passes_the_test_that_people_write_first(bug, device):
 def test_each_function_is_told_whether_it_found_its_bug(wrong, expected, tmp_path):
     lab = load("find-the-bug")
     file = tmp_path / "wrong.py"
-    file.write_text(named("find-the-bug", wrong).source)
+    file.write_text(wrong_solution("find-the-bug", wrong).source)
     message = format_verdict(lab, judge(lab, functions_of(file), str(file)))
     assert message.count(": found. ") == 7
     assert message.count(expected) == 1

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from scripts.labs import __main__ as command
-from scripts.labs import about, fit, grader, progress
+from scripts.labs import about, forbidden, grader, progress
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded
 from scripts.labs.grading.watched import is_interpreted
-from tests.labs.wrong import named
+from tests.labs.wrong import wrong_solution
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
 STORE = "    tl.store(out + place, total, mask=real)\n"
@@ -138,7 +138,7 @@ def test_what_is_not_a_solution_is_told_in_words(lab, tmp_path, old, new, expect
 
     file = tmp_path / lab.file
     file.write_text(ADD.read_text().replace(old, new, 1))
-    message = fit.unfit(lab, file)
+    message = forbidden.why_forbidden(lab, file)
     if not message:
         whole = load(lab.slug)
         try:
@@ -165,7 +165,7 @@ def test_who_wrote_the_first_wrong_number_is_told_with_what_it_had_read(wrong, e
 
     lab = load("vector-add")
     file = tmp_path / "wrong.py"
-    file.write_text(named("vector-add", wrong).source)
+    file.write_text(wrong_solution("vector-add", wrong).source)
     functions = judge.functions_of(file)
     assert f"\n{expected}\n" in format_verdict(lab, judge.judge(lab, functions))
 
@@ -214,7 +214,7 @@ def test_a_box_of_a_table_is_told_by_its_indices():
     import numpy as np
     import torch
 
-    from scripts.labs.grading.story import box
+    from scripts.labs.grading.who_wrote import box
 
     places = np.array([5, 6, 10, 11])
     assert box(places, torch.empty(4, 5)) == "[1…2, 0…1]"
@@ -226,7 +226,7 @@ def test_a_box_lists_indices_that_lie_apart():
     import numpy as np
     import torch
 
-    from scripts.labs.grading.story import box
+    from scripts.labs.grading.who_wrote import box
 
     assert box(np.array([0, 1, 20, 21]), torch.empty(5, 5)) == "[0 and 4, 0…1]"
 
@@ -244,7 +244,7 @@ def test_a_box_lists_indices_that_lie_apart():
     ],
 )
 def test_an_error_of_the_interpreter_is_followed_by_what_to_do(error, code, expected):
-    from scripts.labs.file import advice
+    from scripts.labs.reader_file import advice
 
     found = advice(error, code)
     assert expected in found if expected else not found
@@ -281,7 +281,7 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
 
     from triton.compiler.errors import CompilationError
 
-    from scripts.labs.file import compiler_error, to_rejection
+    from scripts.labs.reader_file import compiler_error, to_rejection
 
     file = tmp_path / "mine.py"
     file.write_text("import triton\n\n\n@triton.jit\ndef kernel(x):\n    y = x\n    z = w\n")
@@ -334,7 +334,7 @@ def test_the_table_says_what_passed_and_what_was_changed_since(lab, tmp_path):
     assert state() == "passed"
     (tmp_path / lab.file).write_text("# changed")
     assert state() == "passed once, changed since"
-    assert progress.table(tmp_path, about.every()).endswith(f"0 of {len(about.every())} passed.")
+    assert progress.table(tmp_path, about.all_labs()).endswith(f"0 of {len(about.all_labs())} passed.")
     progress.record_try(tmp_path, lab, False)
     assert state() == "passed once, fails now"
     (tmp_path / lab.file).unlink()

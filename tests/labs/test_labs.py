@@ -8,21 +8,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.labs import about, fit, grader
-from scripts.labs.grading import judge, resembles
+from scripts.labs import about, forbidden, grader
+from scripts.labs.grading import judge, known_mistake
 from scripts.labs.grading.watched import is_interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
 from tests.labs.changed_functions import changed_functions
 
-LABS = {each.slug: each for each in about.every()}
+LABS = {each.slug: each for each in about.all_labs()}
 RIGHT = [
     (slug, file)
     for slug, each in LABS.items()
     for file in [wrong.solution(slug), *sorted(wrong.HERE.glob(f"{each.folder}/right_*.py"))]
 ]
-WRONG = [each for slug in LABS for each in wrong.every(slug)]
+WRONG = [each for slug in LABS for each in wrong.wrong_solutions(slug)]
 
 
 def ids(value):
@@ -49,15 +49,15 @@ def cache_grading():
             known[key] = compute(*given), case  # the case is kept, so that no other has its id
         return known[key][0]
 
-    expected_results, reveals = judge.expected_results, resembles.reveals
+    expected_results, reveals = judge.expected_results, known_mistake.reveals
 
     def results_once(part, case, form=None):
         return once(expected_results, case, form, part, case, form)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (judge, resembles):
+        for module in (judge, known_mistake):
             patch.setattr(module, "expected_results", results_once)
-        patch.setattr(resembles, "reveals", lambda form, case, wants: once(reveals, case, form, form, case, wants))
+        patch.setattr(known_mistake, "reveals", lambda form, case, wants: once(reveals, case, form, form, case, wants))
         with language_patched(patch) if is_interpreted() else nullcontext():
             yield
 
@@ -91,7 +91,7 @@ def skip_cases_without_mistake(monkeypatch, mistake):
     def judge_or_skip(lab, part, case, function, file, right):
         form = next((each.form for each in part.mistakes if each.name == mistake), None)
         wants = judge.expected_results(part, case)
-        if form and not resembles.reveals(form, case, wants):
+        if form and not known_mistake.reveals(form, case, wants):
             right.append((case, wants))
         else:
             judge_case(lab, part, case, function, file, right)
@@ -100,7 +100,7 @@ def skip_cases_without_mistake(monkeypatch, mistake):
 
 
 def verdict(lab, file):
-    if says := fit.unfit(lab.about, file):
+    if says := forbidden.why_forbidden(lab.about, file):
         return judge.Verdict(judge.Rejection("", says))
     return judge.judge(lab, judge.functions_of(file), str(file))
 
@@ -142,8 +142,8 @@ def check_rejected(each, lab, folder):
     message = format_verdict(lab, found)
     assert "it is not written yet" not in message
     if each.names:
-        assert found.rejection.resembles, message
-        assert found.rejection.resembles.name == each.names
+        assert found.rejection.mistake, message
+        assert found.rejection.mistake.name == each.names
 
 
 @pytest.mark.parametrize("slug", LABS)
@@ -168,7 +168,7 @@ def test_every_mistake_can_be_named_and_has_a_heading_to_read(slug):
 @pytest.mark.parametrize("slug", LABS)
 def test_the_start_file_is_not_written_yet(slug):
     lab = load(slug)
-    assert not fit.unfit(lab.about, lab.about.start)
+    assert not forbidden.why_forbidden(lab.about, lab.about.start)
     found = judge.judge(lab, judge.functions_of(lab.about.start), str(lab.about.start))
     assert "is not written yet" in format_verdict(lab, found)
     in_a_notebook = judge.judge(lab, judge.functions_of(lab.about.start)).rejection

@@ -16,7 +16,9 @@ from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
 
-TIMED = [(each.slug, i) for each in about.every() for i, part in enumerate(load(each.slug).parts) if part.timed_against]
+TIMED = [
+    (each.slug, i) for each in about.all_labs() for i, part in enumerate(load(each.slug).parts) if part.timed_against
+]
 
 
 @pytest.fixture
@@ -74,9 +76,9 @@ def test_a_wrong_large_case_is_told_without_a_search_for_its_mistake(gpu, tmp_pa
     lab = lab_with_small_case("vector-add", 0)
     lab = replace(lab, parts=(replace(lab.parts[0], cases=tuple),))
     file = tmp_path / "wrong.py"
-    file.write_text(wrong.named("vector-add", "copies_x").source)
+    file.write_text(wrong.wrong_solution("vector-add", "copies_x").source)
     found = judge.judge(lab, judge.functions_of(file))
-    assert not found.passed and found.rejection.resembles is None
+    assert not found.passed and found.rejection.mistake is None
     assert "are wrong." in format_verdict(lab, found)
 
 
@@ -142,10 +144,12 @@ def test_on_a_gpu_a_right_one_passes_and_is_timed_beside_the_rung(slug, tmp_path
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("slug", [each.slug for each in about.every() if each.triton])
+@pytest.mark.parametrize("slug", [each.slug for each in about.all_labs() if each.triton])
 def test_where_there_is_a_gpu_a_wrong_one_is_rejected_before_it_runs_there(slug, tmp_path, monkeypatch):
     """All of them are in test_labs; here one of each lab goes the way of a reader's file."""
-    first = max(wrong.every(slug), key=lambda each: bool(each.names))  # one whose mistake is named, if there is any
+    first = max(
+        wrong.wrong_solutions(slug), key=lambda each: bool(each.names)
+    )  # one whose mistake is named, if there is any
     passed, message = grade_on_gpu(slug, lambda _: first.source, tmp_path, monkeypatch)
     assert not passed and "it is not written yet" not in message
     assert not message.startswith("In Triton's interpreter it passes.")
@@ -198,7 +202,7 @@ def test_what_only_a_gpu_gets_is_right_in_the_interpreter(number, kernel, tmp_pa
 
 
 def test_an_error_of_cuda_is_told_in_a_line_with_what_to_do():
-    from scripts.labs.file import to_rejection
+    from scripts.labs.reader_file import to_rejection
 
     error = "CUDA error: an illegal memory access was encountered\nSearch for `cudaErrorIllegalAddress'\nCompile with …"
     found = to_rejection("add", None, RuntimeError(error), "mine.py")

@@ -64,15 +64,15 @@ def solution(lab: str) -> Path:
     return CATALOGUE / folder(lab) / "solution.py"
 
 
-def every(lab: str) -> list[WrongSolution]:
+def wrong_solutions(lab: str) -> list[WrongSolution]:
     """All wrong ones of a lab, by name."""
-    found = [whole(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
+    found = [from_file(lab, path) for path in (HERE / folder(lab)).glob("wrong_*.py")]
     changed = tomllib.loads((HERE / folder(lab) / "wrong.toml").read_text(encoding="utf-8"))
     found += [WrongSolution(lab, name, **said) for name, said in changed.items()]
     return sorted(found, key=lambda each: each.name)
 
 
-def whole(lab: str, path: Path) -> WrongSolution:
+def from_file(lab: str, path: Path) -> WrongSolution:
     """One that is a file: its docstring says what is wrong, and ``names = "…"`` in it which mistake is to be named."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     named = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
@@ -80,9 +80,9 @@ def whole(lab: str, path: Path) -> WrongSolution:
     return WrongSolution(lab, path.stem.removeprefix("wrong_"), ast.get_docstring(tree) or "", names, path.stem)
 
 
-def named(lab: str, name: str) -> WrongSolution:
-    return next(each for each in every(lab) if each.name == name)
+def wrong_solution(lab: str, name: str) -> WrongSolution:
+    return next(each for each in wrong_solutions(lab) if each.name == name)
 
 
 if __name__ == "__main__":
-    print(named(*sys.argv[1:]).source, end="")
+    print(wrong_solution(*sys.argv[1:]).source, end="")

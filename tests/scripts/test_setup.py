@@ -174,10 +174,10 @@ def test_a_step_that_was_interrupted_is_done_again(tmp_path):
         raise KeyboardInterrupt
 
     done = []
-    setup.once("step", tmp_path / "stamp", "old", lambda: done.append("old"))
+    setup.run_once("step", tmp_path / "stamp", "old", lambda: done.append("old"))
     with pytest.raises(KeyboardInterrupt):
-        setup.once("step", tmp_path / "stamp", "new", interrupted)
-    setup.once("step", tmp_path / "stamp", "old", lambda: done.append("old again"))
+        setup.run_once("step", tmp_path / "stamp", "new", interrupted)
+    setup.run_once("step", tmp_path / "stamp", "old", lambda: done.append("old again"))
     assert done == ["old", "old again"]
 
 

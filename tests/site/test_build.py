@@ -11,7 +11,7 @@ from mkdocs.exceptions import PluginError
 from scripts.records import ROOT, Missing, Reader, RecordError, Stale
 from scripts.site import hooks
 from scripts.site.build import Build
-from scripts.site.pages import order
+from scripts.site.pages import glossary, order
 
 STALE, MISSING, BROKEN = Stale("scaling: a changed"), Missing("balloon: never"), RecordError("decode: edited")
 
@@ -60,6 +60,14 @@ def test_the_readme_names_every_chapter_of_a_part(config):
     for chapter in chapters:
         assert not chapter.part or f"{chapter.number} {chapter.title}" in readme, chapter.name
         assert chapter.part in readme
+
+
+def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
+    explained = glossary.terms_by_chapter(ROOT / "docs")
+    for chapter in order.chapters(config.extra["chapters"], ROOT / "docs"):
+        text = (chapter.text + (ROOT / "docs" / chapter.notes).read_text(encoding="utf-8")).lower()
+        for term in explained.get(chapter.number, []):
+            assert all(word in text for word in term.lower().split()), (chapter.name, term)
 
 
 @pytest.mark.parametrize(("command", "looks"), [("build", False), ("serve", True)])

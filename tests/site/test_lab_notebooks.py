@@ -6,7 +6,7 @@ from nbclient import NotebookClient
 from scripts.records import ROOT
 from scripts.site.pages import labs
 
-LABS = labs.every(ROOT)
+LABS = labs.all_labs(ROOT)
 SITE = "https://example.org/handbook/"
 
 

@@ -20,7 +20,7 @@ from scripts.site.meta import repository
 )
 def test_the_links_follow_from_what_is_cloned(clone, address, name, edit):
     config = SimpleNamespace(extra={"repository": clone})
-    repository.link(config)
+    repository.set_links(config)
     assert (config.repo_url, config.repo_name, config.edit_uri) == (address, name, edit)
 
 
@@ -33,6 +33,6 @@ def test_a_reader_is_told_how_to_clone_what_is_known():
 
 def test_a_snippets_page_is_edited_in_its_script():
     script = ROOT / "snippets" / "balloon" / "balloon.py"
-    edited = repository.edited(script, ROOT, "https://github.com/a/b")
+    edited = repository.edit_address(script, ROOT, "https://github.com/a/b")
     assert edited == "https://github.com/a/b/edit/main/snippets/balloon/balloon.py"
-    assert repository.edited(script, ROOT, "https://example.org/b") is None
+    assert repository.edit_address(script, ROOT, "https://example.org/b") is None

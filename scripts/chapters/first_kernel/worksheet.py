@@ -6,7 +6,7 @@ import math
 import random
 
 from kernels.bench.cost import qkvo_bytes, requested_bytes
-from scripts.chapters.shares import output, percent
+from scripts.chapters.rounded_shares import output, percent
 from scripts.chapters.worksheet import Blank, Worksheet, rows_of, sized
 
 ROWS = ((1, 0), (0, 1), (1, 1))

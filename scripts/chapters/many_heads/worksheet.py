@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
-from scripts.chapters.shares import HANDED, POWERS, of_dots, percent
+from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
 from scripts.chapters.worksheet import Blank, Worksheet, listed, rows_of
 
 STARTS = (

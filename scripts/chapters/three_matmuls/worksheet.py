@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from scripts.chapters.shares import HANDED, POWERS, of_dots, percent
+from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
 from scripts.chapters.worksheet import Blank, Worksheet, rows_of
 
 ROWS = ((1, 0), (0, 1), (1, 1))

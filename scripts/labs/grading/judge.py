@@ -12,15 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from scripts.labs.file import first_line, functions_of, to_rejection
 from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
-from scripts.labs.grading.resembles import behaves_like
-from scripts.labs.grading.story import WITHOUT, describe_number
+from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.timed import timed
 from scripts.labs.grading.watched import Watch, is_interpreted
+from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.reader_file import first_line, functions_of, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
 from scripts.labs.words import joined, number, pluralized
 
@@ -131,15 +131,15 @@ def judge_case(
             actual = actuals[i].detach().cpu()
             place = tuple(int(each) for each in wrong[i].nonzero()[0]) if wrong[i].ndim else ()
             story = describe_number(watch, want.name, place, actual) if watch and outputs else ""
-            resembles = None
+            mistake = None
             if silent and watch.programs:
                 story = NOTHING
             elif named and WITHOUT not in story:
                 found = [each.detach().cpu() for each in actuals]
-                resembles = behaves_like(part, case, wants, found, right, writes=not untouched)
-            if silent and untouched and not watch.programs and not resembles:
+                mistake = find_mistake(part, case, wants, found, right, writes=not untouched)
+            if silent and untouched and not watch.programs and not mistake:
                 story = NO_PROGRAM
-            reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, resembles=resembles)
+            reject("", story=story, wanted=want, actual=actual, wrong=wrong[i], unwritten=marks, mistake=mistake)
     if silent and any(want.truth.numel() for want in wants):
         reject("the numbers are right, but no kernel stored them: the task is to write the kernel")
     if watch and lab.about.triton and outputs and (says := kernel_fault(watch, inputs, outputs)):

@@ -26,7 +26,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from scripts import facts, records
 from scripts.records import suite as suites
 from scripts.site.fences import figures, outputs, symbols, values
-from scripts.site.fences.marks import Marks
+from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, Page
 from scripts.site.live import PieceError, Pieces
 
@@ -51,13 +51,15 @@ def fence(*known: str):
             try:
                 if unknown := options.keys() - set(known):
                     there = ", ".join(known) or "none"
-                    raise self.page.fail(kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {there}")
+                    raise self.page.error_at_fence(
+                        kind, body, f"a {kind} has no option {', '.join(unknown)}; it knows: {there}"
+                    )
                 return str(formatter(self, body, options, md))
             except FenceError:
                 raise
             except Exception as error:
                 why = error if isinstance(error, NAMED) else f"{body}: {type(error).__name__}: {error}"
-                raise self.page.fail(kind, body, why) from error
+                raise self.page.error_at_fence(kind, body, why) from error
 
         return guarded
 
@@ -117,7 +119,7 @@ class Fences:
         path = self.reader.path(name).relative_to(self.reader.root).as_posix()
         cells = self.reader.snippet(name).code
         if tag not in cells:
-            raise self.page.fail("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
+            raise self.page.error_at_fence("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
         record, ran = self.recorded(name)
         code = Markup(highlighted(cells[tag], md, {"title": f"{path} · {tag}"}))
         if record and not record.frozen and record.sources.get(tag) != cells[tag]:
@@ -128,7 +130,7 @@ class Fences:
     def about(self, name: str) -> str:
         """Returns what the page of a snippet says of it: what to download, where it ran, how to run it."""
         ran = outputs.ran_html(self.try_read(name), name)
-        how = outputs.from_nothing_html(name, self.repository, self.reader.snippet(name).in_ranks)
+        how = outputs.from_scratch_html(name, self.repository, self.reader.snippet(name).in_ranks)
         return outputs.downloads_html(name) + ran + how
 
     @fence("caption", "note")
@@ -136,7 +138,9 @@ class Fences:
         """The caption is a headline, what the figure shows; the note below the plot says how it was made."""
         caption, note = self.resolve_facts(options.get("caption", "")), self.resolve_facts(options.get("note", ""))
         if not caption:
-            raise self.page.fail("figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}')
+            raise self.page.error_at_fence(
+                "figure", name, f'{name}: a figure has a caption: ``` figure {{caption="…"}}'
+            )
         found = figures.load(name, self.reader.root)
         drawing, snippets = found.draw(self.reader)
         drawn_from = [self.recorded(snippet) for snippet in snippets]
@@ -163,7 +167,7 @@ class Fences:
         name, *words = shlex.split(body)
         caption = self.resolve_facts(options.get("caption", ""))
         if not caption:
-            raise self.page.fail("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
+            raise self.page.error_at_fence("live", body, f'{name}: a piece has a caption: ``` live {{caption="…"}}')
         if nameless := [word for word in words if "=" not in word]:
             raise PieceError(f"{name}: {nameless[0]} sets nothing: a state is written name=value")
         state, ran = {}, {}
@@ -221,7 +225,7 @@ class Fences:
             mark = "" if current else outputs.notice_html("An earlier run: what draws the cases has changed since.")
             ran = outputs.provenance_html(cases["ran"], "The suite of random cases")
             return Markup('<div class="hb-suite">{}{}{}</div>').format(mark, outputs.random_cases_html(cases), ran)
-        raise self.page.fail(
+        raise self.page.error_at_fence(
             "suite", name, f"there is no suite {name}; there are: tests/kernels, tests/kernels/random_cases"
         )
 
@@ -235,7 +239,7 @@ class Fences:
             number, why = values.of_library(question, self.library)
             return str(outputs.value_html(text, question.printed(number), why))
         except (values.ValueFault, records.RecordError) as error:
-            raise self.page.fail("value", text, f"#!value {text}: {error}") from error
+            raise self.page.error_at_fence("value", text, f"#!value {text}: {error}") from error
 
     def value_of_record(self, text: str, question: values.Question) -> str:
         self.page.valued.setdefault(question.snippet, text)
@@ -243,7 +247,7 @@ class Fences:
         if not record:
             return outputs.value_html(text, "[has never run]", question.snippet)
         number = question.printed(values.of_record(question, record))
-        return outputs.value_html(text, number, outputs.rests_on(record), bool(record.behind))
+        return outputs.value_html(text, number, outputs.source_of_number(record), bool(record.behind))
 
     def resolve_facts(self, caption: str) -> str:
         """Holds the facts in a caption to what they return today; returns its words."""
@@ -259,12 +263,12 @@ class Fences:
                 today = fact()
                 record = self.newest.read(fact.address.partition(".")[0])
         except (facts.FactError, records.RecordError) as error:
-            raise self.page.fail_at_mark("fact", name, error) from error
+            raise self.page.error_at_mark("fact", name, error) from error
         if words != today:
             how = ".venv/bin/python -m scripts.facts --write"
             why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: {how}"
-            raise self.page.fail_at_mark("fact", name, why)
-        return outputs.rests_on(record)
+            raise self.page.error_at_mark("fact", name, why)
+        return outputs.source_of_number(record)
 
     def recorded(self, name: str) -> tuple[records.Record | None, str]:
         """Returns the record of a snippet, None if it has never run, and what the page says of its run."""

@@ -209,7 +209,7 @@ def ran_html(record: Record | None, name: str, url: str | None = None) -> Markup
     url: where the snippet's page is, if that isn't the page itself
     """
     if not record:
-        return notice_html(f"{name} has never run on a GPU. {to_run(name)}")
+        return notice_html(f"{name} has never run on a GPU. {how_to_run(name)}")
     return behind_html(record) + provenance_html(record.provenance, name, url, frozen=record.frozen)
 
 
@@ -228,7 +228,7 @@ def changed_html(ran: bool = True) -> Markup:
     return Markup('<p class="hb-stale">{}</p>').format(why)
 
 
-def rests_on(record: Record) -> str:
+def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
     ran = record.provenance
     return f"{record.name}, {machine(ran)}, {ran['date']}, commit {ran['commit']}"
@@ -265,7 +265,7 @@ def notice_html(text: str) -> Markup:
     return Markup('<p class="hb-notice">{}</p>').format(text)
 
 
-def to_run(snippet: str) -> str:
+def how_to_run(snippet: str) -> str:
     return f"To run it yourself: make run SNIPPET={snippet}; to record it: make record."
 
 
@@ -275,7 +275,7 @@ def downloads_html(snippet: str) -> Markup:
     return Markup('<p class="hb-downloads">{}</p>').format(Markup(" ").join(links))
 
 
-def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> Markup:
+def from_scratch_html(snippet: str, repository: str, in_ranks: bool = False) -> Markup:
     """Returns how to run a snippet on a machine that has nothing of the handbook yet.
 
     in_ranks: it runs in one process for each GPU
@@ -290,11 +290,11 @@ def from_nothing_html(snippet: str, repository: str, in_ranks: bool = False) -> 
         snippet,
         AS_MANY if in_ranks else "",
         snippet,
-        by_hand(snippet, in_ranks),
+        run_command(snippet, in_ranks),
         IN_TWO if in_ranks else "",
     )
 
 
-def by_hand(snippet: str, in_ranks: bool) -> str:
+def run_command(snippet: str, in_ranks: bool) -> str:
     """Returns the command that runs what its archive holds."""
     return f"{'torchrun --nproc-per-node 2' if in_ranks else 'python'} {snippet}/{snippet}.py"

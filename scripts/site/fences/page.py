@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pymdownx.superfences import SuperFencesException
 from scripts.facts import chapter_of
 from scripts.facts.equations import equations
 from scripts.facts.paragraphs import paragraphs
-from scripts.facts.quantities import unvouched
+from scripts.facts.quantities import unsourced_numbers
 from scripts.records import Missing, Reader, Record, RecordError
 from scripts.site.fences import outputs
 from scripts.site.fences.symbols import is_lab
@@ -24,6 +25,7 @@ CODE = re.compile(r"<code\b.*?</code>", re.DOTALL)
 TURNED = re.compile("</span>(&ldquo;|&lsquo;|[“‘])")  # noqa: RUF001  (an opening quotation mark that closes)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 LINKED = re.compile(r'<a\b[^>]*\bhref="[^"]*\bsnippets/(\w+)(?:\.ipynb|/)')
+LINK = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>[^)\s#]*)[^)]*\)(?P<behind> \(chapter \d+\))?")
 SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")  # code in a line
 LITERAL = re.compile(r"(?<!`)(``+)(?!`).+?(?<!`)\1(?!`)")  # and such as may show a value instead of asking it
 FORGED = re.compile(
@@ -68,7 +70,7 @@ class Page:
     def url_of(self, snippet: str) -> str:
         return self.url_to(f"snippets/{snippet}/")
 
-    def fail(self, kind: str, body: str, why: object) -> FenceError:
+    def error_at_fence(self, kind: str, body: str, why: object) -> FenceError:
         """An error that begins with the line of the fence of that kind and body that came last.
 
         Markdown tells a fence no line, but brings the fences in the order in which they stand.
@@ -80,9 +82,9 @@ class Page:
         text = blank_out(COMMENT, self.text)
         places = [*re.finditer(pattern, blank_out(LITERAL, text) if kind == "value" else text, re.MULTILINE)]
         came = max(self.fences_seen[kind, body], 1)
-        return self.fail_at(places[min(came, len(places)) - 1] if places else None, why)
+        return self.error_at(places[min(came, len(places)) - 1] if places else None, why)
 
-    def fail_at(self, place: re.Match | None, why: object) -> FenceError:
+    def error_at(self, place: re.Match | None, why: object) -> FenceError:
         line = f"line {self.first_line + self.text.count(chr(10), 0, place.start())}: " if place else ""
         return FenceError(f"{line}{why}")
 
@@ -95,10 +97,10 @@ class Page:
         forged = FORGED.search(blank_out(SPAN, self.text))
         if forged:
             why = f"{forged[0]} is typed on the page: code comes through a fence, and only fences set their marks"
-            raise self.fail_at(forged, why)
+            raise self.error_at(forged, why)
 
-    def fail_at_mark(self, kind: str, name: str, why: object) -> FenceError:
-        return self.fail_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
+    def error_at_mark(self, kind: str, name: str, why: object) -> FenceError:
+        return self.error_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
 
     def check_numbers(self) -> None:
         """Evaluates the equations of the page and looks for typed measurements, unless the page isn't converted yet.
@@ -114,9 +116,21 @@ class Page:
             for equation in found:
                 if equation.wrong:
                     raise FenceError(f"{where}{equation.wrong}")
-            for number in unvouched(paragraph, found):
+            for number in unsourced_numbers(paragraph, found):
                 why = "a measured number is a value, a fact, the result of an equation, or has a link to its source"
                 raise FenceError(f"{where}{number} is typed: {why}")
+
+    def check_chapter_numbers(self, numbers: dict[str, int]) -> None:
+        """Compares the number that is typed in a link to a chapter, or in brackets behind it, with the chapter's own.
+
+        Raises:
+            FenceError: for the first that is another.
+        """
+        for link in LINK.finditer(blank_out(COMMENT, self.text)):
+            chapter = chapter_of(posixpath.normpath(posixpath.join(posixpath.dirname(self.source), link["target"])))
+            for typed in re.findall(r"[Cc]hapter (\d+)", f"{link['words']}{link['behind']}"):
+                if chapter in numbers and numbers[chapter] != int(typed):
+                    raise self.error_at(link, f"chapter {typed} links {chapter}, which is chapter {numbers[chapter]}")
 
     def check(self, html: str, reader: Reader) -> str:
         """Returns the page with marks at code that changed since its run.
@@ -132,13 +146,13 @@ class Page:
             if name not in shown_or_linked:
                 why = f"a number of {name} is quoted, and this page neither shows nor links where it ran"
                 self.fences_seen["value", value] = 1
-                raise self.fail("value", value, why)
+                raise self.error_at_fence("value", value, why)
         if left := re.search(r"\{fact=\w*", CODE.sub("", html)):
             place = re.search(rf"{left[0]}(?!\w)", self.text)
-            raise self.fail_at(place, "a fact is marked `[words]{fact=name}`, in one paragraph")
+            raise self.error_at(place, "a fact is marked `[words]{fact=name}`, in one paragraph")
         if TURNED.search(html):
             place = re.search(r"""\{fact=[\w.]+\}["']""", self.text)
-            raise self.fail_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
+            raise self.error_at(place, "a closing quotation mark behind a mark is set as an opening one: put it inside")
         quoted = [mark for mark in dict.fromkeys(self.quoted) if not is_lab(mark.partition(" ")[0])]
         return self.check_quoted(html, quoted, self.records(shown_or_linked, reader)) if quoted else html
 
@@ -149,7 +163,7 @@ class Page:
             ran = [record for record in records if record and any(is_of(each, name) for each in record.executed)]
             if not ran and not any(record is None or module in record.changed for record in records):
                 why = f"{name} is quoted, and no record that this page shows or links has executed it"
-                raise self.fail("source", mark, why)
+                raise self.error_at_fence("source", mark, why)
             if all(module in record.changed for record in ran):
                 quotation = f'data-quote="{escape(mark)}">'
                 html = html.replace(quotation, f"{quotation}{outputs.changed_html(bool(ran))}")
@@ -165,7 +179,7 @@ class Page:
                 found.append(None)
             except RecordError as error:
                 place = re.search(rf"snippets/{snippet}\.ipynb", blank_out(COMMENT, self.text))
-                raise self.fail_at(place, error) from error
+                raise self.error_at(place, error) from error
         return found
 
 

@@ -36,7 +36,7 @@ def inline(html: str, page: str) -> str:
     return IMAGE.sub(drawing, html)
 
 
-def callouts(html: str, page: str, kinds: list[str]) -> None:
+def check_callouts(html: str, page: str, kinds: list[str]) -> None:
     """Looks at what kinds of callouts a page has.
 
     Raises:

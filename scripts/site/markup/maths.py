@@ -39,13 +39,13 @@ class Formulas:
         def formula(match: re.Match) -> str:
             tex, display = unescape(match["tex"]), match["kind"] == "["
             key = (tex, display, self.version)
-            made = self.cache.get(*key) or self.cache.put(self.set(page, tex, display), *key)
+            made = self.cache.get(*key) or self.cache.put(self.typeset(page, tex, display), *key)
             return keep_together(match["before"], made, match["after"])
 
         html, formulas = FORMULA.subn(formula, html)
         return html.replace("</head>", f'<link rel="stylesheet" href="{styles}"></head>', 1) if formulas else html
 
-    def set(self, page: str, tex: str, display: bool) -> str:
+    def typeset(self, page: str, tex: str, display: bool) -> str:
         options = {"displayMode": display, "throwOnError": True, "strict": "error"}
         call = f"katex.renderToString({json.dumps(tex)}, {json.dumps(options)})"
         try:  # a rope string must be flattened on that side before it crosses

@@ -26,7 +26,7 @@ def wrap(html: str) -> str:
 def set_table(match: re.Match) -> str:
     attributes, rows = match["attributes"], match["rows"]
     if "class=" not in attributes:
-        rows = add_headings(rows) if by_hand(match.string[: match.start()]) else rows
+        rows = add_headings(rows) if is_in_by_hand_callout(match.string[: match.start()]) else rows
         return WRAPPED.format(f'<table class="hb-grid"{attributes}>{mark_columns(rows, numbers(rows))}</table>')
     if "hb-grid" not in attributes:
         return match[0]
@@ -36,7 +36,7 @@ def set_table(match: re.Match) -> str:
     return f"<table{attributes}>{mark_columns(head, set(columns))}{end}{body}</table>"
 
 
-def by_hand(before: str) -> bool:
+def is_in_by_hand_callout(before: str) -> bool:
     """Whether what comes after ``before`` is in a callout *By hand*."""
     inside = before[before.rfind('<div class="admonition') :]
     return inside.startswith('<div class="admonition by-hand') and inside.count("<div") > inside.count("</div")

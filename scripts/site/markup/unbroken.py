@@ -20,10 +20,10 @@ UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:[µm]?s|[KMGT]iB|[kMGT]?B|[GT]B/s|[GT]?FL
 def unbroken(html: str) -> str:
     """The page's HTML with spaces that no line breaks at, outside tags and code."""
     parts = TEXT.split(html)
-    return "".join(part if i % 2 else held(part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else with_no_break_spaces(part) for i, part in enumerate(parts))
 
 
-def held(text: str) -> str:
+def with_no_break_spaces(text: str) -> str:
     for whole in (LIST, CODE, PAIR, PRODUCT):
         text = whole.sub(lambda found: found[0].replace(" ", SPACE), text)
     for first in (LETTER, SIGN, PLACE):

@@ -22,7 +22,7 @@ def to_clone(repository: str) -> str:
     return f"git clone {repository} handbook && cd handbook" if repository else ""
 
 
-def link(config) -> None:
+def set_links(config) -> None:
     """Tell the theme where the repository is, and MkDocs how its pages are edited; a page asks nothing of its host."""
     config.repo_url = address(config.extra["repository"])
     config.repo_name = urlsplit(config.repo_url).path.strip("/")
@@ -34,7 +34,7 @@ def edit_uri(repository: str) -> str:
     return EDITED.get(urlsplit(repository).netloc, "")
 
 
-def edited(path: Path, root: Path, repository: str) -> str | None:
+def edit_address(path: Path, root: Path, repository: str) -> str | None:
     """Where a file below ``root`` is edited."""
     between = edit_uri(repository)
     return f"{repository}/{between}{path.relative_to(root).as_posix()}" if between else None

@@ -31,7 +31,7 @@ def write(archive: Path, name: str, reader: Reader) -> None:
         files[path.relative_to(reader.root).as_posix()] = path
     contents = {inside: path.read_bytes() for inside, path in files.items()}
     if reader.snippet(name).in_ranks:
-        contents["README.txt"] = README.format(command=outputs.by_hand(name, in_ranks=True)).encode()
+        contents["README.txt"] = README.format(command=outputs.run_command(name, in_ranks=True)).encode()
     with ZipFile(archive, "w") as packed:
         for inside, content in sorted(contents.items()):
             entry = ZipInfo(f"{name}/{inside}", LONG_AGO)

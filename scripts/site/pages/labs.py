@@ -52,7 +52,7 @@ class Lab:
         )
 
 
-def every(root: Path) -> list[Lab]:
+def all_labs(root: Path) -> list[Lab]:
     """All labs, by number."""
     labs = []
     for path in root.glob(f"{CATALOGUE}/*/about.toml"):
@@ -82,7 +82,7 @@ from scripts.labs import grade"""
 
 def write_notebooks(site_dir: str, root: Path, site_url: str) -> None:
     """Each lab as a notebook beside its page: the task, the file to begin with, and a cell that grades in place."""
-    for lab in every(root):
+    for lab in all_labs(root):
         path = Path(site_dir, "labs", f"{lab.name}.ipynb")
         nbformat.write(notebook(lab, root, site_url), path)
 

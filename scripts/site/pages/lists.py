@@ -52,7 +52,7 @@ class Lists:
     ):
         docs = reader.root / "docs"
         self.chapters, self.reader, self.pieces, self.layout = chapters, reader, pieces, layout
-        self.labs = labs.every(reader.root)
+        self.labs = labs.all_labs(reader.root)
         self.copies = copies
         pages = list(order.pages(nav))
         self.sheets = {page: name for page in pages if (name := order.sheet_name(page))}

@@ -110,7 +110,7 @@ def navigation(nav: list, chapters: list[Chapter], snippets: list[tuple[Chapter,
         "chapters/": chapter_entries(chapters),
         "notes/": [{each.numbered: each.notes} for each in chapters if (docs / each.notes).is_file()],
         "whiteboard/": [{each.numbered: each.sheet} for each in chapters if (docs / each.sheet).is_file()],
-        "labs/": [{lab.numbered: lab.page} for lab in labs.every(docs.parent)],
+        "labs/": [{lab.numbered: lab.page} for lab in labs.all_labs(docs.parent)],
         "snippets/": [{chapter.numbered: [f"snippets/{name}.ipynb" for name in names]} for chapter, names in snippets],
     }
 

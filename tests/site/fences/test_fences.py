@@ -295,13 +295,13 @@ def test_a_snippets_page_leads_from_nothing_to_its_output(renderer):
 def test_of_several_gpus_is_said_how_many_what_links_them_and_how_to_start_them(in_ranks):
     several = "2 × NVIDIA H100, NV18, NCCL 2"  # noqa: RUF001
     assert f"ran on {several}, 1 November 2026" in in_ranks.render(RUN).find(class_="hb-provenance").get_text()
-    by_hand = "torchrun --nproc-per-node 2 first/first.py"
+    run_command = "torchrun --nproc-per-node 2 first/first.py"
     said, text = commands(in_ranks)
-    assert said[-1] == by_hand and "starts one process for each GPU, or two on the CPU" in text
+    assert said[-1] == run_command and "starts one process for each GPU, or two on the CPU" in text
     for name in ("first.ipynb", "LICENSE"):
         (in_ranks.root / name).touch()
     archive.write(in_ranks.root / "first.zip", "first", in_ranks.shelf)
-    assert by_hand in ZipFile(in_ranks.root / "first.zip").read("first/README.txt").decode()
+    assert run_command in ZipFile(in_ranks.root / "first.zip").read("first/README.txt").decode()
 
 
 # Numbers and words in tables

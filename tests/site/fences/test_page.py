@@ -5,7 +5,7 @@ from bs4 import BeautifulSoup
 from markdown import Markdown
 
 from scripts import facts, records
-from scripts.site.fences.marks import Marks
+from scripts.site.fences.fact_marks import Marks
 from scripts.site.fences.page import FenceError, Page
 from tests.site.fences.conftest import MERGED, NEVER, record_of
 
@@ -114,6 +114,24 @@ def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_
     with pytest.raises(FenceError) as caught:
         page.check_numbers()
     assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("[Chapter 9](../hopper/index.md#the-way-back), [chapter 7](index.md).", None),
+        ("[*Empty*](index.md#empty) (chapter 7), [a snippet of chapter 5](../../snippets/coalescing.ipynb)", None),
+        ("One.\n\n[the kernel of chapter 8](../hopper/index.md)", "line 3: chapter 8 links hopper, which is chapter 9"),
+        ("[*Empty*](index.md#empty) (chapter 8)", "line 1: chapter 8 links online-softmax, which is chapter 7"),
+    ],
+)
+def test_a_link_to_a_chapter_has_its_number(text, why):
+    page = Page(text=text, source="chapters/online-softmax/notes.md")
+    numbers = {"online-softmax": 7, "hopper": 9}
+    if not why:
+        return page.check_chapter_numbers(numbers)
+    with pytest.raises(FenceError, match=why):
+        page.check_chapter_numbers(numbers)
 
 
 # Facts

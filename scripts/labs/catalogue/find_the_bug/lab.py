@@ -12,12 +12,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from scripts.labs.file import functions_of, to_rejection
 from scripts.labs.grading.budget import expected_results
 from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import Refused
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
+from scripts.labs.reader_file import functions_of, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
 from scripts.labs.words import joined, pluralized, sentence, two_digits
 

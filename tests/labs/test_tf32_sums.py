@@ -14,7 +14,7 @@ from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong
-from tests.labs.sums import FORMS, sums
+from tests.labs.tf32_sums import FORMS, sums
 
 in_the_interpreter = pytest.mark.skipif(not is_interpreted(), reason="what the interpreter watches")
 
@@ -37,7 +37,7 @@ def test_the_compiler_makes_a_dot_of_those_sums_and_of_no_others(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {"TRITON_CACHE_DIR": str(tmp_path)}
     result = subprocess.run(
-        [sys.executable, "-m", "tests.labs.sums"],
+        [sys.executable, "-m", "tests.labs.tf32_sums"],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -62,7 +62,7 @@ def test_on_a_gpu_such_a_sum_keeps_three_digits_and_the_others_keep_seven(form, 
 def test_the_reader_is_told_what_to_write_instead(tmp_path):
     lab, file = load("backward"), tmp_path / "mine.py"
     lab = replace(lab, parts=tuple(part for part in lab.parts if part.function == "backward_dq"))
-    file.write_text(wrong.named("backward", "sum_made_a_dot").source)
+    file.write_text(wrong.wrong_solution("backward", "sum_made_a_dot").source)
     message = format_verdict(lab, judge.judge(lab, judge.functions_of(file), str(file)))
     assert "backward_dq: the numbers are right here, but on a GPU, Triton makes a tl.dot of the sum of" in message
     assert 'Write tl.dot(x, y, input_precision="ieee") yourself' in message

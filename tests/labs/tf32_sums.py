@@ -1,6 +1,6 @@
 """Sums of products in several forms; of some Triton's compiler makes a dot in TF32, and says nothing of it.
 
-``python -m tests.labs.sums`` compiles each for an H200, which needs none, and prints those of which it does.
+``python -m tests.labs.tf32_sums`` compiles each for an H200, which needs none, and prints those of which it does.
 """
 
 import os

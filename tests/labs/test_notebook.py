@@ -4,7 +4,7 @@ import linecache
 
 import pytest
 
-from scripts.labs import about, cells, grade
+from scripts.labs import about, grade, notebook
 
 DOT = "import torch\n\n\ndef dot(x, y):\n    return (x * y).sum()\n\n\n"
 SOFTMAX = "def softmax_row(scores):\n    return share(scores)\n\n\n"
@@ -20,15 +20,17 @@ def run(source):
     return names
 
 
-def unfit(source):
+def why_forbidden(source):
     lab = about.find("dot-and-softmax")
     names = run(source)
-    return cells.unfit(lab, {name: names[name] for name in lab.functions})
+    return notebook.why_forbidden(lab, {name: names[name] for name in lab.functions})
 
 
 def test_functions_that_use_what_is_allowed_may_be_graded():
-    assert unfit(DOT + SOFTMAX + SHARE) == ""
-    assert unfit("from scripts.labs import grade\n" + DOT + SOFTMAX + SHARE) == "", "the cell has it, no function"
+    assert why_forbidden(DOT + SOFTMAX + SHARE) == ""
+    assert why_forbidden("from scripts.labs import grade\n" + DOT + SOFTMAX + SHARE) == "", (
+        "the cell has it, no function"
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_functions_that_use_what_is_allowed_may_be_graded():
 )
 def test_what_is_the_task_is_refused_wherever_it_stands(old, new, expected):
     whole = DOT + SOFTMAX + (SHARE if "as share\n" not in new else "")
-    found = unfit(whole.replace(old, new))
+    found = why_forbidden(whole.replace(old, new))
     assert expected in found if expected else not found
 
 

@@ -12,7 +12,7 @@ from scripts.labs.grading.budget import Expected, as_double, expected_results, r
 from scripts.labs.lab import Case, Mistake, Part
 
 
-def behaves_like(
+def find_mistake(
     part: Part,
     case: Case,
     wants: list[Expected],

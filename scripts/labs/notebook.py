@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 
 from scripts.labs.about import About
-from scripts.labs.fit import OURS, by_hand, forbidden_import, forbidden_use
+from scripts.labs.forbidden import OURS, by_hand, forbidden_import, forbidden_use
 
 
-def unfit(about: About, functions: dict[str, Callable]) -> str:
-    """Why the functions are not run at all, as ``fit.unfit`` says it of a file; "" if they can be."""
+def why_forbidden(about: About, functions: dict[str, Callable]) -> str:
+    """Why the functions are not run at all, as ``forbidden.why_forbidden`` says it of a file; "" if they can be."""
     seen: list[FunctionType] = []
     waiting = [each for each in map(plain, functions.values()) if isinstance(each, FunctionType)]
     while waiting:
@@ -21,21 +21,21 @@ def unfit(about: About, functions: dict[str, Callable]) -> str:
         if function in seen:
             continue
         seen.append(function)
-        if fault := unfit_alone(about, function):
+        if fault := why_one_is_forbidden(about, function):
             return fault
         known = (plain(value) for _, value in globals_of(function))
-        waiting += [each for each in known if is_theirs(each, function)]
+        waiting += [each for each in known if is_of_same_notebook(each, function)]
     return ""
 
 
-def unfit_alone(about: About, function: FunctionType) -> str:
+def why_one_is_forbidden(about: About, function: FunctionType) -> str:
     """What is wrong with one function and with what it takes from elsewhere."""
     for name, value in globals_of(function):
         module = value.__name__ if isinstance(value, ModuleType) else getattr(plain(value), "__module__", None) or ""
         if module.split(".")[0] in OURS:
             return f"{function.__name__}: {forbidden_import(module)}"
         given = getattr(value, "__name__", name)
-        if callable(value) and given in about.without and not is_theirs(plain(value), function):
+        if callable(value) and given in about.without and not is_of_same_notebook(plain(value), function):
             return f"{function.__name__}: {by_hand(given)}"
     try:
         lines, first = inspect.getsourcelines(function)
@@ -46,7 +46,7 @@ def unfit_alone(about: About, function: FunctionType) -> str:
     return f"{function.__name__}, line {line} of its cell: {fault}" if fault else ""
 
 
-def is_theirs(value: object, function: FunctionType) -> bool:
+def is_of_same_notebook(value: object, function: FunctionType) -> bool:
     """Whether it is a function of the same notebook."""
     return isinstance(value, FunctionType) and value.__globals__ is function.__globals__
 

@@ -32,10 +32,10 @@ def test_a_drawing_without_file_or_alternative_stops_the_build(image):
 
 @pytest.mark.parametrize("html", ['<div class="admonition note">', '<details class="note" open><summary>A'])
 def test_a_callout_of_an_unknown_kind_stops_the_build(html):
-    drawings.callouts(html, "page.md", ["trip", "note"])
-    drawings.callouts('<details class="hb-folded"><summary>A</summary></details>', "page.md", [])
+    drawings.check_callouts(html, "page.md", ["trip", "note"])
+    drawings.check_callouts('<details class="hb-folded"><summary>A</summary></details>', "page.md", [])
     with pytest.raises(PluginError, match=r"page\.md: a callout of the kind note: mkdocs\.yml has trip, click"):
-        drawings.callouts(html, "page.md", ["trip", "click"])
+        drawings.check_callouts(html, "page.md", ["trip", "click"])
 
 
 def test_a_table_is_wrapped_so_that_it_scrolls():

@@ -12,7 +12,7 @@ from scripts.labs.about import About
 OURS = ("kernels", "scripts", "tests", "snippets", "labs")
 
 
-def unfit(about: About, file: Path) -> str:
+def why_forbidden(about: About, file: Path) -> str:
     """Why the file is not run at all; "" if it can be."""
     try:
         with warnings.catch_warnings():
