@@ -16,6 +16,7 @@ LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
 STAYS, SUSPECTS = ("vote", "wait"), ("vote", "wait", "suspects")
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
 SHELF = 338  # where the suspects begin
+BAR = 290  # how long the bar of our time is
 
 
 def milliseconds(form: str, head_dim: int) -> float:
@@ -206,15 +207,17 @@ def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
         f"Two times, for 32 texts of 512 words: three lines {lines:.2f} ms, our kernel {ours:.0f} ms, "
-        f"{ours / lines:.0f} times as long. On the right, to stay, three suspects: how we read, how much, and a third."
+        f"{ours / lines:.0f} times as long; each has a bar. To stay, three suspects: how we read, how much, a third."
     )
     board.rub(but=STAYS)
     board.words(LEFT, 28, "32 texts of 512 words,", 0.85, at="left")
     board.words(LEFT, 54, "16 heads of 128", 0.85, at="left")
     board.words(LEFT, 98, f"three lines    {lines:.2f} ms", 0.95, at="left")
-    board.words(LEFT, 134, "our kernel", 0.95, at="left")
+    board.line((LEFT, 112), (LEFT + BAR * lines / ours, 112), width=6)
+    board.words(LEFT, 138, "our kernel", 0.95, at="left")
     with board.answer():
-        board.words(LEFT + 126, 134, f"{ours:.0f} ms", 0.95, at="left")
+        board.line((LEFT, 156), (LEFT + BAR, 156), width=6)
+        board.words(LEFT + 126, 138, f"{ours:.0f} ms", 0.95, at="left")
         board.words(LEFT, 190, f"{ours / lines:.0f} times as long", 1.2, at="left")
         with board.group("suspects"):
             for i, text in enumerate(("suspects", "1. how we read", "2. how much", "3. ?")):
@@ -279,10 +282,12 @@ def meetings(board: Board) -> None:
 
 
 def cube(board: Board) -> None:
+    ours, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
     board.step(
         "N programs times N meetings times N places is N cubed, for N squared scores. With 512 words and heads of 64, "
         f"8 places for each number. A meeting at 8192 words costs {a_meeting_in_a_long_row()} as much as at 512. Below "
-        "are three faults, each with its chapter: one key at a time, 6; a whole row, 7; each query for itself, 8."
+        "are three faults, each with its chapter: one key at a time, 6; a whole row, 7; each query for itself, 8. Of "
+        f"{ours:.0f} ms, chapter 6 leaves {blocks:.0f}, and chapter 8 {flash:.2f}."
     )
     board.rub(but=STAYS)
     board.words(14, 28, "N programs · N meetings · N places", 0.9, at="left")
@@ -298,3 +303,5 @@ def cube(board: Board) -> None:
         for i, fault in enumerate(faults):
             board.words(14, 156 + 28 * i, fault, 0.9, at="left")
             board.words(230, 156 + 28 * i, f"→  chapter {6 + i}", 0.9, at="left")
+        for i, text in ((0, f"{blocks:.0f} ms"), (2, f"{flash:.2f} ms")):
+            board.words(466, 156 + 28 * i, text, 0.9, at="right")

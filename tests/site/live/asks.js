@@ -81,17 +81,6 @@ const asks = {
     return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
   },
   "block: back": (m) => (name, row) => asks["block: quantized"](m)(name, row)[3],
-  "program: load": (m) => (rows, stride, id, load, bytes) => {
-    const [{ read, masked, programs }, asked] = [m.program(rows, stride, id), m.lanes(rows, stride, id, load)];
-    const { wanted, fetched } = m.cost(asked, bytes);
-    const sectors = m.sectors(asked, bytes).map(({ sector }) => sector).sort((a, b) => a - b);
-    return [asked.filter(({ reads }) => reads).map(({ address }) => address), [read, masked], sectors, wanted, fetched, programs];
-  },
-  "program: sums": (m) => (rows, stride) =>
-    Array.from({ length: m.program(rows, stride, 0).programs }, (_, id) => {
-      const asked = Array.from({ length: m.loads }, (_, load) => m.lanes(rows, stride, id, load)).flat().filter(({ reads }) => reads);
-      return asked.reduce((sum, { address }) => sum + (address % 997), 0);
-    }),
   "kernel: words": (m) => () => m.WORDS,
   "kernel: clicks": (m) => (wrong, slowly) => {
     const [, ...steps] = m.launch(m.WORDS, wrong, slowly);

@@ -5,43 +5,10 @@ import random
 
 import torch
 
-from kernels.bench.strided_read import BLOCK, strided_read
 from scripts.records import ROOT
 from tests.site.live.harness import Row, each
 
 MANY = 2000
-TYPES = {2: torch.float16, 4: torch.float32, 8: torch.complex64, 16: torch.complex128}
-
-
-def loads() -> list:
-    """Rows, stride, program, load, bytes of a number; the edges of the mask, too."""
-    drawn = random.Random(0)
-    tables = [(drawn.randint(1, 4000), drawn.randint(1, 32)) for _ in range(MANY)]
-    tables += [(rows, 3) for rows in (1, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2500)] + [(2500, 1)]
-    program = lambda rows, stride: drawn.randrange(stride * -(-rows // BLOCK))
-    return [[*table, program(*table), drawn.randrange(32), drawn.choice([*TYPES])] for table in tables]
-
-
-@each
-def read(rows, stride, program, load, size):
-    """By slices of a table whose numbers are their own addresses; PyTorch says how far apart they are."""
-    column, block = divmod(program, -(-rows // BLOCK))
-    own = range(column, rows * stride, stride)[block * BLOCK : (block + 1) * BLOCK]
-    asked = own[load * 32 : (load + 1) * 32]
-    apart = torch.empty(0, dtype=TYPES[size]).element_size()
-    sectors = sorted({address * apart // 32 for address in asked})
-    mask = [len(own), BLOCK - len(own)]
-    return [[*asked], mask, sectors, len(asked) * size, 32 * len(sectors), stride * -(-rows // BLOCK)]
-
-
-def sums(cases: list) -> list:
-    """The kernel itself, in each program, of whole numbers."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return [
-        strided_read((torch.arange(rows * stride) % 997).float().to(device), stride).tolist() for rows, stride in cases
-    ]
-
-
 CUTS = [[size, edge] for size in range(1, 25) for edge in range(1, size + 1)]
 
 
@@ -150,8 +117,6 @@ def settings() -> list:
 
 
 ROWS = [
-    Row("program: load", read, loads, ("(address * bytes) / SECTOR", "(address * bytes) / 2 / SECTOR")),
-    Row("program: sums", sums, lambda: [[2500, 1], [1025, 3], [1000, 2], [1, 5]], ("row < rows", "row <= rows")),
     Row("tile: all", multiplied, lambda: CUTS, ("Math.min(edge, size - top)", "edge"), near=1e-12),
     Row("cells: viewed", viewed, tensors, ("- cells[0]) ? own : null", "- cells[0]) ? own : own")),
     Row("cells: counted", counted, tensors, ("product(shape.slice(axis + 1)));", "product(shape.slice(axis)));")),

@@ -1,0 +1,25 @@
+"""The riddle: the three lines, which write the square, and the first kernel, which doesn't."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Two bars on one scale that begins at zero, each as long as its time: three lines of PyTorch, which write the "
+    "square, and our kernel, which keeps it on the chip."
+)
+N, HEAD_DIM = 512, 128  # as in prefill_speed
+FORMS = {"attention": ("three lines", "grey"), "one_key_attention": ("our kernel", "accent")}  # -> name and role
+
+
+def figure() -> go.Figure:
+    rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
+    median = {row["form"]: row["median"] for row in rows}
+    fig = go.Figure()
+    for form, (name, role) in FORMS.items():
+        spent = median[form]
+        look = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
+        fig.add_bar(x=[spent], y=[name], text=[f"<b>{spent:.2g} ms</b>"], **look)
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.rows()}
+    return plot.finish(fig, 120, bargap=0.35, margin={"b": 4}, **axes)
