@@ -1,5 +1,5 @@
 // Presents a whiteboard sheet: one step a screen, with the sentence, the speech, and clocks that count down for the step
-// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a answers, n hides
+// and for the lesson.  Keys: ← and → go back and on, ↑ and ↓ scroll the notes, space starts and pauses, a shows the next answer, n hides
 // the notes, p opens a window for the projector, which has the picture alone; Esc twice closes.  After a reload the lesson
 // goes on where it was, as long as the tab is open.  A classic script, so that it runs from a file as well.
 (() => {
@@ -71,6 +71,9 @@
   }));
   const total = (version) => steps.reduce((sum, { minutes }) => sum + (minutes[version] ?? 0), 0);
 
+  /** The pictures with no answer, with one, and so on to all but the last. */
+  const asks = ({ picture }) => picture.dataset.ask?.split(" ") ?? [];
+
   /** m:ss; what is over the time has a minus. */
   function clock(seconds) {
     const whole = Math.abs(Math.ceil(seconds));
@@ -96,7 +99,7 @@
       this.spent = steps.map(() => 0); // milliseconds in each step
       this.since = undefined; // when the clock last began to run
       this.begun = false; // whether it ever did
-      this.answered = false;
+      this.answered = 0; // how many of the answers are shown
       this.size = 0; // of the notes
       this.asked = 0; // when Esc was pressed
       const select = this.part("select");
@@ -226,7 +229,7 @@
     /** Another screen, from the top of its notes and before its answer. */
     turn(screen) {
       this.screen = screen;
-      this.answered = false;
+      this.answered = 0;
       this.part("aside").scrollTop = 0;
       this.draw();
     }
@@ -246,8 +249,11 @@
       this.draw();
     }
 
+    /** One answer more. */
     answer() {
-      this.answered = !this.answered;
+      const { step, poll } = this.here;
+      const all = poll ? 1 : Math.max(1, asks(step).length); // some of the notes are answers, too
+      this.answered = Math.min(this.answered + 1, all);
       this.draw();
     }
 
@@ -263,10 +269,14 @@
       this.scale(1);
     }
 
-    /** Most of a page of the notes, so that the line last read stays in sight; whether there is more of them than fits. */
-    scroll(pages) {
+    /** A page of the notes, in whole lines: the one last read stays in sight. Whether there is more of them than fits. */
+    scroll(way) {
       const notes = this.part("aside");
-      notes.scrollTop += 0.85 * pages * notes.clientHeight;
+      const { top, bottom } = notes.getBoundingClientRect();
+      const lines = [...notes.querySelectorAll(".hb-presenter__notes > *, .hb-presenter__next")].map((line) => line.getBoundingClientRect());
+      const read = lines.filter((line) => line.height && line.top > top - 1 && line.bottom < bottom + 1);
+      const by = read.length < 2 ? 0 : way > 0 ? read.at(-1).top - top : read[0].bottom - bottom;
+      notes.scrollTop += by || 0.85 * way * notes.clientHeight; // a line longer than the page
       return notes.scrollHeight > notes.clientHeight;
     }
 
@@ -328,7 +338,7 @@
     draw() {
       const { step, poll } = this.here;
       const after = this.screens[this.screen + 1];
-      this.dialog.classList.toggle("hb-answered", this.answered);
+      this.dialog.classList.toggle("hb-answered", this.answered > 0);
       this.part(".hb-presenter__where").textContent = `${this.own.indexOf(step) + 1} of ${this.own.length} · ${step.title}`;
       this.part('[data-does="pause"]').textContent = this.since === undefined ? "Start" : "Pause";
       this.part('[data-does="back"]').disabled = !this.screen;
@@ -343,7 +353,7 @@
       for (const link of this.dialog.querySelectorAll("a[href]")) link.target = "_blank"; // a figure must not end the lesson
       this.part(".hb-presenter__next").textContent = after ? `Next: ${after.poll ? "a poll" : after.step.title}` : "This is the last screen.";
       if (this.window && !this.window.closed) this.window.document.querySelector("div").innerHTML = shown;
-      this.window?.document?.body?.classList.toggle("hb-answered", this.answered);
+      this.window?.document?.body?.classList.toggle("hb-answered", this.answered > 0);
       this.tick();
     }
 
@@ -352,11 +362,12 @@
       return poll.innerHTML.replace(/, after step(?:\s|&nbsp;)\d+(?=\.)/, "");
     }
 
-    /** The board after the step; before the answer, without what the room is asked for. */
-    picture({ picture }) {
-      const { ask } = picture.dataset;
+    /** The board after the step, without the answers that aren't shown yet. */
+    picture(step) {
+      const { picture } = step;
+      const ask = asks(step)[this.answered];
       const image = new Image();
-      image.src = ask && !this.answered ? new URL(ask, document.baseURI).href : picture.src;
+      image.src = ask ? new URL(ask, document.baseURI).href : picture.src;
       image.alt = picture.alt;
       return image.outerHTML;
     }

@@ -12,6 +12,7 @@
     const { left, top, width, height } = host.getBoundingClientRect();
     const lengths = { "host-x": left + scrollX, "host-y": top + scrollY, x: width / 2, y: height + 8, tail: 0 };
     for (const [name, length] of Object.entries(lengths)) tip.style.setProperty(`--md-tooltip-${name}`, `${length}px`);
+    tip.classList.toggle("hb-tooltip--top", top + height > 0.75 * innerHeight);
     tip.style.setProperty("--md-tooltip-width", `${tip.firstChild.offsetWidth}px`);
   }
 

@@ -33,7 +33,8 @@ class OffTheBoard(ValueError):
 class Ink:
     """One thing that was drawn.
 
-    step: which drew it, from 1   gone: which rubbed it out   answer: it is what the room is asked for
+    step: which drew it, from 1   gone: which rubbed it out
+    answer: which of the step's answers it belongs to, from 1; 0 if the room isn't asked for it
     text: what is written, if it is writing   area: where
     """
 
@@ -41,7 +42,7 @@ class Ink:
     step: int
     area: Area
     text: str = ""
-    answer: bool = False
+    answer: int = 0
     group: str = ""
     gone: float = math.inf
 
@@ -54,7 +55,7 @@ class Board:
         self.ink: list[Ink] = []
         self.alternatives: list[str] = []  # what each step's picture shows, in words
         self.hand = random.Random(seed)  # a hand is never quite straight, and always the same one
-        self.answering, self.inside = False, ""
+        self.asked, self.answering, self.inside = 0, 0, ""
 
     # What happens
 
@@ -64,10 +65,11 @@ class Board:
 
     @contextmanager
     def answer(self) -> Iterator[None]:
-        """What is drawn inside is what the room is asked for: the presenter shows it at a key press."""
-        self.answering = True
+        """What is drawn inside is one answer of the room's: the presenter shows it at a key press."""
+        self.asked += 1
+        self.answering = self.asked
         yield
-        self.answering = False
+        self.answering = 0
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
@@ -192,17 +194,21 @@ class Board:
     def steps(self) -> int:
         return len(self.alternatives)
 
-    def has_question(self, step: int) -> bool:
-        """Whether the room is asked for something in this step."""
-        return any(ink.answer and ink.step == step for ink in self.ink)
+    def answers(self, step: int) -> list[int]:
+        """The answers that the room is asked for in this step, in the order in which they're drawn."""
+        return sorted({ink.answer for ink in self.ink if ink.answer and ink.step == step})
 
     def read(self, step: int) -> list[str]:
         """All that is written on the board after this step."""
         return [ink.text for ink in self.ink if ink.text and ink.on(step)]
 
-    def svg(self, step: int, with_answer: bool = True) -> str:
-        """The board after this step, with its colours inside, so that it can be dropped into slides."""
-        seen = [ink for ink in self.ink if ink.on(step) and (with_answer or not (ink.answer and ink.step == step))]
+    def svg(self, step: int, answers: int | None = None) -> str:
+        """The board after this step, with its colours inside, so that it can be dropped into slides.
+
+        answers: how many of the step's answers are there; without it, all
+        """
+        open_ = set() if answers is None else set(self.answers(step)[answers:])
+        seen = [ink for ink in self.ink if ink.on(step) and ink.answer not in open_]
         old = "".join(ink.svg for ink in seen if ink.step < step)
         new = "".join(ink.svg for ink in seen if ink.step == step)
         return (

@@ -61,8 +61,18 @@ def test_what_is_rubbed_out_is_read_no_more():
 
 def test_the_answer_can_be_kept_back():
     board = example_board()
-    assert board.has_question(2) and not board.has_question(1)
-    assert parts(board.svg(2, with_answer=False), NEW) == 0
+    assert len(board.answers(2)) == 1 and not board.answers(1)
+    assert parts(board.svg(2, answers=0), NEW) == 0
+
+
+def test_answers_come_one_after_the_other():
+    board = example_board()
+    board.step("Three.")
+    for text in ("three", "four"):
+        with board.answer():
+            board.words(100, 200, text)
+    bare = parts(board.svg(3, answers=0), NEW)
+    assert bare == 0 < parts(board.svg(3, answers=1), NEW) < parts(board.svg(3), NEW)
 
 
 def test_what_runs_off_the_board_is_refused():

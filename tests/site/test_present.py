@@ -149,7 +149,10 @@ def test_the_answer_comes_at_a_key_press(presenter):
     press(presenter, *["ArrowRight"] * (POLL - 1))
     image = presenter.locator(".hb-presenter__stage img")
     assert image.get_attribute("src").endswith(f"/{POLL}-ask.svg")
-    press(presenter, "a")
+    for answers in range(1, len(sheets.board(NAME.replace("-", "_")).answers(POLL))):
+        press(presenter, "a")  # one more at each press
+        assert image.get_attribute("src").endswith(f"/{POLL}-ask{answers}.svg")
+    press(presenter, "a", "a")  # and at the end nothing is taken back
     assert image.get_attribute("src").endswith(f"/{POLL}.svg")
     press(presenter, "ArrowRight")  # the poll behind the step
     why = presenter.locator(".hb-poll__why").first
@@ -249,7 +252,7 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and title(presenter) == TITLES[1]
     board = sheets.board(NAME.replace("-", "_"))
-    open_at = next(step for step in range(1, board.steps + 1) if not board.has_question(step))
+    open_at = next(step for step in range(1, board.steps + 1) if not board.answers(step))
     while title(presenter) != TITLES[open_at - 1]:  # past the polls, to a board that keeps nothing back
         projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith(f"/{open_at}.svg")

@@ -115,9 +115,12 @@ def ratio(board: Board) -> None:
         for y, last in ((166, "N"), (212, "d")):
             for x, sign in zip(places, signs, strict=True):
                 board.words(x, y, sign, 0.95)
-                with board.answer():
-                    board.strike(x - (26 if len(sign) > 1 else 10), y + 8, x + (26 if len(sign) > 1 else 10), y - 8)
             board.words(284, y, last, 1.1)
+        for x, sign in zip(places, signs, strict=True):
+            half = 26 if len(sign) > 1 else 10
+            with board.answer():
+                for y in (166, 212):
+                    board.strike(x - half, y + 8, x + half, y - 8)
         board.line((30, 189), (302, 189))
         board.words(330, 189, "=", 1.1)
         with board.answer():

@@ -216,15 +216,16 @@ def cells(board: Board) -> None:
     board.grid(x, y, 1, 12, w, h)
     for i in range(heads * words * numbers):
         board.words(x + (i + 0.5) * w, y + h / 2, str(i), 0.9)
-        with board.answer():
+    with board.answer():
+        for i in range(heads * words * numbers):
             board.words(x + (i + 0.5) * w, y + h + 30, str(i // numbers % words + 1), 0.8)
+        board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
     board.line((x + 6 * w, 20), (x + 6 * w, y + h + 44), dashed=True)
     board.words(x, 204, "word 1:", 0.9, at="left")
     plain = list(range(heads * numbers))
     whose = sorted({i // numbers % words + 1 for i in plain})
     view = f"view: {', '.join(map(str, plain))}.  Words {whose[0]} and {whose[1]} in one row"
     with board.answer():
-        board.words(x, y + h + 58, "below: whose number, word 1, 2 or 3", 0.8, at="left")
         for at in (0, 6):
             board.ring(x + (at + 1) * w, y + h / 2, 2 * w + 4, h + 20)
         board.words(x + 78, 204, f"steps {', '.join(map(str, steps))}:  no stride does that, copy", 0.9, at="left")

@@ -61,8 +61,11 @@ def overflow(board: Board) -> None:
         board.words(30 + unit * (eleven + ten), 92, "×", 1.1)
         board.words(56 + unit * (eleven + ten), 132, f"{eleven + ten:,.0f}", 0.8)
         words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
+    with board.answer():
         words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
+    with board.answer():
         words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
+    with board.answer():
         words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
 
 
@@ -81,9 +84,11 @@ def safe(board: Board) -> None:
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
     with board.answer():  # said after it
         board.box(60, 146, 360, 64)
-        board.hatch(60, 146, 360, 8, gap=10)
         board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
+    with board.answer():
+        board.hatch(60, 146, 360, 8, gap=10)
         board.words(60, 230, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+    with board.answer():
         board.words(240, 254, "How do I add up before I know M?", 0.85)
 
 
@@ -111,18 +116,19 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         block(board, 0, parts, after)
     board.step(f"The next two scores move the maximum: {said[1]}, worked out below. Two bars, and both again, shrunk.")
     scores(board, 1)
+    with board.answer(), board.group("work"):
+        words(board, WORK, "e^{S - 1} → e^{S - 2}")
     with board.answer():
         block(board, 1, parts, after)
-        with board.group("work"):
-            words(board, WORK, "e^{S - 1} → e^{S - 2}")
-            shrunk(board, [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor)
+    with board.answer(), board.group("work"):
+        shrunk(board, [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor)
     board.step(f"The last two scores in their boxes. Their line: {said[2]}. Below, all six at once give the same sum.")
     scores(board, 2)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer():
         block(board, 2, parts, after)
-        with board.group("work"):
-            words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+    with board.answer(), board.group("work"):
+        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
 
 
 def shrunk(board: Board, terms: list[float], factor: float) -> None:
@@ -198,9 +204,6 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
     board.line((LEFT + 214, 36), (LEFT + 214, 56))
     row(board, -1, ["accumulator", "so far"], skip=5)
     first, second, last = after
-    for i, state in enumerate(after):
-        with board.answer() if i else nullcontext():
-            row(board, i, [pair(state.accumulator), pair(state.output)], skip=5)
     shrunk = [second.factor * part for part in first.accumulator]
     x, y = last.accumulator
     lines = (
@@ -209,9 +212,13 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"{pair(second.accumulator)} + {pair(parts[2].accumulator)} = {pair(last.accumulator)}",
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
-    with board.answer(), board.group("work"):
-        for i, line in enumerate(lines):
-            words(board, WORK + 23 * i, line, 0.8)
+    for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
+        with board.answer() if i else nullcontext():
+            if i < len(after):
+                row(board, i, [pair(after[i].accumulator), pair(after[i].output)], skip=5)
+            with board.group("work"):
+                for line in own:
+                    words(board, WORK + 23 * line, lines[line], 0.8)
 
 
 def bug(board: Board, parts: list[State]) -> None:
@@ -227,10 +234,12 @@ def bug(board: Board, parts: list[State]) -> None:
         words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
         brought = " + ".join(pair(part.accumulator) for part in parts)
         words(board, WORK + NEXT, f"{brought} = {pair(wrong.accumulator)}", 0.8)
+    with board.answer(), board.group("bug"):
+        weights(board, parts)
+    with board.answer(), board.group("bug"):
         words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
         check = f"{sum(wrong.accumulator):.2f} = 10 · {wrong.running_sum:.3f}"
         words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)},  {check}", 0.8)
-        weights(board, parts)
 
 
 def weights(board: Board, parts: list[State]) -> None:
@@ -254,16 +263,19 @@ def readers(board: Board, parts: list[State]) -> None:
         f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
     )
     board.rub("bug")
-    with board.group("readers"), board.answer():
-        board.words(90, 168, say[0], 0.95)
+    terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
+    old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
+    with board.answer(), board.group("readers"):
         board.words(90, 195, say[1], 0.95)
+        words(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
+    with board.answer(), board.group("readers"):
+        board.words(90, 168, say[0], 0.95)
         board.arrow(150, 169, 206, 178)
         board.arrow(150, 195, 206, 186)
+    with board.answer(), board.group("readers"):
         board.words(268, 182, say[2], 0.95)
-        terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
-        words(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
-        old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
         words(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
+    with board.answer(), board.group("readers"):
         board.words(400, 172, "nothing read:", 0.75)
         board.words(400, 194, "(-∞, 0)", 0.95)
 

@@ -46,9 +46,10 @@ def path(chapters: list[Chapter], docs: Path) -> Markup:
 def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Path) -> Markup:
     summary = home.get("parts", {}).get(title, "")
     cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
+    minutes = sum(reading.minutes(chapter.text) for chapter in chapters)
     return Markup(
-        '<div class="part"><header><small>Part {}</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
-    ).format(number, title, summary, cards)
+        '<div class="part"><header><small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
+    ).format(number, minutes, title, summary, cards)
 
 
 def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
@@ -57,11 +58,8 @@ def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
         raise PluginError(f"the card of {chapter.name} on the home page wants docs/assets/drawings/{file.name}")
     drawing = file.read_text(encoding="utf-8")
     drawing = re.sub(r"<(title|desc)>.*?</\1>|\n\s*", "", drawing, flags=re.DOTALL)  # the words beside it say more
-    return Markup(
-        '<li>{}<small>{} min</small><h4><span>{}</span> <a href="chapters/{}/">{}</a></h4><p>{}</p></li>'
-    ).format(
+    return Markup('<li>{}<h4><span>{}</span> <a href="chapters/{}/">{}</a></h4><p>{}</p></li>').format(
         Markup(drawing.replace("<svg", '<svg aria-hidden="true"', 1)),
-        reading.minutes(chapter.text),
         chapter.number,
         chapter.name,
         chapter.title,

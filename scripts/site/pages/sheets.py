@@ -126,7 +126,7 @@ class Sheets:
         return import_module("scripts.chapters.worksheet")
 
     def files(self, config) -> Iterator[File]:
-        """The worksheets, and the pictures: one more, without the answer, where the room is asked for something."""
+        """The worksheets, and the pictures: where the room is asked for something, one more before each answer."""
         drawn_from = cache.digest(("kernels/bench", "scripts/chapters"))
         pages = self.cache.get(drawn_from) or self.cache.put(list(self.worksheets.pages()), drawn_from)
         for address, html in pages:
@@ -134,9 +134,8 @@ class Sheets:
         for name, drawn_board in self.boards.items():
             for step in range(1, drawn_board.steps + 1):
                 yield File.generated(config, f"{FOLDER}/{name}/{step}.svg", content=drawn_board.svg(step))
-                if drawn_board.has_question(step):
-                    svg = drawn_board.svg(step, with_answer=False)
-                    yield File.generated(config, f"{FOLDER}/{name}/{step}-ask.svg", content=svg)
+                for answers, picture in enumerate(asks(drawn_board, step)):
+                    yield File.generated(config, f"{FOLDER}/{name}/{picture}", content=drawn_board.svg(step, answers))
 
     def lay_out(self, text: str, name: str, home: str, alone: bool = True) -> str:
         """A sheet's Markdown with its steps as a strip of pictures.
@@ -178,7 +177,8 @@ class Sheets:
     def step(self, name: str, number: int, step: Step, begins: dict, home: str, alone: bool) -> str:
         drawn_board, picture = self.boards[name], f"{home}{FOLDER}/{name}/{number + 1}"
         shows = escape(drawn_board.alternatives[number])
-        ask = f' data-ask="{picture}-ask.svg"' if drawn_board.has_question(number + 1) else ""
+        before = " ".join(f"{home}{FOLDER}/{name}/{each}" for each in asks(drawn_board, number + 1))
+        ask = f' data-ask="{before}"' if before else ""
         minutes = "".join(f' data-m{version}="{each}"' for version, each in step.minutes.items())
         anchor = f' id="step-{number + 1}"' if alone else ""
         speech = format_speech(step.speech) * alone
@@ -190,6 +190,11 @@ class Sheets:
             f'<div class="hb-step__draw" markdown>\n\n{step.draw}\n\n</div>\n\n'
             f'<div class="hb-step__say" markdown>\n\n{step.say}\n\n</div>\n\n{speech}</div>'
         )
+
+
+def asks(drawn_board, step: int) -> list[str]:
+    """The names of a step's pictures with no answer, with one, and so on to all but the last."""
+    return [f"{step}-ask{answers or ''}.svg" for answers in range(len(drawn_board.answers(step)))]
 
 
 def format_speech(speech: str) -> str:
