@@ -21,5 +21,5 @@ def figure() -> go.Figure:
         spent = median[form]
         look = plot.Style(name, role).bars("%{name}: %{x:.3g} ms", "value")
         fig.add_bar(x=[spent], y=[name], text=[f"<b>{spent:.2g} ms</b>"], **look)
-    axes = {"xaxis": {"visible": False}, "yaxis": plot.rows()}
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 120, bargap=0.35, margin={"b": 4}, **axes)
