@@ -1,14 +1,15 @@
 """Runs the kernels' tests on this machine's GPU and keeps the outcome: ``make record``.
 
 Runs the files of tests/kernels that wait for their run, or the named ones among them, or all. The record is replaced
-whole, after the last test. A file with a failed test, or one that Ctrl-C cut short, goes on waiting; the others don't.
-Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where several processes
-share the GPU (``--processes 8``). COMMIT names the commit if Git can't.
+whole, after the last test. A file with a failed test, or one that Ctrl-C or SIGTERM cut short, goes on waiting; the
+others don't. Needs torch, triton, pytest, pytest-timeout, hypothesis and ml_dtypes; no network; pytest-xdist where
+several processes share the GPU (``--processes 8``). COMMIT names the commit if Git can't.
 """
 
 import argparse
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -59,6 +60,7 @@ def record(chosen: list[str], kept: dict[str, dict], processes: int) -> int:
     if processes > 1:
         shared = [f"--numprocesses={processes}", "--dist=loadgroup"]
         os.environ["OMP_NUM_THREADS"] = "1"  # not one for every core, which get in each other's way
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what has passed is kept
     outcomes, paths = Outcomes(), [str(ROOT / file) for file in chosen]
     status = pytest.main([*OPTIONS, *shared, f"--rootdir={ROOT}", *paths], plugins=[outcomes])
     if in_interpreter():

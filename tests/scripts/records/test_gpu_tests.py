@@ -50,11 +50,12 @@ def test_only_what_waits_runs_and_of_it_what_is_named(project):
 
 
 STUCK = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
+ENDED = ["import os, signal\n\ndef test_ended():\n    os.kill(os.getpid(), signal.SIGTERM)\n    signal.pause()"]
 GIVEN = "import pytest\n\n@pytest.fixture\ndef given():\n    {}\n\ndef test_more(given): ...\n"
 FAIL = ["def test_more(): ...\n\ndef test_wrong():\n    1 / 0", GIVEN.format("1 / 0"), GIVEN.format("yield\n    1 / 0")]
 
 
-@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1")])
+@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1"), (ENDED, "1")])
 def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(project, texts, processes):
     files = {f"tests/kernels/test_more_{number}.py": text for number, text in enumerate(texts)}
     for file, text in {**files, "tests/kernels/test_a.py": "def test_more(): ..."}.items():
