@@ -27,9 +27,9 @@ def attention_kernel(
     q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    mine = tl.program_id(0)
+    query_number = tl.program_id(0)
     column = tl.arange(0, HEAD_DIM)
-    query = tl.load(q + mine * q_row + column * q_column).to(tl.float32)
+    query = tl.load(q + query_number * q_row + column * q_column).to(tl.float32)
     maximum = -float("inf")
     for first in range(0, seq_k, BLOCK_K):
         scores = scores_of(query, k, k_row, k_column, first, seq_k, scale, HEAD_DIM, BLOCK_K)
@@ -42,4 +42,4 @@ def attention_kernel(
         values = tl.load(v + key * v_row + column[None, :] * v_column, key < seq_k, 0.0).to(tl.float32)
         total += tl.sum(weights)
         blend += tl.sum(weights * values, 0)
-    tl.store(out + mine * out_row + column * out_column, blend / total)
+    tl.store(out + query_number * out_row + column * out_column, blend / total)

@@ -46,19 +46,19 @@ def decode_kernel(
 ):  # fmt: skip
     sequence, piece = tl.program_id(0), tl.program_id(1)
     length = tl.load(lengths + sequence)
-    share = (length + PAGE_SIZE - 1) // PAGE_SIZE
-    share = (share + splits - 1) // splits * PAGE_SIZE
+    pages = (length + PAGE_SIZE - 1) // PAGE_SIZE
+    tokens_per_piece = (pages + splits - 1) // splits * PAGE_SIZE
     column = tl.arange(0, HEAD_DIM)
     query = tl.load(q + sequence * q_row + column).to(tl.float32) * scale
     # Two passes, a token at a time: first the maximum, then the sums.
     largest = -float("inf")
-    for token in range(piece * share, tl.minimum(piece * share + share, length)):
+    for token in range(piece * tokens_per_piece, tl.minimum(piece * tokens_per_piece + tokens_per_piece, length)):
         page = tl.load(page_table + sequence * table_row + token // PAGE_SIZE)
         key = tl.load(keys + page * key_page + token % PAGE_SIZE * key_row + column).to(tl.float32)
         largest = tl.maximum(largest, tl.sum(key * query))
     total = 0.0
     blend = tl.zeros([HEAD_DIM], tl.float32)
-    for token in range(piece * share, tl.minimum(piece * share + share, length)):
+    for token in range(piece * tokens_per_piece, tl.minimum(piece * tokens_per_piece + tokens_per_piece, length)):
         page = tl.load(page_table + sequence * table_row + token // PAGE_SIZE)
         key = tl.load(keys + page * key_page + token % PAGE_SIZE * key_row + column).to(tl.float32)
         weight = tl.exp(tl.sum(key * query) - largest)

@@ -47,14 +47,14 @@ def decode_kernel(
     sequence, piece = tl.program_id(0), tl.program_id(1)
     BLOCK: tl.constexpr = 32  # tokens a step, from as many pages as it takes
     length = tl.load(lengths + sequence)
-    share = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits) * PAGE_SIZE
-    stop = tl.minimum(piece * share + share, length)
+    tokens_per_piece = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits) * PAGE_SIZE
+    stop = tl.minimum(piece * tokens_per_piece + tokens_per_piece, length)
     column = tl.arange(0, HEAD_DIM)[None, :]
     query = tl.load(q + sequence * q_row + column).to(tl.float32) * (scale * 1.4426950408889634)
     largest = tl.full([1], -float("inf"), tl.float32)
     total = tl.zeros([1], tl.float32)
     blend = tl.zeros([HEAD_DIM], tl.float32)
-    for first in range(piece * share, stop, BLOCK):
+    for first in range(piece * tokens_per_piece, stop, BLOCK):
         token = first + tl.arange(0, BLOCK)
         real = token < stop
         page = tl.load(page_table + sequence * table_row + token // PAGE_SIZE, real, 0)[:, None]

@@ -14,7 +14,7 @@ from scripts.labs.lab import Mistake, widened
 BLOCK_Q = 16  # as the start file has it
 
 
-def masked_queries(lse: Tensor) -> Tensor:
+def weights_of_masked_queries(lse: Tensor) -> Tensor:
     """The weights of queries that see nothing, as they come if nobody asks: exp(score - (-inf))."""
     return torch.where(lse == -INF, INF, 0.0)[:, None]
 
@@ -146,7 +146,7 @@ DV_MISTAKES = (
         "saw-nothing",
         SAW_NOTHING,
         see.LSE,
-        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + masked_queries(lse)),
+        dv_from(lambda q, k, lse, scale, causal: weights_of(q, k, lse, scale, causal) + weights_of_masked_queries(lse)),
     ),
     Mistake(
         "rounded",

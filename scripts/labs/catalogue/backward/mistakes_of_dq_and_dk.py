@@ -21,9 +21,9 @@ from scripts.labs.catalogue.backward.mistakes import (
     first_block_repeated,
     full_blocks,
     last_block,
-    masked_queries,
     rounded,
     rounded_as,
+    weights_of_masked_queries,
 )
 from scripts.labs.catalogue.backward.truth import dk_of, dq_of, dscores_of, scores_of, weights_of
 from scripts.labs.lab import Mistake, widened
@@ -59,7 +59,7 @@ def without_lse(q, k, v, dout, lse, delta, scale, causal) -> Tensor:
 
 
 def saw_nothing(**given) -> Tensor:
-    return dscores_of(**given) + masked_queries(given["lse"]) * (
+    return dscores_of(**given) + weights_of_masked_queries(given["lse"]) * (
         widened(given["dout"]) @ widened(given["v"]).T - given["delta"][:, None]
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scripts.labs.catalogue import see
-from scripts.labs.catalogue.causal_and_ragged.forms import (
+from scripts.labs.catalogue.causal_and_ragged.truth import INF, flash
+from scripts.labs.catalogue.causal_and_ragged.wrong_forms import (
     BLOCK,
     NO_TILE_READ,
     bottom_right,
@@ -25,7 +26,6 @@ from scripts.labs.catalogue.causal_and_ragged.forms import (
     unless_causal,
     with_mask,
 )
-from scripts.labs.catalogue.causal_and_ragged.truth import INF, flash
 from scripts.labs.catalogue.flash_forward.mistakes import MISTAKES as OF_FULL_BLOCKS
 from scripts.labs.lab import Mistake
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 from scripts.labs.catalogue import see
-from scripts.labs.catalogue.flash_forward.forms import (
+from scripts.labs.catalogue.flash_forward.mistakes_of_one_tile import ONE_TILE_MISTAKES
+from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.wrong_forms import (
     blocks_overlap,
     blockwise,
     factor_one,
@@ -19,8 +21,6 @@ from scripts.labs.catalogue.flash_forward.forms import (
     softmax_per_block,
     without_last_block,
 )
-from scripts.labs.catalogue.flash_forward.mistakes_of_one_tile import ONE_TILE_MISTAKES
-from scripts.labs.catalogue.flash_forward.truth import flash
 from scripts.labs.lab import Mistake
 
 MISTAKES = (

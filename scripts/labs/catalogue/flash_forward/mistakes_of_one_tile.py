@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from scripts.labs.catalogue import see
-from scripts.labs.catalogue.flash_forward.forms import (
+from scripts.labs.catalogue.flash_forward.truth import flash
+from scripts.labs.catalogue.flash_forward.wrong_forms import (
     LN_2,
     base_two,
     blockwise,
@@ -16,7 +17,6 @@ from scripts.labs.catalogue.flash_forward.forms import (
     output_tiles_transposed,
     with_lse,
 )
-from scripts.labs.catalogue.flash_forward.truth import flash
 from scripts.labs.lab import Mistake
 
 BASE_TWO = "These are powers of 2, and powers of e are wanted: with tl.exp2, multiply the scores by log₂ e as well."

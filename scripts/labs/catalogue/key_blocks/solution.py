@@ -23,11 +23,11 @@ def attention_kernel(
     q_row, q_column, k_row, k_column, v_row, v_column, out_row, out_column, scale, seq_k,
     HEAD_DIM: tl.constexpr, BLOCK_K: tl.constexpr, LINES: tl.constexpr,
 ):  # fmt: skip
-    mine = tl.program_id(0)
+    query_number = tl.program_id(0)
     row = tl.arange(0, BLOCK_K)
     column = tl.arange(0, HEAD_DIM)
     line = tl.arange(0, LINES)[:, None]
-    query = tl.load(q + mine * q_row + column * q_column).to(tl.float32)
+    query = tl.load(q + query_number * q_row + column * q_column).to(tl.float32)
 
     # Multiply: a block of keys at a time.  Its scores are one line of the table.
     scores = tl.full([LINES, BLOCK_K], -float("inf"), tl.float32)
@@ -51,4 +51,4 @@ def attention_kernel(
         values = tl.load(v + places, mask=(key < seq_k)[:, None], other=0.0).to(tl.float32)
         block = tl.sum(tl.where(line == first // BLOCK_K, weights, 0.0), 0)
         blend += tl.sum(block[:, None] * values, 0)
-    tl.store(out + mine * out_row + column * out_column, blend)
+    tl.store(out + query_number * out_row + column * out_column, blend)

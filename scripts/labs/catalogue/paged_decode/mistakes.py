@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from scripts.labs.catalogue import see
-from scripts.labs.catalogue.paged_decode.forms import (
+from scripts.labs.catalogue.paged_decode.truth import decode_pieces
+from scripts.labs.catalogue.paged_decode.wrong_forms import (
     base_two,
     decode_with,
     empty_piece_as,
@@ -31,7 +32,6 @@ from scripts.labs.catalogue.paged_decode.forms import (
     whole_pages,
     without_maximum,
 )
-from scripts.labs.catalogue.paged_decode.truth import decode_pieces
 from scripts.labs.lab import Mistake
 
 FROM_ZERO = (

@@ -46,14 +46,14 @@ def decode_kernel(
 ):  # fmt: skip
     sequence, piece = tl.program_id(0), tl.program_id(1)
     length = tl.load(lengths + sequence)
-    share = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits)  # pages of a piece
+    pages_per_piece = tl.cdiv(tl.cdiv(length, PAGE_SIZE), splits)
     column = tl.arange(0, HEAD_DIM)
     query = tl.load(q + sequence * q_row + column).to(tl.float32)
     running_max = -float("inf")
     running_sum = 0.0
     accumulator = tl.zeros([HEAD_DIM], tl.float32)
-    stop = tl.minimum((piece + 1) * share * PAGE_SIZE, length)
-    for first in range(piece * share * PAGE_SIZE, stop, PAGE_SIZE):
+    stop = tl.minimum((piece + 1) * pages_per_piece * PAGE_SIZE, length)
+    for first in range(piece * pages_per_piece * PAGE_SIZE, stop, PAGE_SIZE):
         page = tl.load(page_table + sequence * table_row + first // PAGE_SIZE)
         row = tl.arange(0, PAGE_SIZE)
         real = first + row < length

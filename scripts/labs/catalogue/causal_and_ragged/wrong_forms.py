@@ -75,8 +75,8 @@ def mirrored(every_tile: bool, guarded: bool) -> Callable[..., OutputAndLse]:
         query, key = query_and_key(q, k)
         hidden = (key < query) | ((key // BLOCK > query // BLOCK) & (not every_tile))
         out, lse = attention(scores_of(q, k), v, hidden)
-        late = (query[:, 0] >= BLOCK) & (not guarded)
-        return out.masked_fill(late[:, None], NAN), lse.masked_fill(late, NAN)
+        unwritten = (query[:, 0] >= BLOCK) & (not guarded)
+        return out.masked_fill(unwritten[:, None], NAN), lse.masked_fill(unwritten, NAN)
 
     return form
 
@@ -97,8 +97,8 @@ def full_blocks_alone(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Outpu
 
 def last_rows_unwritten(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
     out, lse = flash(q, k, v, is_causal)
-    late = torch.arange(q.shape[-2]) >= q.shape[-2] // BLOCK * BLOCK
-    return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
+    unwritten = torch.arange(q.shape[-2]) >= q.shape[-2] // BLOCK * BLOCK
+    return out.masked_fill(unwritten[:, None], torch.nan), lse.masked_fill(unwritten, torch.nan)
 
 
 def empty_row_divided(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> OutputAndLse:
@@ -150,8 +150,8 @@ def programs_swapped(q: Tensor, k: Tensor, v: Tensor, is_causal: bool) -> Output
     out, lse = flash(q, k, v, is_causal)
     heads, rows = lse.shape
     block, head = torch.arange(rows) // BLOCK, torch.arange(heads)[:, None]
-    late = (head > block[-1]) | (block >= heads)
-    return out.masked_fill(late[..., None], NAN), lse.masked_fill(late, NAN)
+    unwritten = (head > block[-1]) | (block >= heads)
+    return out.masked_fill(unwritten[..., None], NAN), lse.masked_fill(unwritten, NAN)
 
 
 def unless_causal(form: Callable[..., OutputAndLse]) -> Callable[..., OutputAndLse]:

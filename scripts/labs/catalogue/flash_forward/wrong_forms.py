@@ -123,8 +123,8 @@ def output_tiles_transposed(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
 def blocks_overlap(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     """The first places of a block are its number, not its number times the block."""
     out, lse = flash(q, k, v)
-    late = torch.arange(q.shape[-2]) >= BLOCK - (-q.shape[-2] // BLOCK) - 1
-    return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
+    unwritten = torch.arange(q.shape[-2]) >= BLOCK - (-q.shape[-2] // BLOCK) - 1
+    return out.masked_fill(unwritten[:, None], torch.nan), lse.masked_fill(unwritten, torch.nan)
 
 
 def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
@@ -134,14 +134,14 @@ def softmax_per_block(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
 
 def only_first_query_block_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     out, lse = flash(q, k, v)
-    late = torch.arange(q.shape[-2]) >= BLOCK
-    return out.masked_fill(late[:, None], torch.nan), lse.masked_fill(late, torch.nan)
+    unwritten = torch.arange(q.shape[-2]) >= BLOCK
+    return out.masked_fill(unwritten[:, None], torch.nan), lse.masked_fill(unwritten, torch.nan)
 
 
 def only_first_head_written(q: Tensor, k: Tensor, v: Tensor) -> OutputAndLse:
     out, lse = flash(q, k, v)
-    late = torch.arange(len(q)) > 0
-    return out.masked_fill(late[:, None, None], torch.nan), lse.masked_fill(late[:, None], torch.nan)
+    unwritten = torch.arange(len(q)) > 0
+    return out.masked_fill(unwritten[:, None, None], torch.nan), lse.masked_fill(unwritten[:, None], torch.nan)
 
 
 def base_two(logarithm: Callable) -> Callable[..., OutputAndLse]:
