@@ -34,6 +34,7 @@ export class Refused extends Error {}
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
  * @property {(state: S, earlier: S) => string} told what has just happened, in one sentence, there before the picture moves; e^{…} is a power, and `earlier` is the state before
+ * @property {(state: S) => string | null} [meanwhile] what is told instead while the picture moves
  * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then; without it, "Again", and the first step
@@ -112,6 +113,7 @@ export function whole(piece, state, earlier, at, buttons) {
   const last = piece.steps?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
+  const told = (at.t < Infinity && piece.meanwhile?.(state)) || piece.told(state, earlier);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const button = html`<button type="button" class="hb-live__main ${step === last ? "quiet" : ""}" @click=${next}>${step === last ? afterwards : piece.next?.(state) ?? "Next step"}</button>`;
@@ -120,7 +122,7 @@ export function whole(piece, state, earlier, at, buttons) {
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
       <div class="hb-live__said">
-        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(piece.told(state, earlier))}</p>
+        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(told)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>

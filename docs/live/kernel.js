@@ -242,6 +242,12 @@ function next(state) {
   return `${state.slowly ? "Start" : "Run"} program ${program + 1}`;
 }
 
+/** @param {S} state */
+function meanwhile(state) {
+  const { program, all: lines } = all(state)[state.step];
+  return lines && `Program ${program} runs the same lines, with its own query.`;
+}
+
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more({ wrong }, set) {
   const walk = () => set({ slowly: true, step: end(0, { wrong, slowly: true }) + 1 });
@@ -251,7 +257,7 @@ function more({ wrong }, set) {
 
 /** @type {import("./frame.js").Piece<S>} */
 export default {
-  title: "A kernel at work, line by line", start, picture, more, lasts, next,
+  title: "A kernel at work, line by line", start, picture, more, lasts, next, meanwhile,
   steps: last,
   told: (state) => told(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],

@@ -29,7 +29,7 @@ function ended(problem, program, output) {
     return program === last ? `${what} Look at K: nobody ever read its last row.` : what;
   }
   if (program === 0) return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
-  if (program < last) return `Program ${program} ran the same lines on its own query, and ${row} goes out. It fetched every key again.`;
+  if (program < last) return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
   return `${row} is the last row. We loaded ${last + 1} queries, but ${keys * (last + 1)} keys: each key ${last + 1} times.`;
 }
 

@@ -37,7 +37,7 @@ SENTENCES = [
     ("kernel", {"step": 7}, "1 · 0 + 0 · 1 = 0 goes to place 1"),
     ("kernel", {"step": 19}, "[6.33, 3.67] goes out to memory"),
     ("kernel", {"step": 21}, "3 queries, but 9 keys: each key 3 times"),
-    ("kernel", {"slowly": "true", "step": 38}, "and [5, 5] goes out. It fetched every key again"),
+    ("kernel", {"slowly": "true", "step": 38}, "But program 1 fetched every key again"),
     ("kernel", {"wrong": "true", "step": 4}, "since 0 × 2 is 0, too"),
     ("kernel", {"wrong": "true", "step": 6}, "read from 1 on and get [0, 0]: half of key 0 and half of key 1"),
     ("kernel", {"wrong": "true", "step": 8}, "get [0, 1]: that’s key 1. It should be [1, 1]"),
