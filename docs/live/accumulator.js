@@ -61,7 +61,7 @@ function drawColumns(run, f, at) {
     return [
       rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"), path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"),
       rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost,
-      rect(at.columns[c], y - 4, at.thick, 4, "ink"),
+      rect(at.columns[c], y - 4, at.thick, 5, "ink"),
       text(at.columns[c] + at.thick / 2, y - 14, at.small ? "strong middle halo" : "big middle halo", c ? (f.k ? height : 0).toFixed(2) : height.toFixed(3)),
     ];
   });
@@ -89,7 +89,7 @@ function picture(state, set, { width, t }) {
     const [sum, one, two] = at.columns;
     return [
       drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
-      f.checked ? [bracket(sum, sum + at.thick, at.bracket, "1 in all"), bracket(one, two + at.thick, at.bracket, "output, a tenth as tall")]
+      f.checked ? [bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"), bracket(one, two + at.thick, at.bracket, at.small ? "output" : "output, a tenth as tall")]
         : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "accumulator" : "accumulator, a tenth as tall", 14)],
     ];
   };

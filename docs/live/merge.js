@@ -67,7 +67,7 @@ const drawCut = (x, at) => svg`
 function drawColumns({ readers, factors, parts, sum }, at) {
   const { columns: [one, two, all], thick, floor, small } = at;
   const lid = (/** @type {number} */ x, /** @type {number} */ height, /** @type {string} */ look) =>
-    [rect(x, floor - at.tall(height) - 4, thick, 4, "ink"), text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height))];
+    [rect(x, floor - at.tall(height) - 4, thick, 5, "ink"), text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height))];
   const mine = [one, two].map((x, i) => {
     const [high, low] = [floor - at.tall(readers[i].sum), floor - at.tall(parts[i])];
     const exponent = Math.log(factors[i]);

@@ -72,6 +72,7 @@ def loop(board: Board) -> None:
     board.words(256, 36, "for query in queries:", 0.95, at="left")
     with board.answer():
         board.strike(252, 42, 466, 29)
+    with board.answer():
         for i, query in enumerate(QUERIES):
             board.box(LEFT, 66 + 48 * i, 158, 34, f"program {i}: {list(query)}", 0.85)
             board.arrow(270, 83 + 48 * i, 192, 83 + 48 * i)
@@ -108,11 +109,22 @@ def add(board: Board) -> None:
 
 def numbers(board: Board, y: float, found: Line) -> None:
     """Below a row: the exponentials with their sum, then the shares and the output."""
+    for part in (exponentials, shares, output):
+        part(board, y, found)
+
+
+def exponentials(board: Board, y: float, found: Line) -> None:
     board.words(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
     board.table(134, y, [[shown(term) for term in found.terms]], [60] * ROW, size=0.85)
     board.words(352, y, f"sum {found.total:.3f}", 0.85, at="left")
+
+
+def shares(board: Board, y: float, found: Line) -> None:
     board.words(LEFT - 12, y + 22, "shares", 0.85, at="left")
     board.table(134, y + 22, [[f"{share} %" for share in found.shares]], [60] * ROW, size=0.85)
+
+
+def output(board: Board, y: float, found: Line) -> None:
     board.words(352, y + 22, f"out {pair(found.output)}", 0.85, at="left")
 
 
@@ -154,9 +166,14 @@ def padding(board: Board) -> None:
     board.words(LEFT - 12, 21, "padded: 0", 0.85, at="left")
     board.row(107, 8, [shown(score) for score in wrong.scores], w=60, h=26, size=0.85)
     with board.answer():
-        numbers(board, 52, wrong)
+        exponentials(board, 52, wrong)
+    with board.answer():
+        shares(board, 52, wrong)
         board.ring(134 + 60 * (ROW - 1), 74, 48, 24)
+    with board.answer():
+        output(board, 52, wrong)
         board.words(LEFT - 12, 200, f"{wrong.shares[-1]} % to a word that doesn't exist", 0.85, at="left")
+    with board.answer():
         board.words(LEFT - 12, 224, "sum: pad with 0.   Softmax: pad with -∞.", 0.85, at="left")
 
 
@@ -275,6 +292,7 @@ def meetings(board: Board) -> None:
     with board.answer():
         board.words(SHELF + 22, 148, "the meetings", 0.85, at="left")
         board.arrow(SHELF + 20, 128, SHELF + 40, 138)
+    with board.answer():
         board.words(LEFT - 12, 166, "in each:", 0.85, at="left")
         for x, w, text in ((14, 124, "two loads"), (156, 152, "two sums"), (326, 136, "twice the row")):
             board.box(x, 184, w, 32, text, 0.8)

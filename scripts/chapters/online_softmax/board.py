@@ -120,13 +120,19 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         words(board, WORK, "e^{S - 1} → e^{S - 2}")
     with board.answer():
         block(board, 1, parts, after)
-    with board.answer(), board.group("work"):
+    with board.answer(), board.group("bars"):
         shrunk(board, [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor)
-    board.step(f"The last two scores in their boxes. Their line: {said[2]}. Below, all six at once give the same sum.")
+    board.step(
+        f"The last two scores in their boxes. Their line: {said[2]}. On the right all six as bars, a pair for each "
+        "block; below, all six at once give the same sum."
+    )
+    board.rub("bars")
     scores(board, 2)
     terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer():
         block(board, 2, parts, after)
+    with board.answer(), board.group("bars"):
+        pairs(board, after[-1].running_max)
     with board.answer(), board.group("work"):
         words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
 
@@ -141,6 +147,17 @@ def shrunk(board: Board, terms: list[float], factor: float) -> None:
         board.words(x + 35, 162, f"{sum(terms) * by:.3f}", 0.75)
     board.arrow(346, 134, 380, 134)
     board.words(363, 162, "× e^{-1}  =", 0.75)
+
+
+def pairs(board: Board, top: float) -> None:
+    """All exponentials as bars, measured against one maximum, and what each block is worth."""
+    for i in range(len(SCORES) // BLOCK):
+        x, terms = 262 + 72 * i, [math.exp(score - top) for score in SCORES[BLOCK * i : BLOCK * (i + 1)]]
+        for at, term in enumerate(terms):
+            board.box(x + 26 * at, 144 - 66 * term, 22, 66 * term)
+        board.words(x + 24, 162, f"{sum(terms):.3f}", 0.75)
+        if i:
+            board.words(x - 12, 162, "+", 0.75)
 
 
 def scores(board: Board, i: int) -> None:
@@ -178,7 +195,7 @@ def proof(board: Board) -> None:
         "The working gives way to three lines: each old term, times e to the old minus the new maximum, has the new; "
         "so has the old sum, and the block's sum is added; it began with minus infinity and a sum of 0."
     )
-    board.rub("work")
+    board.rub("work", "bars")
     lines = (
         "m = max,  ℓ = sum,  ′ = after the block",
         "so far:  ℓ = Σ e^{S - m}",
