@@ -113,7 +113,7 @@ class Fences:
             code = code.replace(symbol.title, Markup('<a href="{}">{}</a>').format(address, symbol.title), 1)
         return Markup('<div class="hb-source" data-quote="{}">{}</div>').format(mark, code)
 
-    @fence()
+    @fence("hl_lines")
     def run(self, mark: str, options: dict, md) -> str:
         name, _, tag = mark.partition(":")
         path = self.reader.path(name).relative_to(self.reader.root).as_posix()
@@ -121,7 +121,7 @@ class Fences:
         if tag not in cells:
             raise self.page.error_at_fence("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
         record, ran = self.recorded(name)
-        code = Markup(highlighted(cells[tag], md, {"title": f"{path} · {tag}"}))
+        code = Markup(highlighted(cells[tag], md, {**options, "title": f"{path} · {tag}"}))
         if record and not record.frozen and record.sources.get(tag) != cells[tag]:
             code += outputs.changed_html()
         printed = outputs.cell_html(record, name, tag)
