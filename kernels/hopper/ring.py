@@ -1,7 +1,7 @@
-"""Rings: tiles in shared memory, used again and again.
+"""Ring buffers of tiles in shared memory, which a producer fills and consumers empty.
 
-Keys and values have a ring each: keys are free one product before the values of the same block,
-and the next may come already.
+Keys and values have a ring each.  A consumer is done with a block's keys one product before
+it's done with its values, so the next keys can already come.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
-ROWS = gl.constexpr(64)  # of queries a consumer: wgmma computes 64, 16 for each of its 4 warps
+ROWS = gl.constexpr(64)  # queries of a consumer: wgmma computes 64 rows, 16 for each of 4 warps
 
 
 class Ring(NamedTuple):
-    """Tiles, and for each a barrier that says when it is full, and one when it is free.
+    """Tiles, and two barriers for each: one says when it's full, the other when it's free.
 
-    Use number i is of tile i % stages.  A barrier goes through phases, of which it remembers
-    one bit: 0, 1, 0, 1 and so on.  ``mbarrier.wait(barrier, bit)`` returns once the phase of
-    that bit has ended; on a new barrier phase 1 counts as ended.  With two stages:
+    Use number i takes tile i % stages.  A barrier counts phases and remembers one bit of the
+    count: 0, 1, 0, 1 and so on.  ``mbarrier.wait(barrier, bit)`` returns when the phase with
+    that bit has ended.  On a new barrier, phase 1 counts as ended.  With two stages:
 
         use              0  1  2  3  4
         stage            0  1  0  1  0
         wait for full    0  0  1  1  0      the bit of use // stages
-        wait for free    1  1  0  0  1      the other: at first all tiles are free
+        wait for free    1  1  0  0  1      the other bit, since all tiles begin free
     """
 
     tiles: gl.shared_memory_descriptor
@@ -38,7 +38,7 @@ class Ring(NamedTuple):
 
 @gluon.jit
 def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr):
-    """COUNT barriers; a phase of each ends after ARRIVALS arrivals."""
+    """Returns COUNT barriers; a phase of each ends after ARRIVALS arrivals."""
     made = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(COUNT):
         mbarrier.init(made.index(i), count=ARRIVALS)
@@ -47,7 +47,7 @@ def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr):
 
 @gluon.jit
 def make_ring(tensor, STAGES: gl.constexpr, READERS: gl.constexpr):
-    """A ring of STAGES tiles of this tensor, each read by READERS consumers."""
+    """Returns a ring of STAGES tiles of this tensor; READERS consumers read each tile."""
     LINES: gl.constexpr = tensor.block_type.shape[2]
     COLUMNS: gl.constexpr = tensor.block_type.shape[3]
     tiles = gl.allocate_shared_memory(
@@ -58,10 +58,10 @@ def make_ring(tensor, STAGES: gl.constexpr, READERS: gl.constexpr):
 
 @gluon.jit
 def fetch(tensor, ring, use, batch, head, row):
-    """The producer's part: once the tile is free, has TMA fill it, and does not wait for that.
+    """Producer: waits until the tile is free, starts its copy by TMA, and goes on.
 
-    ``expect`` is the one arrival of this phase, and tells the barrier how many bytes must come
-    before the phase ends.  What lies outside the tensor comes as zeros.
+    ``expect`` is this phase's one arrival.  It also tells the barrier how many bytes must come
+    before the phase ends.  Rows outside the tensor arrive as zeros.
     """
     STAGES: gl.constexpr = ring.tiles.shape[0]
     stage = use % STAGES
@@ -75,7 +75,7 @@ def fetch(tensor, ring, use, batch, head, row):
 
 @gluon.jit
 def wait_for_tile(ring, use):
-    """A consumer's part: the tile, [rows, columns], once it is full."""
+    """Consumer: waits until the tile is full, and returns it, [rows, columns]."""
     STAGES: gl.constexpr = ring.tiles.shape[0]
     LINES: gl.constexpr = ring.tiles.shape[3]
     COLUMNS: gl.constexpr = ring.tiles.shape[4]
@@ -86,6 +86,6 @@ def wait_for_tile(ring, use):
 
 @gluon.jit
 def release(ring, use):
-    """A consumer's part: says that it has read the tile; free is when all have."""
+    """Consumer: says that it has read the tile, which is free once all of them have."""
     STAGES: gl.constexpr = ring.tiles.shape[0]
     mbarrier.arrive(ring.free.index(use % STAGES), count=1)

@@ -1,4 +1,4 @@
-"""Which tensors the kernels for Hopper take, and how TMA finds them."""
+"""Checks tensors for the Hopper kernels, and describes them to TMA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernels.checks import REFERENCE, is_hopper, transformed
 
 
 def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Refuses what ``hopper_kernel`` cannot run on, and says what can."""
+    """Raises if ``hopper_kernel`` can't take these tensors, and says what can."""
     for name, tensor in {"query": q, "key": k, "value": v}.items():
         if tensor.dtype not in (torch.float16, torch.bfloat16):
             raise TypeError(
@@ -44,7 +44,7 @@ def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
 def check_like(
     name: str, tensor: Tensor, shape: torch.Size, dtype: torch.dtype, device: torch.device
 ) -> None:
-    """Refuses what is not as it must be beside query, key and value."""
+    """Raises if a tensor doesn't have this shape, dtype and device; ``name`` says which it is."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
     if tensor.dtype != dtype:
@@ -56,7 +56,7 @@ def check_like(
 
 
 def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
-    """Where TMA finds tiles of one head: address, sizes, strides, and how a tile will lie."""
+    """Returns a descriptor by which TMA copies tiles of x, or of an aligned copy of it."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if not strides_fit or x.data_ptr() % 16:
         x = x.clone(memory_format=torch.contiguous_format)
@@ -67,10 +67,10 @@ def described(x: Tensor, rows: int, columns: int) -> TensorDescriptor:
 
 @cache
 def layout_of(rows: int, columns: int, dtype: torch.dtype) -> gl.NVMMASharedLayout:
-    """How a tile lies in shared memory: swizzled, as wgmma reads it.
+    """Returns the layout of a tile in shared memory: swizzled, as wgmma reads it.
 
-    The 16-byte pieces of a row are permuted, differently in each of eight rows, so that reading
-    one column of eight rows meets no bank twice.
+    Each of eight rows has its 16-byte pieces in another order, so reading a column of eight
+    rows has no bank conflict.
     """
     dtype = gl.float16 if dtype == torch.float16 else gl.bfloat16
     return gl.NVMMASharedLayout.get_default_for([1, 1, rows, columns], dtype)

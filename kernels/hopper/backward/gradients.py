@@ -1,20 +1,19 @@
-"""The backward pass of ``hopper_attention``, from what the forward pass has left.
+"""The backward pass of ``hopper_attention``, from what the forward pass saved.
 
-``kernels.flash.backward`` has the formulas.  Of its two kernels one owns queries and one keys,
-so that every sum has one order, and both compute scores and dweights: seven products.  Here one
-kernel has all five.  Whose sums then stay in registers?  Those of keys, for dkeys and dvalues
-are two sums, and dqueries one.  So a program owns keys, and queries stream past with dout.
-Scores are computed transposed, [keys, queries], and so come out of one product as the left
-operand of the next, which sums over queries.  Only dqueries are sums over keys, which belong to
-many programs: each adds its part to FP32 sums in global memory.
+``kernels.flash.backward`` has the formulas, and two kernels: one owns queries, one owns keys.
+Each recomputes scores and dweights, so together they need seven matmuls.  Here one kernel does
+with five.  It owns keys, because dk and dv are two sums over queries, and they can stay in
+registers while queries and dout stream past.  Scores are computed transposed, [keys, queries],
+so they leave one matmul as the left operand of the next.  Only dq is a sum over keys, which
+belong to many programs, so each program adds its part to FP32 sums in global memory.
 
-    before_backward_kernel    two numbers of each row: its lse, and dout · out; sums of 0
-    hopper_backward_kernel    dk and dv; adds to dq: see ``kernel``, and ``accumulate_dq``
-    after_backward_kernel     dq, scaled and rounded
+    before_backward_kernel    computes two numbers for each row; sets the sums to 0
+    hopper_backward_kernel    computes dk and dv, and adds to dq: ``kernel``, ``accumulate_dq``
+    after_backward_kernel     scales and rounds dq
 
-Heads of 256 have ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``head_dim_256``.
-Where few key heads serve many query heads, the query heads of one are shared out to several
-programs, so that fewer SMs idle, and dk and dv are added up in FP32 like dq.
+Heads of 256 use ``hopper_dkdv_kernel`` and ``hopper_dq_kernel`` instead: see ``head_dim_256``.
+Where few key heads serve many query heads, several programs share the query heads of one key
+head, so fewer SMs idle, and dk and dv are added up in FP32 like dq.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from kernels.hopper.ring import ROWS
 from kernels.hopper.tensors import check_hopper, check_like, described
 from kernels.launch_cache import launch, noted, notes_for
 
-REGISTERS = 240  # of a consumer's thread
+REGISTERS = 240  # a thread of a consumer
 BLOCKS = {64: (128, 128), 128: (64, 128), 256: (64, 64)}  # columns: queries and keys a block
 
 
@@ -58,22 +57,22 @@ def hopper_backward(
     dlse: Tensor | None = None,
     deterministic: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of q, k and v, each like its tensor but contiguous.
+    """Returns the gradients of q, k and v, each with the shape of its tensor, contiguous.
 
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
     out, lse: what ``hopper_attention`` returned with ``return_lse=True``, of these and with the
     same options   dout: the gradient of out, like q   dlse: that of lse, like it, or None
     is_causal, scale, enable_gqa: as there
-    deterministic: two runs agree bit for bit, because programs add in one order.  Else they add
-    as they come, which is faster: dq may differ in its last bits from run to run, and dk and dv
-    where few key heads serve many query heads.  At heads of more than 128 dq has one order in
-    any case
-    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256: it takes as long as the next
+    deterministic: programs add in a fixed order, so two runs agree bit for bit.  Otherwise they
+    add as they come, which is faster, and dq may differ in its last bits from run to run; so
+    may dk and dv where few key heads serve many query heads.  Above heads of 128, dq always has
+    one order
+    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256, as slow as the next larger
     of 64, 128 and 256.
-    A query that saw no key, whose lse is -inf, has gradient 0 and gives none.  NaN or inf in a
-    tensor reaches the gradients of the whole blocks that meet it, 0 · NaN = NaN.
+    A query that saw no key has lse -inf; its gradient is 0, and it adds none to others.  NaN or
+    inf in a tensor reaches the gradients of all blocks that meet it: 0 · NaN = NaN.
     Up to heads of 128 the sums take 4 bytes for each number of q, head_dim and N_q rounded up
-    to whole tiles.  What TMA cannot read in place is copied first.
+    to whole tiles.  A tensor that TMA can't read in place is copied first.
 
     Raises a ValueError or TypeError that names the argument, also for one that requires a
     gradient while torch records, and a RuntimeError where the GPU is no Hopper.
@@ -91,7 +90,7 @@ def hopper_backward(
         raise TypeError(f"deterministic is {kind}, True or False is wanted")
     if q.numel() == 0 or k.numel() == 0:
         return tuple(torch.zeros(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
-    # A scale below 0, or one that FP32 holds only as a subnormal, as in hopper_attention.
+    # As in hopper_attention: a scale below 0, or one that's subnormal in FP32.
     factor = -1 if scale < 0 else 1
     if abs(scale) < torch.finfo(torch.float32).tiny:
         factor, scale = 0, 1.0
@@ -107,7 +106,7 @@ def hopper_backward_operator(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float,
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """``hopper_gradients`` as torch has to know it, where it traces or maps."""
+    """``hopper_gradients`` as an operator, for torch.compile and other tracing."""
     return hopper_gradients(q, k, v, is_causal, scale, out, lse, dout, dlse, deterministic)
 
 
@@ -121,9 +120,9 @@ def hopper_gradients(
     out: Tensor, lse: Tensor, dout: Tensor, dlse: Tensor | None, deterministic: bool,
     notes: dict | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """What ``hopper_backward`` returns, of what was checked; scale is above 0.
+    """Returns what ``hopper_backward`` returns; arguments are checked, and scale is above 0.
 
-    notes: those for q, k, v, out, lse, dout, dlse, is_causal, scale and deterministic
+    notes: the launch cache's entry for these arguments, looked up if None
     """
     if notes is None:
         tensors = (q, k, v, out, lse, dout, dlse)
@@ -168,7 +167,7 @@ def before(
     out: Tensor, dout: Tensor, lse: Tensor, dlse: Tensor | None,
     shift: Tensor, delta: Tensor, sums: Tensor | None, padded_q: int, notes: dict | None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts the kernel that leaves two numbers of each row, and sums of 0."""
+    """Starts ``before_backward_kernel``, and returns it compiled."""
 
     def prepare():
         batch, heads, seq_q, head_dim = out.shape
@@ -189,7 +188,7 @@ def launch_keys(
     splits: int, turns: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
     notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts the kernel whose programs own keys, and returns it as it was compiled."""
+    """Starts the kernel whose programs own keys, and returns it compiled."""
     wide = padded(q.shape[-1]) == 256
 
     def prepare():
@@ -221,7 +220,7 @@ def launch_queries(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int, dq: Tensor, notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts the kernel whose programs own queries, and returns it as it was compiled."""
+    """Starts the kernel whose programs own queries, and returns it compiled."""
 
     def prepare():
         batch, heads, seq_q, head_dim = q.shape
@@ -242,7 +241,7 @@ def launch_queries(
 def finish(
     sums: Tensor, gradient: Tensor, scale: float, block: int, of: str, notes: dict | None
 ) -> CompiledKernel:
-    """gradient = scale · sums, which lie as ``lay_out`` has them, in blocks of so many rows."""
+    """Writes gradient = scale · sums, from ``lay_out``'s order, in blocks of ``block`` rows."""
 
     def prepare():
         *pairs, rows, head_dim = gradient.shape
@@ -256,7 +255,7 @@ def finish(
 
 
 def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
-    """Into how many programs the query heads of a key head are divided, so that no SM idles."""
+    """Returns how many programs share the query heads of a key head, so that no SM idles."""
     group = q.shape[1] // k.shape[1]
     programs = k.shape[:2].numel() * triton.cdiv(k.shape[2], block_k)
     sms = torch.cuda.get_device_properties(q.device).multi_processor_count
@@ -265,7 +264,7 @@ def splits_of(q: Tensor, k: Tensor, block_k: int) -> int:
 
 
 def interleaved(is_causal: bool, pairs: int, rows: int) -> int:
-    """How many of the last pairs are worked on at a time, causal: 2**15 rows of them."""
+    """Returns how many heads are worked on at a time: causal, as many as have 2**15 rows."""
     return min(pairs, triton.cdiv(2**15, rows)) if is_causal else 1
 
 
@@ -273,11 +272,11 @@ def round_up(count: int, block: int) -> int:
     return -(-count // block) * block
 
 
-# How tensors reach the kernels.
+# Descriptors for TMA.
 
 
 def readable(x: Tensor) -> Tensor:
-    """A tensor whose rows TMA can read, and are 16 bytes after 16 bytes."""
+    """Returns x, or a contiguous copy if TMA can't read its rows in pieces of 16 bytes."""
     strides_fit = x.stride(-1) == 1 and all(stride % 8 == 0 for stride in x.stride()[:-1])
     if strides_fit and x.data_ptr() % 16 == 0:
         return x
@@ -285,7 +284,7 @@ def readable(x: Tensor) -> Tensor:
 
 
 def numbers(x: Tensor, count: int) -> TensorDescriptor:
-    """Where TMA finds one number a row, ``count`` rows at a time."""
+    """Returns a descriptor of one number a row, ``count`` rows at a time."""
     return TensorDescriptor(x, list(x.shape), [1], [count], layout_of_numbers(count))
 
 
@@ -295,6 +294,6 @@ def layout_of_numbers(count: int) -> gl.NVMMASharedLayout:
 
 
 def added(x: Tensor) -> TensorDescriptor:
-    """Where TMA adds 16 rows of 256 numbers, which lie in shared memory one after the other."""
+    """Returns a descriptor by which TMA adds 16 rows of 256 numbers, not swizzled."""
     layout = gl.NVMMASharedLayout(swizzle_byte_width=0, element_bitwidth=32, rank=2)
     return TensorDescriptor(x, [x.numel() // 256, 256], [256, 1], [16, 256], layout)

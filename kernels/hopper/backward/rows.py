@@ -1,6 +1,6 @@
-"""Before and after the products: two numbers of each row, and sums made gradients.
+"""The kernels before and after the backward pass's matmuls, in plain Triton.
 
-Both kernels are plain Triton: they read and write, and multiply nothing.
+The first computes two numbers for each row, the second rounds FP32 sums to gradients.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ def before_backward_kernel(
     batch_stride, head_stride, row_stride,
     HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Shift and delta of a block of rows, also of rows that only fill a block up; sums of 0.
+    """Writes shift and delta of a block of rows, also of padding rows, and sums of 0.
 
-    out: contiguous   dout: rows contiguous, all else by its strides, in eights
-    shift, delta: [pairs, padded_q]   sums: None, or as many rows of COLUMNS
-    numbers
+    out: contiguous   dout: rows contiguous, its other strides divided by 8
+    shift, delta: [pairs, padded_q]   sums: None, or [pairs · padded_q, COLUMNS]
     """
     blocks = padded_q // BLOCK
     pair = tl.program_id(0) // blocks
@@ -39,7 +38,7 @@ def before_backward_kernel(
     row_delta = tl.sum(outs.to(tl.float32) * douts.to(tl.float32), 1)
     if dlse is not None:
         row_delta -= tl.load(dlse + out_row, row < seq_q, 0.0)
-    # +inf makes every weight of a row 0 that saw nothing, or is none.
+    # A row that saw no key, or is padding, gets +inf, which makes all its weights 0.
     row_shift = tl.load(lse + out_row, row < seq_q, -float("inf")) * LOG2_E
     row_shift = tl.where(row_shift == -float("inf"), float("inf"), row_shift)
     padded_row = tl.cast(pair, tl.int64) * padded_q + row
@@ -55,9 +54,9 @@ def after_backward_kernel(
     sums, dq, scale, seq_q, padded_q,
     HEAD_DIM: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """A tile of dq, [64, 64], whose sums are in the order of a consumer's registers.
+    """Writes a tile of dq, [64, 64], from sums in the order of a consumer's registers.
 
-    A block of so many queries has its tiles from left to right, then from top to bottom.
+    The tiles of a block of queries are stored from left to right, then from top to bottom.
     """
     ROWS: tl.constexpr = 64
     WIDTH: tl.constexpr = 64
@@ -69,7 +68,7 @@ def after_backward_kernel(
     block = program // parts % blocks
     part = program % parts
     first = tl.cast(program, tl.int64) * (ROWS * WIDTH)
-    # eight columns, warp, row of 8, pair of columns, which 8 of 16 rows, which of a pair
+    # which 8 columns, warp, row of 8, pair of columns, which 8 of 16 rows, which of a pair
     numbers = tl.load(sums + first + tl.arange(0, ROWS * WIDTH))
     numbers = numbers.reshape(WIDTH // 8, 4, 8, 4, 2, 2).permute(1, 4, 2, 0, 3, 5)
     numbers = numbers.reshape(ROWS, WIDTH)
