@@ -44,7 +44,7 @@ def check_hopper(q: Tensor, k: Tensor, v: Tensor) -> None:
 def check_like(
     name: str, tensor: Tensor, shape: torch.Size, dtype: torch.dtype, device: torch.device
 ) -> None:
-    """Raises if a tensor doesn't have this shape, dtype and device; ``name`` says which it is."""
+    """Raises if ``name`` doesn't have this shape and dtype, or isn't on this device."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} is {type(tensor).__name__}, a tensor is wanted")
     if tensor.dtype != dtype:
