@@ -269,14 +269,18 @@
       this.scale(1);
     }
 
-    /** A page of the notes, in whole lines: the one last read stays in sight. Whether there is more of them than fits. */
+    /** A page of the notes that begins with a whole line, the one last read; whether there is more of them than fits. */
     scroll(way) {
       const notes = this.part("aside");
       const { top, bottom } = notes.getBoundingClientRect();
       const lines = [...notes.querySelectorAll(".hb-presenter__notes > *, .hb-presenter__next")].map((line) => line.getBoundingClientRect());
       const read = lines.filter((line) => line.height && line.top > top - 1 && line.bottom < bottom + 1);
-      const by = read.length < 2 ? 0 : way > 0 ? read.at(-1).top - top : read[0].bottom - bottom;
-      notes.scrollTop += by || 0.85 * way * notes.clientHeight; // a line longer than the page
+      const rest = lines.at(-1).bottom - bottom; // how far it is to the end
+      let by = 0.85 * way * notes.clientHeight; // a line longer than the page
+      if (way > 0 && rest < 1) by = 0;
+      else if (way < 0 && read.length > 1) by = read[0].bottom - bottom;
+      else if (read.length > 1) by = Math.min(read.at(-1).top, lines.find((line) => line.top - top >= rest).top) - top;
+      notes.scrollTop += by;
       return notes.scrollHeight > notes.clientHeight;
     }
 

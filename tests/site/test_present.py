@@ -162,6 +162,8 @@ def test_the_answer_comes_at_a_key_press(presenter):
 
 
 SCROLLED = "(notes) => notes.scrollTop"
+WHOLE = """(notes) => [...notes.querySelectorAll(".hb-presenter__notes > *")].some((line) =>
+    Math.abs(line.getBoundingClientRect().top - notes.getBoundingClientRect().top) < 2)"""  # a line begins at the top
 
 
 def test_up_and_down_scroll_the_notes_and_a_remote_turns_the_step(presenter):
@@ -173,8 +175,10 @@ def test_up_and_down_scroll_the_notes_and_a_remote_turns_the_step(presenter):
     press(presenter, "ArrowDown")
     first = notes.evaluate(SCROLLED)
     assert 0 < first < notes.evaluate("(notes) => notes.clientHeight")  # the line last read stays in sight
+    assert notes.evaluate(WHOLE)
     press(presenter, *["ArrowDown"] * 9)
     expect(end).to_be_in_viewport()
+    assert notes.evaluate(WHOLE)
     assert title(presenter) == TITLES[0] and page.evaluate(FOCUS) == "main"
     press(presenter, *["ArrowUp"] * 9)
     assert notes.evaluate(SCROLLED) == 0
