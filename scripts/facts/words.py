@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 MARGINS = tomllib.loads(Path(__file__).with_name("margins.toml").read_text(encoding="utf-8"))
 ABOUT = 0.05  # "about half" is at most this far from half
+ROUGHLY = 0.2
 PARTS = {1 / 100: "a hundredth", 1 / 20: "a twentieth", 1 / 10: "a tenth", 1 / 8: "an eighth", 1 / 5: "a fifth"}
 PARTS |= {1 / 4: "a quarter", 1 / 3: "a third", 1 / 2: "half", 2 / 3: "two thirds"}
 MULTIPLES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 10: "ten times", 100: "a hundred times"}
@@ -95,6 +96,14 @@ def speed(ratios: Sequence[float], kind: str) -> str:
     if low <= 1 <= high:
         raise NoWords(f"{low:.3f} to {high:.3f} times as fast: too close to call")
     return f"{_span(floor(100 * low) / 100, ceil(100 * high) / 100)} times"
+
+
+def multiple(ratio: Range) -> str:
+    """Returns how many times as much something is, where one digit is enough: "roughly ten times"."""
+    for mark, name in MULTIPLES.items():
+        if mark / (1 + ROUGHLY) <= ratio.low and ratio.high <= mark * (1 + ROUGHLY):
+            return f"roughly {name}"
+    raise NoWords(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
 
 
 def spread(ratios: Sequence[Range]) -> str:

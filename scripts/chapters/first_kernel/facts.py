@@ -26,4 +26,4 @@ def strides_that_halve(rows: list[dict]) -> str:
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
-    return words.spread([words.measured(cost[8192] / cost[512], "quotient_of_other_times")])
+    return words.multiple(words.measured(cost[8192] / cost[512], "quotient_of_other_times"))

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from scripts.facts import compares, words
 
-AT_128 = "prefill_speed.forward_128"  # heads of 128
-WORDS = 512  # of the ladder's sentences
-
-
-def _time(rows: list[dict], form: str, other: str) -> str:
-    """Says how long a form takes beside another, in the ladder's setting. Each was timed by itself."""
-    median = {row["form"]: row["median"] for row in rows if row["n"] == WORDS and not row["causal"]}
-    return words.time(words.measured(median[form] / median[other], "quotient_of_other_times"))
-
 
 @compares("softmax_order.ways", by="way", forms=("a_tree", "first_to_last"), measured="mean")
 def a_tree_beside_a_chain(rows: list[dict]) -> str:
@@ -33,24 +24,6 @@ def kernel_errors_beside_pytorchs(rows: list[dict]) -> str:
     """Says how many times PyTorch's errors the kernel's are, over the shapes with more than one number a row."""
     both = [[words.measured(row[form], "exact") for form in ("kernel", "torch")] for row in rows if row["columns"] > 1]
     return words.spread([kernel.over(torch) for kernel, torch in both])
-
-
-@compares(AT_128, by="form", forms=("three_kernel_attention", "attention"), measured="median")
-def three_kernels_beside_three_lines(rows: list[dict]) -> str:
-    """Says how long the three kernels take, beside the three lines."""
-    return _time(rows, "three_kernel_attention", "attention")
-
-
-@compares(AT_128, by="form", forms=("three_kernel_attention", "sdpa_cudnn"), measured="median")
-def three_kernels_beside_cudnn(rows: list[dict]) -> str:
-    """Says how long the three kernels take, beside cuDNN's fused kernel."""
-    return _time(rows, "three_kernel_attention", "sdpa_cudnn")
-
-
-@compares(AT_128, by="form", forms=("key_blocks_attention", "attention"), measured="median")
-def key_blocks_beside_three_lines(rows: list[dict]) -> str:
-    """Says how long blocks of keys take, beside the three lines."""
-    return _time(rows, "key_blocks_attention", "attention")
 
 
 @compares("real_rows.summary", by="kind", forms=("real", "random"), measured="first_block")
