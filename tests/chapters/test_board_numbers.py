@@ -42,6 +42,7 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
         written = board_numbers(name)
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
     folder = name.replace("-", "_")
+    assert folder in DEMOS, f"the sheet {name} wants its demo, scripts/chapters/{folder}/demo.py"
     printed = "\n".join(demo.lines(DEMOS[folder]))
     labels = EXPECTED.get(folder, {}).get("labels", "")
     known = numbers(" ".join((re.sub("<!--.*?-->", "", page), printed, labels)))

@@ -27,6 +27,10 @@ def fixed_colours(part, path=""):
             yield from fixed_colours(inner, f"{path}[{index}]")
 
 
+def place(name):
+    return figures.paths(ROOT)[name].relative_to(ROOT)
+
+
 def test_each_name_is_the_name_of_one_figure():
     assert len(figures.paths(ROOT)) == len(list(ROOT.glob("scripts/chapters/*/figures/*.py"))) > 0
 
@@ -68,7 +72,9 @@ def state(figure):
 
 @pytest.mark.parametrize("name", figures.paths(ROOT))
 def test_a_text_alternative_is_sentences_without_measured_numbers(name):
-    assert re.fullmatch(r"[A-Z][^\d]{80,}\.", figures.load(name, ROOT).alternative)
+    said = figures.load(name, ROOT).alternative
+    fits = re.fullmatch(r"[A-Z][^\d]{80,}\.", said)
+    assert fits, f"ALT in {place(name)}: sentences of 80 signs or more, without a digit, not {said!r}"
 
 
 # Words that compare or count. What a figure shows is free; what it shows *about its numbers* is a fact.
@@ -87,7 +93,8 @@ def converted():
 
 @pytest.mark.parametrize("name", converted())
 def test_a_text_alternative_concludes_through_facts_alone(name):
-    assert CONCLUDES.findall(figures.load(name, ROOT).alternative) == []
+    concludes = CONCLUDES.findall(figures.load(name, ROOT).alternative)
+    assert not concludes, f"ALT in {place(name)} says {concludes}: leave that to a fact, {{fact=name}}"
 
 
 def test_a_fact_in_a_text_alternative_is_todays():

@@ -265,8 +265,7 @@ class Fences:
         except (facts.FactError, records.RecordError) as error:
             raise self.page.error_at_mark("fact", name, error) from error
         if words != today:
-            how = ".venv/bin/python -m scripts.facts --write"
-            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: {how}"
+            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: `make facts` writes that"
             raise self.page.error_at_mark("fact", name, why)
         return outputs.source_of_number(record)
 
