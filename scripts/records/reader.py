@@ -26,7 +26,7 @@ class Reader:
     """Snippets and records below a root. Each record is read once: a build makes a reader of its own.
 
     preview: a stale record that isn't listed is shown as if it were
-    earlier: read the frozen copies in snippets/earlier, for pages that aren't converted yet
+    earlier: read the records in snippets/earlier where there's one, for pages that begin with ``records: earlier``
     """
 
     def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):
@@ -118,15 +118,15 @@ class Reader:
         """
         self._asked.add(name)
         if name not in self._read:
-            self._read[name] = self._frozen(name) or self._newest(name)
+            self._read[name] = self._earlier(name) or self._newest(name)
         return self._read[name]
 
-    def _frozen(self, name: str) -> Record | None:
+    def _earlier(self, name: str) -> Record | None:
         path = record_of(self.path(name))
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
-        return files.parse(name, copy.read_text(encoding="utf-8"), frozen=True)
+        return files.parse(name, copy.read_text(encoding="utf-8"), earlier=True)
 
     def _newest(self, name: str) -> Record:
         record, fault = self.state(name)

@@ -84,14 +84,14 @@ CONCLUDES = re.compile(
 )
 
 
-def converted():
-    """The figures that a page without frozen records shows."""
+def on_new_pages():
+    """The figures that a page shows which isn't an earlier one."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     new = "\n".join(page for page in pages if not is_earlier(page))
     return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("name", converted())
+@pytest.mark.parametrize("name", on_new_pages())
 def test_a_text_alternative_concludes_through_facts_alone(name):
     concludes = CONCLUDES.findall(figures.load(name, ROOT).alternative)
     assert not concludes, f"ALT in {place(name)} says {concludes}: leave that to a fact, {{fact=name}}"

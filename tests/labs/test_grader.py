@@ -12,7 +12,7 @@ from scripts.labs import __main__ as command
 from scripts.labs import about, forbidden, grader, progress
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded
-from scripts.labs.grading.watched import is_interpreted
+from scripts.labs.grading.accesses import is_interpreted
 from tests.labs.wrong import wrong_solution
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"

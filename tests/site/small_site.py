@@ -66,7 +66,7 @@ FILES = {
     "docs/tested.md": "# Tests\n\n``` suite\ntests/kernels/random_cases\n```\n\n``` suite\ntests/kernels\n```\n",
     "docs/chapters/online-softmax/index.md": f"# A\n\n[one row]{{fact=rows}}\n\n{''.join(map(SHOWN.format, SNIPPETS))}",
     "kernels/state.py": "class State: ...\n",
-    "scripts/chapters/worksheet.py": "def pages():\n    return []\n",
+    "scripts/chapters/worksheets.py": "def pages():\n    return []\n",
     "scripts/chapters/online_softmax/facts.py": FACTS,
     WAITS: '"""Waits."""\n\n\ndef test_b(): ...\n',
     "LICENSE": "",

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scripts.labs.grading.accesses import Watch, is_interpreted
 from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.timed import timed
-from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
 from scripts.labs.reader_file import first_line, functions_of, to_rejection

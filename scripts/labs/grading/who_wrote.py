@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from scripts.labs.grading.watched import Watch, program_name
+from scripts.labs.grading.accesses import Watch, program_name
 from scripts.labs.words import joined, pluralized
 
 MOST = 6  # tables that are listed

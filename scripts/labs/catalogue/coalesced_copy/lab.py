@@ -8,7 +8,7 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.catalogue import see
-from scripts.labs.grading.watched import Access, program_name
+from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
 from scripts.labs.words import plain
 
