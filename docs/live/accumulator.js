@@ -80,12 +80,12 @@ function drawFactor(run, f, at) {
   return line(run.forget && exponent ? "forgot" : "", exponent ? svg`× ${power(exponent)}` : "× 1", f.shrunk);
 }
 
-/** @param {S} state @param {unknown} set @param {import("./frame.js").At} at */
-function picture(state, set, { width, t }) {
+/** @param {S} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width, elapsed }) {
   const run = runOf(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const at = layout(run, wide, high);
-    const f = paper ? columns(run, last(run)) : columns(run, state.step, t);
+    const f = paper ? columns(run, last(run)) : columns(run, state.step, elapsed);
     const [sum, one, two] = at.columns;
     return [
       drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
@@ -93,11 +93,11 @@ function picture(state, set, { width, t }) {
         : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "accumulator" : "accumulator, a tenth as tall", 14)],
     ];
   };
-  return stage(width, told(state), draw, [420, 456]);
+  return stage(width, says(state), draw, [420, 456]);
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const run = runOf(state);
   const [k, step] = [state.step, run.steps[Math.min(state.step, last(run) - 1)]];
   if (!k) return "Six scores again, and below each the value that its word brings.";
@@ -122,7 +122,7 @@ const more = (state, set) => html`
 /** @type {import("./frame.js").Piece<S>} */
 export default {
   title: "Values that ride along with the sum",
-  start, picture, more, told,
+  start, picture, more, says,
   steps: (state) => last(runOf(state)),
   next: (state) => (state.step === last(runOf(state)) - 1 ? "Divide" : "Next pair"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],

@@ -4,12 +4,12 @@ import { blocks, frame } from "./stream.model.js";
 /** @typedef {import("./stream.model.js").Run} Run */
 
 /**
- * The columns t milliseconds into step k: the sum, then each number of the accumulator. A column's first piece is what it
+ * The columns so many milliseconds into step k: the sum, then each number of the accumulator. A column's first piece is what it
  * kept; the others are the pairs' exponentials, each times what its value has there.
- * @param {Run} run @param {number} k @param {number} [t]
+ * @param {Run} run @param {number} k @param {number} [elapsed]
  */
-export function columns(run, k, t = Infinity) {
-  const now = frame(run, k, t);
+export function columns(run, k, elapsed = Infinity) {
+  const now = frame(run, k, elapsed);
   const { before: old, sum } = run.steps[now.k];
   const arrived = now.stack.slice(1);
   const first = old.seen - old.terms.length; // the word of the first piece that arrived

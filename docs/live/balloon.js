@@ -105,16 +105,16 @@ function picture(state) {
 function more(state, set) {
   const power = (/** @type {number} */ value) => Math.round(2 ** value);
   return html`
-    ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, told: grouped(state.words) })}
-    ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, told: String(state.heads) })}
-    ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, told: String(state.batch) })}
+    ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, inWords: grouped(state.words) })}
+    ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, inWords: String(state.heads) })}
+    ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, inWords: String(state.batch) })}
     ${choice("d", state.dim, (dim) => set({ dim }), ["64", "128", "256"])}
     ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["FP16", "FP16 or BF16"]])}
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}`;
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
   if (burst) return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
@@ -127,4 +127,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, told, steps };
+export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, says, steps };

@@ -145,7 +145,7 @@ function scaled(asked, value) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { format, asked, code, taken, value, below, above } = read(state);
   const name = told9(asked);
   const error = (/** @type {number} */ one) => Math.abs(decode(format, one) - asked);
@@ -163,4 +163,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A number as bits", start, picture, numbers: around, primary, more, told };
+export default { title: "A number as bits", start, picture, numbers: around, primary, more, says };

@@ -70,8 +70,8 @@ function memory(state, now, which, set) {
       <div>${own.map((one, half) => value(one, half ? "key" : "query"))}</div></div>`;
   };
   const half = scheme.block && codes.length < scheme.block ? `, ${codes.length} of ${scheme.block} numbers` : "";
-  const told = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
-  return html`<p>${told} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
+  const said = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
+  return html`<p>${said} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
 /** One number's way there and back. @param {S} state @param {Read} now */
@@ -102,7 +102,7 @@ function picture(state, set) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` });
+const primary = (state, set) => slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, inWords: `× ${state.louder}` });
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more(state, set) {
@@ -124,7 +124,7 @@ function more(state, set) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const now = read(state, state.scheme);
   const { name, values, lost } = now;
   const nonzero = values.filter((one) => one.place !== loudest(state) && one.number !== 0).length;
@@ -142,4 +142,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, told };
+export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, says };

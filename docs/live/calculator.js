@@ -114,7 +114,7 @@ function picture(state) {
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const primary = (state, set) =>
-  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, told: grouped(state.context) });
+  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, inWords: grouped(state.context) });
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more(state, set) {
@@ -127,13 +127,13 @@ function more(state, set) {
     ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
     ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
-    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, told: String(state.batch) })}
-    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, told: String(state.gpus) })}
+    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, inWords: String(state.batch) })}
+    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, inWords: String(state.gpus) })}
     ${formulas(state)}`;
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { held, least, work } = worked(state);
   if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
   const room = `Beside the weights there’s room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
@@ -143,4 +143,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, picture, numbers: times, primary, more, told };
+export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, picture, numbers: times, primary, more, says };

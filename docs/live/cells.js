@@ -119,7 +119,7 @@ function where({ names, axis, which, lit, numbersInOrder, cells, view }) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const now = read(state);
   const own = strides(now.cells, now.view);
   if (own && now.copied) return `The copy has put ${now.cells.length} numbers into the order in which we count them, so now the view exists. ${where(now)}`;
@@ -132,4 +132,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Which cells a view counts, and when there is none", start, picture, numbers: shapes, primary, more, told };
+export default { title: "Which cells a view counts, and when there is none", start, picture, numbers: shapes, primary, more, says };

@@ -217,7 +217,7 @@ function appended(state, sequence) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { lengths } = problem(state);
   const parts = known(state);
   const end = steps(state);
@@ -245,4 +245,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A step of decode, from the page to the merged row", start, picture, numbers, more, told, steps };
+export default { title: "A step of decode, from the page to the merged row", start, picture, numbers, more, says, steps };

@@ -115,7 +115,7 @@ function primary(state, set) {
   const tenths = Math.round(10 * turn(q, k)) || 0;
   const angle = tenths === -1800 ? 180 : tenths / 10;
   const to = (/** @type {number} */ to) => set({ k: turned(q, k, to).map((x) => Math.round(1e5 * x) / 1e5 + 0).join(" ") });
-  return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, told: `${shown(angle, 1)}°` });
+  return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, inWords: `${shown(angle, 1)}°` });
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
@@ -129,7 +129,7 @@ function more(state, set) {
 }
 
 /** @param {S} state @param {S} earlier */
-function told(state, earlier) {
+function says(state, earlier) {
   const now = worked(state);
   const { q, k, sum, lengths, angle } = now;
   const before = worked(earlier);
@@ -147,4 +147,4 @@ function told(state, earlier) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, told };
+export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, says };

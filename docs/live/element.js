@@ -18,7 +18,7 @@ class Running {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer;
   moving = 0; // the frame that was asked for last
-  t = Infinity; // milliseconds since the step began
+  elapsed = Infinity; // milliseconds since the step began
   open = false; // whether "more" is
   linked = ""; // what has become of the link, until something else changes
 
@@ -76,12 +76,12 @@ class Running {
     this.linked = "";
     cancelAnimationFrame(this.moving);
     const lasts = !calm.matches && Number(next.step) === Number(this.earlier.step) + 1 ? this.piece.lasts?.(next) ?? 0 : 0;
-    this.t = lasts ? 0 : Infinity;
+    this.elapsed = lasts ? 0 : Infinity;
     try {
       this.draw();
     } catch (error) {
       [this.state, this.earlier] = before;
-      this.t = Infinity;
+      this.elapsed = Infinity;
       throw error;
     }
     this.asked = next;
@@ -112,16 +112,16 @@ class Running {
       open: this.open,
       linked: this.linked,
     };
-    render(whole(this.piece, this.state, this.earlier, { width: this.width, t: this.t }, buttons), this.drawing);
+    render(whole(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons), this.drawing);
   }
 
   /** One frame after the other, until the picture rests. @param {number} start @param {number} lasts milliseconds */
   move(start, lasts) {
     this.moving = requestAnimationFrame((now) => {
-      const t = Math.max(0, now - start);
-      this.t = t < lasts ? t : Infinity;
+      const elapsed = Math.max(0, now - start);
+      this.elapsed = elapsed < lasts ? elapsed : Infinity;
       this.draw();
-      if (t < lasts) this.move(start, lasts);
+      if (elapsed < lasts) this.move(start, lasts);
       else this.rest();
     });
   }
@@ -191,7 +191,7 @@ class Running {
   reset() {
     this.pause();
     render(nothing, this.drawing);
-    this.state = this.first; // so that nothing is told of what was there before
+    this.state = this.first; // so that nothing is said of what was there before
     this.set(this.first);
     /** @type {HTMLElement | null} */ (this.drawing.querySelector(".hb-live__reset"))?.focus({ preventScroll: true });
   }

@@ -176,7 +176,7 @@ function more(state, set) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const all = described(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
   if (state.step <= 0) return `All programs are about to begin, side by side: ${all}`;
@@ -194,4 +194,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Attention, tile by tile", start, picture: drawing, numbers, more, told, steps, next: () => "Next tile" };
+export default { title: "Attention, tile by tile", start, picture: drawing, numbers, more, says, steps, next: () => "Next tile" };

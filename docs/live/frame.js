@@ -19,7 +19,7 @@ export class Refused extends Error {}
 /**
  * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since the
  * step began, which are infinite once nothing moves.
- * @typedef {{width: number, t: number}} At
+ * @typedef {{width: number, elapsed: number}} Canvas
  */
 
 /**
@@ -29,12 +29,12 @@ export class Refused extends Error {}
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
  * @property {S} start the state where nothing else is asked for
- * @property {(state: S, set: (change: Change<S>) => void, at: At) => unknown} picture what to look at, and what in it can be touched
+ * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what in it can be touched
  * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below the sentence on a phone
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
- * @property {(state: S, earlier: S) => string} told what has just happened, in one sentence, there before the picture moves; e^{…} is a power, and `earlier` is the state before
- * @property {(state: S) => string | null} [meanwhile] what is told instead while the picture moves
+ * @property {(state: S, earlier: S) => string} says what has just happened, in one sentence, there before the picture moves; e^{…} is a power, and `earlier` is the state before
+ * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
  * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
  * @property {(state: S) => string} [next] what the button for the next step says
  * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then; without it, "Again", and the first step
@@ -97,7 +97,7 @@ const found = new WeakMap();
 function longest(piece, state, last) {
   const known = found.get(state);
   if (known) return known;
-  const all = Array.from({ length: last + 1 }, (_, step) => piece.told({ ...state, step }, state));
+  const all = Array.from({ length: last + 1 }, (_, step) => piece.says({ ...state, step }, state));
   const most = all.sort((a, b) => b.length - a.length).slice(0, 3);
   found.set(state, most);
   return most;
@@ -106,23 +106,23 @@ function longest(piece, state, last) {
 /**
  * The whole of a piece. What is behind "more" isn't drawn by the build.
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {At} at @param {Buttons | null} buttons
+ * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Canvas} canvas @param {Buttons | null} buttons
  */
-export function whole(piece, state, earlier, at, buttons) {
+export function whole(piece, state, earlier, canvas, buttons) {
   const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
   const last = piece.steps?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
-  const told = (at.t < Infinity && piece.meanwhile?.(state)) || piece.told(state, earlier);
+  const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, earlier);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
   const button = html`<button type="button" class="hb-live__main ${step === last ? "quiet" : ""}" @click=${next}>${step === last ? afterwards : piece.next?.(state) ?? "Next step"}</button>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
-    <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, at)}</div>
+    <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
       <div class="hb-live__said">
-        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(told)}</p>
+        <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(text)}</p>
         ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>

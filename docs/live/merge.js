@@ -89,7 +89,7 @@ function drawColumns({ readers, factors, parts, sum }, at) {
   ];
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
+/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { scores, both } = worked(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
@@ -97,13 +97,13 @@ function picture(state, set, { width }) {
     return [drawRow(scores, both, state.cut, at), drawColumns(both, at), drawCut(at.cut(state.cut), at)];
   };
   const at = layout(scores, both, width, 0);
-  const hold = grip("Cut after", state.cut, (cut) => set({ cut }), { min: 0, max: scores.length, told: `${state.cut} of ${scores.length}` },
+  const hold = grip("Cut after", state.cut, (cut) => set({ cut }), { min: 0, max: scores.length, inWords: `${state.cut} of ${scores.length}` },
     { from: at.cut(0), to: at.cut(scores.length), y: HANDLE });
-  return html`<div class="hb-live__grips">${stage(width, told(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
+  return html`<div class="hb-live__grips">${stage(width, says(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { scores, both: { readers, factors, sum } } = worked(state);
   const smaller = factors.findIndex((factor) => factor < 1);
   const shrinks = smaller < 0 ? "Both have the same maximum, so neither shrinks"
@@ -117,4 +117,4 @@ function told(state) {
 const more = (state, set) => html`${textField("Your scores", state.scores, (scores) => set({ scores }), 16)}`;
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Two readers of one row", start, picture, more, told };
+export default { title: "Two readers of one row", start, picture, more, says };

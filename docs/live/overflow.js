@@ -80,7 +80,7 @@ function drawPanel(panel, form, title, right) {
     ${lines}<text x=${x} y=${y + 6}>sum</text>${bar(panel, y, logSum(form.lowered), form.sum, "ink")}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
+/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { typed, naive, safe } = worked(state);
   const max = Math.max(...naive.stored);
@@ -103,7 +103,7 @@ function picture(state, set, { width }) {
   const tall = (/** @type {number} */ line, /** @type {number} */ panels) => TOP + panels * (HEAD + line * (typed.length + 1)) + 16 * (panels - 1) + 4;
   const held = panel(width);
   const hold = (/** @type {number} */ score, /** @type {number} */ i) =>
-    grip(`Score ${i + 1}`, Math.max(held.from, Math.min(held.to, score)), (to) => set(moved(state, i, to)), { min: held.from, max: held.to, step: 0.25, told: shown(score) },
+    grip(`Score ${i + 1}`, Math.max(held.from, Math.min(held.to, score)), (to) => set(moved(state, i, to)), { min: held.from, max: held.to, step: 0.25, inWords: shown(score) },
       { from: held.at(held.from), to: held.at(held.to), y: held.row(i) });
   return html`<div class="hb-live__grips">${stage(width, said, draw, [tall(36, 2), tall(44, 1)])}${width ? typed.map(hold) : nothing}</div>`;
 }
@@ -144,7 +144,7 @@ function lost(state, { stored, shares }, gained = "nothing overflows") {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { naive, safe } = worked(state);
   const [high, first] = [Math.max(...naive.stored), state.type];
   if (high === -Infinity) return "Every score is −∞, so there’s nothing to share. As it stands 0/0 is NaN, and −∞ minus the maximum −∞ is NaN already. Our kernels give 0.";
@@ -157,4 +157,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A softmax that overflows, and one that doesn’t", start, picture, more, told };
+export default { title: "A softmax that overflows, and one that doesn’t", start, picture, more, says };

@@ -100,13 +100,13 @@ const slid = (change) => (/** @type {Event} */ event) => {
 /**
  * A slider, with its value above it.
  * @param {string} label @param {number} value @param {(value: number) => void} change
- * @param {{min: number, max: number, step?: number, told?: string}} range told: the value in words, "64 KiB"
+ * @param {{min: number, max: number, step?: number, inWords?: string}} range inWords: the value in words, "64 KiB"
  */
-export function slider(label, value, change, { min, max, step = 1, told = shown(value) }) {
+export function slider(label, value, change, { min, max, step = 1, inWords = shown(value) }) {
   const on = slid(change);
   return html`
-    <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${told}</b></span>
-      <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${told}
+    <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${inWords}</b></span>
+      <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${inWords}
         @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>
     </label>`;
 }
@@ -117,12 +117,12 @@ const GRIP = 44; // pixels, as wide and as high as a finger
  * A slider without a look of its own, on top of a drawing that shows its value as something to hold: mouse, finger and
  * keyboard have it all the same.
  * @param {string} label @param {number} value @param {(value: number) => void} change
- * @param {{min: number, max: number, step?: number, told?: string}} range
+ * @param {{min: number, max: number, step?: number, inWords?: string}} range
  * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in pixels
  */
-export function grip(label, value, change, { min, max, step = 1, told = shown(value) }, { from, to, y }) {
+export function grip(label, value, change, { min, max, step = 1, inWords = shown(value) }, { from, to, y }) {
   const on = slid(change);
-  return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${told}
+  return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${inWords}
     style="left: ${from - GRIP / 2}px; top: ${y - GRIP / 2}px; width: ${to - from + GRIP}px"
     min=${min} max=${max} step=${step} .value=${String(value)}
     @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>`;

@@ -83,12 +83,12 @@ function start() {
   const answers = [...document.querySelectorAll("details.question")].filter((each) => each.previousElementSibling?.matches("ul"));
   if (!answers.length) return;
   let chosen = kept();
-  const told = made("span", "");
+  const status = made("span", "");
   const forget = made("button", "", "Forget my answers");
   forget.setAttribute("type", "button");
-  const head = made("div", "hb-quiz__progress", told, forget);
+  const head = made("div", "hb-quiz__progress", status, forget);
   const show = () => {
-    told.textContent = progress(questions, questions.map(({ number }) => chosen[number]));
+    status.textContent = progress(questions, questions.map(({ number }) => chosen[number]));
     forget.hidden = !Object.keys(chosen).length;
   };
   const questions = answers.map((answer) => {

@@ -14,8 +14,8 @@
 /** @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start: number, end: number, wrong: boolean}} Bar */
 /** @typedef {{tensor: Tensor, place: number, side: "full" | "free", bit: number}} Wait */
 /** @typedef {{wait?: Wait, until?: number}} Pause */
-/** @typedef {{at: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
-/** @typedef {{at: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer, then of each consumer */
+/** @typedef {{clock: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
+/** @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer, then of each consumer */
 
 /** @type {Tensor[]} */
 const TENSORS = ["K", "V"];
@@ -31,7 +31,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
   const rings = { K: ring(), V: ring() };
   const free = { engine: 0, tensorCores: 0, exp2: 0 }; // from when on
   let now = 0;
-  /** @type {{at: number, act: () => void}[]} */
+  /** @type {{clock: number, act: () => void}[]} */
   const due = [];
   /** @type {Bar[]} */
   const bars = [];
@@ -49,13 +49,13 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     return bar;
   }
 
-  /** An arrival; the last one that is wanted ends the phase. @param {Barrier} one @param {Omit<Note, "at">} note */
+  /** An arrival; the last one that is wanted ends the phase. @param {Barrier} one @param {Omit<Note, "clock">} note */
   function arrive(one, note) {
     one.arrived += 1;
     if (one.arrived < one.count) return;
     one.phases += 1;
     one.arrived = 0;
-    notes.push({ at: now, ...note });
+    notes.push({ clock: now, ...note });
   }
 
   /** @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause} */
@@ -69,12 +69,12 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     for (let use = 0; use < blocks; use++) {
       for (const tensor of TENSORS) {
         if (bug !== "greedy") yield tile(tensor, use, "free", bug === "producer");
-        notes.push({ at: now, what: "asked", tensor, use });
+        notes.push({ clock: now, what: "asked", tensor, use });
         const place = rings[tensor][use % stages];
         const bar = start("engine", copy, { kind: "copy", tensor, use, consumer: -1 });
-        due.push({ at: bar.start, act: () => Object.assign(place, { holds: -1, arriving: use }) });
+        due.push({ clock: bar.start, act: () => Object.assign(place, { holds: -1, arriving: use }) });
         due.push({
-          at: bar.end,
+          clock: bar.end,
           act() {
             Object.assign(place, { holds: use, arriving: -1 });
             arrive(place.full, { what: "full", tensor, use });
@@ -97,9 +97,9 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
         const look = () => {
           bar.wrong ||= place.holds !== use;
         };
-        due.push({ at: bar.start, act: look });
+        due.push({ clock: bar.start, act: look });
         due.push({
-          at: bar.end,
+          clock: bar.end,
           act() {
             look();
             arrive(place.free, { what: "free", tensor, use });
@@ -121,7 +121,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   /** Does one thing that can be done now, what was started before first. */
   function moved() {
-    const next = due.findIndex(({ at }) => at <= now);
+    const next = due.findIndex(({ clock }) => clock <= now);
     if (next >= 0) {
       due.splice(next, 1)[0].act();
       return true;
@@ -135,8 +135,8 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   for (;;) {
     while (moved());
-    moments.push({ at: now, rings: { K: rings.K.map(copied), V: rings.V.map(copied) }, waits: pauses.map((pause) => pause?.wait ?? null) });
-    const times = [...due.map(({ at }) => at), ...pauses.flatMap((pause) => pause?.until ?? [])];
+    moments.push({ clock: now, rings: { K: rings.K.map(copied), V: rings.V.map(copied) }, waits: pauses.map((pause) => pause?.wait ?? null) });
+    const times = [...due.map(({ clock }) => clock), ...pauses.flatMap((pause) => pause?.until ?? [])];
     if (!times.length) break;
     now = Math.min(...times);
   }

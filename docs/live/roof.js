@@ -106,8 +106,8 @@ function more(state, set) {
   const shown = fields(state);
   const own = (/** @type {Partial<S>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
   const { work } = worked(state);
-  const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ told, /** @type {(text: string) => void} */ change) =>
-    slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, told });
+  const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ inWords, /** @type {(text: string) => void} */ change) =>
+    slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, inWords });
   return html`
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
     ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
@@ -116,7 +116,7 @@ function more(state, set) {
 }
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
   const bound = memory > arithmetic;
   const where = `${brief(intensity)} FLOP per byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
@@ -128,4 +128,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Your kernel under the roof", start, picture, numbers: sums, primary, more, told };
+export default { title: "Your kernel under the roof", start, picture, numbers: sums, primary, more, says };

@@ -163,7 +163,7 @@ function more(state, set) {
 }
 
 /** @param {S} state @param {S} earlier */
-function told(state, earlier) {
+function says(state, earlier) {
   const { row, output, scores, word } = worked(state);
   const all = sum(row);
   if (state.columns) {
@@ -180,4 +180,4 @@ function told(state, earlier) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Three words, from scores to shares to a blend", start, picture, numbers: tables, primary, more, told };
+export default { title: "Three words, from scores to shares to a blend", start, picture, numbers: tables, primary, more, says };

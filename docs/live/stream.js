@@ -3,7 +3,7 @@ import { html, nothing, svg } from "lit-html";
 import { barsAt, drawBars } from "./bars.js";
 import { worded } from "./frame.js";
 import { numbers, slider, textField, tick, whole } from "./parts.js";
-import { blocks, chain, fixed, frame, plain, read, times, told, word } from "./stream.model.js";
+import { blocks, chain, fixed, frame, plain, read, times, says, word } from "./stream.model.js";
 import { bracket, clamp, group, late, path, power, rect, short, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
@@ -85,12 +85,12 @@ function drawFactor(run, f, at) {
   const end = x - (at.small ? 10 : 14);
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
-  const told = Math.max(late(f.moved), Math.min(1, 4 * f.shrunk)); // the factor is there before the sum shrinks
-  if (!exponent) return group(told * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
+  const factor = Math.max(late(f.moved), Math.min(1, 4 * f.shrunk)); // the factor is there before the sum shrinks
+  if (!exponent) return group(factor * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
   return group(
-    told * (crowded ? 1 - f.checked : 1),
+    factor * (crowded ? 1 - f.checked : 1),
     path(`M${x - 5} ${from}h10${head}`, "violet"),
     text(end, from + 5, "end amount soft", fixed(before.sum)),
     text(end, Math.max(from + 36, middle), "end factor violet", svg`× ${power(exponent)}`),
@@ -119,12 +119,12 @@ function drawCheck(run, f, at) {
   ];
 }
 
-/** @param {S} state @param {unknown} set @param {import("./frame.js").At} at */
-function picture(state, set, { width, t }) {
+/** @param {S} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width, elapsed }) {
   const run = runOf(state);
   const step = run.steps[Math.min(state.step, blocks(run))];
-  const label = `${told(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
-  const [now, last] = [frame(run, state.step, t), frame(run, blocks(run) + 1)];
+  const label = `${says(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
+  const [now, last] = [frame(run, state.step, elapsed), frame(run, blocks(run) + 1)];
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const [at, f] = [layout(run, wide, high), paper ? last : now];
     return [drawBars(run, f, at), drawColumn(run, f, at), drawFactor(run, f, at), f.checked ? drawCheck(run, f, at) : nothing];
@@ -142,7 +142,7 @@ const more = (state, set) => html`
 export default {
   title: "A softmax while its row is still arriving",
   start, steps, picture, more,
-  told: (state) => told(runOf(state), state.step),
+  says: (state) => says(runOf(state), state.step),
   next: (state) => (state.step === steps(state) - 1 ? "Check the sum" : state.block === 2 ? "Next pair" : "Next block"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
   lasts: (state) => times(runOf(state), state.step).end,

@@ -63,32 +63,32 @@ export function times(run, k) {
 
 /** @param {number} a @param {number} b @param {number} part */
 const mix = (a, b, part) => a + (b - a) * part;
-/** How far a change is, from 0 to 1; it slows down to its end. @param {number[]} span @param {number} t */
-const during = ([from, to], t) => (from === Infinity ? 0 : to === 0 ? 1 : 1 - (1 - Math.min(1, Math.max(0, (t - from) / (to - from)))) ** 3);
+/** How far a change is, from 0 to 1; it slows down to its end. @param {number[]} span @param {number} elapsed */
+const during = ([from, to], elapsed) => (from === Infinity ? 0 : to === 0 ? 1 : 1 - (1 - Math.min(1, Math.max(0, (elapsed - from) / (to - from)))) ** 3);
 
 /**
- * What to draw t milliseconds into step k; without t, the step at rest. Parts from 0 to 1 say how far a change is. `stack`
+ * What to draw `elapsed` milliseconds into step k; without it, the step at rest. Parts from 0 to 1 say how far a change is. `stack`
  * lists the column's pieces from the floor up: `ink` is 0 while a piece is the block's and 1 once it's ours, and `grown` is 1
  * once all of it is there. The frame's `ink` is everything that's ours.
- * @param {Run} run @param {number} k @param {number} [t]
+ * @param {Run} run @param {number} k @param {number} [elapsed]
  */
-export function frame(run, k, t = Infinity) {
+export function frame(run, k, elapsed = Infinity) {
   const step = run.steps[Math.min(k, blocks(run))];
   const [old, when] = [step.before, times(run, k)];
-  const [moved, fused] = [during(when.line, t), during(when.fuse, t)];
-  const shrunk = old.sum ? during(when.shrink, t) : 1;
+  const [moved, fused] = [during(when.line, elapsed), during(when.fuse, elapsed)];
+  const shrunk = old.sum ? during(when.shrink, elapsed) : 1;
   const scale = old.sum ? mix(1, step.kept / old.sum, shrunk) : 1;
   const older = old.seen - old.terms.length;
   const stack = [
     { height: old.kept * scale, ink: 1, grown: 1, power: NaN },
     ...old.terms.map((term, i) => ({ height: term * scale, ink: moved, grown: 1, power: run.scores[older + i] - old.max })),
-    ...step.terms.map((term, i) => ({ height: term, ink: fused, grown: during(when.drops[i], t), power: run.scores[old.seen + i] - step.max })),
+    ...step.terms.map((term, i) => ({ height: term, ink: fused, grown: during(when.drops[i], elapsed), power: run.scores[old.seen + i] - step.max })),
   ];
   const kept = old.sum * scale;
   const first = old.max === -Infinity;
   return {
     k: Math.min(k, blocks(run)), stack, moved, shrunk, fused, scale, kept, first,
-    checked: during(when.check, t),
+    checked: during(when.check, elapsed),
     asked: first ? Number(step.max > -Infinity) * moved : 1, // from the question to the first block
     line: first ? step.max : mix(old.max, step.max, moved),
     max: !first && moved < 0.5 ? old.max : step.max,
@@ -117,7 +117,7 @@ export function chain({ steps, forget }) {
 }
 
 /** What has just happened; e^{…} marks a power. @param {Run} run @param {number} k */
-export function told(run, k) {
+export function says(run, k) {
   const { before: old, ...step } = run.steps[Math.min(k, blocks(run))];
   const name = run.block === 2 ? "pair" : "block";
   const many = word(run.scores.length);

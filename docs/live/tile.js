@@ -29,12 +29,12 @@ function drawing(state) {
   const tile = all[step - 1];
   const { rows, columns } = fetched(size, edge, step);
   const squares = Array.from({ length: size * size }, (_, place) => [Math.floor(place / size), place % size]);
-  /** @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit @param {(row: number, column: number) => unknown} told */
-  const grid = (colour, x, y, lit, told) => squares.map(([row, column]) => {
+  /** @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit @param {(row: number, column: number) => unknown} number */
+  const grid = (colour, x, y, lit, number) => squares.map(([row, column]) => {
     const [left, top] = [x + column * cell, y + row * cell];
     return svg`${lit(row, column) ? svg`<rect class="${colour} fill faint" x=${left} y=${top} width=${cell} height=${cell} />` : nothing}
       <rect class="line stroke thin" x=${left} y=${top} width=${cell} height=${cell} />
-      <text class="small middle ink" x=${left + cell / 2} y=${top + cell / 2 + 5}>${told(row, column)}</text>`;
+      <text class="small middle ink" x=${left + cell / 2} y=${top + cell / 2 + 5}>${number(row, column)}</text>`;
   });
   const frame = (/** @type {string} */ colour, /** @type {number[]} */ [x, y, wide, high]) => svg`<rect class="${colour} stroke" x=${x} y=${y} width=${wide * cell} height=${high * cell} />`;
   const inRow = (/** @type {number} */ row) => tile && row >= tile.top && row < tile.top + tile.height;
@@ -74,7 +74,7 @@ function edges(state) {
 function more(state, set) {
   const now = read(state);
   return html`
-    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, told: `${now.size} × ${now.size}` })}
+    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, inWords: `${now.size} × ${now.size}` })}
     ${slider("Edge of the tile", now.edge, (edge) => set({ edge, step: 1 }), { min: 1, max: now.size })}`;
 }
 
@@ -82,7 +82,7 @@ function more(state, set) {
 const several = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { size, edge, all, step } = read(state);
   const { numbers, flop, perNumber, perByte } = cost(size, edge);
   if (step === 0) return `Nothing has been fetched yet. The product takes ${flop} FLOP, however we cut it.`;
@@ -95,4 +95,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a tile fetches", start, picture: drawing, numbers: edges, more, told, steps, next: () => "Next tile" };
+export default { title: "What a tile fetches", start, picture: drawing, numbers: edges, more, says, steps, next: () => "Next tile" };

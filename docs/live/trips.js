@@ -94,12 +94,12 @@ function picture(state) {
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const more = (state, set) => html`
   ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
+  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, inWords: grouped(state.words) })}
   ${choice("d", state.dim, (dim) => set({ dim }), DIMS)}
   ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}`;
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { all, shape, at, least } = worked(state);
   const square = moved(all, at, true);
   if (at === 0) return "Q, K and V are in HBM. Nothing has moved yet.";
@@ -113,4 +113,4 @@ function told(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The trips of the square", start, picture, numbers: sums, more, told, steps, next: () => "Next trip" };
+export default { title: "The trips of the square", start, picture, numbers: sums, more, says, steps, next: () => "Next trip" };

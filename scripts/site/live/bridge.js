@@ -21,5 +21,5 @@ function still(name, asked) {
   const { stateFrom, whole } = modules["frame.js"];
   const piece = modules[`${name}.js`].default;
   const state = stateFrom(piece, read(asked));
-  return JSON.stringify(modules["lit-html"].text(whole(piece, state, state, { width: 0, t: Infinity }, null)));
+  return JSON.stringify(modules["lit-html"].text(whole(piece, state, state, { width: 0, elapsed: Infinity }, null)));
 }

@@ -81,16 +81,16 @@ const asks = {
     return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
   },
   "block: back": (m) => (name, row) => asks["block: quantized"](m)(name, row)[3],
-  "kernel: words": (m) => () => m.WORDS,
-  "kernel: clicks": (m) => (wrong, slowly) => {
+  "one_head: words": (m) => () => m.WORDS,
+  "one_head: clicks": (m) => (wrong, slowly) => {
     const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => steps.filter(({ program }) => program === i).length), lines.join() === all.join()];
   },
-  "kernel: touched": (m) => (problem, wrong) =>
+  "one_head: touched": (m) => (problem, wrong) =>
     m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
-  "kernel: registers": (m) => (problem, program) => {
+  "one_head: registers": (m) => (problem, program) => {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];
   },

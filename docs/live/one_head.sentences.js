@@ -1,8 +1,8 @@
-// What a step of the kernel's run is told as, in one sentence or two.
-import { LINES, right, total } from "./kernel.model.js";
+// What the piece says of a step of the kernel's run, in one sentence or two.
+import { LINES, right, total } from "./one_head.model.js";
 import { shown, vector } from "./parts.js";
 
-/** @typedef {import("./kernel.model.js").Moment} Moment */
+/** @typedef {import("./one_head.model.js").Moment} Moment */
 
 /** How much it's like the row it should be, to all digits that a reader sees. @param {number[]} row @param {number[]} wanted */
 const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3);
@@ -19,7 +19,7 @@ function missed({ turn, held, touch }, dim, key) {
   return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
 }
 
-/** The end of a program. @param {import("./kernel.model.js").Problem} problem @param {number} program @param {number[]} output */
+/** The end of a program. @param {import("./one_head.model.js").Problem} problem @param {number} program @param {number[]} output */
 function ended(problem, program, output) {
   const [wanted, last] = [right(problem, program), problem.q.length - 1];
   const [row, keys] = [vector(output), problem.k.length];
@@ -33,10 +33,10 @@ function ended(problem, program, output) {
   return `${row} is the last row. We loaded ${last + 1} queries, but ${keys * (last + 1)} keys: each key ${last + 1} times.`;
 }
 
-/** In whose products no line ends. @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {import("./kernel.model.js").Step} step */
-export const told = (problem, wrong, step) => sentence(problem, wrong, step).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
+/** In whose products no line ends. @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong @param {import("./one_head.model.js").Step} step */
+export const says = (problem, wrong, step) => sentence(problem, wrong, step).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
 
-/** @param {import("./kernel.model.js").Problem} problem @param {boolean} wrong @param {import("./kernel.model.js").Step} step */
+/** @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong @param {import("./one_head.model.js").Step} step */
 function sentence(problem, wrong, { program, moments, held }) {
   const [dim, keys] = [problem.q[0].length, problem.k.length];
   const moment = moments[moments.length - 1];

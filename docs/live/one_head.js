@@ -1,7 +1,7 @@
 // A kernel at work: its lines, the registers of one program, and the memory that it reads and writes.
 import { html, nothing, svg } from "lit-html";
-import { launch, LINES, loads, output, padded, range, right, source, whole, WORDS } from "./kernel.model.js";
-import { told } from "./kernel.told.js";
+import { launch, LINES, loads, output, padded, range, right, source, whole, WORDS } from "./one_head.model.js";
+import { says } from "./one_head.sentences.js";
 import { shown, tick, vector } from "./parts.js";
 import { group, path, rect, stage, text } from "./strokes.js";
 
@@ -9,8 +9,8 @@ const start = { wrong: false, slowly: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
 
 /** @typedef {typeof start} S */
-/** @typedef {import("./kernel.model.js").Step} Step */
-/** @typedef {import("./kernel.model.js").Tensor} Tensor */
+/** @typedef {import("./one_head.model.js").Step} Step */
+/** @typedef {import("./one_head.model.js").Tensor} Tensor */
 /** @typedef {ReturnType<typeof layout>} Layout */
 /** @typedef {ReturnType<typeof frame>} Frame */
 /** @typedef {Layout["tables"][number]} Table */
@@ -44,18 +44,18 @@ const last = (state) => all(state).length - 1;
 const end = (program, state) => all(state).map((step) => step.program).lastIndexOf(program);
 /** Those that only count places have no boxes. @param {string} name */
 const bare = (name) => REGISTERS[name][1] === "soft";
-/** How far a change is; it slows down to its end. @param {number} t */
-const eased = (t) => 1 - (1 - Math.min(1, Math.max(0, t / BEAT))) ** 3;
+/** How far a change is; it slows down to its end. @param {number} elapsed */
+const eased = (elapsed) => 1 - (1 - Math.min(1, Math.max(0, elapsed / BEAT))) ** 3;
 
-/** What to draw t milliseconds into a step; numbers arrive first, and what is made of them follows. A whole program shows its lines. @param {S} state @param {number} [t] */
-function frame(state, t = Infinity) {
+/** What to draw so many milliseconds into a step; numbers arrive first, and what is made of them follows. A whole program shows its lines. @param {S} state @param {number} [elapsed] */
+function frame(state, elapsed = Infinity) {
   const steps = all(state);
   const [step, before] = [steps[state.step], steps[Math.max(0, state.step - 1)]];
-  if (step.all && t < Infinity) {
-    const sofar = whole(before, step.program, step.all.slice(0, 1 + Math.floor(t / LINE)));
+  if (step.all && elapsed < Infinity) {
+    const sofar = whole(before, step.program, step.all.slice(0, 1 + Math.floor(elapsed / LINE)));
     return { step: sofar, before, first: 1, second: 1, replay: true };
   }
-  return { step, before, first: eased(t), second: eased(t - BEAT), replay: false };
+  return { step, before, first: eased(elapsed), second: eased(elapsed - BEAT), replay: false };
 }
 
 /** Where the numbers go: memory is beside the registers, or below them on a phone. @param {number} width @param {number} tall */
@@ -216,9 +216,9 @@ const programs = (state, set, { step: now, replay }) => html`<div class="hb-live
   return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${here && (replay || (state.step && !over)) ? "running" : over ? "done" : "waiting"}</small></button>`;
 })}</div>`;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
-function picture(state, set, { width, t }) {
-  const [now, done] = [frame(state, t), frame({ ...state, step: last(state) })];
+/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width, elapsed }) {
+  const [now, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => draw(paper ? done : now, layout(wide, high), paper);
   return html`<div class="hb-live__kernel">
     <p class="hb-live__launch"><code>${LAUNCH}</code></p>
@@ -259,7 +259,7 @@ function more({ wrong }, set) {
 export default {
   title: "A kernel at work, line by line", start, picture, more, lasts, next, meanwhile,
   steps: last,
-  told: (state) => told(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
+  says: (state) => says(WORDS, state.wrong, all(state)[Math.min(state.step, last(state))]),
   again: ({ wrong }) => [wrong ? "Fix the address" : "Forget * HEAD_DIM", { wrong: !wrong, step: wrong ? 0 : 4 }],
   done: ({ wrong }) => !wrong,
 };

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { shown, slider, table, tick } from "./parts.js";
-import { ASKS, OFFERS, looks } from "./words.model.js";
+import { allPairs, KEYS, QUERIES } from "./sentence.model.js";
 
 const start = { word: 3, times: 1, causal: false };
 
@@ -14,7 +14,7 @@ const NAMES = ["the 1", "cat", "sat", "on", "the 2", "mat"];
 function worked(state) {
   const word = state.word - 1;
   if (!NAMES[word]) throw new Refused(`Word ${state.word}: the sentence has ${NAMES.length}.`);
-  const { scores, shares } = looks(state.times, state.causal);
+  const { scores, shares } = allPairs(state.times, state.causal);
   return { word, scores, shares, row: shares[word] };
 }
 
@@ -48,10 +48,10 @@ function detail({ causal, times }, { word, scores, row }) {
   const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4<br>= score`;
   const line = (/** @type {string} */ name, /** @type {number} */ i) => {
     const score = causal && i > word ? -Infinity : scores[word][i];
-    return [name, ...OFFERS[i], shown(score), shown(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
+    return [name, ...KEYS[i], shown(score), shown(score === -Infinity ? score : (score * times) / 2), percent(row[i])];
   };
   return table(`${NAMES[word]} against each key`, ["offers", "thing", "action", "place", "link", "q · k", factor, "share"], [
-    [html`<strong>▸ asks</strong>`, ...ASKS[word], "", "", ""],
+    [html`<strong>▸ asks</strong>`, ...QUERIES[word], "", "", ""],
     ...NAMES.map(line),
   ]);
 }
@@ -77,7 +77,7 @@ const tables = (state) => html`${grid(state, worked(state))} ${detail(state, wor
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
 
 /** @param {S} state */
-function told(state) {
+function says(state) {
   const { word, row } = worked(state);
   const name = NAMES[word];
   const best = Math.max(...row);
@@ -87,8 +87,8 @@ function told(state) {
   const hidden = state.causal && later.length ? ` Later words are hidden before softmax, so the others still add up to 100 %.` : "";
   if (state.causal && word === 0) return `“${name}” is the first word, so it sees only itself: 100 %. The second “the” asks the same and sees more.`;
   if (most.length > 1 && most.length === row.filter((share) => share > 0).length) return `“${name}” looks at everything it sees alike: ${each}.${hidden}`;
-  return `“${name}” asks for (${ASKS[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
+  return `“${name}” asks for (${QUERIES[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "Who looks at whom in a sentence", start, picture, numbers: tables, primary, more, told };
+export default { title: "Who looks at whom in a sentence", start, picture, numbers: tables, primary, more, says };

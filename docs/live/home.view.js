@@ -1,12 +1,12 @@
 // A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they run
 // down, and the same cells change places.
 import { html, render, svg } from "lit-html";
-import { attend, endings, features, sentence } from "./sentence.model.js";
+import { attend, endings, features, sentence } from "./home.model.js";
 
 /**
  * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn with
  * grown: how far the ribbons have grown, up to 1   event: what has just happened
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[], grown: number}} Look
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[], grown: number}} State
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
@@ -25,10 +25,10 @@ const percent = (share) => `${Math.round(100 * share)} %`;
 const signed = (x, digits = 0) => x.toFixed(digits).replace("-", "−");
 /** @param {number[]} vector */
 const list = (vector) => vector.map((x) => signed(x)).join(", ");
-/** @param {number[]} from @param {number[]} to @param {number} t */
-const mix = (from, to, t) => to.map((x, i) => from[i] + t * (x - from[i]));
+/** @param {number[]} from @param {number[]} to @param {number} part */
+const mix = (from, to, part) => to.map((x, i) => from[i] + part * (x - from[i]));
 
-/** @returns {Look} */
+/** @returns {State} */
 function first() {
   const asker = it(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
@@ -76,15 +76,15 @@ export function ribbons(shares, asker, { length, room, down }, grown) {
   return outlines;
 }
 
-/** @param {Look} look @param {typeof ACROSS} where @param {string} name */
+/** @param {State} state @param {typeof ACROSS} where @param {string} name */
 function arcs({ shown, asker, grown }, where, name) {
   const box = where.down ? `0 0 ${where.room} ${where.length}` : `0 0 ${where.length} ${where.room}`;
   const outlines = ribbons(shown, asker, where, grown);
   return html`<svg class="arcs ${name}" viewBox=${box} preserveAspectRatio="none" aria-hidden="true">${outlines.map((d) => svg`<path d=${d}></path>`)}</svg>`;
 }
 
-/** Says in one breath what happened, and at first asks for a guess. @param {Look} look */
-function told({ ending, asker, event }) {
+/** Says in one breath what happened, and at first asks for a guess. @param {State} state */
+function says({ ending, asker, event }) {
   const words = sentence(ending);
   const { shares, output } = attend(words, asker);
   const most = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, 3).filter((i) => shares[i] >= 0.1);
@@ -97,12 +97,12 @@ function told({ ending, asker, event }) {
   return html`<em>${word}</em> asks: ${asks} It takes ${from} and a little from everyone else. ${together}`;
 }
 
-/** How the shares come about, number by number. @param {Look} look */
+/** How the shares come about, number by number. @param {State} state */
 function sums({ ending, asker }) {
   const words = sentence(ending);
   const { query, scores, scaled, shares } = attend(words, asker);
   const powers = scaled.map(Math.exp);
-  const row = (/** @type {import("./sentence.model.js").Word} */ { word, key }, /** @type {number} */ i) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
+  const row = (/** @type {import("./home.model.js").Word} */ { word, key }, /** @type {number} */ i) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
   return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
     <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
@@ -110,13 +110,13 @@ function sums({ ending, asker }) {
     <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
 }
 
-/** All of it. Without `answers` it's a drawing. @param {Look} look @param {Answers} [answers] */
-function view(look, answers) {
-  const { ending, asker, shown, blended } = look;
+/** All of it. Without `answers` it's a drawing. @param {State} state @param {Answers} [answers] */
+function view(state, answers) {
+  const { ending, asker, shown, blended } = state;
   const words = sentence(ending);
   const { shares } = attend(words, asker);
   const most = 0.99 * Math.max(...shares);
-  const column = (/** @type {import("./sentence.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
+  const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
     ${value.map((amount, f) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${f}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
@@ -128,16 +128,16 @@ function view(look, answers) {
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
       <legend>Which word asks?</legend>
-      ${arcs(look, ACROSS, "across")}${arcs(look, DOWN, "down")}
+      ${arcs(state, ACROSS, "across")}${arcs(state, DOWN, "down")}
       ${words.map(column)}
       ${features.map(output)}
       <span class="outname">what <em>${words[asker].word}</em> takes home</span>
     </fieldset>
     <div class="controls">
       <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
-      <p class="told" role="status">${told(look)}</p>
+      <p class="says" role="status">${says(state)}</p>
     </div>
-    <details><summary>Show the dot products</summary><div class="scroll">${sums(look)}</div></details>`;
+    <details><summary>Show the dot products</summary><div class="scroll">${sums(state)}</div></details>`;
 }
 
 /** What the build draws. */
@@ -147,22 +147,22 @@ export const still = () => view(first());
 export function start(place) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const box = document.createElement("div");
-  let look = first();
+  let state = first();
   let frame = 0;
-  const draw = (/** @type {Partial<Look>} */ change) => {
-    look = { ...look, ...change };
-    render(view(look, answers), box);
+  const draw = (/** @type {Partial<State>} */ change) => {
+    state = { ...state, ...change };
+    render(view(state, answers), box);
   };
 
-  /** Runs a step from 0 to 1, easing out; a new movement replaces one that's under way. @param {(t: number) => void} step */
+  /** Runs a step from 0 to 1, easing out; a new movement replaces one that's under way. @param {(part: number) => void} step */
   const move = (step) => {
     cancelAnimationFrame(frame);
     return new Promise((done) => {
       const begin = performance.now();
       const tick = (/** @type {number} */ now) => {
-        const t = calm.matches ? 1 : Math.min(1, Math.max(0, now - begin) / MOVE);
-        step(1 - (1 - t) ** 3);
-        if (t < 1) frame = requestAnimationFrame(tick);
+        const part = calm.matches ? 1 : Math.min(1, Math.max(0, now - begin) / MOVE);
+        step(1 - (1 - part) ** 3);
+        if (part < 1) frame = requestAnimationFrame(tick);
         else done(undefined);
       };
       tick(begin);
@@ -188,21 +188,21 @@ export function start(place) {
     });
   };
 
-  /** First the shares move, then what they take flies to the output. @param {Partial<Look>} next */
+  /** First the shares move, then what they take flies to the output. @param {Partial<State>} next */
   const change = async (next) => {
-    const { shown: from, blended: before, asker } = look;
+    const { shown: from, blended: before, asker } = state;
     draw(next);
-    const { shares } = attend(sentence(look.ending), look.asker);
-    await move((t) => draw({ shown: mix(from, shares, t), grown: look.asker === asker ? 1 : t }));
+    const { shares } = attend(sentence(state.ending), state.asker);
+    await move((part) => draw({ shown: mix(from, shares, part), grown: state.asker === asker ? 1 : part }));
     draw({ blended: shares }); // so that fly() can see where the parts will lie
     fly();
-    await move((t) => draw({ blended: mix(before, shares, t) }));
+    await move((part) => draw({ blended: mix(before, shares, part) }));
   };
 
   /** @type {Answers} */
   const answers = {
     pick: (asker) => change({ asker, event: "pick" }),
-    swap: () => change({ ending: other(look.ending), asker: it(look.ending), event: "swap" }),
+    swap: () => change({ ending: other(state.ending), asker: it(state.ending), event: "swap" }),
   };
   draw({});
   place.replaceChildren(box);
