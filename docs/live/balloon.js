@@ -12,7 +12,8 @@ const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu:
 
 /** @param {S} state */
 function shapeOf({ words, dim, heads, batch, type, gpu }) {
-  if (!(Math.min(words, Number(dim), heads, batch) >= 1)) throw new Refused("Words, d, heads and sentences are at least 1.");
+  if (!(Math.min(words, Number(dim), heads, batch) >= 1))
+    throw new Refused("Words, d, heads and sentences are at least 1.");
   among("Type", type, Object.keys(BYTES));
   among("GPU", gpu, Object.keys(CHIPS));
   return { n: words, dim: Number(dim), bytes: BYTES[type], heads, batch };
@@ -50,7 +51,13 @@ function drawing(state) {
   const tall = (/** @type {number} */ x, /** @type {string} */ colour, there = true) =>
     svg`<rect class="moves ${colour} fill ${there ? "" : "faint"}" x=${x} y=${106 - side / 2} width=${width} height=${side} />`;
   const x = (/** @type {number} */ bytes) => (478 * bytes) / Math.max(memory, now);
-  const parts = [["query", row], ["key", row], ["value", row], ...squares.map((name) => [name, square]), ...(output ? [["output", row]] : [])];
+  const parts = [
+    ["query", row],
+    ["key", row],
+    ["value", row],
+    ...squares.map((name) => [name, square]),
+    ...(output ? [["output", row]] : []),
+  ];
   let from = 0;
   const bar = parts.map(([name, bytes]) => {
     const at = x(from);
@@ -83,21 +90,28 @@ function sizes(state) {
   const { shape, memory, now, burst, row, square } = worked(state);
   const { n, dim, heads = 1, batch = 1 } = shape;
   const line = (/** @type {unknown} */ name, /** @type {number} */ bytes) => [name, binary(bytes), metric(bytes, "B")];
-  const of = (/** @type {number} */ columns) => `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
-  return table("Sizes", ["", "in 1024s", "in 1000s"], [
-    line(html`Q, K, V, output, each<br>${of(dim)}`, row),
-    line(html`one square<br>${of(n)}`, square),
-    line(html`<b>${burst ? "needed now" : "held now"}</b>`, now),
-    line("at the peak", 3 * row + eagerPeakBytes(shape)),
-    line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
-    line(`${state.gpu}, all of it`, memory),
-  ]);
+  const of = (/** @type {number} */ columns) =>
+    `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
+  return table(
+    "Sizes",
+    ["", "in 1024s", "in 1000s"],
+    [
+      line(html`Q, K, V, output, each<br>${of(dim)}`, row),
+      line(html`one square<br>${of(n)}`, square),
+      line(html`<b>${burst ? "needed now" : "held now"}</b>`, now),
+      line("at the peak", 3 * row + eagerPeakBytes(shape)),
+      line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
+      line(`${state.gpu}, all of it`, memory),
+    ],
+  );
 }
 
 /** @param {S} state */
 function picture(state) {
   const { step: now } = worked(state);
-  const doing = STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`);
+  const doing = STEPS.map(
+    ({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`,
+  );
   return html`${drawing(state)}<p class="soft">${doing}</p>`;
 }
 
@@ -117,12 +131,21 @@ function more(state, set) {
 function says(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
-  if (burst) return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
+  if (burst)
+    return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
   if (step === 0) return `Q, K and V take ${binary(now)}. Nobody has asked for more yet.`;
-  if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. The peak was ${binary(3 * row + eagerPeakBytes(shape))}.`;
+  if (step === STEPS.length - 1)
+    return `Only the output is left beside Q, K and V: ${binary(now)}. The peak was ${binary(3 * row + eagerPeakBytes(shape))}.`;
   const size = square === row ? "as big as Q, because N = d" : `${brief(square / row)} times as big as Q (that’s N/d)`;
-  const why = ["", `QKᵀ is the first square, ${size}.`, "The scale reads one square and writes another.", "Softmax reads the scores and writes the shares: still two squares.", "The output is here, and both squares are still held: this is the peak."][step];
-  const next = held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
+  const why = [
+    "",
+    `QKᵀ is the first square, ${size}.`,
+    "The scale reads one square and writes another.",
+    "Softmax reads the scores and writes the shares: still two squares.",
+    "The output is here, and both squares are still held: this is the peak.",
+  ][step];
+  const next =
+    held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
   return `${why} We hold ${binary(now)}.${next}`;
 }
 

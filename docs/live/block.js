@@ -37,20 +37,42 @@ const row = (state) => typed(state.numbers).map((x, i) => (i === loudest(state) 
 
 /** A scheme's blocks, and number by number what became of it. @param {S} state @param {string} name */
 function read(state, name) {
-  if (!Object.hasOwn(SCHEMES, name)) throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
+  if (!Object.hasOwn(SCHEMES, name))
+    throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
   const scheme = SCHEMES[name];
   const all = row(state);
-  const given = name === "NVFP4" && state.tensor.trim() ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 }) : null;
+  const given =
+    name === "NVFP4" && state.tensor.trim()
+      ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 })
+      : null;
   const { tensor, blocks } = quantize(scheme, all, given);
-  const each = blocks.flatMap(({ codes, quotients, back, unit }) => codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })));
-  const values = each.map((one, place) => ({ ...one, place, number: all[place], lost: one.back === 0 && all[place] !== 0 }));
+  const each = blocks.flatMap(({ codes, quotients, back, unit }) =>
+    codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })),
+  );
+  const values = each.map((one, place) => ({
+    ...one,
+    place,
+    number: all[place],
+    lost: one.back === 0 && all[place] !== 0,
+  }));
   const others = values.filter(({ place }) => place !== loudest(state));
-  return { scheme, name, tensor, blocks, values, off: rms(others.map((one) => one.back - one.number)), lost: others.filter((one) => one.lost).length };
+  return {
+    scheme,
+    name,
+    tensor,
+    blocks,
+    values,
+    off: rms(others.map((one) => one.back - one.number)),
+    lost: others.filter((one) => one.lost).length,
+  };
 }
 
 /** @typedef {ReturnType<typeof read>} Read @typedef {Read["values"][number]} Value */
 
-/** The codes of a block where they lie: a box a byte, its numbers and what they come back as. @param {S} state @param {Read} now @param {number} which @param {(change: Partial<S>) => void} set */
+/**
+ * The codes of a block where they lie: a box a byte, its numbers and what they come back as.
+ * @param {S} state @param {Read} now @param {number} which @param {(change: Partial<S>) => void} set
+ */
 function memory(state, now, which, set) {
   const { scheme, blocks, tensor } = now;
   const { scale, worth, unit, codes } = blocks[which];
@@ -70,8 +92,12 @@ function memory(state, now, which, set) {
       <div>${own.map((one, half) => value(one, half ? "key" : "query"))}</div></div>`;
   };
   const half = scheme.block && codes.length < scheme.block ? `, ${codes.length} of ${scheme.block} numbers` : "";
-  const said = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
-  return html`<p>${said} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
+  const said =
+    scale === null || !scheme.scale
+      ? `No block has a scale: all share the tensor's.`
+      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
+  return html`<p>${said} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p>
+    <div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
 /** One number's way there and back. @param {S} state @param {Read} now */
@@ -102,7 +128,12 @@ function picture(state, set) {
 }
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, inWords: `× ${state.louder}` });
+const primary = (state, set) =>
+  slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), {
+    min: 1,
+    max: 40,
+    inWords: `× ${state.louder}`,
+  });
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more(state, set) {
@@ -113,8 +144,16 @@ function more(state, set) {
   /** @type {[string, string][]} */
   const offered = [[start.numbers, "the block of the board"], [state.key, "K row"], [state.value, "V row"]];
   const rows = offered.filter(([text]) => text);
-  const own = rows.some(([text]) => text === state.numbers) ? [] : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
-  const begin = (/** @type {string} */ text) => set({ numbers: text, tensor: text === start.numbers ? start.tensor : "", louder: 1, place: text === start.numbers ? start.place : 0 });
+  const own = rows.some(([text]) => text === state.numbers)
+    ? []
+    : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
+  const begin = (/** @type {string} */ text) =>
+    set({
+      numbers: text,
+      tensor: text === start.numbers ? start.tensor : "",
+      louder: 1,
+      place: text === start.numbers ? start.place : 0,
+    });
   return html`
     ${choice("Scheme", state.scheme, (scheme) => set({ scheme }), Object.keys(SCHEMES))}
     ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
@@ -137,7 +176,8 @@ function says(state) {
   if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
   const end = decode(now.scheme.element, now.scheme.element.largest);
   // E2M1 ends at 6, and from 7 on a next mark, 8, would be nearer. In FP8 the largest number has the last mark.
-  if (Math.abs(worst.quotient) >= (7 / 6) * end) return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
+  if (Math.abs(worst.quotient) >= (7 / 6) * end)
+    return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
   return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
 }
 

@@ -6,7 +6,15 @@ import { Refused } from "./frame.js";
 import { among, choice, menu, numbers, slider, table, textField, whole } from "./parts.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
-const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
+const start = {
+  model: "llama-3-8b",
+  own: "32 32 8 128 8",
+  context: 8192,
+  batch: 16,
+  format: "bf16",
+  gpu: "H100",
+  gpus: 1,
+};
 
 /** @typedef {typeof start} S */
 
@@ -22,9 +30,15 @@ const OF_ONE_HOST = 8; // GPUs that NVLink joins, as a rule
 function modelOf(state) {
   const known = MODELS[among("Model", state.model, [...Object.keys(MODELS), "own"])];
   if (known) return known;
-  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
-  for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim })) whole(`Own model, ${name}`, count, 1, 1e6);
-  if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
+  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, {
+    least: 1e-3,
+    most: 1e6,
+    count: [5, 5],
+  });
+  for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim }))
+    whole(`Own model, ${name}`, count, 1, 1e6);
+  if (heads % kvHeads)
+    throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
 }
 
@@ -114,7 +128,11 @@ function picture(state) {
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 const primary = (state, set) =>
-  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, inWords: grouped(state.context) });
+  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), {
+    min: 7,
+    max: MOST.context,
+    inWords: grouped(state.context),
+  });
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more(state, set) {
@@ -135,7 +153,8 @@ function more(state, set) {
 /** @param {S} state */
 function says(state) {
   const { held, least, work } = worked(state);
-  if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
+  if (held.weights > held.all)
+    return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
   const room = `Beside the weights there’s room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
   if (held.weights + held.cache > held.all) return `This doesn’t fit. ${room}`;
   const share = (100 * work[2].memory) / (work[2].memory + work[3].memory);
@@ -143,4 +162,12 @@ function says(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, picture, numbers: times, primary, more, says };
+export default {
+  title: "What a model needs: bytes, arithmetic, and the two least times",
+  start,
+  picture,
+  numbers: times,
+  primary,
+  more,
+  says,
+};

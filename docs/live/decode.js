@@ -22,8 +22,15 @@ const start = {
 
 const MOST = { a: 12, b: 8, programs: 6, block: 8 };
 /** @type {[string, string][]} */
-const WRONG = [["none", "as it should be"], ["average", "average the parts"], ["causal", "is_causal, aligned top left"]];
-const PAGES = [[6, 1, 2, 9, 0, 11, 4, 7], [5, 3, 10, 8]]; // which pages are free for A, and for B, in the order in which they are taken
+const WRONG = [
+  ["none", "as it should be"],
+  ["average", "average the parts"],
+  ["causal", "is_causal, aligned top left"],
+];
+const PAGES = [
+  [6, 1, 2, 9, 0, 11, 4, 7],
+  [5, 3, 10, 8],
+]; // which pages are free for A, and for B, in the order in which they are taken
 const ROLES = ["key", "value"];
 const DUTIES = [
   "Append the new key and value.",
@@ -39,8 +46,10 @@ function problem(state) {
   const keys = pairs("Keys", state.keys, 16);
   const values = pairs("Values", state.values, 16);
   const lengths = [whole("Tokens of A", state.a, 1, MOST.a), whole("Tokens of B", state.b, 0, MOST.b)];
-  if (![2, 4, 8].includes(state.page)) throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
-  if (!WRONG.some(([value]) => value === state.wrong)) throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
+  if (![2, 4, 8].includes(state.page))
+    throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
+  if (!WRONG.some(([value]) => value === state.wrong))
+    throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
   const block = whole("Keys a block", state.block, 1, MOST.block);
   const parts = shares(lengths, block, whole("Programs", state.programs, 1, MOST.programs));
   const sequences = lengths.map((length) => ({
@@ -56,7 +65,11 @@ const blocksOf = (parts) => parts.reduce((sum, { count }) => sum + count, 0);
 /** The blocks of the program that has most. @param {S} state */
 function longest(state) {
   const { parts } = problem(state);
-  return Math.max(...Array.from({ length: state.programs }, (_, program) => blocksOf(parts.filter((part) => part.program === program))));
+  return Math.max(
+    ...Array.from({ length: state.programs }, (_, program) =>
+      blocksOf(parts.filter((part) => part.program === program)),
+    ),
+  );
 }
 
 /** Append, load, the blocks, write, merge. @param {S} state */
@@ -72,7 +85,12 @@ function known(state) {
     const earlier = blocksOf(parts.slice(0, i).filter((other) => other.program === part.program));
     const read = Math.min(Math.max(blocksRead(state) - earlier, 0), part.count);
     const { keys, values } = sequences[part.sequence];
-    return { ...part, earlier, read, ...partOf(keys, values, query, scale, state.block, part.begin, read, state.wrong === "causal") };
+    return {
+      ...part,
+      earlier,
+      read,
+      ...partOf(keys, values, query, scale, state.block, part.begin, read, state.wrong === "causal"),
+    };
   });
 }
 
@@ -126,7 +144,9 @@ function line(state) {
     const count = blocksOf(parts.filter((part) => part.sequence === sequence));
     const [x, length] = [before * width, count * width];
     const look = ROLES[sequence];
-    return count ? svg`<path class="${look} stroke thin" d="M${x + 4} 23 v-4 H${x + length - 3} v4" /><text class="small middle ${look}" x=${x + length / 2} y="14">${letter(sequence)}</text>` : nothing;
+    return count
+      ? svg`<path class="${look} stroke thin" d="M${x + 4} 23 v-4 H${x + length - 3} v4" /><text class="small middle ${look}" x=${x + length / 2} y="14">${letter(sequence)}</text>`
+      : nothing;
   });
   const blocks = parts.flatMap((part) => Array.from({ length: part.count }, (_, i) => {
     const now = state.step > 2 && state.step <= 2 + longest(state) && part.earlier + i === blocksRead(state) - 1;
@@ -152,7 +172,10 @@ function written(state, sequence) {
   const own = known({ ...state, step: steps(state) }).filter((part) => part.sequence === sequence);
   const one = merged(own);
   if (state.wrong !== "average") return one;
-  return { ...one, output: one.output.map((_, column) => own.reduce((sum, part) => sum + part.output[column] / own.length, 0)) };
+  return {
+    ...one,
+    output: one.output.map((_, column) => own.reduce((sum, part) => sum + part.output[column] / own.length, 0)),
+  };
 }
 
 /** @param {S} state */
@@ -186,7 +209,8 @@ const picture = (state) => html`${memory(state)}
   <p class="soft small">${tables(state).map((each) => html`${each}<br>`)}Solid: the new token. Dashed: a free page.</p>${line(state)}`;
 
 /** @param {S} state */
-const numbers = (state) => html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
+const numbers = (state) =>
+  html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
 
 /** @param {S} state @param {(change: Partial<S>) => void} set */
 function more(state, set) {
@@ -221,8 +245,10 @@ function says(state) {
   const { lengths } = problem(state);
   const parts = known(state);
   const end = steps(state);
-  if (state.step <= 0) return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
-  if (state.step === 1) return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
+  if (state.step <= 0)
+    return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
+  if (state.step === 1)
+    return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
   if (state.step === 2) {
     return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody gets more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
   }
@@ -237,12 +263,22 @@ function says(state) {
     if (split < 0) return "Nobody had to share a sequence, so each row is finished and written.";
     return `Each program divides as if its keys were all there are. Shared sequences leave an output and an lse for the merge.`;
   }
-  if (state.wrong === "causal") return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
+  if (state.wrong === "causal")
+    return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
   if (split < 0) return `There’s nothing to merge. The row of A is ${vector(written(state, 0).output)}.`;
   const row = written(state, split);
-  if (state.wrong === "average") return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
+  if (state.wrong === "average")
+    return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
   return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${shown(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A step of decode, from the page to the merged row", start, picture, numbers, more, says, steps };
+export default {
+  title: "A step of decode, from the page to the merged row",
+  start,
+  picture,
+  numbers,
+  more,
+  says,
+  steps,
+};

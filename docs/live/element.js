@@ -1,4 +1,5 @@
-// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each change.
+// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each
+// change.
 import { nothing, render } from "lit-html";
 import { Refused, stateFrom, whole, within } from "./frame.js";
 
@@ -11,7 +12,9 @@ const TALL = 0.8; // the part of the screen from which on a picture counts as ta
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** Everything that can have the keyboard's focus. @param {HTMLElement} place */
-const controls = (place) => [.../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]"))];
+const controls = (place) => [
+  .../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]")),
+];
 
 /** A piece that has started. */
 class Running {
@@ -55,7 +58,8 @@ class Running {
    * @param {import("./frame.js").Change<State>} change
    */
   set(change) {
-    const changed = (/** @type {State} */ state) => /** @type {State} */ ({ ...state, ...(typeof change === "function" ? change(state) : change) });
+    const changed = (/** @type {State} */ state) =>
+      /** @type {State} */ ({ ...state, ...(typeof change === "function" ? change(state) : change) });
     const asked = changed(this.asked);
     this.attempt(() => this.become(asked));
     if (this.asked === this.state) return;
@@ -67,7 +71,11 @@ class Running {
     this.asked = asked;
   }
 
-  /** Draws that state, and lets the picture move if it is the next step; a state that is refused leaves everything as it is. @param {State} asked */
+  /**
+   * Draws that state, and lets the picture move if it is the next step; a state that is refused leaves everything as it
+   * is.
+   * @param {State} asked
+   */
   become(asked) {
     this.asked = asked;
     const next = within(this.piece, asked);
@@ -112,7 +120,10 @@ class Running {
       open: this.open,
       linked: this.linked,
     };
-    render(whole(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons), this.drawing);
+    render(
+      whole(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons),
+      this.drawing,
+    );
   }
 
   /** One frame after the other, until the picture rests. @param {number} start @param {number} lasts milliseconds */
@@ -132,11 +143,18 @@ class Running {
     const last = piece.steps?.(state);
     const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
     /** @type {HTMLElement | null} */ (place.closest("figure"))?.toggleAttribute("data-done", done);
-    place.classList.toggle("tall", (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight);
-    for (const part of this.growing()) part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
+    place.classList.toggle(
+      "tall",
+      (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight,
+    );
+    for (const part of this.growing())
+      part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
   }
 
-  /** What would else push its controls and the page below it up and down: the sentence, and the picture where it has no steps. */
+  /**
+   * What would else push its controls and the page below it up and down: the sentence, and the picture where it has no
+   * steps.
+   */
   growing() {
     const selector = this.piece.steps ? ".hb-live__said" : ".hb-live__said, .hb-live__picture";
     return /** @type {NodeListOf<HTMLElement>} */ (this.drawing.querySelectorAll(selector));

@@ -5,8 +5,8 @@ import { html, nothing } from "lit-html";
 export class Refused extends Error {}
 
 /**
- * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them; everything
- * else on the screen follows from it.
+ * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them;
+ * everything else on the screen follows from it.
  * @typedef {Record<string, string | number | boolean>} State
  */
 
@@ -17,35 +17,42 @@ export class Refused extends Error {}
  */
 
 /**
- * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since the
- * step began, which are infinite once nothing moves.
+ * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since
+ * the step began, which are infinite once nothing moves.
  * @typedef {{width: number, elapsed: number}} Canvas
  */
 
 /**
- * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame puts
- * the picture on top, the primary control and the sentence below it, and everything else behind "more".
+ * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame
+ * puts the picture on top, the primary control and the sentence below it, and everything else behind "more".
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
  * @property {S} start the state where nothing else is asked for
- * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what in it can be touched
- * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below the sentence on a phone
- * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a piece with steps has a button for the next one
+ * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what
+ *   in it can be touched
+ * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
+ *   the sentence on a phone
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
+ *   piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
- * @property {(state: S, earlier: S) => string} says what has just happened, in one sentence, there before the picture moves; e^{…} is a power, and `earlier` is the state before
+ * @property {(state: S, earlier: S) => string} says what has just happened, in one sentence, there before the picture
+ *   moves; e^{…} is a power, and `earlier` is the state before
  * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
- * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
+ * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and
+ *   played
  * @property {(state: S) => string} [next] what the button for the next step says
- * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then; without it, "Again", and the first step
+ * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
+ *   without it, "Again", and the first step
  * @property {(state: S) => number} [lasts] the milliseconds that its picture moves when it comes to this step
- * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has ended well
+ * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has
+ *   ended well
  */
 
 /**
  * What the frame's buttons do; a picture drawn by the build has none.
- * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () => void, link: () => void,
- *   playing: boolean, open: boolean, linked: string}} Buttons
+ * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () =>
+ *   void, link: () => void, playing: boolean, open: boolean, linked: string}} Buttons
  */
 
 /**
@@ -83,7 +90,9 @@ function typed(like, name, text) {
 export const worded = (text) =>
   text.split(/(e\^\{.+?\}|\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => {
     if (i % 2 === 0) return part;
-    return part.startsWith("e^") ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>` : html`<span class="hb-live__unbroken">${part}</span>`;
+    return part.startsWith("e^")
+      ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>`
+      : html`<span class="hb-live__unbroken">${part}</span>`;
   });
 
 /** @type {WeakMap<State, string[]>} */
@@ -116,7 +125,8 @@ export function whole(piece, state, earlier, canvas, buttons) {
   const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, earlier);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
-  const button = html`<button type="button" class="hb-live__main ${step === last ? "quiet" : ""}" @click=${next}>${step === last ? afterwards : piece.next?.(state) ?? "Next step"}</button>`;
+  const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
+  const button = html`<button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
     <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>
     <div class="hb-live__bar">
@@ -134,7 +144,8 @@ export function whole(piece, state, earlier, canvas, buttons) {
 /**
  * What is behind "more".
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step @param {number | undefined} last
+ * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step
+ * @param {number | undefined} last
  */
 function folded(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.

@@ -1,7 +1,10 @@
 // One attention step over one sentence. The vectors were chosen by hand; a model learns them.
 import { blend, dot, softmax } from "./row.model.js";
 
-/** What a word looks for, what it offers, what it hands over, and its query in words. @typedef {{query: number[], key: number[], value: number[], asks: string}} Card */
+/**
+ * What a word looks for, what it offers, what it hands over, and its query in words.
+ * @typedef {{query: number[], key: number[], value: number[], asks: string}} Card
+ */
 /** @typedef {Card & {word: string}} Word */
 
 export const features = ["animal", "thing", "doing", "link"];
@@ -27,10 +30,16 @@ const itLooksFor = { soft: [1, 3, 0, 0], tired: [3, 1, 0, 0] };
 /** The sentence with this last word. @param {string} ending @returns {Word[]} */
 export function sentence(ending) {
   const words = ["The", "cat", "sat", "on", "the", "mat", "because", "it", "was", ending];
-  return words.map((word) => ({ word, ...(word === "it" ? { ...it, query: itLooksFor[ending] } : cards[word.toLowerCase()]) }));
+  return words.map((word) => ({
+    word,
+    ...(word === "it" ? { ...it, query: itLooksFor[ending] } : cards[word.toLowerCase()]),
+  }));
 }
 
-/** All that one word computes: its score with each word, its shares and its output. @param {Word[]} words @param {number} asker */
+/**
+ * All that one word computes: its score with each word, its shares and its output.
+ * @param {Word[]} words @param {number} asker
+ */
 export function attend(words, asker) {
   const { query } = words[asker];
   const scores = words.map(({ key }) => dot(query, key));

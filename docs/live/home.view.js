@@ -1,12 +1,13 @@
-// A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they run
-// down, and the same cells change places.
+// A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they
+// run down, and the same cells change places.
 import { html, render, svg } from "lit-html";
 import { attend, endings, features, sentence } from "./home.model.js";
 
 /**
- * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn with
- * grown: how far the ribbons have grown, up to 1   event: what has just happened
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[], grown: number}} State
+ * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn
+ * with grown: how far the ribbons have grown, up to 1   event: what has just happened
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[],
+ *   grown: number}} State
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
@@ -37,10 +38,12 @@ function first() {
 
 /**
  * The outline of a ribbon to each word, as wide as its share. All leave side by side: together they're the whole.
- * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where @param {number} grown
+ * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where @param
+ *   {number} grown
  */
 export function ribbons(shares, asker, { length, room, down }, grown) {
-  const place = (/** @type {number} */ along, /** @type {number} */ up) => (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
+  const place = (/** @type {number} */ along, /** @type {number} */ up) =>
+    (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
   const step = length / shares.length;
   const whole = Math.min(36, step / 2);
   const wide = shares.map((share) => Math.max(share * whole, 0.75) * grown);
@@ -87,13 +90,21 @@ function arcs({ shown, asker, grown }, where, name) {
 function says({ ending, asker, event }) {
   const words = sentence(ending);
   const { shares, output } = attend(words, asker);
-  const most = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, 3).filter((i) => shares[i] >= 0.1);
-  const from = most.map((i, n) => html`${n ? ", " : ""}${percent(shares[i])} from ${i === asker ? "itself" : html`<em>${words[i].word}</em>`}`);
+  const most = [...shares.keys()]
+    .sort((a, b) => shares[b] - shares[a])
+    .slice(0, 3)
+    .filter((i) => shares[i] >= 0.1);
+  const from = most.map(
+    (i, n) =>
+      html`${n ? ", " : ""}${percent(shares[i])} from ${i === asker ? "itself" : html`<em>${words[i].word}</em>`}`,
+  );
   const largest = Math.max(...output);
   const together = html`Together that’s above all <b>${features[output.indexOf(largest)]}</b>, ${largest.toFixed(1)} of 10.`;
   const { word, asks } = words[asker];
-  if (event === "start") return html`<em>${word}</em> takes ${from} and a little from everyone else. Guess first: where will the thick ribbon go?`;
-  if (event === "swap") return html`One word changed, and the ribbon moved. <em>${word}</em> takes ${from}. ${together} Now pick another word.`;
+  if (event === "start")
+    return html`<em>${word}</em> takes ${from} and a little from everyone else. Guess first: where will the thick ribbon go?`;
+  if (event === "swap")
+    return html`One word changed, and the ribbon moved. <em>${word}</em> takes ${from}. ${together} Now pick another word.`;
   return html`<em>${word}</em> asks: ${asks} It takes ${from} and a little from everyone else. ${together}`;
 }
 
@@ -102,7 +113,10 @@ function sums({ ending, asker }) {
   const words = sentence(ending);
   const { query, scores, scaled, shares } = attend(words, asker);
   const powers = scaled.map(Math.exp);
-  const row = (/** @type {import("./home.model.js").Word} */ { word, key }, /** @type {number} */ i) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
+  const row = (
+    /** @type {import("./home.model.js").Word} */ { word, key },
+    /** @type {number} */ i,
+  ) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
   return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
     <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
@@ -119,11 +133,11 @@ function view(state, answers) {
   const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
-    ${value.map((amount, f) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${f}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
-  const output = (/** @type {string} */ name, /** @type {number} */ f) => {
-    const parts = words.map(({ value }, i) => blended[i] * value[f]);
-    return html`<span class="feature" style="--f: ${f}">${name}</span>
-      <span class="out" style="--f: ${f}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
+    ${value.map((amount, feature) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
+  const output = (/** @type {string} */ name, /** @type {number} */ feature) => {
+    const parts = words.map(({ value }, i) => blended[i] * value[feature]);
+    return html`<span class="feature" style="--f: ${feature}">${name}</span>
+      <span class="out" style="--f: ${feature}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
   };
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
@@ -154,7 +168,10 @@ export function start(place) {
     render(view(state, answers), box);
   };
 
-  /** Runs a step from 0 to 1, easing out; a new movement replaces one that's under way. @param {(part: number) => void} step */
+  /**
+   * Runs a step from 0 to 1, easing out; a new movement replaces one that's under way.
+   * @param {(part: number) => void} step
+   */
   const move = (step) => {
     cancelAnimationFrame(frame);
     return new Promise((done) => {
@@ -181,7 +198,12 @@ export function start(place) {
       const to = outs[n % features.length][Math.floor(n / features.length)].getBoundingClientRect();
       const copy = document.createElement("i");
       copy.className = "flying";
-      Object.assign(copy.style, { left: `${from.x - home.x}px`, top: `${from.y - home.y}px`, width: `${from.width}px`, height: `${from.height}px` });
+      Object.assign(copy.style, {
+        left: `${from.x - home.x}px`,
+        top: `${from.y - home.y}px`,
+        width: `${from.width}px`,
+        height: `${from.height}px`,
+      });
       stage.append(copy);
       const there = { transform: `translate(${to.x - from.x}px, ${to.y - from.y}px)`, opacity: 0.4 };
       copy.animate([{}, there], { duration: MOVE, easing: "ease-out" }).finished.then(() => copy.remove());

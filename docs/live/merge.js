@@ -1,4 +1,5 @@
-// One row, two readers, and a cut that the reader of the page can drag: wherever it is, both together find the same sum.
+// One row, two readers, and a cut that the reader of the page can drag: wherever it is, both together find the same
+// sum.
 import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
 import { shared } from "./merge.model.js";
@@ -36,7 +37,10 @@ function layout(scores, both, width, height) {
   };
 }
 
-/** Each reader's bars, with a line of its own. @param {number[]} scores @param {Shared} both @param {number} cut @param {Layout} at */
+/**
+ * Each reader's bars, with a line of its own.
+ * @param {number[]} scores @param {Shared} both @param {number} cut @param {Layout} at
+ */
 function drawRow(scores, { readers }, cut, at) {
   const end = (/** @type {number} */ i) => at.x(i) + at.bar;
   const bars = scores.map((score, i) => {
@@ -51,7 +55,8 @@ function drawRow(scores, { readers }, cut, at) {
     const y = at.score(readers[i].max);
     const name = at.small ? plain(readers[i].max) : svg`max <tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
     return [
-      rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"), text(at.x(from), y - 12, `${at.small ? "strong" : "soft"} halo`, name),
+      rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
+      text(at.x(from), y - 12, `${at.small ? "strong" : "soft"} halo`, name),
       bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.apart),
     ];
   });
@@ -65,27 +70,49 @@ const drawCut = (x, at) => svg`
 
 /** Each reader's sum, grey where it shrinks; and both together. @param {Shared} both @param {Layout} at */
 function drawColumns({ readers, factors, parts, sum }, at) {
-  const { columns: [one, two, all], thick, floor, small } = at;
-  const lid = (/** @type {number} */ x, /** @type {number} */ height, /** @type {string} */ look) =>
-    [rect(x, floor - at.tall(height) - 4, thick, 5, "ink"), text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height))];
+  const {
+    columns: [one, two, all],
+    thick,
+    floor,
+    small,
+  } = at;
+  const lid = (/** @type {number} */ x, /** @type {number} */ height, /** @type {string} */ look) => [
+    rect(x, floor - at.tall(height) - 4, thick, 5, "ink"),
+    text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height)),
+  ];
   const mine = [one, two].map((x, i) => {
     const [high, low] = [floor - at.tall(readers[i].sum), floor - at.tall(parts[i])];
     const exponent = Math.log(factors[i]);
     const middle = x + thick / 2;
     return [
-      rect(x, high, thick, low - high, "track"), rect(x, low, thick, floor - low, "ink"), lid(x, readers[i].sum, "ink strong"),
-      group(factors[i] < 1 && readers[i].sum ? 1 : 0, low - high > 24 ? path(`M${middle} ${high + 6}V${low - 2}m-5 -7l5 7l5 -7`, "violet") : "",
-        text(small ? middle : x - 10, small ? floor + 26 : (high + low) / 2 + 8, `${small ? "middle" : "end"} violet strong ${small ? "" : "factor"}`, svg`× ${power(exponent)}`)),
+      rect(x, high, thick, low - high, "track"),
+      rect(x, low, thick, floor - low, "ink"),
+      lid(x, readers[i].sum, "ink strong"),
+      group(
+        factors[i] < 1 && readers[i].sum ? 1 : 0,
+        low - high > 24 ? path(`M${middle} ${high + 6}V${low - 2}m-5 -7l5 7l5 -7`, "violet") : "",
+        text(
+          small ? middle : x - 10,
+          small ? floor + 26 : (high + low) / 2 + 8,
+          `${small ? "middle" : "end"} violet strong ${small ? "" : "factor"}`,
+          svg`× ${power(exponent)}`,
+        ),
+      ),
       bracket(x, x + thick, at.bracket, i ? "second" : "first", at.gap),
     ];
   });
   const seam = floor - at.tall(parts[0]);
   const beside = (/** @type {number} */ y, /** @type {number} */ part) => (small || !part ? "" : text(all - 12, y + 5, "end soft small", fixed(part)));
   return [
-    [one, two, all].map((x) => path(`M${x} ${floor}h${thick}`, "line thin")), mine,
-    rect(all, seam, thick, floor - seam, "ink"), rect(all, floor - at.tall(sum), thick, at.tall(parts[1]), "ink"), rect(all, seam - 1, thick, 2, "paper"),
-    beside((seam + floor) / 2, parts[0]), beside(seam - at.tall(parts[1]) / 2, parts[1]),
-    lid(all, sum, small ? "strong ink" : "big"), bracket(all, all + thick, at.bracket, small ? "both" : "together", at.gap),
+    [one, two, all].map((x) => path(`M${x} ${floor}h${thick}`, "line thin")),
+    mine,
+    rect(all, seam, thick, floor - seam, "ink"),
+    rect(all, floor - at.tall(sum), thick, at.tall(parts[1]), "ink"),
+    rect(all, seam - 1, thick, 2, "paper"),
+    beside((seam + floor) / 2, parts[0]),
+    beside(seam - at.tall(parts[1]) / 2, parts[1]),
+    lid(all, sum, small ? "strong ink" : "big"),
+    bracket(all, all + thick, at.bracket, small ? "both" : "together", at.gap),
   ];
 }
 
@@ -97,8 +124,13 @@ function picture(state, set, { width }) {
     return [drawRow(scores, both, state.cut, at), drawColumns(both, at), drawCut(at.cut(state.cut), at)];
   };
   const at = layout(scores, both, width, 0);
-  const hold = grip("Cut after", state.cut, (cut) => set({ cut }), { min: 0, max: scores.length, inWords: `${state.cut} of ${scores.length}` },
-    { from: at.cut(0), to: at.cut(scores.length), y: HANDLE });
+  const hold = grip(
+    "Cut after",
+    state.cut,
+    (cut) => set({ cut }),
+    { min: 0, max: scores.length, inWords: `${state.cut} of ${scores.length}` },
+    { from: at.cut(0), to: at.cut(scores.length), y: HANDLE },
+  );
   return html`<div class="hb-live__grips">${stage(width, says(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
 }
 

@@ -28,8 +28,17 @@ function run(state) {
   whole("Copy", copy, 0, 4096);
   whole("Product", product, 1, 4096);
   whole("Softmax", softmax, 1, 4096);
-  if (!BUGS.some(([value]) => value === bug)) throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
-  return simulate({ stages, consumers, copy, product, softmax, blocks: USES, bug: /** @type {import("./ring.model.js").Bug} */ (bug) });
+  if (!BUGS.some(([value]) => value === bug))
+    throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
+  return simulate({
+    stages,
+    consumers,
+    copy,
+    product,
+    softmax,
+    blocks: USES,
+    bug: /** @type {import("./ring.model.js").Bug} */ (bug),
+  });
 }
 
 /** @param {S} state */
@@ -48,7 +57,11 @@ const during = (clock) => (/** @type {Bar} */ { start, end }) => start <= clock 
 function rings(state) {
   const { bars, now } = current(state);
   const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.clock));
-  const place = (/** @type {import("./ring.model.js").Tensor} */ tensor, /** @type {number} */ index, /** @type {number} */ y) => {
+  const place = (
+    /** @type {import("./ring.model.js").Tensor} */ tensor,
+    /** @type {number} */ index,
+    /** @type {number} */ y,
+  ) => {
     const { holds, arriving, full, free } = now.rings[tensor][index];
     const x = 28 + index * 114;
     const role = tensor === "K" ? "key" : "value";
@@ -64,8 +77,10 @@ function rings(state) {
       ${free.arrived ? svg`<text class="small end soft" x=${x + 84} y=${y + 68}>+${free.arrived}</text>` : nothing}`;
   };
   return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.clock}: each place with the use that it holds, and the phases of its two barriers.">
-    ${TENSORS.map((tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
-      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`)}
+    ${TENSORS.map(
+      (tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
+      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`,
+    )}
   </svg>`;
 }
 
@@ -75,16 +90,26 @@ const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}$
 /** Who does what, in words. @param {S} state */
 function workers(state) {
   const { bars, now } = current(state);
-  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" };
+  const does = {
+    scores: "multiplies queries by keys",
+    output: "multiplies exponentials by values",
+    softmax: "does softmax",
+    copy: "",
+  };
   const work = (/** @type {number} */ consumer) => {
     const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.clock);
     const [next] = own.sort((a, b) => a.start - b.start);
     if (!next) return "is done";
-    return next.start > now.clock ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}` : `${does[next.kind]}, use ${next.use}`;
+    return next.start > now.clock
+      ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}`
+      : `${does[next.kind]}, use ${next.use}`;
   };
   const [first, ...others] = now.waits;
-  const works = (/** @type {number} */ consumer) => bars.some((bar) => bar.consumer === consumer && during(now.clock)(bar));
-  const lines = others.map((wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`);
+  const works = (/** @type {number} */ consumer) =>
+    bars.some((bar) => bar.consumer === consumer && during(now.clock)(bar));
+  const lines = others.map(
+    (wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`,
+  );
   return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
@@ -140,8 +165,10 @@ function more(state, set) {
 function ending(state) {
   const { bars, now, hung } = current(state);
   const wrong = bars.filter((bar) => bar.wrong).length;
-  if (hung) return `Deadlock at clock ${now.clock}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
-  if (wrong) return `Done at clock ${now.clock}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
+  if (hung)
+    return `Deadlock at clock ${now.clock}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
+  if (wrong)
+    return `Done at clock ${now.clock}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
   return `Done at clock ${now.clock}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
 }
 
@@ -150,7 +177,12 @@ function says(state) {
   const { bars, notes, moments, now } = current(state);
   const wrong = bars.find((bar) => bar.wrong && during(now.clock)(bar));
   const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
-  const there = !place || place.holds === wrong.use ? "is being overwritten" : place.holds < 0 ? "is still empty" : `holds use ${place.holds}`;
+  const there =
+    !place || place.holds === wrong.use
+      ? "is being overwritten"
+      : place.holds < 0
+        ? "is still empty"
+        : `holds use ${place.holds}`;
   const read = wrong
     ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
     : "";
@@ -171,16 +203,31 @@ function says(state) {
     const bit = phase(full.use);
     return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, so whoever waits for bit ${bit} may read.`;
   }
-  if (now.clock === 0 && state.bug === "greedy") return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
+  if (now.clock === 0 && state.bug === "greedy")
+    return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
   if (now.clock === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
     return `At first every tile is free, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
   }
   const [next] = bars.filter(({ start, kind }) => start === now.clock && kind !== "copy");
   if (!next) return `Clock ${now.clock}: nothing has become full or free.`;
-  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" }[next.kind];
+  const does = {
+    scores: "multiplies queries by keys",
+    output: "multiplies exponentials by values",
+    softmax: "does softmax",
+    copy: "",
+  }[next.kind];
   return `Clock ${now.clock}: consumer ${next.consumer} ${does}, use ${next.use}.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "A ring of tiles, and the bit that each side waits for", start, picture, numbers: words, more, says, steps, next: () => "Next moment" };
+export default {
+  title: "A ring of tiles, and the bit that each side waits for",
+  start,
+  picture,
+  numbers: words,
+  more,
+  says,
+  steps,
+  next: () => "Next moment",
+};

@@ -1,21 +1,35 @@
-// The Hopper kernel's rings: producer, consumers, and barriers that remember one bit, as kernels/hopper/ring.py has them.
+// The Hopper kernel's rings: producer, consumers, and barriers that remember one bit, as kernels/hopper/ring.py has
+// them.
 
 /** @typedef {"K" | "V"} Tensor */
-/** @typedef {"none" | "producer" | "consumers" | "greedy"} Bug producer, consumers: they wait for the other bit; greedy: the producer does not wait */
+/**
+ * @typedef {"none" | "producer" | "consumers" | "greedy"} Bug producer, consumers: they wait for the other bit; greedy:
+ *   the producer does not wait
+ */
 
 /**
  * Clocks of a copy, of a product and of a softmax; all copies share one engine, all products the tensor cores, all
  * softmaxes the exp2 units, and each takes one after the other.
- * @typedef {{stages: number, consumers: number, copy: number, product: number, softmax: number, blocks: number, bug?: Bug}} Setting
+ * @typedef {{stages: number, consumers: number, copy: number, product: number, softmax: number, blocks: number, bug?:
+ *   Bug}} Setting
  */
 
-/** @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their last bit */
+/**
+ * @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their
+ *   last bit
+ */
 /** @typedef {{holds: number, arriving: number, full: Barrier, free: Barrier}} Place holds, arriving: a use, or -1 */
-/** @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start: number, end: number, wrong: boolean}} Bar */
+/**
+ * @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start:
+ *   number, end: number, wrong: boolean}} Bar
+ */
 /** @typedef {{tensor: Tensor, place: number, side: "full" | "free", bit: number}} Wait */
 /** @typedef {{wait?: Wait, until?: number}} Pause */
 /** @typedef {{clock: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
-/** @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer, then of each consumer */
+/**
+ * @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer,
+ *   then of each consumer
+ */
 
 /** @type {Tensor[]} */
 const TENSORS = ["K", "V"];
@@ -26,7 +40,8 @@ const TENSORS = ["K", "V"];
  */
 export function simulate({ stages, consumers, copy, product, softmax, blocks, bug = "none" }) {
   const barrier = (/** @type {number} */ count) => ({ phases: 0, arrived: 0, count });
-  const ring = () => Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), free: barrier(consumers) }));
+  const ring = () =>
+    Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), free: barrier(consumers) }));
   /** @type {Record<Tensor, Place[]>} */
   const rings = { K: ring(), V: ring() };
   const free = { engine: 0, tensorCores: 0, exp2: 0 }; // from when on
@@ -58,7 +73,9 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     notes.push({ clock: now, ...note });
   }
 
-  /** @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause} */
+  /**
+   * @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause}
+   */
   function tile(tensor, use, side, wrong) {
     const bit = (Math.floor(use / stages) & 1) ^ Number(side === "free") ^ Number(wrong);
     return { wait: { tensor, place: use % stages, side, bit } };
@@ -93,7 +110,12 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
         if (use < 0 || use >= blocks) continue;
         yield tile(tensor, use, "full", bug === "consumers");
         const place = rings[tensor][use % stages];
-        const bar = start("tensorCores", product, { kind: tensor === "K" ? "scores" : "output", tensor, use, consumer });
+        const bar = start("tensorCores", product, {
+          kind: tensor === "K" ? "scores" : "output",
+          tensor,
+          use,
+          consumer,
+        });
         const look = () => {
           bar.wrong ||= place.holds !== use;
         };
@@ -112,7 +134,10 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     }
   }
 
-  /** A wait returns once the phase of its bit has ended: the barrier is then in one of the other bit. @param {Pause} pause */
+  /**
+   * A wait returns once the phase of its bit has ended: the barrier is then in one of the other bit.
+   * @param {Pause} pause
+   */
   const over = ({ wait, until = 0 }) => (wait ? (rings[wait.tensor][wait.place][wait.side].phases & 1) !== wait.bit : until <= now);
 
   const workers = [produce(), ...Array.from({ length: consumers }, (_, i) => consume(i))];
@@ -135,7 +160,11 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   for (;;) {
     while (moved());
-    moments.push({ clock: now, rings: { K: rings.K.map(copied), V: rings.V.map(copied) }, waits: pauses.map((pause) => pause?.wait ?? null) });
+    moments.push({
+      clock: now,
+      rings: { K: rings.K.map(copied), V: rings.V.map(copied) },
+      waits: pauses.map((pause) => pause?.wait ?? null),
+    });
     const times = [...due.map(({ clock }) => clock), ...pauses.flatMap((pause) => pause?.until ?? [])];
     if (!times.length) break;
     now = Math.min(...times);

@@ -35,7 +35,10 @@ function worked(state) {
   among("GPU", gpu, Object.keys(CHIPS));
   const bounds = { least: 1e-9, most: 1e12 };
   const { flops, moved } = fields(state);
-  const work = examples()[kernel] ?? { flops: 1e9 * number("GFLOP", flops, bounds), moved: 1e6 * number("MB moved", moved, bounds) };
+  const work = examples()[kernel] ?? {
+    flops: 1e9 * number("GFLOP", flops, bounds),
+    moved: 1e6 * number("MB moved", moved, bounds),
+  };
   const seconds = state.time.trim() ? 1e-6 * number("Measured µs", state.time, bounds) : 0;
   return { work, chip: CHIPS[gpu], ...place(work, CHIPS[gpu], seconds) };
 }
@@ -48,7 +51,8 @@ function drawing(state, set) {
   const height = yOf(reached || limit);
   const y = within(height, TOP, BOTTOM);
   const inside = x === xOf(intensity) && y === height;
-  const powers = (/** @type {number} */ low, /** @type {number} */ high) => Array.from({ length: Math.floor(high) - low + 1 }, (_, i) => low + i);
+  const powers = (/** @type {number} */ low, /** @type {number} */ high) =>
+    Array.from({ length: Math.floor(high) - low + 1 }, (_, i) => low + i);
   const name = (/** @type {number} */ power) => (power < 0 ? "0.1" : brief(10 ** power));
   const drag = (/** @type {PointerEvent} */ event) => {
     const point = /** @type {SVGElement} */ (event.currentTarget);
@@ -61,8 +65,12 @@ function drawing(state, set) {
   };
   const label = `A roofline: the roof rises with the FLOP per byte up to the ridge at ${brief(ridge)} and is flat from there. The kernel stands at ${brief(intensity)}, ${reached ? `${brief((100 * reached) / limit)} % of the way up to it` : "on the roof"}.`;
   return html`<svg viewBox="0 0 480 290" role="img" aria-label=${label}>
-    ${powers(LEAST_X, MOST_X).map((power) => svg`<path class="line stroke thin" d="M${xOf(10 ** power)} ${TOP} V${BOTTOM}" /><text class="small middle soft" x=${xOf(10 ** power)} y="268">${name(power)}</text>`)}
-    ${powers(LEAST_Y, MOST_Y).map((power) => svg`<path class="line stroke thin" d="M${LEFT} ${yOf(1e12 * 10 ** power)} H${RIGHT}" /><text class="small end soft" x="38" y=${yOf(1e12 * 10 ** power) + 4}>${name(power)}</text>`)}
+    ${powers(LEAST_X, MOST_X).map((power) => svg`
+      <path class="line stroke thin" d="M${xOf(10 ** power)} ${TOP} V${BOTTOM}" />
+      <text class="small middle soft" x=${xOf(10 ** power)} y="268">${name(power)}</text>`)}
+    ${powers(LEAST_Y, MOST_Y).map((power) => svg`
+      <path class="line stroke thin" d="M${LEFT} ${yOf(1e12 * 10 ** power)} H${RIGHT}" />
+      <text class="small end soft" x="38" y=${yOf(1e12 * 10 ** power) + 4}>${name(power)}</text>`)}
     <text class="small end soft" x=${RIGHT} y="286">FLOP per byte</text><text class="small soft" x="2" y="12">TFLOP/s</text>
     <path class="ink stroke" d="M${LEFT} ${yOf(slope)} L${xOf(ridge)} ${yOf(chip.peak)} H${RIGHT}" />
     <path class="soft stroke thin" stroke-dasharray="4 4" d="M${xOf(ridge)} ${yOf(chip.peak)} V${BOTTOM}" />
@@ -99,15 +107,28 @@ function picture(state, set) {
 
 /** @param {S} state @param {Set} set */
 const primary = (state, set) =>
-  menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])), ["own", "your own"]]);
+  menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [
+    ...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])),
+    ["own", "your own"],
+  ]);
 
 /** @param {S} state @param {Set} set */
 function more(state, set) {
   const shown = fields(state);
   const own = (/** @type {Partial<S>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
   const { work } = worked(state);
-  const slide = (/** @type {string} */ label, /** @type {number} */ value, /** @type {string} */ inWords, /** @type {(text: string) => void} */ change) =>
-    slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), { min: -3, max: 7, step: 0.05, inWords });
+  const slide = (
+    /** @type {string} */ label,
+    /** @type {number} */ value,
+    /** @type {string} */ inWords,
+    /** @type {(text: string) => void} */ change,
+  ) =>
+    slider(label, Math.log10(value), (power) => change(typed(Number((10 ** power).toPrecision(2)))), {
+      min: -3,
+      max: 7,
+      step: 0.05,
+      inWords,
+    });
   return html`
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
     ${textField("Measured µs", state.time, (text) => set({ time: text }), 8)}
@@ -120,10 +141,16 @@ function says(state) {
   const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
   const bound = memory > arithmetic;
   const where = `${brief(intensity)} FLOP per byte, and the ridge is at ${brief(ridge)}: ${bound ? "memory" : "arithmetic"} is the limit, and the kernel takes at least ${time(least)}.`;
-  if (["scale", "softmax"].includes(state.kernel) && !reached) return `${where} But it doesn’t use the tensor cores, so its own flat roof is lower and its ridge further left.`;
+  if (["scale", "softmax"].includes(state.kernel) && !reached)
+    return `${where} But it doesn’t use the tensor cores, so its own flat roof is lower and its ridge further left.`;
   if (!reached) return `${where} ${bound ? "Only fewer bytes would help." : "Fewer bytes wouldn’t help."}`;
   if (share > 1) return `${where} It can’t have been faster than that. Did a cache answer?`;
-  const advice = share < 0.5 ? "Something else holds it back." : bound ? "To go much faster it must move fewer bytes." : "There’s little left to gain.";
+  const advice =
+    share < 0.5
+      ? "Something else holds it back."
+      : bound
+        ? "To go much faster it must move fewer bytes."
+        : "There’s little left to gain.";
   return `${where} It reached ${brief(100 * share)} % of that. ${advice}`;
 }
 

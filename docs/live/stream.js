@@ -16,15 +16,24 @@ const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 const MOST = 8; // scores
 
 /** @param {S} state */
-const runOf = (state) => read(numbers("Scores", state.scores, { most: 999, count: [2, MOST] }), whole("Scores a block", state.block, 1, MOST), state.forget);
+const runOf = (state) =>
+  read(
+    numbers("Scores", state.scores, { most: 999, count: [2, MOST] }),
+    whole("Scores a block", state.block, 1, MOST),
+    state.forget,
+  );
 
 /** @param {S} state */
 const steps = (state) => blocks(runOf(state)) + 1;
 
-/** Where things go: bars on the left, the column with its entries on the right, room for the factor between. @param {Run} run @param {number} width @param {number} height */
+/**
+ * Where things go: bars on the left, the column with its entries on the right, room for the factor between.
+ * @param {Run} run @param {number} width @param {number} height
+ */
 function layout(run, width, height) {
   const small = width < 560;
-  const share = (/** @type {number} */ low, /** @type {number} */ part, /** @type {number} */ high) => 2 * Math.round(clamp(low, part * width, high) / 2);
+  const share = (/** @type {number} */ low, /** @type {number} */ part, /** @type {number} */ high) =>
+    2 * Math.round(clamp(low, part * width, high) / 2);
   const [entries, thick, room] = [share(72, 0.18, 184), share(52, 0.11, 112), share(68, 0.14, 144)];
   const space = small ? 12 : 16;
   const column = width - entries - space - thick;
@@ -41,22 +50,41 @@ function layout(run, width, height) {
   };
 }
 
-/** Makes entries beside the column, a name and a number each, where a piece is tall enough for one. @param {Layout} at */
+/**
+ * Makes entries beside the column, a name and a number each, where a piece is tall enough for one.
+ * @param {Layout} at
+ */
 function entriesOf(at) {
   let last = Infinity;
-  return (/** @type {number} */ y, /** @type {number} */ h, /** @type {string} */ look, /** @type {unknown} */ name, /** @type {number} */ value, opacity = 1) => {
+  return (
+    /** @type {number} */ y,
+    /** @type {number} */ h,
+    /** @type {string} */ look,
+    /** @type {unknown} */ name,
+    /** @type {number} */ value,
+    opacity = 1,
+  ) => {
     if (h < (look ? 9 : 11) || Math.abs(last - y) < 17) return nothing;
     last = y;
-    return group(opacity, text(at.name, y + 6, look || "ink", name), text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)));
+    return group(
+      opacity,
+      text(at.name, y + 6, look || "ink", name),
+      text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)),
+    );
   };
 }
 
-/** The column: what we had in ink, the block's pieces in rose on top of it, the entries beside it, the sum as its lid. @param {Run} run @param {Frame} f @param {Layout} at */
-function drawColumn(run, f, at) {
-  const [entry, kept] = [entriesOf(at), at.tall(f.kept)];
+/**
+ * The column: what we had in ink, the block's pieces in rose on top of it, the entries beside it, the sum as its lid.
+ * @param {Run} run @param {Frame} now @param {Layout} at
+ */
+function drawColumn(run, now, at) {
+  const [entry, kept] = [entriesOf(at), at.tall(now.kept)];
   let y = at.floor;
-  const old = kept ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", f.kept, late(f.moved) * (1 - f.fused)) : nothing;
-  const pieces = f.stack.map(({ height, ink, grown, power: exponent }) => {
+  const old = kept
+    ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", now.kept, late(now.moved) * (1 - now.fused))
+    : nothing;
+  const pieces = now.stack.map(({ height, ink, grown, power: exponent }) => {
     const h = at.tall(height) * grown;
     const shown = ink < 1 && !Number.isNaN(exponent) ? [
       rect(at.column, y - h, at.thick, h, "rose-fill piece", 1 - ink),
@@ -69,28 +97,31 @@ function drawColumn(run, f, at) {
     rect(at.column, at.floor - at.full, at.thick, at.full, "track"),
     path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
     bracket(at.column, at.width, at.bracket, "running sum"),
-    rect(at.column, at.floor - at.tall(f.ink), at.thick, at.tall(f.ink), "ink"),
+    rect(at.column, at.floor - at.tall(now.ink), at.thick, at.tall(now.ink), "ink"),
     old, pieces,
     rect(at.column, y - 4, at.width - at.column, 4, "ink"),
-    text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${f.k ? fixed(f.sum) : "0"}</tspan>`),
+    text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${now.k ? fixed(now.sum) : "0"}</tspan>`),
   ];
 }
 
-/** What happened to the old sum: an arrow from its old height to its new one, and the factor beside it. @param {Run} run @param {Frame} f @param {Layout} at */
-function drawFactor(run, f, at) {
-  const { before, max, kept } = run.steps[f.k];
+/**
+ * What happened to the old sum: an arrow from its old height to its new one, and the factor beside it.
+ * @param {Run} run @param {Frame} now @param {Layout} at
+ */
+function drawFactor(run, now, at) {
+  const { before, max, kept } = run.steps[now.k];
   if (!before.sum) return nothing;
   const exponent = before.max - max;
   const x = at.column - (at.small ? 12 : 20);
   const end = x - (at.small ? 10 : 14);
-  const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
+  const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * now.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
-  const factor = Math.max(late(f.moved), Math.min(1, 4 * f.shrunk)); // the factor is there before the sum shrinks
-  if (!exponent) return group(factor * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
+  const factor = Math.max(late(now.moved), Math.min(1, 4 * now.shrunk)); // the factor is there before the sum shrinks
+  if (!exponent) return group(factor * (1 - now.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
   return group(
-    factor * (crowded ? 1 - f.checked : 1),
+    factor * (crowded ? 1 - now.checked : 1),
     path(`M${x - 5} ${from}h10${head}`, "violet"),
     text(end, from + 5, "end amount soft", fixed(before.sum)),
     text(end, Math.max(from + 36, middle), "end factor violet", svg`× ${power(exponent)}`),
@@ -98,24 +129,30 @@ function drawFactor(run, f, at) {
   );
 }
 
-/** The column that never was, all scores at once, slides over from the bars. @param {Run} run @param {Frame} f @param {Layout} at */
-function drawCheck(run, f, at) {
+/**
+ * The column that never was, all scores at once, slides over from the bars.
+ * @param {Run} run @param {Frame} now @param {Layout} at
+ */
+function drawCheck(run, now, at) {
   const { sum, terms } = run.atOnce;
   const y = at.floor - at.tall(sum);
   const end = at.column - (at.small ? 10 : 20);
-  const outline = path(`M${at.column - at.outset} ${at.floor}V${y}h${at.thick + 2 * at.outset}V${at.floor}`, "soft thin dashes");
+  const outline = path(
+    `M${at.column - at.outset} ${at.floor}V${y}h${at.thick + 2 * at.outset}V${at.floor}`,
+    "soft thin dashes",
+  );
   const all = `all ${word(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
   const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end soft", line));
-  const [entry, extra] = [entriesOf(at), f.sum - sum];
+  const [entry, extra] = [entriesOf(at), now.sum - sum];
   let level = at.floor;
   const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
-  const away = (1 - f.checked) * (at.bars / 2 - at.column - at.thick / 2);
+  const away = (1 - now.checked) * (at.bars / 2 - at.column - at.thick / 2);
   return [
-    group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
-    group(late(late(f.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
+    group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
+    group(late(late(now.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
       entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
-    group(late(f.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
+    group(late(now.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
 
@@ -126,8 +163,13 @@ function picture(state, set, { width, elapsed }) {
   const label = `${says(run, state.step).replace(/e\^\{(.+?)\}/g, "e to the $1")} Maximum ${step.seen ? plain(step.max) : "none yet"}, sum ${fixed(step.sum)}.`;
   const [now, last] = [frame(run, state.step, elapsed), frame(run, blocks(run) + 1)];
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
-    const [at, f] = [layout(run, wide, high), paper ? last : now];
-    return [drawBars(run, f, at), drawColumn(run, f, at), drawFactor(run, f, at), f.checked ? drawCheck(run, f, at) : nothing];
+    const [at, drawn] = [layout(run, wide, high), paper ? last : now];
+    return [
+      drawBars(run, drawn, at),
+      drawColumn(run, drawn, at),
+      drawFactor(run, drawn, at),
+      drawn.checked ? drawCheck(run, drawn, at) : nothing,
+    ];
   };
   return html`${stage(width, label, draw, [376, 432])}<p class="hb-live__log">${worded(chain(run))}</p>`;
 }

@@ -29,17 +29,26 @@ function drawing(state) {
   const tile = all[step - 1];
   const { rows, columns } = fetched(size, edge, step);
   const squares = Array.from({ length: size * size }, (_, place) => [Math.floor(place / size), place % size]);
-  /** @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit @param {(row: number, column: number) => unknown} number */
+  /**
+   * @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit
+   * @param {(row: number, column: number) => unknown} number
+   */
   const grid = (colour, x, y, lit, number) => squares.map(([row, column]) => {
     const [left, top] = [x + column * cell, y + row * cell];
     return svg`${lit(row, column) ? svg`<rect class="${colour} fill faint" x=${left} y=${top} width=${cell} height=${cell} />` : nothing}
       <rect class="line stroke thin" x=${left} y=${top} width=${cell} height=${cell} />
       <text class="small middle ink" x=${left + cell / 2} y=${top + cell / 2 + 5}>${number(row, column)}</text>`;
-  });
-  const frame = (/** @type {string} */ colour, /** @type {number[]} */ [x, y, wide, high]) => svg`<rect class="${colour} stroke" x=${x} y=${y} width=${wide * cell} height=${high * cell} />`;
+    });
+  const frame = (/** @type {string} */ colour, /** @type {number[]} */ [x, y, wide, high]) =>
+    svg`<rect class="${colour} stroke" x=${x} y=${y} width=${wide * cell} height=${high * cell} />`;
   const inRow = (/** @type {number} */ row) => tile && row >= tile.top && row < tile.top + tile.height;
   const inColumn = (/** @type {number} */ column) => tile && column >= tile.left && column < tile.left + tile.width;
-  const done = (/** @type {number} */ row, /** @type {number} */ column) => all.slice(0, step).some(({ top, left, height, width }) => row >= top && row < top + height && column >= left && column < left + width);
+  const done = (/** @type {number} */ row, /** @type {number} */ column) =>
+    all
+      .slice(0, step)
+      .some(
+        ({ top, left, height, width }) => row >= top && row < top + height && column >= left && column < left + width,
+      );
   const marks = tile && [
     frame("query", [0, far + tile.top * cell, size, tile.height]),
     frame("key", [far + tile.left * cell, 0, tile.width, size]),
@@ -95,4 +104,13 @@ function says(state) {
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a tile fetches", start, picture: drawing, numbers: edges, more, says, steps, next: () => "Next tile" };
+export default {
+  title: "What a tile fetches",
+  start,
+  picture: drawing,
+  numbers: edges,
+  more,
+  says,
+  steps,
+  next: () => "Next tile",
+};

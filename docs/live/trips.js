@@ -10,7 +10,11 @@ const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 /** @typedef {typeof start} S */
 
 /** @type {Record<string, string>} */
-const FORMS = { typed: "the three lines, as typed", textbook: "the textbook’s three kernels", fused: "one fused kernel" };
+const FORMS = {
+  typed: "the three lines, as typed",
+  textbook: "the textbook’s three kernels",
+  fused: "one fused kernel",
+};
 
 const DIMS = ["64", "128", "256"];
 const MOST = 18; // a power of two of words: with d = 256 all is more than 1000 times the least only there
@@ -24,7 +28,13 @@ function worked({ form, words, dim, type, step }) {
   among("Type", type, Object.keys(BYTES));
   const shape = { n: whole("Words N", words, 1, 2 ** MOST), dim: Number(among("d", dim, DIMS)), bytes: BYTES[type] };
   const all = trips(form, shape);
-  return { all, shape, at: Math.min(Math.max(Math.trunc(step), 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
+  return {
+    all,
+    shape,
+    at: Math.min(Math.max(Math.trunc(step), 0), all.length),
+    least: qkvoBytes(shape),
+    most: moved(trips("typed", shape), 9, true),
+  };
 }
 
 /** @param {S} state */
@@ -53,7 +63,12 @@ function drawing(state) {
     return svg`<rect class="line fill" x=${x + 3} y="14" width=${width - 6} height=${top - 14} rx="4" />
       <text class="middle" x=${x + width / 2} y="46">${kernel === "fused" ? "QKᵀ, softmax, PV: the square stays here" : kernel}</text>`;
   };
-  const bar = (/** @type {number} */ y, /** @type {string} */ colour, /** @type {number} */ bytes, /** @type {string} */ name) => {
+  const bar = (
+    /** @type {number} */ y,
+    /** @type {string} */ colour,
+    /** @type {number} */ bytes,
+    /** @type {string} */ name,
+  ) => {
     const width = Math.max(1, (250 * bytes) / (most + least));
     return svg`<rect class="${colour} fill moves" x="0" y=${y} width=${width} height="16" /><text class="small" x=${width + 6} y=${y + 13}>${name} ${metric(bytes, "B")}</text>`;
   };
@@ -105,12 +120,25 @@ function says(state) {
   if (at === 0) return "Q, K and V are in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
   const what = `${NAMES[kernel] ?? kernel} ${up ? "reads" : "writes"} ${/^[a-z]/.test(name) ? `the ${name}` : name}, ${metric(bytes, "B")}.`;
-  if (at < all.length) return square ? `${what} The square alone has now moved ${brief(square / least)} times the bytes of Q, K, V and the output.` : what;
+  if (at < all.length)
+    return square
+      ? `${what} The square alone has now moved ${brief(square / least)} times the bytes of Q, K, V and the output.`
+      : what;
   if (!square) return `${what} That’s all: ${metric(least, "B")}, the least we can move. The square was never written.`;
   const ratio = brief(shape.n / shape.dim);
-  if (state.form === "textbook") return `${what} The square made four trips, 4N² ÷ 4Nd = N/d = ${ratio} times the bytes of everything else.`;
+  if (state.form === "textbook")
+    return `${what} The square made four trips, 4N² ÷ 4Nd = N/d = ${ratio} times the bytes of everything else.`;
   return `${what} The square made six trips, 6N² ÷ 4Nd = 1.5 · N/d = ${brief((1.5 * shape.n) / shape.dim)} times the bytes of everything else.`;
 }
 
 /** @type {import("./frame.js").Piece<S>} */
-export default { title: "The trips of the square", start, picture, numbers: sums, more, says, steps, next: () => "Next trip" };
+export default {
+  title: "The trips of the square",
+  start,
+  picture,
+  numbers: sums,
+  more,
+  says,
+  steps,
+  next: () => "Next trip",
+};

@@ -58,7 +58,7 @@ class Reader:
 
     @cached_property
     def behind(self) -> dict[str, str]:
-        """Snippet -> why its record is an earlier run, or why there is none."""
+        """Snippet -> the reason why its record is stale or missing."""
         try:
             return tomllib.loads(text_of(self.root / BEHIND))
         except FileNotFoundError:

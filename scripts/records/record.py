@@ -33,7 +33,7 @@ class Record:
     provenance: where and when it ran, from which commit, what it depends on and which functions were executed
     outputs: tag of a code cell -> its outputs
     sources: tag of a code cell -> its text as it ran
-    behind: why this is an earlier run, from snippets/behind.toml; empty if it's of today's source
+    behind: the reason in snippets/behind.toml; empty if it's of today's source
     changed: what has changed since: ``snippet``, and modules of kernels/
     earlier: it's one of snippets/earlier
     """
