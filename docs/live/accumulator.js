@@ -2,22 +2,22 @@
 import { html, svg } from "lit-html";
 import { columns, last } from "./accumulator.model.js";
 import { barsAt, drawBars } from "./bars.js";
-import { numbers, textField, tick } from "./parts.js";
-import { output, plain, read, times } from "./stream.model.js";
+import { checkbox, numbers, textField } from "./controls.js";
+import { output, plain, readInBlocks, schedule } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
 const VALUES = [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10], [0, 10]];
 const TEN = 10; // of a value is as tall as 1 of the sum, so both numbers together are as tall as their sum
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./stream.model.js").Run} Run */
 /** @typedef {ReturnType<typeof columns>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** @param {S} state */
+/** @param {State} state */
 const runOf = ({ scores, forget }) =>
-  read(numbers("Scores", scores, { least: -50, most: 50, count: [6, 6] }), 2, forget, VALUES);
+  readInBlocks(numbers("Scores", scores, { least: -50, most: 50, count: [6, 6] }), 2, forget, VALUES);
 /** @param {number} x */
 const number = (x) => String(Math.round(x * 100) / 100);
 /** @param {number[]} row */
@@ -30,7 +30,7 @@ function layout(run, width, height) {
   const left = width - 3 * thick - gap - away - 8;
   const [top, floor] = small ? [60, height - 108] : [72, height - 116];
   const most = Math.max(
-    ...[run, read(run.scores, 2, true, run.values)].flatMap(({ steps }) => steps.map(({ sum }) => sum)),
+    ...[run, readInBlocks(run.scores, 2, true, run.values)].flatMap(({ steps }) => steps.map(({ sum }) => sum)),
   );
   const bars = barsAt(run, left - (small ? 22 : 88), small, top + 24, floor);
   return {
@@ -117,7 +117,7 @@ function drawFactor(run, now, at) {
   return line(run.forget && exponent ? "forgot" : "", exponent ? svg`× ${power(exponent)}` : "× 1", now.shrunk);
 }
 
-/** @param {S} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
+/** @param {State} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
   const run = runOf(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
@@ -143,7 +143,7 @@ function picture(state, set, { width, elapsed }) {
   return stage(width, says(state), draw, [420, 456]);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const run = runOf(state);
   const [k, step] = [state.step, run.steps[Math.min(state.step, last(run) - 1)]];
@@ -166,18 +166,18 @@ function says(state) {
     : `We forgot to rescale, and the output is ${found}. All six at once give ${true_}.`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${textField("Six scores", state.scores, (scores) => set({ scores, step: 0 }), 16)}
-  ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}`;
+  ${checkbox("forget to rescale", state.forget, (forget) => set({ forget }))}`;
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Values that ride along with the sum",
   start, picture, more, says,
   steps: (state) => last(runOf(state)),
   next: (state) => (state.step === last(runOf(state)) - 1 ? "Divide" : "Next pair"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
-  lasts: (state) => times(runOf(state), state.step).end,
+  lasts: (state) => schedule(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

@@ -1,28 +1,28 @@
 // Small, square, small: the tables of attention to scale, and what is held at once against the memory of a GPU.
 import { html, nothing, svg } from "lit-html";
-import { STEPS, held, last } from "./balloon.model.js";
+import { held, last, STEPS } from "./balloon.model.js";
 import { BYTES, CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, choice, menu, slider, table } from "./parts.js";
+import { choice, menu, oneOf, slider, table } from "./controls.js";
 import { binary, brief, grouped, metric } from "./units.model.js";
 
 const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
-/** @param {S} state */
+/** @param {State} state */
 function shapeOf({ words, dim, heads, batch, type, gpu }) {
   if (!(Math.min(words, Number(dim), heads, batch) >= 1))
     throw new Refused("Words, d, heads and sentences are at least 1.");
-  among("Type", type, Object.keys(BYTES));
-  among("GPU", gpu, Object.keys(CHIPS));
+  oneOf("Type", type, Object.keys(BYTES));
+  oneOf("GPU", gpu, Object.keys(CHIPS));
   return { n: words, dim: Number(dim), bytes: BYTES[type], heads, batch };
 }
 
-/** Where the balloon bursts, the run ends. @param {S} state */
+/** Where the balloon bursts, the run ends. @param {State} state */
 const steps = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const shape = shapeOf(state);
   const memory = CHIPS[state.gpu].memory;
@@ -40,7 +40,7 @@ function star(half) {
   return svg`<polygon class="rose stroke dashes" points=${points.join(" ")} />`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { shape, memory, step, now, burst, row, square } = worked(state);
   const { squares, output } = STEPS[step];
@@ -85,7 +85,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function sizes(state) {
   const { shape, memory, now, burst, row, square } = worked(state);
   const { n, dim, heads = 1, batch = 1 } = shape;
@@ -106,7 +106,7 @@ function sizes(state) {
   );
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const { step: now } = worked(state);
   const doing = STEPS.map(
@@ -115,7 +115,7 @@ function picture(state) {
   return html`${drawing(state)}<p class="soft">${doing}</p>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const power = (/** @type {number} */ value) => Math.round(2 ** value);
   return html`
@@ -127,7 +127,7 @@ function more(state, set) {
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
@@ -149,5 +149,5 @@ function says(state) {
   return `${why} We hold ${binary(now)}.${next}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, says, steps };

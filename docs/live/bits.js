@@ -1,12 +1,12 @@
 // A number as bits: type it, or flip them; what they stand for, what lies beside it, and what rounding did.
 import { html, nothing, svg } from "lit-html";
-import { FORMATS, beside, decode, encode, fields, spelt } from "./bits.model.js";
+import { beside, decode, encode, fields, FORMATS, spelt } from "./bits.model.js";
 import { Refused } from "./frame.js";
-import { choice, number, shown, table, textField } from "./parts.js";
+import { choice, number, shown, table, textField } from "./controls.js";
 
 const start = { number: "0.1", format: "E4M3", code: "" }; // code: hexadecimal, once a bit was flipped
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const DIGITS = 9;
 
@@ -19,7 +19,7 @@ function whole(value) {
   return value === 0 || Number(fixed ? value.toFixed(DIGITS) : value.toPrecision(DIGITS)) === value;
 }
 
-/** What was asked for, what is stored, and what lies beside that. @param {S} state */
+/** What was asked for, what is stored, and what lies beside that. @param {State} state */
 function read(state) {
   const format = FORMATS[state.format];
   if (!format) throw new Refused(`Format: there is no ${state.format}; there is ${Object.keys(FORMATS).join(", ")}.`);
@@ -51,7 +51,7 @@ function written(format, code) {
   return format.bits > 8 ? code.toString(16).toUpperCase().padStart(format.bits / 4, "0") : spelt(format, code);
 }
 
-/** @param {Read} now @param {(change: Partial<S>) => void} set */
+/** @param {Read} now @param {(change: Partial<State>) => void} set */
 function boxes({ format, code, sign, exponent, mantissa, kind }, set) {
   const bits = code.toString(2).padStart(format.bits, "0");
   const reads = {
@@ -135,7 +135,7 @@ function ruler({ format, asked, value, below, above }) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function around(state) {
   const { format, asked, code, below, above } = read(state);
   const row = (/** @type {string} */ name, /** @type {number | null} */ one) => {
@@ -157,7 +157,7 @@ function around(state) {
   ]);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = read(state);
   return html`${boxes(now, set)}
@@ -165,10 +165,10 @@ function picture(state, set) {
     ${ruler(now)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const primary = (state, set) => textField("Number", state.number, (typed) => set({ number: typed, code: "" }), 12);
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) =>
   choice("Format", state.format, (format) => set({ format, code: "" }), Object.keys(FORMATS));
 
@@ -181,7 +181,7 @@ function scaled(asked, value) {
   return `it takes the power of two at or below ${asked < 0 ? "the size " : ""}${inDigits(size)}, which is ${inDigits(value)}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { format, asked, code, taken, value, below, above } = read(state);
   const name = inDigits(asked);
@@ -207,5 +207,5 @@ function says(state) {
   return `${name} becomes ${inDigits(value)}, the nearest number in ${state.format}. That’s off by ${shown(error(code), DIGITS)}${share}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "A number as bits", start, picture, numbers: around, primary, more, says };

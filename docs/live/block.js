@@ -1,9 +1,9 @@
 // Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
 import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
-import { SCHEMES, pack, quantize, rms } from "./block.model.js";
+import { pack, quantize, rms, SCHEMES } from "./block.model.js";
 import { Refused } from "./frame.js";
-import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
+import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
 
 const start = {
   numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
@@ -15,7 +15,7 @@ const start = {
   place: 5,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 /** @param {number} code @param {number} [width] */
 const hex = (code, width = 2) => code.toString(16).toUpperCase().padStart(width, "0");
@@ -26,16 +26,16 @@ const brief = (value) => (Object.is(value, -0) ? "−0" : shown(value, 4));
 /** @param {string} text */
 const typed = (text) => numbers("Numbers", text, { least: -1e6, most: 1e6, count: [2, 32] });
 
-/** The place of the largest number as typed. @param {S} state */
+/** The place of the largest number as typed. @param {State} state */
 function loudest(state) {
   const sizes = typed(state.numbers).map(Math.abs);
   return sizes.indexOf(Math.max(...sizes));
 }
 
-/** The numbers, the largest made louder. @param {S} state */
+/** The numbers, the largest made louder. @param {State} state */
 const row = (state) => typed(state.numbers).map((x, i) => (i === loudest(state) ? x * state.louder : x));
 
-/** A scheme's blocks, and number by number what became of it. @param {S} state @param {string} name */
+/** A scheme's blocks, and number by number what became of it. @param {State} state @param {string} name */
 function read(state, name) {
   if (!Object.hasOwn(SCHEMES, name))
     throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
@@ -71,7 +71,7 @@ function read(state, name) {
 
 /**
  * The codes of a block where they lie: a box a byte, its numbers and what they come back as.
- * @param {S} state @param {Read} now @param {number} which @param {(change: Partial<S>) => void} set
+ * @param {State} state @param {Read} now @param {number} which @param {(change: Partial<State>) => void} set
  */
 function memory(state, now, which, set) {
   const { scheme, blocks, tensor } = now;
@@ -100,7 +100,7 @@ function memory(state, now, which, set) {
     <div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
-/** One number's way there and back. @param {S} state @param {Read} now */
+/** One number's way there and back. @param {State} state @param {Read} now */
 function way(state, { scheme, values }) {
   const one = values[Math.min(Math.max(Math.round(state.place), 0), values.length - 1)];
   const taken = one.unit ? one.back / one.unit : 0;
@@ -109,7 +109,7 @@ function way(state, { scheme, values }) {
     <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${shown(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function compared(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
@@ -120,14 +120,14 @@ function compared(state) {
     <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = read(state, state.scheme);
   return html`<p>${state.scheme}: each number, its code, and what it comes back as.</p>
     ${now.blocks.map((_, which) => memory(state, now, which, set))} ${way(state, now)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const primary = (state, set) =>
   slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), {
     min: 1,
@@ -135,7 +135,7 @@ const primary = (state, set) =>
     inWords: `× ${state.louder}`,
   });
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const gaussian = () => {
     const one = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -162,7 +162,7 @@ function more(state, set) {
     ${button("32 random numbers", gaussian)}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const now = read(state, state.scheme);
   const { name, values, lost } = now;
@@ -181,5 +181,5 @@ function says(state) {
   return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, says };

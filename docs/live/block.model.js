@@ -1,5 +1,5 @@
 // A block of numbers and its scale, as kernels.formats.block quantizes them: every step rounded to FP32, as there.
-import { FORMATS, decode, encode } from "./bits.model.js";
+import { decode, encode, FORMATS } from "./bits.model.js";
 
 const { E2M1, E4M3, E8M0, FP32 } = FORMATS;
 

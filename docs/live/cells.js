@@ -2,7 +2,7 @@
 import { html } from "lit-html";
 import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./cells.model.js";
 import { Refused } from "./frame.js";
-import { menu, number, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { checkbox, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
 
 const start = {
   written: "2 heads, 3 words, 2 numbers",
@@ -13,7 +13,7 @@ const start = {
   which: 1,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 48; // cells
 const ORDER = ["first", "second", "third", "fourth"];
@@ -27,7 +27,7 @@ function axes(text) {
   return { shape, names: parts.map((part, axis) => part.replace(/^\S*\s*/, "") || `${ORDER[axis]} axis`) };
 }
 
-/** What the state says, as numbers. @param {S} state */
+/** What the state says, as numbers. @param {State} state */
 function read(state) {
   const { shape, names } = axes(state.written);
   const pairs = steps(names.length).flatMap((one) => steps(names.length).slice(one + 1).map((other) => [one, other]));
@@ -89,7 +89,7 @@ const groups = (label, held, lit, size, name, addressed) => html`
     )}
   </div>`;
 
-/** @param {S} state */
+/** @param {State} state */
 function shapes(state) {
   const { shape, pair, turned, copied, cells, view } = read(state);
   const row = (
@@ -108,7 +108,7 @@ function shapes(state) {
   return table("Shapes and strides", ["", "shape", "strides"], [...rows, row("view", view, own)]);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const now = read(state);
   const { shape, names, turned, order, numbersInOrder, copied, memory } = now;
@@ -120,10 +120,10 @@ function picture(state) {
     ${groups("The view", numbersInOrder, lit, now.view[now.view.length - 1], (place) => row(now.view, place), false)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => tick("copy with .contiguous() first", state.copied, (copied) => set({ copied }));
+/** @param {State} state @param {(change: Partial<State>) => void} set */
+const primary = (state, set) => checkbox("copy with .contiguous() first", state.copied, (copied) => set({ copied }));
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const { shape, names, axis, which, pair, pairs } = read(state);
   const exchanges = pairs.map(
@@ -152,7 +152,7 @@ function where({ names, axis, which, lit, numbersInOrder, cells, view }) {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${which} is in ${places.length > 1 ? "cells" : "cell"} ${own}${viewed}.`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const now = read(state);
   const own = strides(now.cells, now.view);
@@ -166,7 +166,7 @@ function says(state) {
   return `There’s no such view. Its ${ORDER[why.axis]} axis would have ${line}, but an axis has only one stride.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Which cells a view counts, and when there is none",
   start,

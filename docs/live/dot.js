@@ -2,18 +2,18 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { angle as between, measured, turn, turned } from "./dot.model.js";
-import { button, numbers, shown, slider, stay, table, textField } from "./parts.js";
+import { button, keepPageStill, numbers, shown, slider, table, textField } from "./controls.js";
 
 const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const REACH = 5; // as far as an arrow is dragged, and a slider goes
 
 /** A right angle whose numbers were rounded. @param {number} sum */
 const none = (sum) => Math.abs(sum) < 1e-4;
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const within = { least: -100, most: 100, count: /** @type {[number, number]} */ ([1, 6]) };
   const [q, k] = [numbers("q", state.q, within), numbers("k", state.k, within)];
@@ -25,7 +25,7 @@ function worked(state) {
 
 /**
  * Arrows in the plane; the thick piece of q's line is how far k reaches along q.
- * @param {Now} now @param {(change: Partial<S>) => void} set
+ * @param {Now} now @param {(change: Partial<State>) => void} set
  */
 function plane({ q, k, along, lengths, sum }, set) {
   const reach = Math.max(REACH, ...[...q, ...k].map(Math.abs));
@@ -54,7 +54,7 @@ function plane({ q, k, along, lengths, sum }, set) {
     return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
       <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${slant}) scale(${head})" />
       <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
-      <circle class="hold" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${hold} @pointermove=${drag} />`;
+      <circle class="hold" cx=${x} cy=${y} r="22" @touchstart=${keepPageStill} @pointerdown=${hold} @pointermove=${drag} />`;
   };
   const most = Math.floor(reach / square);
   const marks = Array.from({ length: 2 * most + 1 }, (_, i) => (i - most) * square);
@@ -95,13 +95,13 @@ function pile({ products, sum }) {
 /** Whether they are arrows that the reader can see. @param {Now} now */
 const flat = ({ q }) => q.length === 2;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = worked(state);
   return flat(now) ? plane(now, set) : pile(now);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function places(state) {
   const now = worked(state);
   const { q, k, products, sum, lengths } = now;
@@ -114,7 +114,7 @@ function places(state) {
   ]);
 }
 
-/** One number of k. @param {Now} now @param {number} i @param {(change: Partial<S>) => void} set */
+/** One number of k. @param {Now} now @param {number} i @param {(change: Partial<State>) => void} set */
 const one = ({ k }, i, set) =>
   slider(`k, place ${i + 1}`, k[i], (to) => set({ k: k.map((old, j) => (i === j ? to : old)).join(" ") }), {
     min: Math.min(-REACH, k[i]),
@@ -124,7 +124,7 @@ const one = ({ k }, i, set) =>
 
 /**
  * The angle of two arrows, or else the first number of k.
- * @param {S} state @param {(change: Partial<S>) => void} set
+ * @param {State} state @param {(change: Partial<State>) => void} set
  */
 function primary(state, set) {
   const now = worked(state);
@@ -141,7 +141,7 @@ function primary(state, set) {
   return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, inWords: `${shown(angle, 1)}°` });
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = worked(state);
   const times = (/** @type {number} */ factor) => set({ k: now.k.map((x) => factor * x + 0).join(" ") });
@@ -151,7 +151,7 @@ function more(state, set) {
     ${button("Flip every sign of k", () => times(-1))} ${button("Double k", () => times(2))} ${others}`;
 }
 
-/** @param {S} state @param {S} earlier */
+/** @param {State} state @param {State} earlier */
 function says(state, earlier) {
   const now = worked(state);
   const { q, k, sum, lengths, angle } = now;
@@ -175,5 +175,5 @@ function says(state, earlier) {
   return `${side}. The products add up to ${shown(sum)}${flat(now) ? `. Lengths and angle say the same: ${rule}` : ""}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, says };

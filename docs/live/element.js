@@ -1,7 +1,7 @@
 // <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each
 // change.
 import { nothing, render } from "lit-html";
-import { Refused, stateFrom, whole, within } from "./frame.js";
+import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
 
 /** @typedef {import("./frame.js").State} State */
 
@@ -78,7 +78,7 @@ class Running {
    */
   become(asked) {
     this.asked = asked;
-    const next = within(this.piece, asked);
+    const next = clampStep(this.piece, asked);
     const before = [this.state, this.earlier];
     [this.state, this.earlier] = [next, this.state];
     this.linked = "";
@@ -121,7 +121,7 @@ class Running {
       linked: this.linked,
     };
     render(
-      whole(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons),
+      drawPiece(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons),
       this.drawing,
     );
   }

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { backward, forward, hidden, left, programs } from "./flash.model.js";
 import { Refused } from "./frame.js";
-import { menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+import { checkbox, menu, pairs, shown, slider, table, textField, vector, wholeNumber } from "./controls.js";
 import { output } from "./stream.model.js";
 
 const start = {
@@ -19,12 +19,12 @@ const start = {
   step: 1,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./flash.model.js").Problem & {dout: number[][]}} Problem */
 
 const MOST = 12; // words
 
-/** @param {S} state @returns {Problem} */
+/** @param {State} state @returns {Problem} */
 function problemOf(state) {
   const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
   const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
@@ -32,8 +32,8 @@ function problemOf(state) {
   if (state.pass !== "forward" && dout.length !== q.length)
     throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
   const [blockQ, blockK] = [
-    whole("Queries a block", state.blockQ, 1, MOST),
-    whole("Keys a block", state.blockK, 1, MOST),
+    wholeNumber("Queries a block", state.blockQ, 1, MOST),
+    wholeNumber("Keys a block", state.blockK, 1, MOST),
   ];
   return {
     q,
@@ -48,17 +48,17 @@ function problemOf(state) {
   };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function passOf({ pass }) {
   if (pass !== "forward" && pass !== "dq" && pass !== "dkdv")
     throw new Refused(`There is no pass “${pass}”; there are forward, dq and dkdv.`);
   return pass;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => Math.max(...programs(passOf(state), problemOf(state)).map(({ tiles }) => tiles.length));
 
-/** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {S} state */
+/** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {State} state */
 function counted(state) {
   const problem = problemOf(state);
   const all = programs(passOf(state), problem).flatMap(({ tiles }) =>
@@ -73,7 +73,7 @@ function counted(state) {
   };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const problem = problemOf(state);
   const { q, k, blockQ, blockK } = problem;
@@ -134,14 +134,14 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function described(state) {
   const { visited, all, masked, grid } = counted(state);
   const never = grid - all ? `${grid - all} more ${grid - all === 1 ? "is" : "are"} never read` : "none is left out";
   return `${visited} of ${all} tiles are visited; ${masked || "none"} of the ${all} ${masked > 1 ? "need" : "needs"} a mask, and ${never}.`;
 }
 
-/** What the programs keep, a row for each query or key. @param {S} state */
+/** What the programs keep, a row for each query or key. @param {State} state */
 function kept(state) {
   const problem = problemOf(state);
   const right = { ...problem, forget: false };
@@ -182,7 +182,7 @@ function kept(state) {
   return table("What each key has", ["", "dV", "dSᵀ Q", "dK", ...more], cells);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const numbers = (state) => html`${kept(state)}
   <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
 
@@ -195,7 +195,7 @@ function resized(text, count, random) {
   return Array.from({ length: count }, (_, i) => (old[i] ?? random()).join(" ")).join(", ");
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const small = () => Math.floor(Math.random() * 4) - 1;
   const row = () => [small(), small()];
@@ -210,7 +210,7 @@ function more(state, set) {
       douts: resized(douts, count, row),
     });
   };
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: 0 });
   return html`
     ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [
       ["forward", "forward"],
@@ -224,12 +224,12 @@ function more(state, set) {
     ${textField("Keys", state.keys, (keys) => set({ keys }), 13)}
     ${textField("Values", state.values, (values) => set({ values }), 13)}
     ${state.pass === "forward" ? nothing : textField("dO", state.douts, (douts) => set({ douts }), 13)}
-    ${tick("causal", state.causal, (causal) => again({ causal }))}
-    ${tick("forget the mask", state.forget, (forget) => set({ forget }))}
-    ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
+    ${checkbox("causal", state.causal, (causal) => again({ causal }))}
+    ${checkbox("forget the mask", state.forget, (forget) => set({ forget }))}
+    ${checkbox("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const all = described(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
@@ -247,7 +247,7 @@ function says(state) {
   return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it kept is now worth ${shown(now[moved].factor)} of it.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Attention, tile by tile",
   start,

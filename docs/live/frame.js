@@ -65,7 +65,7 @@ export function stateFrom(piece, asked, start = piece.start) {
     if (!(name in start)) throw new Refused(`There is no ${name}; there are ${Object.keys(start).join(", ")}.`);
     return [name, typed(start[name], name, text)];
   });
-  return within(piece, { ...start, ...Object.fromEntries(entries) });
+  return clampStep(piece, { ...start, ...Object.fromEntries(entries) });
 }
 
 /**
@@ -73,7 +73,7 @@ export function stateFrom(piece, asked, start = piece.start) {
  * @template {State} S
  * @param {Piece<S>} piece @param {S} state @returns {S}
  */
-export function within(piece, state) {
+export function clampStep(piece, state) {
   const last = piece.steps?.(state);
   return last === undefined ? state : { ...state, step: Math.min(Math.max(Math.round(Number(state.step)), 0), last) };
 }
@@ -87,7 +87,7 @@ function typed(like, name, text) {
 }
 
 /** A sentence with its powers raised, in which no line ends between a number and its unit. @param {string} text */
-export const worded = (text) =>
+export const typeset = (text) =>
   text.split(/(e\^\{.+?\}|\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => {
     if (i % 2 === 0) return part;
     return part.startsWith("e^")
@@ -117,7 +117,7 @@ function longest(piece, state, last) {
  * @template {State} S
  * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Canvas} canvas @param {Buttons | null} buttons
  */
-export function whole(piece, state, earlier, canvas, buttons) {
+export function drawPiece(piece, state, earlier, canvas, buttons) {
   const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
   const last = piece.steps?.(state);
   const step = Number(state.step);
@@ -132,8 +132,8 @@ export function whole(piece, state, earlier, canvas, buttons) {
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
       <div class="hb-live__said">
-        <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(text)}</p>
-        ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
+        <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
+        ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>

@@ -3,21 +3,21 @@
 import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
 import { shared } from "./merge.model.js";
-import { grip, numbers, textField, whole } from "./parts.js";
-import { fixed, plain, read, word } from "./stream.model.js";
+import { grip, numbers, textField, wholeNumber } from "./controls.js";
+import { fixed, numberWord, plain, readInBlocks } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", cut: 2 };
 const HANDLE = 16; // how far down the cut is held
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {ReturnType<typeof layout>} Layout */
 /** @typedef {ReturnType<typeof shared>} Shared */
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const scores = numbers("Scores", state.scores, { least: -50, most: 50, count: [2, 8] });
-  return { scores, both: shared(scores, whole("The cut", state.cut, 0, scores.length)) };
+  return { scores, both: shared(scores, wholeNumber("The cut", state.cut, 0, scores.length)) };
 }
 
 /** @param {number[]} scores @param {Shared} both @param {number} width @param {number} height */
@@ -26,7 +26,7 @@ function layout(scores, both, width, height) {
   const [thick, gap] = small ? [42, 16] : [Math.round(width / 11), 56];
   const first = width - 3 * thick - 2 * gap;
   const [top, floor] = small ? [56, height - 64] : [64, height - 72];
-  const row = read(scores, scores.length);
+  const row = readInBlocks(scores, scores.length);
   const bars = barsAt(row, first - (small ? 20 : 104), small, top, floor);
   const most = Math.max(both.sum, ...both.readers.map(({ sum }) => sum));
   return {
@@ -116,7 +116,7 @@ function drawColumns({ readers, factors, parts, sum }, at) {
   ];
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { scores, both } = worked(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
@@ -134,7 +134,7 @@ function picture(state, set, { width }) {
   return html`<div class="hb-live__grips">${stage(width, says(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { scores, both: { readers, factors, sum } } = worked(state);
   const smaller = factors.findIndex((factor) => factor < 1);
@@ -142,11 +142,11 @@ function says(state) {
     : `Only the ${smaller ? "second" : "first"} shrinks, by e^{${plain(readers[smaller].max - readers[1 - smaller].max)}}`;
   const idle = state.cut ? state.cut === scores.length && "second" : "first";
   if (idle) return `The ${idle} read nothing: maximum −∞, sum 0. That changes nothing. Together: ${fixed(sum)}.`;
-  return `The first read ${word(state.cut)}, the second ${word(scores.length - state.cut)}. ${shrinks}. Together: ${fixed(sum)}, wherever you cut.`;
+  return `The first read ${numberWord(state.cut)}, the second ${numberWord(scores.length - state.cut)}. ${shrinks}. Together: ${fixed(sum)}, wherever you cut.`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`${textField("Your scores", state.scores, (scores) => set({ scores }), 16)}`;
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "Two readers of one row", start, picture, more, says };

@@ -1,14 +1,14 @@
 // A kernel at work: its lines, the registers of one program, and the memory that it reads and writes.
 import { html, nothing, svg } from "lit-html";
-import { launch, LINES, loads, output, padded, range, right, source, whole, WORDS } from "./one_head.model.js";
+import { launch, LINES, loads, output, padded, programStep, range, right, source, WORDS } from "./one_head.model.js";
 import { says } from "./one_head.sentences.js";
-import { shown, tick, vector } from "./parts.js";
+import { checkbox, shown, vector } from "./controls.js";
 import { group, path, rect, stage, text } from "./strokes.js";
 
 const start = { wrong: false, slowly: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
 /** @typedef {import("./one_head.model.js").Tensor} Tensor */
 /** @typedef {ReturnType<typeof layout>} Layout */
@@ -63,11 +63,11 @@ const COLOURS = {
 };
 const NAMES = /(\b(?:q|query|k|key|v|value|scores|exponentials|weights|key_number)\b)/;
 
-/** @param {Omit<S, "step">} state */
+/** @param {Omit<State, "step">} state */
 const all = ({ wrong, slowly }) => launch(WORDS, wrong, slowly);
-/** @param {Omit<S, "step">} state */
+/** @param {Omit<State, "step">} state */
 const last = (state) => all(state).length - 1;
-/** The step that ends a program. @param {number} program @param {Omit<S, "step">} state */
+/** The step that ends a program. @param {number} program @param {Omit<State, "step">} state */
 const end = (program, state) => all(state).map((step) => step.program).lastIndexOf(program);
 /** Those that only count places have no boxes. @param {string} name */
 const bare = (name) => REGISTERS[name][1] === "soft";
@@ -77,13 +77,13 @@ const eased = (elapsed) => 1 - (1 - Math.min(1, Math.max(0, elapsed / BEAT))) **
 /**
  * What to draw so many milliseconds into a step; numbers arrive first, and what is made of them follows. A whole
  * program shows its lines.
- * @param {S} state @param {number} [elapsed]
+ * @param {State} state @param {number} [elapsed]
  */
 function frame(state, elapsed = Infinity) {
   const steps = all(state);
   const [step, before] = [steps[state.step], steps[Math.max(0, state.step - 1)]];
   if (step.all && elapsed < Infinity) {
-    const sofar = whole(before, step.program, step.all.slice(0, 1 + Math.floor(elapsed / LINE)));
+    const sofar = programStep(before, step.program, step.all.slice(0, 1 + Math.floor(elapsed / LINE)));
     return { step: sofar, before, first: 1, second: 1, replay: true };
   }
   return { step, before, first: eased(elapsed), second: eased(elapsed - BEAT), replay: false };
@@ -337,7 +337,7 @@ function code(wrong, { moments }) {
 
 /**
  * A click on a program runs it to its end, and one more starts it again.
- * @param {S} state @param {(change: Partial<S>) => void} set @param {Frame} frame
+ * @param {State} state @param {(change: Partial<State>) => void} set @param {Frame} frame
  */
 function programs(state, set, { step: now, replay }) {
   const buttons = range(PROGRAMS).map((program) => {
@@ -350,7 +350,7 @@ function programs(state, set, { step: now, replay }) {
   return html`<div class="hb-live__programs" role="group" aria-label="Programs">${buttons}</div>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
   const [now, done] = [frame(state, elapsed), frame({ ...state, step: last(state) })];
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
@@ -363,34 +363,34 @@ function picture(state, set, { width, elapsed }) {
   </div>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function lasts(state) {
   const { moments, all: lines } = all(state)[state.step];
   if (lines) return LINE * lines.length;
   return moments[0].line === LINES.store ? 2 * BEAT : BEAT;
 }
 
-/** What the button for the next step says. @param {S} state */
+/** What the button for the next step says. @param {State} state */
 function next(state) {
   const { program } = all(state)[state.step];
   if (state.step < end(program, state)) return "Next line";
   return `${state.slowly ? "Start" : "Run"} program ${program + 1}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function meanwhile(state) {
   const { program, all: lines } = all(state)[state.step];
   return lines && `Program ${program} runs the same lines, with its own query.`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more({ wrong }, set) {
   const walk = () => set({ slowly: true, step: end(0, { wrong, slowly: true }) + 1 });
-  return html`${tick("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
+  return html`${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
     <button type="button" @click=${walk}>Program 1, line by line</button>`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A kernel at work, line by line", start, picture, more, lasts, next, meanwhile,
   steps: last,

@@ -136,7 +136,7 @@ export function run({ q, k, v, scale }, program, wrong) {
  * The step after that one, with these lines of a program.
  * @param {Step} before @param {number} program @param {Moment[]} moments @returns {Step}
  */
-const after = (before, program, moments) => ({
+const stepAfter = (before, program, moments) => ({
   program,
   moments,
   held: moments[moments.length - 1].held,
@@ -148,7 +148,7 @@ const after = (before, program, moments) => ({
  * The step after that one, with a program that has come so far; only its last line is shown.
  * @param {Step} before @param {number} program @param {Moment[]} all @returns {Step}
  */
-export const whole = (before, program, all) => ({ ...after(before, program, all), moments: all.slice(-1), all });
+export const programStep = (before, program, all) => ({ ...stepAfter(before, program, all), moments: all.slice(-1), all });
 
 /**
  * What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the
@@ -162,8 +162,8 @@ export function launch(problem, wrong, slowly) {
   for (const program of range(problem.q.length)) {
     const all = run(problem, program, wrong);
     const [places, rest] = [all.slice(0, LINES.query), all.slice(LINES.query)];
-    if (program && !slowly) steps.push(whole(before(), program, all));
-    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(after(before(), program, lines));
+    if (program && !slowly) steps.push(programStep(before(), program, all));
+    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(stepAfter(before(), program, lines));
   }
   return steps;
 }

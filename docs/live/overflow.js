@@ -2,19 +2,19 @@
 // Drag a score, and the formula as it stands runs over that edge; with the maximum subtracted, nothing does.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { TYPES, end, softmaxIn } from "./overflow.model.js";
-import { button, choice, grip, numbers, shown, table, textField } from "./parts.js";
+import { end, softmaxIn, TYPES } from "./overflow.model.js";
+import { button, choice, grip, numbers, shown, table, textField } from "./controls.js";
 import { stage } from "./strokes.js";
 
 const start = { scores: "9 10 10", type: "FP16" };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
 
 const [NAME, SHARE] = [64, 76]; // the room beside a track, for the exponential and for its share
 const [TOP, HEAD] = [24, 44]; // the label of the edge, the title of a panel
 
-/** @param {S} state */
+/** @param {State} state */
 function worked({ scores, type }) {
   const typed = numbers("Scores", scores, { most: 1e6, least: -Infinity, count: [1, 4] });
   if (!(type in TYPES)) throw new Refused(`There is no ${type}; there is ${Object.keys(TYPES).join(", ")}.`);
@@ -92,7 +92,7 @@ function drawPanel(panel, form, title, right) {
     ${lines}<text x=${x} y=${y + 6}>sum</text>${bar(panel, y, logSum(form.lowered), form.sum, "ink")}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").Canvas} canvas */
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { typed, naive, safe } = worked(state);
   const max = Math.max(...naive.stored);
@@ -133,7 +133,7 @@ function picture(state, set, { width }) {
   return html`<div class="hb-live__grips">${stage(width, said, draw, [tall(36, 2), tall(44, 1)])}${width ? typed.map(hold) : nothing}</div>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function lines(state) {
   const { type } = state;
   const { naive, safe } = worked(state);
@@ -150,10 +150,10 @@ function lines(state) {
   ]);
 }
 
-/** @param {S} state @param {number} i @param {number} to */
+/** @param {State} state @param {number} i @param {number} to */
 const moved = (state, i, to) => ({ scores: worked(state).typed.map((old, j) => (i === j ? to : old)).join(" ") });
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${choice("Type", state.type, (type) => set({ type }), Object.keys(TYPES))}
   ${button("Set score 1 to 100", () => set(moved(state, 0, 100)))}
@@ -162,7 +162,7 @@ const more = (state, set) => html`
 
 /**
  * What the subtraction gained, and which shares are too small for the type all the same.
- * @param {S} state @param {Softmax} safe @param {string} [gained]
+ * @param {State} state @param {Softmax} safe @param {string} [gained]
  */
 function lost(state, { stored, shares }, gained = "nothing overflows") {
   const gone = shares.filter((share, i) => share === 0 && stored[i] > -Infinity).length;
@@ -172,7 +172,7 @@ function lost(state, { stored, shares }, gained = "nothing overflows") {
   return `Minus the maximum ${gained}${small < 1e-4 ? `, and the smallest share is ${shown(small, 2)}` : ""}.`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { naive, safe } = worked(state);
   const [high, first] = [Math.max(...naive.stored), state.type];
@@ -190,5 +190,5 @@ function says(state) {
   return `The sum is ${grouped(naive.sum)}, as ${first} rounds it. It fits${naive.powers.includes(0) ? ", what’s too small is 0" : ""}, and both forms ${apart < 0.01 ? "agree" : "differ by rounding"}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "A softmax that overflows, and one that doesn’t", start, picture, more, says };

@@ -1,12 +1,12 @@
 // Rings of tiles in shared memory: who fills, who reads, who waits for which phase of which barrier.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { menu, shown, slider, whole } from "./parts.js";
+import { menu, shown, slider, wholeNumber } from "./controls.js";
 import { busy, simulate } from "./ring.model.js";
 
 const start = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./ring.model.js").Bar} Bar */
 
 const USES = 6; // of each ring, as many as the chapter follows
@@ -20,14 +20,14 @@ const BUGS = [
 /** @type {import("./ring.model.js").Tensor[]} */
 const TENSORS = ["K", "V"];
 
-/** @param {S} state */
+/** @param {State} state */
 function run(state) {
   const { stages, consumers, copy, product, softmax, bug } = state;
-  whole("Stages", stages, 1, 4);
-  whole("Consumers", consumers, 1, 3);
-  whole("Copy", copy, 0, 4096);
-  whole("Product", product, 1, 4096);
-  whole("Softmax", softmax, 1, 4096);
+  wholeNumber("Stages", stages, 1, 4);
+  wholeNumber("Consumers", consumers, 1, 3);
+  wholeNumber("Copy", copy, 0, 4096);
+  wholeNumber("Product", product, 1, 4096);
+  wholeNumber("Softmax", softmax, 1, 4096);
   if (!BUGS.some(([value]) => value === bug))
     throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
   return simulate({
@@ -41,10 +41,10 @@ function run(state) {
   });
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => run(state).moments.length - 1;
 
-/** The run, and the moment that is shown. @param {S} state */
+/** The run, and the moment that is shown. @param {State} state */
 function current(state) {
   const all = run(state);
   return { ...all, now: all.moments[Math.min(Math.max(state.step, 0), all.moments.length - 1)] };
@@ -53,7 +53,7 @@ function current(state) {
 /** Whether that work is under way. @param {number} clock */
 const during = (clock) => (/** @type {Bar} */ { start, end }) => start <= clock && clock < end;
 
-/** @param {S} state */
+/** @param {State} state */
 function rings(state) {
   const { bars, now } = current(state);
   const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.clock));
@@ -87,7 +87,7 @@ function rings(state) {
 /** @param {import("./ring.model.js").Wait} wait */
 const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}${place} has ended phase ${bit}`;
 
-/** Who does what, in words. @param {S} state */
+/** Who does what, in words. @param {State} state */
 function workers(state) {
   const { bars, now } = current(state);
   const does = {
@@ -113,7 +113,7 @@ function workers(state) {
   return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function timeline(state) {
   const { bars, now } = current(state);
   const span = 15 * state.product;
@@ -140,17 +140,17 @@ function timeline(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const picture = (state) => html`${rings(state)} ${timeline(state)}`;
 
-/** @param {S} state */
+/** @param {State} state */
 const words = (state) => html`${workers(state)}
   <p class="soft">A barrier’s digit is the phase that it’s in, so a wait for phase 0 returns at digit 1. +1: one consumer has read. c0: that consumer reads now. …: the tile is on its way.</p>
   <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: 0 });
   const clocks = { min: 0, max: 2048, step: 128 };
   return html`
     ${slider("Stages", state.stages, (stages) => again({ stages }), { min: 1, max: 4 })}
@@ -161,7 +161,7 @@ function more(state, set) {
     ${slider("Clocks of a softmax", state.softmax, (softmax) => again({ softmax }), { ...clocks, min: 128 })}`;
 }
 
-/** What has ended well or badly, once nothing more happens. @param {S} state */
+/** What has ended well or badly, once nothing more happens. @param {State} state */
 function ending(state) {
   const { bars, now, hung } = current(state);
   const wrong = bars.filter((bar) => bar.wrong).length;
@@ -172,7 +172,7 @@ function ending(state) {
   return `Done at clock ${now.clock}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { bars, notes, moments, now } = current(state);
   const wrong = bars.find((bar) => bar.wrong && during(now.clock)(bar));
@@ -220,7 +220,7 @@ function says(state) {
   return `Clock ${now.clock}: consumer ${next.consumer} ${does}, use ${next.use}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A ring of tiles, and the bit that each side waits for",
   start,

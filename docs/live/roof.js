@@ -1,13 +1,13 @@
 // A kernel under the roof of a chip: its FLOP and bytes say how fast it could be, its time how fast it is.
 import { html, nothing, svg } from "lit-html";
 import { CHIPS } from "./cost.model.js";
-import { among, choice, menu, number, slider, stay, table, textField } from "./parts.js";
+import { choice, keepPageStill, menu, number, oneOf, slider, table, textField } from "./controls.js";
 import { examples, place } from "./roof.model.js";
 import { brief, metric, time } from "./units.model.js";
 
 const start = { kernel: "QKᵀ", flops: "17.18", moved: "138.4", time: "", gpu: "H100" };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 452, 16, 250];
 const [LEAST_X, MOST_X, LEAST_Y, MOST_Y] = [-1, 4, -1, 3.5]; // powers of ten: FLOP per byte, TFLOP/s
@@ -22,17 +22,17 @@ const within = (x, low, high) => Math.min(Math.max(x, low), high);
 /** The digits that a field shows. @param {number} value */
 const typed = (value) => String(Number(value.toPrecision(4)));
 
-/** What the two fields show: the numbers of an example, or the reader's own. @param {S} state */
+/** What the two fields show: the numbers of an example, or the reader's own. @param {State} state */
 function fields({ kernel, flops, moved }) {
   const example = examples()[kernel];
   return example ? { flops: typed(example.flops / 1e9), moved: typed(example.moved / 1e6) } : { flops, moved };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const { gpu, kernel } = state;
-  among("Kernel", kernel, [...Object.keys(examples()), "own"]);
-  among("GPU", gpu, Object.keys(CHIPS));
+  oneOf("Kernel", kernel, [...Object.keys(examples()), "own"]);
+  oneOf("GPU", gpu, Object.keys(CHIPS));
   const bounds = { least: 1e-9, most: 1e12 };
   const { flops, moved } = fields(state);
   const work = examples()[kernel] ?? {
@@ -43,7 +43,7 @@ function worked(state) {
   return { work, chip: CHIPS[gpu], ...place(work, CHIPS[gpu], seconds) };
 }
 
-/** @param {S} state @param {(change: import("./frame.js").Change<S>) => void} set */
+/** @param {State} state @param {(change: import("./frame.js").Change<State>) => void} set */
 function drawing(state, set) {
   const { work, chip, intensity, ridge, limit, reached } = worked(state);
   const slope = chip.bandwidth * 10 ** LEAST_X;
@@ -80,11 +80,11 @@ function drawing(state, set) {
     ${inside ? nothing : svg`<text class="small accent end" x=${RIGHT} y=${BOTTOM - 30}>outside the picture</text>`}
     ${reached ? svg`<path class="accent stroke" d="M${x} ${roof} V${y}" />` : nothing}
     <circle class="accent fill" cx=${x} cy=${y} r="8" />
-    <circle class="hold grip" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${drag} @pointermove=${drag} />
+    <circle class="hold grip" cx=${x} cy=${y} r="22" @touchstart=${keepPageStill} @pointerdown=${drag} @pointermove=${drag} />
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function sums(state) {
   const { work, limit, arithmetic, memory, reached, share } = worked(state);
   const rows = [
@@ -96,26 +96,26 @@ function sums(state) {
   return table("The limits", ["", "work", "time"], rows);
 }
 
-/** @typedef {(change: import("./frame.js").Change<S>) => void} Set */
+/** @typedef {(change: import("./frame.js").Change<State>) => void} Set */
 
-/** @param {S} state @param {Set} set */
+/** @param {State} state @param {Set} set */
 function picture(state, set) {
   const { work, intensity } = worked(state);
   return html`<p><b>${state.kernel === "own" ? "Your kernel" : state.kernel}</b> on one ${state.gpu}: ${metric(work.flops, "FLOP")} ÷ ${metric(work.moved, "B")} = ${brief(intensity)} FLOP per byte</p>
     ${drawing(state, set)}`;
 }
 
-/** @param {S} state @param {Set} set */
+/** @param {State} state @param {Set} set */
 const primary = (state, set) =>
   menu("Kernel", state.kernel, (kernel) => set((state) => ({ ...fields(state), kernel, time: "" })), [
     ...Object.keys(examples()).map((each) => /** @type {[string, string]} */ ([each, each])),
     ["own", "your own"],
   ]);
 
-/** @param {S} state @param {Set} set */
+/** @param {State} state @param {Set} set */
 function more(state, set) {
   const shown = fields(state);
-  const own = (/** @type {Partial<S>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
+  const own = (/** @type {Partial<State>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
   const { work } = worked(state);
   const slide = (
     /** @type {string} */ label,
@@ -136,7 +136,7 @@ function more(state, set) {
     ${textField("MB moved", shown.moved, (moved) => own({ moved }), 8)} ${slide("Slide the MB", work.moved / 1e6, metric(work.moved, "B"), (moved) => own({ moved }))}`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { intensity, ridge, arithmetic, memory, least, reached, share } = worked(state);
   const bound = memory > arithmetic;
@@ -154,5 +154,5 @@ function says(state) {
   return `${where} It reached ${brief(100 * share)} % of that. ${advice}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "Your kernel under the roof", start, picture, numbers: sums, primary, more, says };

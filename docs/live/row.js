@@ -1,7 +1,7 @@
 // Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { counted, menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { checkbox, counted, menu, numbers, shown, slider, table, textField } from "./controls.js";
 import { blend, dot, products, shares, sum, transposed } from "./row.model.js";
 
 const start = {
@@ -15,7 +15,7 @@ const start = {
   columns: false,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 20; // a number of a query, key or value
 
@@ -36,7 +36,7 @@ function rowsOf(name, text, width) {
   return rows;
 }
 
-/** All that is shown. @param {S} state */
+/** All that is shown. @param {State} state */
 function worked(state) {
   const queries = rowsOf("Queries", state.queries);
   const d = queries[0].length;
@@ -139,7 +139,7 @@ function sheet({ queries, keys, scores, all, word }) {
   );
 }
 
-/** One word's row, a line a step. @param {S} state @param {ReturnType<typeof worked>} now */
+/** One word's row, a line a step. @param {State} state @param {ReturnType<typeof worked>} now */
 function steps(state, { queries, keys, values, d, word, raw, scores, powers, divisors, row, output }) {
   const three = (/** @type {number[]} */ line) => line.map((x) => shown(x));
   const lines = [
@@ -160,15 +160,15 @@ function steps(state, { queries, keys, values, d, word, raw, scores, powers, div
   return table(`From the scores of word ${word + 1} to its output`, head, lines.filter((line) => line !== null));
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const picture = (state) => drawing(worked(state));
 
-/** @param {S} state */
+/** @param {State} state */
 const tables = (state) => html`${sheet(worked(state))} ${steps(state, worked(state))}`;
 
 /**
  * One dot product of the word that asks.
- * @param {S} state @param {number} i @param {(change: Partial<S>) => void} set
+ * @param {State} state @param {number} i @param {(change: Partial<State>) => void} set
  */
 function score(state, i, set) {
   const { raw, word } = worked(state);
@@ -180,10 +180,10 @@ function score(state, i, set) {
 
 const MOVED = 1; // the key whose dot product is the one to move first
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const primary = (state, set) => score(state, MOVED, set);
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = worked(state);
   return html`
@@ -199,13 +199,13 @@ function more(state, set) {
       (word) => set({ word: Number(word), scores: "" }),
       now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]),
     )}
-    ${tick(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
+    ${checkbox(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
     ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}
     ${textField("Keys", state.keys, (keys) => set({ keys, scores: "" }), 15)}
     ${textField("Values", state.values, (values) => set({ values }), 15)}`;
 }
 
-/** @param {S} state @param {S} earlier */
+/** @param {State} state @param {State} earlier */
 function says(state, earlier) {
   const { row, output, scores, word } = worked(state);
   const all = sum(row);
@@ -223,7 +223,7 @@ function says(state, earlier) {
   return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Three words, from scores to shares to a blend",
   start,

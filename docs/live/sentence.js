@@ -1,16 +1,16 @@
 // A sentence: choose a word and see whom it looks at.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { shown, slider, table, tick } from "./parts.js";
+import { checkbox, shown, slider, table } from "./controls.js";
 import { allPairs, KEYS, QUERIES } from "./sentence.model.js";
 
 const start = { word: 3, times: 1, causal: false };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const NAMES = ["the 1", "cat", "sat", "on", "the 2", "mat"];
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const word = state.word - 1;
   if (!NAMES[word]) throw new Refused(`Word ${state.word}: the sentence has ${NAMES.length}.`);
@@ -23,7 +23,7 @@ const percent = (share) => `${shown(100 * share, share > 0 && share < 0.01 ? 1 :
 
 /**
  * Arcs from the word that asks to those it looks at, as thick as their shares.
- * @param {S} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof worked>} now
  */
 function arcs({ causal }, { word, row }) {
   const x = (/** @type {number} */ i) => 80 * i + 40;
@@ -46,7 +46,7 @@ function arcs({ causal }, { word, row }) {
 
 /**
  * All pairs: each cell its dot product, the darker the larger its share of the row.
- * @param {S} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof worked>} now
  */
 function grid({ causal }, { word, scores, shares }) {
   const cell = (/** @type {number} */ score, /** @type {number} */ i, /** @type {number} */ j) =>
@@ -61,7 +61,7 @@ function grid({ causal }, { word, scores, shares }) {
 
 /**
  * What the chosen word asks for, against what each word offers.
- * @param {S} state @param {ReturnType<typeof worked>} now
+ * @param {State} state @param {ReturnType<typeof worked>} now
  */
 function detail({ causal, times }, { word, scores, row }) {
   const factor = html`${times === 1 ? "" : html`× ${shown(times)}<br>`}÷ √4<br>= score`;
@@ -76,7 +76,7 @@ function detail({ causal, times }, { word, scores, row }) {
   );
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = worked(state);
   const button = (/** @type {string} */ name, /** @type {number} */ i) => html`<button type="button" aria-label=${name}
@@ -84,20 +84,20 @@ function picture(state, set) {
   return html`${arcs(state, now)}<div class="hb-live__words" role="group" aria-label="Who asks">${NAMES.map(button)}</div>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => tick("causal mask", state.causal, (causal) => set({ causal }));
+/** @param {State} state @param {(change: Partial<State>) => void} set */
+const primary = (state, set) => checkbox("causal mask", state.causal, (causal) => set({ causal }));
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) =>
   slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 });
 
-/** @param {S} state */
+/** @param {State} state */
 const tables = (state) => html`${grid(state, worked(state))} ${detail(state, worked(state))}`;
 
 /** @param {string[]} names */
 const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { word, row } = worked(state);
   const name = NAMES[word];
@@ -114,5 +114,5 @@ function says(state) {
   return `“${name}” asks for (${QUERIES[word].join(", ")}) and looks most at ${listed(most)}: ${each}.${hidden}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default { title: "Who looks at whom in a sentence", start, picture, numbers: tables, primary, more, says };

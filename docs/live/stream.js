@@ -1,29 +1,29 @@
 // A softmax of scores that arrive in blocks: a line on the tallest so far, and one column that is the running sum.
 import { html, nothing, svg } from "lit-html";
 import { barsAt, drawBars } from "./bars.js";
-import { worded } from "./frame.js";
-import { numbers, slider, textField, tick, whole } from "./parts.js";
-import { blocks, chain, fixed, frame, plain, read, times, says, word } from "./stream.model.js";
-import { bracket, clamp, group, late, path, power, rect, short, stage, text } from "./strokes.js";
+import { typeset } from "./frame.js";
+import { checkbox, numbers, slider, textField, wholeNumber } from "./controls.js";
+import { blocks, chain, fixed, frame, numberWord, plain, readInBlocks, says, schedule } from "./stream.model.js";
+import { bracket, clamp, group, hundredths, late, path, power, rect, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", block: 2, forget: false, step: 0 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./stream.model.js").Run} Run */
 /** @typedef {ReturnType<typeof frame>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
 const MOST = 8; // scores
 
-/** @param {S} state */
+/** @param {State} state */
 const runOf = (state) =>
-  read(
+  readInBlocks(
     numbers("Scores", state.scores, { most: 999, count: [2, MOST] }),
-    whole("Scores a block", state.block, 1, MOST),
+    wholeNumber("Scores a block", state.block, 1, MOST),
     state.forget,
   );
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => blocks(runOf(state)) + 1;
 
 /**
@@ -38,7 +38,7 @@ function layout(run, width, height) {
   const space = small ? 12 : 16;
   const column = width - entries - space - thick;
   const [top, floor] = small ? [48, height - 64] : [56, height - 72];
-  const sums = [run, read(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
+  const sums = [run, readInBlocks(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
   const most = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
   return {
     ...barsAt(run, column - room, small, top, floor),
@@ -141,7 +141,7 @@ function drawCheck(run, now, at) {
     `M${at.column - at.outset} ${at.floor}V${y}h${at.thick + 2 * at.outset}V${at.floor}`,
     "soft thin dashes",
   );
-  const all = `all ${word(run.scores.length)}`;
+  const all = `all ${numberWord(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
   const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end soft", line));
   const [entry, extra] = [entriesOf(at), now.sum - sum];
@@ -149,14 +149,14 @@ function drawCheck(run, now, at) {
   const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
   const away = (1 - now.checked) * (at.bars / 2 - at.column - at.thick / 2);
   return [
-    group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
+    group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${hundredths(away)} 0)">${outline}${seams}</g>`),
     group(late(late(now.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
       entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
     group(late(now.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
 
-/** @param {S} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
+/** @param {State} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width, elapsed }) {
   const run = runOf(state);
   const step = run.steps[Math.min(state.step, blocks(run))];
@@ -171,22 +171,22 @@ function picture(state, set, { width, elapsed }) {
       drawn.checked ? drawCheck(run, drawn, at) : nothing,
     ];
   };
-  return html`${stage(width, label, draw, [376, 432])}<p class="hb-live__log">${worded(chain(run))}</p>`;
+  return html`${stage(width, label, draw, [376, 432])}<p class="hb-live__log">${typeset(chain(run))}</p>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${textField("Your scores", state.scores, (scores) => set({ scores, step: 1 }), 16)}
   ${slider("Scores a block", state.block, (block) => set({ block, step: 1 }), { min: 1, max: 4 })}
-  ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}`;
+  ${checkbox("forget to rescale", state.forget, (forget) => set({ forget }))}`;
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "A softmax while its row is still arriving",
   start, steps, picture, more,
   says: (state) => says(runOf(state), state.step),
   next: (state) => (state.step === steps(state) - 1 ? "Check the sum" : state.block === 2 ? "Next pair" : "Next block"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
-  lasts: (state) => times(runOf(state), state.step).end,
+  lasts: (state) => schedule(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

@@ -56,7 +56,7 @@ export const output = (state) => state.blend.map((x) => (state.sum === 0 ? 0 : x
  * Every state of a row, the empty one first, and the same row read at once.
  * @param {number[]} scores @param {number} block @param {boolean} [forget] @param {number[][]} [values] @returns {Run}
  */
-export function read(scores, block, forget = false, values = scores.map(() => [])) {
+export function readInBlocks(scores, block, forget = false, values = scores.map(() => [])) {
   const none = { ...empty(values[0]?.length), factor: 1, moved: false, kept: 0, terms: [] };
   /** @type {Step[]} */
   const steps = [{ ...none, before: none }];
@@ -77,7 +77,7 @@ export const blocks = (run) => run.steps.length - 1;
  * When each change of a step begins and ends, in milliseconds: the old before the new.
  * @param {Run} run @param {number} k
  */
-export function times(run, k) {
+export function schedule(run, k) {
   const never = [Infinity, Infinity];
   if (k > blocks(run))
     return {
@@ -109,7 +109,7 @@ const during = ([from, to], elapsed) => (from === Infinity ? 0 : to === 0 ? 1 : 
  */
 export function frame(run, k, elapsed = Infinity) {
   const step = run.steps[Math.min(k, blocks(run))];
-  const [old, when] = [step.before, times(run, k)];
+  const [old, when] = [step.before, schedule(run, k)];
   const [moved, fused] = [during(when.line, elapsed), during(when.fuse, elapsed)];
   const shrunk = old.sum ? during(when.shrink, elapsed) : 1;
   const scale = old.sum ? mix(1, step.kept / old.sum, shrunk) : 1;
@@ -149,7 +149,7 @@ export function frame(run, k, elapsed = Infinity) {
 }
 
 /** "six" for 6 @param {number} n */
-export const word = (n) => ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][n];
+export const numberWord = (n) => ["none", "one", "two", "three", "four", "five", "six", "seven", "eight"][n];
 /** A score or an exponent, with a true minus. @param {number} x */
 export const plain = (x) => String(Math.round(x * 10) / 10).replace("-", "−").replace("Infinity", "∞");
 /** A sum. @param {number} x */
@@ -169,7 +169,7 @@ export function chain({ steps, forget }) {
 export function says(run, k) {
   const { before: old, ...step } = run.steps[Math.min(k, blocks(run))];
   const name = run.block === 2 ? "pair" : "block";
-  const many = word(run.scores.length);
+  const many = numberWord(run.scores.length);
   const capital = (/** @type {string} */ words) => words[0].toUpperCase() + words.slice(1);
   if (!k) return `${capital(many)} scores. You see each ${name} once, then it’s gone.`;
   if (k > blocks(run)) {

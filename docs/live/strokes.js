@@ -1,20 +1,20 @@
 // What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no
 // ink.
 import { html, nothing, svg } from "lit-html";
-import { shown } from "./parts.js";
+import { shown } from "./controls.js";
 
 const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
-export const short = (/** @type {number} */ x) => Math.round(100 * x) / 100;
+export const hundredths = (/** @type {number} */ x) => Math.round(100 * x) / 100;
 export const clamp = (/** @type {number} */ low, /** @type {number} */ x, /** @type {number} */ high) => Math.min(high, Math.max(low, x));
-export const group = (/** @type {number} */ opacity, /** @type {unknown[]} */ ...content) => (opacity > 0 ? svg`<g opacity=${short(opacity)}>${content}</g>` : nothing);
+export const group = (/** @type {number} */ opacity, /** @type {unknown[]} */ ...content) => (opacity > 0 ? svg`<g opacity=${hundredths(opacity)}>${content}</g>` : nothing);
 export const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ look, /** @type {unknown} */ content, opacity = 1) =>
-  svg`<text class=${look} x=${short(x)} y=${short(y)} opacity=${short(opacity)}>${content}</text>`;
+  svg`<text class=${look} x=${hundredths(x)} y=${hundredths(y)} opacity=${hundredths(opacity)}>${content}</text>`;
 /** @param {number} x @param {number} y @param {number} width @param {number} height @param {string} look */
 export const rect = (x, y, width, height, look, opacity = 1) =>
-  height > 0 ? svg`<rect class="fill ${look}" x=${short(x)} y=${short(y)} width=${short(width)} height=${short(height)} opacity=${short(opacity)} />` : nothing;
+  height > 0 ? svg`<rect class="fill ${look}" x=${hundredths(x)} y=${hundredths(y)} width=${hundredths(width)} height=${hundredths(height)} opacity=${hundredths(opacity)} />` : nothing;
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
-  svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(short(Number(n))))} opacity=${short(opacity)} />`;
+  svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
 export const power = (/** @type {number} */ exponent) =>
   svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(Math.round(10 * exponent) / 10)}</tspan>`;
 /** How far a change is that waits for half of another one. @param {number} part */

@@ -1,16 +1,16 @@
 // A matrix product in tiles: the rows and columns that a tile fetches, and how often each was fetched before.
 import { html, nothing, svg } from "lit-html";
-import { number, slider, table } from "./parts.js";
+import { number, slider, table } from "./controls.js";
 import { cost, fetched, tiles } from "./tile.model.js";
 import { brief } from "./units.model.js";
 
 const start = { size: 4, edge: 2, step: 1 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 8; // rows that are drawn
 
-/** @param {S} state */
+/** @param {State} state */
 function read(state) {
   const size = number("Size", String(state.size), { least: 2, most: MOST, whole: true });
   const edge = Math.min(size, number("Edge", String(state.edge), { least: 1, most: MOST, whole: true }));
@@ -18,10 +18,10 @@ function read(state) {
   return { size, edge, all, step: Math.max(0, Math.min(all.length, Math.round(state.step))) };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => read(state).all.length;
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { size, edge, all, step } = read(state);
   const cell = Math.min(60, 176 / size);
@@ -67,7 +67,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function edges(state) {
   const { size, edge } = read(state);
   const some = [...new Set([1, 2, 3, 4, 8, edge, size])].filter((each) => each <= size).sort((a, b) => a - b);
@@ -79,7 +79,7 @@ function edges(state) {
   ]);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = read(state);
   return html`
@@ -90,7 +90,7 @@ function more(state, set) {
 /** "1 row", "2 rows" @param {number} count @param {string} name */
 const several = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { size, edge, all, step } = read(state);
   const { numbers, flop, perNumber, perByte } = cost(size, edge);
@@ -103,7 +103,7 @@ function says(state) {
   return `Tile ${step} of ${all.length} fetches ${several(height, "row")} and ${several(width, "column")}, ${(height + width) * size} numbers for ${several(height * width, "cell")}. That makes ${fetched(size, edge, step).numbers} so far, and ${numbers} in the end.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "What a tile fetches",
   start,

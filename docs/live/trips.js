@@ -1,13 +1,13 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { among, choice, menu, slider, table, whole } from "./parts.js";
+import { choice, menu, oneOf, slider, table, wholeNumber } from "./controls.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
 const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 /** @type {Record<string, string>} */
 const FORMS = {
@@ -22,11 +22,11 @@ const MOST = 18; // a power of two of words: with d = 256 all is more than 1000 
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
-/** @param {S} state */
+/** @param {State} state */
 function worked({ form, words, dim, type, step }) {
-  among("Form", form, Object.keys(FORMS));
-  among("Type", type, Object.keys(BYTES));
-  const shape = { n: whole("Words N", words, 1, 2 ** MOST), dim: Number(among("d", dim, DIMS)), bytes: BYTES[type] };
+  oneOf("Form", form, Object.keys(FORMS));
+  oneOf("Type", type, Object.keys(BYTES));
+  const shape = { n: wholeNumber("Words N", words, 1, 2 ** MOST), dim: Number(oneOf("d", dim, DIMS)), bytes: BYTES[type] };
   const all = trips(form, shape);
   return {
     all,
@@ -37,10 +37,10 @@ function worked({ form, words, dim, type, step }) {
   };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => worked(state).all.length;
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { all, at, least, most } = worked(state);
   const column = 480 / all.length;
@@ -82,7 +82,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function sums(state) {
   const { all, at, least } = worked(state);
   const [now, end] = [at, all.length].map((step) => ({
@@ -99,21 +99,21 @@ function sums(state) {
   ]);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const { shape } = worked(state);
   return html`<p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
     ${drawing(state)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
   ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, inWords: grouped(state.words) })}
   ${choice("d", state.dim, (dim) => set({ dim }), DIMS)}
   ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}`;
 
-/** @param {S} state */
+/** @param {State} state */
 function says(state) {
   const { all, shape, at, least } = worked(state);
   const square = moved(all, at, true);
@@ -131,7 +131,7 @@ function says(state) {
   return `${what} The square made six trips, 6N² ÷ 4Nd = 1.5 · N/d = ${brief((1.5 * shape.n) / shape.dim)} times the bytes of everything else.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "The trips of the square",
   start,

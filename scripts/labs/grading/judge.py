@@ -20,9 +20,9 @@ from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.timed import timed
 from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.phrases import joined, number, pluralized
 from scripts.labs.reader_file import first_line, functions_of, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
-from scripts.labs.words import joined, number, pluralized
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
 NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."

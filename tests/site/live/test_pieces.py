@@ -17,16 +17,16 @@ FOLDER = ROOT / "docs" / "live"
 NAMES = Pieces(FOLDER).names()
 EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
 STEPS = [name for name in NAMES if re.search(r"\bsteps\b", EXPORTED[name])]
-SHARED = {"frame.js", "parts.js"}
+SHARED = {"frame.js", "controls.js"}
 LIGHT = 15_000  # bytes, compressed
 FINGER = 44  # pixels
-LOOKS = Path(__file__).with_name("looks.js").read_text().partition("\n")[2].strip()
+IN_BROWSER = Path(__file__).with_name("in_browser.js").read_text().partition("\n")[2].strip()
 every_piece = pytest.mark.parametrize("name", NAMES)
 every_width = pytest.mark.parametrize("width", [1280, 390])
 
 
 def look(piece, what: str):
-    return piece.evaluate(f"(piece) => looks.{what}(piece)".replace("looks", LOOKS))
+    return piece.evaluate(f"(piece) => looks.{what}(piece)".replace("looks", IN_BROWSER))
 
 
 def modules(name: str) -> set[str]:

@@ -1,10 +1,10 @@
 // What the rows ask of more than one function of a model at once; `m` is the module.
 const asks = {
-  "stream: sums": (m) => (scores, block) => m.read(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
+  "stream: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
   "stream: instants": (m) => (scores, block) => {
-    const run = m.read(scores, block);
+    const run = m.readInBlocks(scores, block);
     return run.steps.slice(1).map((_, i) => {
-      const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.times(run, i + 1)];
+      const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.schedule(run, i + 1)];
       const waits = (shrink === line || shrink[0] >= line[1]) && drops.every(([start]) => start >= shrink[1]);
       return [from.sum, to.sum, to.max, waits];
     });
@@ -15,7 +15,7 @@ const asks = {
     return m.output(state);
   },
   "accumulator: columns": (m) => (scores, values, forget) => {
-    const run = modules["stream.model.js"].read(scores, 2, forget, values);
+    const run = modules["stream.model.js"].readInBlocks(scores, 2, forget, values);
     const heights = (k, t) => m.columns(run, k, t).columns.map(({ height }) => height);
     return [...run.steps.slice(1).map((_, i) => [heights(i + 1, 0), heights(i + 1)]), heights(m.last(run))];
   },

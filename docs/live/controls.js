@@ -46,7 +46,7 @@ export function pairs(name, text, most) {
  * A whole number within bounds, or a refusal that names it.
  * @param {string} name @param {number} value @param {number} least @param {number} most
  */
-export function whole(name, value, least, most) {
+export function wholeNumber(name, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
 }
@@ -61,7 +61,7 @@ export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).
  * A choice that the page or the address asked for, if it is one.
  * @param {string} name @param {string} choice @param {string[]} choices
  */
-export function among(name, choice, choices) {
+export function oneOf(name, choice, choices) {
   if (!choices.includes(choice)) throw new Refused(`${name}: there is no “${choice}”; there is ${choices.join(", ")}.`);
   return choice;
 }
@@ -169,7 +169,7 @@ export const menu = (label, value, change, choices) => html`
 export const choice = (label, value, change, names) => menu(label, value, change, names.map((name) => [name, name]));
 
 /** @param {string} label @param {boolean} value @param {(value: boolean) => void} change */
-export const tick = (label, value, change) => html`
+export const checkbox = (label, value, change) => html`
   <label class="hb-live__tick">
     <input type="checkbox" .checked=${value} @change=${(/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).checked)}> ${label}
   </label>`;
@@ -187,7 +187,7 @@ export const table = (label, head, rows) => html`
 
 /** For a part of a drawing that a finger drags: the page would scroll with it, and end the drag. (In a drawing, Chromium
  * doesn't heed `touch-action`.) @param {Event} event */
-export const stay = (event) => event.preventDefault();
+export const keepPageStill = (event) => event.preventDefault();
 
 /**
  * @param {string} label @param {() => void} press
