@@ -44,7 +44,7 @@ from kernels.hopper.backward.gradients import hopper_backward_operator, hopper_g
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, check_plan, padded, plan_for
 from kernels.hopper.ring import ROWS
-from kernels.hopper.schedule import units_of
+from kernels.hopper.schedule import work_items_of
 from kernels.hopper.tensors import check_hopper, described
 from kernels.launch_cache import gradient_is_wanted, noted, notes_for
 from kernels.launch_cache import launch as start
@@ -217,16 +217,17 @@ def launch(
         batch, heads, seq_q, head_dim = q.shape
         blocks = triton.cdiv(seq_q, plan.block_q)
         sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-        paired = is_causal and plan.paired and batch * heads * blocks > sms
-        units, *work = units_of(batch * heads, blocks, sms, paired, plan.singles)
-        programs = min(units, sms) if plan.persistent else units
-        places = triton.cdiv(units, programs) * programs if paired else units
+        paired = is_causal and plan.pair_blocks and batch * heads * blocks > sms
+        tail = plan.longest_first_tail
+        work_items, *counts = work_items_of(batch * heads, blocks, sms, paired, tail)
+        programs = min(work_items, sms) if plan.persistent else work_items
+        slots = triton.cdiv(work_items, programs) * programs if paired else work_items
         rows, columns = ROWS.value, padded(head_dim)
         arguments = (
             described(q, rows, columns), described(k, plan.block_k, columns),
             described(v, plan.block_k, columns),
             described(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
-            lse, scale * LOG2_E.value, places, *work,
+            lse, scale * LOG2_E.value, slots, *counts,
             heads, heads // k.shape[1], seq_q, k.shape[2],
         )  # fmt: skip
         options = dict(PLAN=plan, CAUSAL=is_causal, PAIRED=paired, num_warps=4)

@@ -123,8 +123,8 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     # Out through the tile of its queries.
     own_tile(queries, CONSUMER).store((dqueries * sizes.scale).to(DTYPE))
     fence_async_shared()
-    place = [batch, head, first_query, 0]
-    tma.async_copy_shared_to_global(tensors.dq, place, queries.tiles.index(CONSUMER))
+    coordinates = [batch, head, first_query, 0]
+    tma.async_copy_shared_to_global(tensors.dq, coordinates, queries.tiles.index(CONSUMER))
     tma.store_wait(0)
 
 
