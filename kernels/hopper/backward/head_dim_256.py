@@ -45,7 +45,10 @@ STAGES = gl.constexpr(2)
 
 
 class ScoreTiles(NamedTuple):
-    """Tiles of [keys, queries], and mbarriers: both halves are there; both have read them."""
+    """Tiles of [keys, queries], which both consumers write and read, and their mbarriers.
+
+    full: both halves are written   free: both consumers have read them   done: both have ended
+    """
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
@@ -71,7 +74,10 @@ class Outputs(NamedTuple):
 def consume_queries(
     inputs, outputs, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr
 ):  # fmt: skip
-    """A consumer warpgroup: scores of half of the queries, then sums of half of the columns."""
+    """A consumer warpgroup: writes half of the columns of dk and dv.
+
+    For each block of queries it first computes the scores of one half of them.
+    """
     keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
     score_tiles, staging, seq_k = outputs.score_tiles, outputs.staging, sizes.seq_k
     DTYPE: gl.constexpr = inputs.q.dtype

@@ -79,7 +79,7 @@ def produce_keys(tensors, sizes, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
-    """A consumer warpgroup: its 64 queries, through all keys that they see."""
+    """A consumer warpgroup: writes dq of its 64 queries, from all keys that they see."""
     queries, douts, keys, values = (
         tensors.q_tiles, tensors.do_tiles, tensors.k_ring, tensors.v_ring
     )  # fmt: skip

@@ -16,21 +16,21 @@ For the last line both write dscores into shared memory, and each computes half 
 rows with heads of 64, 64 columns with heads of 128.  TMA adds that to FP32 sums in global
 memory, where the programs of all keys meet: see ``accumulate_dq``.
 
-A consumer computes dqueries one step late, so it doesn't wait for the other's dscores unless it
-is nearly a step ahead.  In a step it
+A consumer computes dqueries one step later, so it only waits for the other's dscores if it's
+nearly a step ahead.  In a step it
 
     starts                                    and meanwhile computes
     scores and dweights of this block         its weights
     its dvalues                               its dscores
     dqueries of the block before, its dkeys   nothing, but writes what others are to read
 
-The products of the other consumer fill what time is left.
+The products of the other consumer fill the time that's left.
 
-A consumer that writes to shared memory for wgmma or TMA has to wait until that is written: best
-behind products that are under way.  With heads of 128 it writes dscores behind the last two
-products.  With heads of 64 there aren't enough registers for that, so it writes dscores before
-these start; but it hands dqueries to TMA behind the scores of the next step.  And with 128 the
-sums of dweights begin at -delta, which saves delta's registers.
+A consumer that writes to shared memory for wgmma or TMA has to wait until that's written, and
+best does so while products are running.  With heads of 128 it writes dscores behind the last
+two products.  With heads of 64 there aren't enough registers for that, so it writes dscores
+before these start.  But it hands dqueries to TMA behind the scores of the next step.  And with
+128 the sums of dweights begin at -delta, which saves delta's registers.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
 Low-precision", 2024, arXiv:2407.08608, for warps that fetch and warps that multiply; T. Dao,
@@ -77,7 +77,7 @@ STAGES = gl.constexpr(2)  # of every ring
 
 @gluon.jit
 def start_dqueries(dscores, tile_number, keys, zeros, CONSUMER: gl.constexpr):
-    """Starts this consumer's half of dscoresᵀ · keys, which is there after a wait."""
+    """Returns this consumer's half of dscoresᵀ · keys, started: it's there after a wait."""
     COLUMNS: gl.constexpr = keys.tiles.shape[4]
     stage = tile_number % STAGES
     mbarrier.wait(dscores.full.index(stage), tile_number // STAGES & 1)
@@ -96,7 +96,7 @@ def start_dqueries(dscores, tile_number, keys, zeros, CONSUMER: gl.constexpr):
 
 @gluon.jit
 def share_dscores(dscores, ring, tile_number, CONSUMER: gl.constexpr):
-    """Writes this consumer's dscores for both, once those of two uses before are multiplied."""
+    """Writes this consumer's dscores for both, once those of 2 steps before are multiplied."""
     stage = tile_number % STAGES
     mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
     ring.tiles.index(2 * stage + CONSUMER).store(dscores)
@@ -109,9 +109,9 @@ def consume(
     inputs, outputs, sizes, CONSUMER: gl.constexpr,
     CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """A consumer warpgroup: its 64 keys, through all blocks of queries that see them.
+    """A consumer warpgroup: writes dk and dv of its 64 keys, and adds its part of dq.
 
-    After a step the tiles of queries, dout and dscores that it read are free: the three rings
+    After a step the tiles of queries, dout and dscores that it read are free.  The three rings
     share one mbarrier for that.
     """
     keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
@@ -137,8 +137,8 @@ def consume(
 
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    # Step i's dscores are tile number i + 1 of their ring.  Number 0 is of no step: its numbers
-    # don't matter.
+    # Step i's dscores are tile number i + 1 of their ring.  Tile 0 belongs to no step, and what
+    # is in it doesn't matter.
     mbarrier.arrive(dscores_ring.full.index(0), count=1)
     # Blocks of queries are counted through all heads.
     first_q_block = (work.batch * sizes.heads + work.first_head) * work.blocks
@@ -198,8 +198,8 @@ def consume(
                     outputs, before, sent, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
-        # Were anything under way when the loop begins again, the compiler would not dare to let
-        # one product start before the last has ended.
+        # If a product still ran when the loop begins again, the compiler would let none start
+        # until the last has ended.
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         if not LARGE:
