@@ -10,14 +10,13 @@ ALT = (
     "model, downward for random ones. It moved with the first block alone in {fact=the_first_block_settles}."
 )
 NUMBERS = 13  # rows, as high as the line of numbers is on each side of the middle
-LINE = 20  # rows, as high as a line of text is
 SIDES = {"real": ("of a real model", 1), "random": ("random", -1)}  # name, up or down
 
 
 def figure() -> go.Figure:
     rows = records.table("real_rows", "moves")
     total = records.table("real_rows", "summary")[0]["rows"]
-    moved, last = [row["moved"] for row in rows], rows[-1]["moved"] + 0.5
+    moved = [row["moved"] for row in rows]
     fig = go.Figure()
     for kind, (name, way) in SIDES.items():
         for role, own in (("accent", rows[:1]), ("grey", rows[1:])):
@@ -30,19 +29,16 @@ def figure() -> go.Figure:
                 **plot.Style(name, role).trace(f"%{{customdata}} of {total} rows, %{{name}}, moved it %{{x}} times"),
             )
     plot.add_text(fig, moved, [0] * len(moved), [str(times) for times in moved], "soft")
-    plot.add_text(fig, [last], [40], ["times the maximum moved"], "soft", textposition="middle left")
-    first = {kind: rows[0][kind] for kind in SIDES}
-    words = [f"<b>{first['real']} of {total}</b> rows of a real model", "settle in the first block"]
-    top = NUMBERS + first["real"]
-    plot.add_text(fig, [1.5, 1.5], [top - 10, top - LINE - 10], words, textposition="middle right")
-    words = [f"<b>{first['random']} of {total}</b>", "random"]
-    below = -NUMBERS - rows[1]["random"] - 14
-    plot.add_text(fig, [0.6, 0.6], [below, below - LINE], words, textposition="middle right")
+    plot.add_text(fig, moved[-1:], [40], ["times the maximum moved"], "soft", textposition="middle left")
+    words = [f"<b>{rows[0]['real']} of {total}</b> rows of a real model", "settle in the first block"]
+    plot.add_text(fig, [1.5, 1.5], [180, 160], words, textposition="middle right")
+    words = [f"<b>{rows[0]['random']} of {total}</b>", "random"]
+    plot.add_text(fig, [0.6, 0.6], [-82, -102], words, textposition="middle right")
     return plot.finish(
         fig,
         300,
         barmode="overlay",
         margin={"l": 0, "r": 0, "t": 4, "b": 4},
-        xaxis={"visible": False, "range": [0.6, last]},
-        yaxis={"visible": False, "range": [below - LINE - 10, top]},
+        xaxis={"visible": False, "range": [0.6, moved[-1] + 0.5]},
+        yaxis={"visible": False, "range": [-114, 200]},
     )
