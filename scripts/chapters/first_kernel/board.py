@@ -319,34 +319,43 @@ def unit(board: Board) -> None:
         for row in records.table("what_is_busy", "busy")
         if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
     ]
-    counts, clocks, found = worked.FOR_THE_UNIT, worked.CLOCKS, worked.predicted()
-    each, million = sum(counts.values()), worked.MEETINGS / 1e6
+    each, clocks, found = worked.FOR_THE_UNIT, worked.CLOCKS, worked.predicted()
+    million, per_sm = worked.MEETINGS / 1e6, worked.MEETINGS * clocks / worked.SMS / 1e6
+    warp, write, warps, writes = worked.SUM
     board.step(
-        f"A meeting's instructions for the load-store unit: {', '.join(f'{n} {name}' for name, n in counts.items())}, "
-        f"{each}, for {worked.WARPS} warps {clocks} clocks. {million:.1f} million meetings on {worked.SMS} SMs take "
-        f"{found:.1f} of {ours:.0f} ms. The profiler: it starts one in {busy['starts']:.0f} % of all clocks, and is "
-        f"busy in {busy['unit']:.0f} %."
+        f"One sum: 32 numbers of a warp become 1 in {warp} shuffles, 4 warps' sums in {warps}, each time shared memory "
+        f"takes {write}, together {sum(worked.SUM)}. Two sums and two loads are {each}, for {worked.WARPS} warps "
+        f"{clocks} clocks. {million:.1f} million meetings on {worked.SMS} SMs take {found:.1f} of {ours:.0f} ms. The "
+        f"profiler: the unit starts one in {busy['starts']:.0f} % of all clocks, and is busy in {busy['unit']:.0f} %."
     )
     board.rub(but=STAYS)
-    board.words(14, 24, "a warp's meeting, at the load-store unit:", 0.85, at="left")
-    for x, w, (name, count) in zip((14, 112, 236), (90, 116, 164), counts.items(), strict=True):
-        board.box(x, 38, w, 30, f"{count} {name}", 0.8)
-    board.words(410, 53, f"= {each}", 0.95, at="left")
+    board.words(14, 22, "32 numbers:", 0.85, at="left")
     with board.answer():
-        board.words(14, 90, f"{worked.WARPS} warps:  {worked.WARPS} · {each} = {clocks} clocks", 0.9, at="left")
-    board.words(14, 118, f"{million:.1f} million meetings, {worked.SMS} SMs", 0.85, at="left")
+        board.words(129, 22, "16, 8, 4, 2, 1", 0.85, at="left")
+        board.words(341, 22, f"{warp} shuffles", 0.85, at="right")
     with board.answer():
-        per_sm = worked.MEETINGS * clocks / worked.SMS / 1e6
-        text = f"{million:.1f} · {clocks} ÷ {worked.SMS} = {per_sm:.1f} million clocks"
-        board.words(14, 146, text, 0.9, at="left")
-        board.words(14, 176, f"{per_sm:.1f} ÷ {worked.GIGAHERTZ} = {found:.1f} of {ours:.0f} ms", 0.95, at="left")
-        ringed(board, 322, 176, f"{100 * found / ours:.0f} %")
-    board.words(14, 212, "profiler:", 0.95, at="left")
+        board.words(466, 22, f"write, read: {write}", 0.85, at="right")
+        board.words(14, 47, "4 numbers:", 0.85, at="left")
+        board.words(129, 47, "2, 1", 0.85, at="left")
+        board.words(341, 47, f"{warps} shuffles", 0.85, at="right")
+        board.words(466, 47, f"write, read: {writes}", 0.85, at="right")
+        board.words(14, 72, f"one sum:  {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)}", 0.9, at="left")
     with board.answer():
-        board.words(112, 212, "starts one in", 0.95, at="left")
-        ringed(board, 258, 212, f"{busy['starts']:.0f} %")
+        board.words(14, 98, f"2 sums, 2 loads:  2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="left")
     with board.answer():
-        board.words(466, 212, f"busy in {busy['unit']:.0f} %", 0.95, at="right")
+        board.words(14, 124, f"{worked.WARPS} warps:  {worked.WARPS} · {each} = {clocks} clocks", 0.9, at="left")
+    with board.answer():
+        *_, right, _ = board.words(14, 152, f"{million:.1f} million · {clocks} ÷ {worked.SMS}", 0.85, at="left")
+    with board.answer():
+        board.words(right + 9, 152, f"= {per_sm:.1f} million clocks", 0.85, at="left")
+        board.words(14, 180, f"{per_sm:.1f} ÷ {worked.GIGAHERTZ} = {found:.1f} of {ours:.0f} ms", 0.95, at="left")
+        ringed(board, 322, 180, f"{100 * found / ours:.0f} %")
+    with board.answer():
+        board.words(14, 214, "profiler:", 0.95, at="left")
+        board.words(112, 214, "starts one in", 0.95, at="left")
+        ringed(board, 258, 214, f"{busy['starts']:.0f} %")
+    with board.answer():
+        board.words(466, 214, f"busy in {busy['unit']:.0f} %", 0.95, at="right")
 
 
 def ringed(board: Board, x: float, y: float, text: str) -> None:

@@ -64,6 +64,11 @@ def test_a_warp_touches_these_sectors(stride):
     assert worked.sectors(stride) == len((bytes_ // worked.SECTOR).unique())
 
 
+def test_halving_takes_these_shuffles():
+    within, _, across, _ = worked.SUM
+    assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
+
+
 def test_a_profiler_counts_the_instructions_that_are_predicted():
     """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
     (busy,) = [
