@@ -1,17 +1,17 @@
 """FlashAttention for Hopper, in Gluon: a producer warp fetches while consumers compute.
 
-``kernels.flash.attention`` says what is computed.  Here the warps of a program are specialised:
-they run different code, each group with its own number of registers.
+``kernels.flash.attention`` says what it computes.  Here the warps of a program are specialised:
+they run different code, and each group has its own number of registers.
 
     the producer     one warp.  It has the Tensor Memory Accelerator (TMA) copy tiles of Q, K
                      and V into shared memory, and does nothing else.
-    the consumers    two or three warpgroups of 4 warps, each with 64 rows of queries.  They
-                     multiply on the tensor cores, straight from shared memory (wgmma), and do
-                     softmax in between.
+    the consumers    two or three warpgroups of 4 warps, each with 64 queries.  They multiply on
+                     the tensor cores, straight from shared memory (wgmma), and do softmax in
+                     between.
 
-Tiles are stages of ring buffers in shared memory.  Each stage has two mbarriers: one says that
-it is full, the other that it is free.  Producer and consumers wait for each other through these
-alone; no barrier stops the whole program.
+Tiles go through the stages of ring buffers in shared memory.  Each stage has two mbarriers: one
+says that it's full, the other that it's free.  Producer and consumers wait for each other
+through these alone.  No barrier stops the whole program.
 
 The tensor cores should always have something to multiply.  wgmma is asynchronous: a consumer
 starts the scores of one block of keys, right behind them the product of weights and values of
@@ -25,7 +25,7 @@ consumers finish this one.
     consumer 1       scores 7 | softmax 7 | scores 6, values 7 | softmax 6 | ...
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
-Low-precision", 2024, arXiv:2407.08608, from which this differs in how it shares out work and in
+Low-precision", 2024, arXiv:2407.08608, from which this differs in how it schedules work and in
 what waits for what; NVIDIA, Parallel Thread Execution ISA, "Asynchronous Warpgroup Level Matrix
 Instructions", "mbarrier" and "cp.async.bulk.tensor".
 """
@@ -44,7 +44,7 @@ from kernels.hopper.backward.gradients import hopper_backward_operator, hopper_g
 from kernels.hopper.kernel import hopper_kernel
 from kernels.hopper.plan import Plan, check_plan, padded, plan_for
 from kernels.hopper.ring import ROWS
-from kernels.hopper.schedule import units_of
+from kernels.hopper.schedule import work_items_of
 from kernels.hopper.tensors import check_hopper, described
 from kernels.launch_cache import gradient_is_wanted, noted, notes_for
 from kernels.launch_cache import launch as start
@@ -66,21 +66,21 @@ def hopper_attention(
     """Returns what ``flash_attention`` returns: [batch, heads, N_q, head_dim], on a Hopper GPU.
 
     q: [batch, heads, N_q, head_dim]   k, v: [batch, heads or a divisor of it, N_k, head_dim]
-    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256.  It takes as long as the
-    next of 64, 128 and 256.
+    FP16 or BF16, sums in FP32; head_dim a multiple of 8 up to 256.  It's as slow as the next
+    larger of 64, 128 and 256.
     is_causal: aligned top-left, as in torch: query i sees keys 0 to i
-    scale: 1/√head_dim if None, any sign; what FP32 holds only as a subnormal counts as 0
+    scale: 1/√head_dim if None, any sign; a subnormal of FP32 counts as 0
     enable_gqa: fewer heads in k and v than in q
     return_lse: also the natural logarithm of each row's sum of exp(score), [batch, heads, N_q]
-    in FP32; it has a gradient, too, so that partial results can be trained through
-    plan: another than that of ``plan_for``
+    in FP32; it has a gradient, too, so you can train through partial results
+    plan: in place of the one of ``plan_for``
 
     torch.autograd differentiates it once, but not its gradients: ``hopper.backward`` has them.
-    Programs add them up as they come, or in one order where
+    Programs add them up as they come, or in one order if
     ``torch.use_deterministic_algorithms`` asks for that.  It refuses forward mode and
     torch.func.grad; torch.func.vmap takes one entry after the other.
-    A query without any key gets 0 and lse -inf; so does one whose every score is -inf.  NaN
-    or inf in v reaches the whole block of queries that reads it.
+    A query without any key gets 0 and lse -inf; so does one whose scores are all -inf.  NaN or
+    inf in v reaches the whole block of queries that reads it.
     It first copies what TMA can't read in place: a tensor whose rows aren't contiguous, or
     whose start or strides aren't multiples of 16 bytes.
 
@@ -128,7 +128,7 @@ def forward(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float, with_lse: bool,
     plan: Plan, notes: dict | None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Returns the output, and lse or None.  scale is above 0; all was checked."""
+    """Returns the output, and lse or None, of checked arguments; scale is above 0."""
     out, lse = empty(q, with_lse)
     if out.numel() == 0 or k.shape[-2] == 0:
         return out.zero_(), lse if lse is None else lse.fill_(-torch.inf)
@@ -136,7 +136,7 @@ def forward(
     return out, lse
 
 
-# What torch has to know: an operator, the shapes of its results and its gradient.  Where nobody
+# What torch has to know: an operator, the shapes of its results and its gradient.  If nobody
 # traces or maps, we call the passes directly, which costs the host less.
 
 
@@ -160,7 +160,7 @@ def tensors_of(out: Tensor, lse: Tensor | None) -> tuple[Tensor, Tensor]:
 
 
 def keep_for_backward(ctx, inputs, output):
-    """Keeps what the backward pass needs of the forward pass: O(N), and no square."""
+    """Saves what the backward pass needs of the forward pass: O(N), and no [N_q, N_k]."""
     q, k, v, ctx.is_causal, ctx.scale, with_lse, _ = inputs
     if not with_lse:
         raise RuntimeError("with_lse is False, and without lse there is no gradient")
@@ -211,22 +211,23 @@ def launch(
     q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor | None,
     is_causal: bool, scale: float, plan: Plan, notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
-    """Starts the kernel on what was checked, and returns what was compiled."""
+    """Returns the compiled kernel, after starting it on checked arguments."""
 
     def prepare():
         batch, heads, seq_q, head_dim = q.shape
         blocks = triton.cdiv(seq_q, plan.block_q)
         sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-        paired = is_causal and plan.paired and batch * heads * blocks > sms
-        units, *work = units_of(batch * heads, blocks, sms, paired, plan.singles)
-        programs = min(units, sms) if plan.persistent else units
-        places = triton.cdiv(units, programs) * programs if paired else units
+        paired = is_causal and plan.pair_blocks and batch * heads * blocks > sms
+        tail = plan.longest_first_tail
+        work_items, *counts = work_items_of(batch * heads, blocks, sms, paired, tail)
+        programs = min(work_items, sms) if plan.persistent else work_items
+        slots = triton.cdiv(work_items, programs) * programs if paired else work_items
         rows, columns = ROWS.value, padded(head_dim)
         arguments = (
             described(q, rows, columns), described(k, plan.block_k, columns),
             described(v, plan.block_k, columns),
             described(out.view(1, batch * heads, seq_q, head_dim), rows, columns),
-            lse, scale * LOG2_E.value, places, *work,
+            lse, scale * LOG2_E.value, slots, *counts,
             heads, heads // k.shape[1], seq_q, k.shape[2],
         )  # fmt: skip
         options = dict(PLAN=plan, CAUSAL=is_causal, PAIRED=paired, num_warps=4)

@@ -1,4 +1,4 @@
-"""Says how a call cuts its work, and which of the Hopper kernel's mechanisms it uses."""
+"""The plan of a call: its tiles, and which of the Hopper kernel's mechanisms it uses."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from kernels.hopper.ring import ROWS
 
 
 class Plan(NamedTuple):
-    """How the work is cut, and which mechanisms are used: the kernel's ``PLAN``.
+    """Tiles and mechanisms of a launch: the kernel's ``PLAN``.
 
     consumers: 2 or 3 consumer warpgroups, each with 64 queries   block_k: keys of a tile
-    q_stages, stages: stages of each ring of queries, and of those of keys and of values
-    registers: of a consumer's thread.  The first consumer has what the others and the producer
-    leave of what all began with: 240 of 504 beside another with 240, 168 of 512 beside two
-    with 160
-    overlap: a consumer waits for its scores alone, before the product with values has ended
-    turns: ping-pong; a consumer starts products once the one before has its scores
-    persistent: there are as many programs as SMs, else one for each unit of work
-    paired: causal, a block of queries that sees many keys goes with one that sees few
-    singles: except for those of the last heads, which go singly, the longest first
-    lazy: lazy rescaling; a maximum that is exceeded by little is kept
-    held: queries stay in registers, and not only in shared memory
-    late: an epilogue in the background; a consumer waits for TMA to read its output only after
-    the next block's first softmax.  Its next queries are in another stage, so there are two
-    halved: causal, if a consumer sees at most the first half of its last block of keys, it
+    q_stages, stages: pipeline stages of each ring of queries, and of those of keys and values
+    registers: of a consumer's thread.  The first consumer gets what the others and the producer
+    leave: 240 of 504 beside another with 240, 168 of 512 beside two with 160
+    overlap_softmax: a consumer does softmax while its product of weights and values still runs
+    ping_pong: a consumer starts its products only when the consumer before has its scores
+    persistent: there are as many programs as SMs, else one for each work item
+    pair_blocks: causal, a work item is a block of queries that sees many keys and one that sees
+    few
+    longest_first_tail: the last heads aren't paired.  Their blocks come last, the longest first
+    conditional_rescale: keeps a running maximum that is exceeded by little, and skips rescaling
+    queries_in_registers: a consumer loads its queries once, instead of from shared memory in
+    each product
+    overlap_epilogue: TMA stores a block's output while the consumer begins the next block,
+    whose queries are in another stage, so q_stages is 2 or more
+    half_last_block: causal, a consumer that sees at most half of its last block of keys
     computes only that half
     """
 
@@ -34,15 +35,15 @@ class Plan(NamedTuple):
     q_stages: int
     stages: int
     registers: int
-    overlap: bool = True
-    turns: bool = False
+    overlap_softmax: bool = True
+    ping_pong: bool = False
     persistent: bool = True
-    paired: bool = True
-    singles: bool = True
-    lazy: bool = False
-    held: bool = False
-    late: bool = False
-    halved: bool = False
+    pair_blocks: bool = True
+    longest_first_tail: bool = True
+    conditional_rescale: bool = False
+    queries_in_registers: bool = False
+    overlap_epilogue: bool = False
+    half_last_block: bool = False
 
     @property
     def block_q(self) -> int:
@@ -57,12 +58,14 @@ LONG = {64: 3072, 128: 16384}
 # The fastest plans, by columns and is_causal.  Consumers, tiles and registers were chosen on an
 # H100; four stages and everything else on an H200.
 PLANS = {
-    (64, False): Plan(3, 128, 2, 3, 160, turns=True, late=True, halved=True),
-    (64, True): Plan(2, 128, 2, 4, 240, late=True, halved=True),
-    (128, False): Plan(2, 128, 2, 2, 240, held=True, late=True),
-    (128, True): Plan(2, 128, 2, 2, 240, turns=True, held=True),
-    (256, False): Plan(2, 64, 1, 2, 240, lazy=True),
-    (256, True): Plan(2, 64, 1, 2, 240, turns=True, lazy=True),
+    (64, False): Plan(
+        3, 128, 2, 3, 160, ping_pong=True, overlap_epilogue=True, half_last_block=True
+    ),
+    (64, True): Plan(2, 128, 2, 4, 240, overlap_epilogue=True, half_last_block=True),
+    (128, False): Plan(2, 128, 2, 2, 240, queries_in_registers=True, overlap_epilogue=True),
+    (128, True): Plan(2, 128, 2, 2, 240, ping_pong=True, queries_in_registers=True),
+    (256, False): Plan(2, 64, 1, 2, 240, conditional_rescale=True),
+    (256, True): Plan(2, 64, 1, 2, 240, ping_pong=True, conditional_rescale=True),
 }
 
 
@@ -84,5 +87,7 @@ def check_plan(plan: Plan) -> None:
     """Raises a ValueError that names what the kernel can't do."""
     if plan.consumers not in (2, 3):
         raise ValueError(f"plan has {plan.consumers} consumers, 2 or 3 are wanted")
-    if plan.late and plan.q_stages < 2:
-        raise ValueError(f"plan is late with q_stages {plan.q_stages}, 2 or more are wanted")
+    if plan.overlap_epilogue and plan.q_stages < 2:
+        raise ValueError(
+            f"plan has overlap_epilogue with q_stages {plan.q_stages}, 2 or more are wanted"
+        )

@@ -1,4 +1,4 @@
-"""Conditional rescaling: a running maximum that is exceeded by little stays as it is.
+"""Conditional rescaling: keeps a running maximum that is exceeded by little.
 
 Online softmax subtracts the largest score so far, and rescales its sums whenever that grows.
 But it doesn't have to be the largest.  Any reference m gives the same output,
@@ -7,10 +7,10 @@ But it doesn't have to be the largest.  Any reference m gives the same output,
 
 because exp2(-m) is a factor above and below the line, and log2 Σ exp2(sᵢ - m) + m is the same
 log-sum-exp.  m only has to be close enough to the largest score that nothing overflows or
-vanishes.  So we keep it until a score is more than ``ROOM`` powers of two above it.  Then no
-weight is above 2⁸, which FP16 and BF16 round like 1, and FP32 sums have room for another 2¹¹⁹.
-And the largest weight of a row is at least 1, because m was one of its scores, so nothing
-vanishes.
+vanishes.  So we keep it until a score is more than ``THRESHOLD`` powers of two above it.  Then
+no weight is above 2⁸, which FP16 and BF16 round like 1, and FP32 sums have room for another
+2¹¹⁹.  And the largest weight of a row is at least 1, because m was one of its scores, so
+nothing vanishes.
 
 On random input the reference almost never moves after the first block, and a warp in which no
 row moves jumps over its multiplications, D / 2 for each thread.  That pays at heads of 256,
@@ -26,14 +26,14 @@ from __future__ import annotations
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-ROOM = gl.constexpr(8.0)
+THRESHOLD = gl.constexpr(8.0)
 
 
 @gluon.jit
-def mark(new_max, running_max, scale_log2):
-    """Returns ``new_max`` where it's far enough above ``running_max``, else ``running_max``."""
+def reference_max(new_max, running_max, scale_log2):
+    """Returns ``new_max`` where it's far above ``running_max``, else ``running_max``: m."""
     # Where both are -inf the difference is NaN, and nothing moves.
-    return gl.where((new_max - running_max) * scale_log2 > ROOM, new_max, running_max)
+    return gl.where((new_max - running_max) * scale_log2 > THRESHOLD, new_max, running_max)
 
 
 @gluon.constexpr_function

@@ -1,4 +1,4 @@
-"""Ring buffers of tiles in shared memory, which a producer fills and consumers empty.
+"""Ring buffers of tiles in shared memory: the pipeline between producer and consumers.
 
 Keys and values have a ring each.  A consumer is done with a block's keys one product before
 it's done with its values, so the next keys can already come.
@@ -19,16 +19,17 @@ ROWS = gl.constexpr(64)  # queries of a consumer: wgmma computes 64 rows, 16 for
 
 
 class Ring(NamedTuple):
-    """Tiles, and two barriers for each: one says when it's full, the other when it's free.
+    """The pipeline's stages, each a tile and two mbarriers: it's full, and it's free.
 
-    Use number i takes tile i % stages.  A barrier counts phases and remembers one bit of the
-    count: 0, 1, 0, 1 and so on.  ``mbarrier.wait(barrier, bit)`` returns when the phase with
-    that bit has ended.  On a new barrier, phase 1 counts as ended.  With two stages:
+    Tiles are numbered as they come through, and tile number i takes stage i % stages.  A
+    barrier counts phases and remembers one bit of the count: 0, 1, 0, 1 and so on.
+    ``mbarrier.wait(barrier, bit)`` returns when the phase with that bit has ended.  On a new
+    barrier, phase 1 counts as ended.  With two stages:
 
-        use              0  1  2  3  4
+        tile number      0  1  2  3  4
         stage            0  1  0  1  0
-        wait for full    0  0  1  1  0      the bit of use // stages
-        wait for free    1  1  0  0  1      the other bit, since all tiles begin free
+        wait for full    0  0  1  1  0      the bit of tile number // stages
+        wait for free    1  1  0  0  1      the other bit, since all stages begin free
     """
 
     tiles: gl.shared_memory_descriptor
@@ -57,15 +58,15 @@ def make_ring(tensor, STAGES: gl.constexpr, READERS: gl.constexpr):
 
 
 @gluon.jit
-def fetch(tensor, ring, use, batch, head, row):
-    """Producer: waits until the tile is free, starts its copy by TMA, and goes on.
+def fetch(tensor, ring, tile_number, batch, head, row):
+    """Producer: waits until the stage is free, starts a tile's copy by TMA, and goes on.
 
     ``expect`` is this phase's one arrival.  It also tells the barrier how many bytes must come
     before the phase ends.  Rows outside the tensor arrive as zeros.
     """
     STAGES: gl.constexpr = ring.tiles.shape[0]
-    stage = use % STAGES
-    mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
+    stage = tile_number % STAGES
+    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
     full = ring.full.index(stage)
     mbarrier.expect(full, tensor.block_type.nbytes)
     tma.async_copy_global_to_shared(
@@ -74,18 +75,18 @@ def fetch(tensor, ring, use, batch, head, row):
 
 
 @gluon.jit
-def wait_for_tile(ring, use):
+def wait_for_tile(ring, tile_number):
     """Consumer: waits until the tile is full, and returns it, [rows, columns]."""
     STAGES: gl.constexpr = ring.tiles.shape[0]
     LINES: gl.constexpr = ring.tiles.shape[3]
     COLUMNS: gl.constexpr = ring.tiles.shape[4]
-    stage = use % STAGES
-    mbarrier.wait(ring.full.index(stage), use // STAGES & 1)
+    stage = tile_number % STAGES
+    mbarrier.wait(ring.full.index(stage), tile_number // STAGES & 1)
     return ring.tiles.index(stage).reshape([LINES, COLUMNS])
 
 
 @gluon.jit
-def release(ring, use):
-    """Consumer: says that it has read the tile, which is free once all of them have."""
+def release(ring, tile_number):
+    """Consumer: says that it has read the tile.  Its stage is free once all consumers have."""
     STAGES: gl.constexpr = ring.tiles.shape[0]
-    mbarrier.arrive(ring.free.index(use % STAGES), count=1)
+    mbarrier.arrive(ring.free.index(tile_number % STAGES), count=1)

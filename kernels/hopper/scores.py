@@ -11,7 +11,7 @@ from kernels.hopper.ring import ROWS
 
 @gluon.jit
 def start_scores(queries, keys, LAYOUT: gl.constexpr):
-    """Starts queries · keysᵀ, [64, keys], which is there after a wait."""
+    """Returns queries · keysᵀ, [64, keys], started: its numbers are there after a wait."""
     KEYS: gl.constexpr = keys.shape[0]
     zeros = gl.zeros([ROWS, KEYS], gl.float32, LAYOUT)
     return warpgroup_mma(queries, keys.permute((1, 0)), zeros, use_acc=False, is_async=True)
@@ -21,8 +21,8 @@ def start_scores(queries, keys, LAYOUT: gl.constexpr):
 def masked(scores, first_query, first_key, seq_k, CAUSAL: gl.constexpr):
     """Returns scores with -inf where there's no key or, causal, where it's after the query.
 
-    A key's number is 8 · eight + key.  The compiler knows which eights a thread has, so the
-    thread compares with constants, and takes its own key off the limit once.
+    A key's number is 8 · eight + key.  The compiler knows which eights a thread has, so a
+    thread compares with constants, and subtracts its own key from the limit once.
     """
     LAYOUT: gl.constexpr = scores.type.layout
     KEYS: gl.constexpr = scores.shape[1]

@@ -25,22 +25,22 @@ for d in (64, 128, 256):
 clocks.show()
 
 # %% [markdown]
-# A ring of two tiles: which tile a use is of, and the bit that each side waits for. Change
+# A ring of two stages: which stage a tile takes, and the bit that each side waits for. Change
 # `stages` to 3.
 
 # %% tags=["phases"]
 stages = 2
-phases = Table("phases", use="", tile="", wait_for_full="", wait_for_free="")
-for use in range(6):
-    bit = use // stages % 2
-    phases.add(use=use, tile=use % stages, wait_for_full=bit, wait_for_free=1 - bit)
+phases = Table("phases", tile="", stage="", wait_for_full="", wait_for_free="")
+for tile in range(6):
+    bit = tile // stages % 2
+    phases.add(tile=tile, stage=tile % stages, wait_for_full=bit, wait_for_free=1 - bit)
 phases.show()
 
 # %% [markdown]
 # Registers that a thread needs for its part of the accumulator, of a block of scores and of
 # its weights in 16 bits, beside those that it has; bytes of the rings beside the 232,448 that a
-# program may have. Queries are registers for those of its consumer, where the plan holds them
-# there. On a Hopper GPU also what the compiler made of it: the local memory of a
+# program may have. Queries are registers for those of its consumer, where the plan keeps its
+# queries in registers. On a Hopper GPU also what the compiler made of it: the local memory of a
 # thread, which is where registers spill, and the shared memory, barriers included. A plan that
 # does not fit is not compiled.
 
@@ -48,7 +48,10 @@ phases.show()
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 three = {"consumers": 3, "registers": 160}
 plans = [(64, plan_for(64, False, 1)), (64, plan_for(64, True, 1))]
-plans += [(128, top := plan_for(128, False, 1)), (128, top._replace(**three, held=False))]
+plans += [
+    (128, top := plan_for(128, False, 1)),
+    (128, top._replace(**three, queries_in_registers=False)),
+]
 plans += [(128, top._replace(stages=3)), (256, plan_for(256, False, 1))]
 names = {"accumulator": "registers", "scores": "registers", "weights": "registers"}
 names |= dict.fromkeys(["all_three", "queries", "granted"], "registers")
@@ -57,7 +60,7 @@ budget = Table("budget", head_dim="", consumers="", block_k="", stages="", **nam
 for d, plan in plans:
     parts = [plan.consumers, plan.block_k, plan.stages, d // 2, plan.block_k // 2]
     row = [d, *parts, plan.block_k // 4, (2 * d + 3 * plan.block_k) // 4]
-    row += [d // 4 if plan.held else 0, plan.registers]
+    row += [d // 4 if plan.queries_in_registers else 0, plan.registers]
     rings = 2 * d * (plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k)
     row += [rings, None, None]
     if on_hopper and rings < H100["shared memory per block"].value:

@@ -3,10 +3,10 @@
 #
 # The kernel of `hopper_attention` under a profiler, with single changes to it and beside two
 # others: cuDNN's, which PyTorch calls, and FlashAttention-4's where that package is there.
-# Forward, in BF16, 16384 tokens of 2048 numbers each, N = 16384. Turns, no turns, not lazy, not
-# held, no overlap and third stage are changes of its plan, each where the plan is another. In
-# *softmax first* all of softmax stays in front of the wait for the product with values, where
-# the compiler would move most of it to behind.
+# Forward, in BF16, 16384 tokens of 2048 numbers each, N = 16384. Ping-pong and none, *always
+# rescaled*, *queries in shared memory*, no overlap of softmax and a third stage are changes of
+# its plan, each where the plan is another. In *softmax first* all of softmax stays in front of
+# the wait for the product with values, where the compiler would move most of it to behind.
 #
 # ncu counts. Time is that of one launch by itself, and clock what the SMs had in it: a GPU that
 # has been working for long has less. Products is the share of all clocks that the tensor cores
@@ -27,8 +27,9 @@ from kernels.bench.table import Table
 on_hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 settings = [(64, False), full := (128, False), causal := (128, True), wide := (256, False)]
 # A third stage has room at heads of 128 alone; a plan's own choice is no change of it.
-only = {"third stage": [full, causal], "turns": [full, causal, wide], "no turns": [(64, False)]}
-only |= {"not lazy": [wide], "not held": [full, causal]}
+only = {"third stage": [full, causal], "ping-pong": [full, causal, wide]}
+only |= {"no ping-pong": [(64, False)], "always rescaled": [wide]}
+only |= {"queries in shared memory": [full, causal]}
 counted = {}
 for form in named() if on_hopper and shutil.which("ncu") else ():
     mine = [each for each in settings if each in only.get(form, settings)]

@@ -1,26 +1,34 @@
 # %% [markdown]
 # # What each mechanism of the Hopper kernel gives
 #
-# The ladder. `flash_attention`: TMA fetches, and every warp does all the rest. Specialised: one
-# warp fetches, two or three warpgroups compute, and each block of queries has a program of its
-# own. Overlap: a consumer waits for its scores alone and begins softmax while the values before
-# are multiplied. Persistent: as many programs as SMs, each of which takes one block after the
-# other. Paired, only where causal: a block that sees many keys goes with one that sees few.
-# Singles: but for those of the last heads, which go singly, the longest first. Held, at heads
-# of 128: queries stay in registers. Turns, with three consumers and, where causal, at heads of
-# 128 and 256: a consumer starts products once the one before has its scores. Lazy, at heads of
-# 256: a maximum that is exceeded by little is kept, and nothing is rescaled. Halved, causal, at
-# heads of 64: of a last block of keys that a consumer sees at most half of, that half alone is
-# computed. Late, at heads of 64 and, where not causal, of 128: a consumer begins its next block
-# before TMA has read its output, and gives that tile back after the first softmax.
+# The ladder, one mechanism after another, each added to those before:
 #
-# Then the top of the ladder with a single change. turns=True: turns where the plan has none;
-# so at heads of 128, where causal, halved=True and late=True. Consumers: more or fewer
-# warpgroups, and registers of a thread to match. block_k: 64 keys a block instead of 128, in
-# twice as many stages. Stages: one more or one less, as far as shared memory has room; at heads
-# of 128 one more fits only with a single stage of queries, with which none is late. Three
-# consumers are left out at heads of 256: accumulator, scores and weights would take
-# 128 + 32 + 16 registers of a thread, which has 160.
+# - *flash_attention*: TMA fetches, and every warp does all the rest;
+# - *specialised*: one warp fetches, two or three warpgroups compute, and each block of queries
+#   has a program of its own;
+# - *overlap_softmax*: a consumer waits for its scores alone, and begins softmax while the
+#   values of the block before are multiplied;
+# - *persistent*: as many programs as SMs, each of which takes one block after another;
+# - *pair_blocks*, causal: a block that sees many keys goes with one that sees few;
+# - *longest_first_tail*, causal: the blocks of the last heads aren't paired. They come last,
+#   the longest first;
+# - *queries_in_registers*, heads of 128: a consumer loads its queries once;
+# - *ping_pong*, with three consumers and, causal, with heads of 128 and 256: a consumer starts
+#   its products only when the one before has its scores;
+# - *conditional_rescale*, heads of 256: a running maximum that is exceeded by little is kept,
+#   and nothing is rescaled;
+# - *half_last_block*, causal, heads of 64: a consumer that sees at most half of its last block
+#   of keys computes only that half;
+# - *overlap_epilogue*, heads of 64 and, not causal, of 128: TMA stores a block's output while
+#   the consumer begins the next block.
+#
+# Then the top of the ladder with a single change. ping_pong=True: where the plan has none; so
+# at heads of 128, where causal, half_last_block=True and overlap_epilogue=True. Consumers: more
+# or fewer warpgroups, and registers of a thread to match. block_k: 64 keys a block instead of
+# 128, in twice as many stages. Stages: one more or one less, as far as shared memory has room;
+# at heads of 128 one more fits only with a single stage of queries, which leaves no stage to
+# overlap the epilogue with. Three consumers are left out at heads of 256: accumulator, scores
+# and weights would take 128 + 32 + 16 registers of a thread, which has 160.
 #
 # Forward, in BF16, 16384 tokens of 2048 numbers each; a multiply-add counts as two, causal as
 # half. Each form is captured as a CUDA graph. Each setting has 30 rounds: all forms one after
@@ -49,7 +57,7 @@ from kernels.hopper.plan import plan_for
 from kernels.hopper.warp_specialized import warp_specialized_attention
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
-third = {"stages": 3, "q_stages": 1, "late": False}
+third = {"stages": 3, "q_stages": 1, "overlap_epilogue": False}
 changes = {
     64: [two, three, {"block_k": 64, "stages": 6}, {"stages": 2}, {"stages": 3}, {"stages": 4}],
     128: [three, {"block_k": 64, "stages": 4}, {"stages": 1}, third],
@@ -64,14 +72,16 @@ def steps_of(head_dim, causal, n):
     yield "sdpa_cudnn", SDPA["sdpa_cudnn"], "sdpa_cudnn"
     yield "flash_attention", flash_attention, "sdpa_cudnn"
     whole = plan_for(head_dim, causal, n)
-    sharing, halving = (["paired", "singles"], ["halved"]) if causal else ([], [])
-    rungs = ["overlap", "persistent", *sharing, "held", "turns", "lazy", *halving, "late"]
+    sharing = ["pair_blocks", "longest_first_tail"] if causal else []
+    halving = ["half_last_block"] if causal else []
+    rungs = ["overlap_softmax", "persistent", *sharing, "queries_in_registers", "ping_pong"]
+    rungs += ["conditional_rescale", *halving, "overlap_epilogue"]
     plan = whole._replace(**dict.fromkeys(rungs, False))
     yield "specialised", partial(hopper_attention, plan=plan), "flash_attention"
     for over, top in pairwise(["specialised", *(x for x in rungs if getattr(whole, x))]):
         plan = plan._replace(**{top: True})
         yield top, partial(hopper_attention, plan=plan), over
-    more = ["turns", *halving, "late"] if head_dim < 256 else ["turns"]
+    more = ["ping_pong", *halving, "overlap_epilogue"] if head_dim < 256 else ["ping_pong"]
     for change in [*({field: True} for field in more), *changes[head_dim]]:
         if (changed := plan._replace(**change)) != plan:
             name = " ".join(f"{field}={value}" for field, value in change.items() if value)

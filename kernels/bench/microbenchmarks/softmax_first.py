@@ -63,10 +63,10 @@ def softmax_first_kernel():
         )
 
     @gluon.jit
-    def weigh_first(scores, running_max, running_sum, scale_log2, LAZY: gl.constexpr):
+    def weigh_first(scores, running_max, running_sum, scale_log2, CONDITIONAL: gl.constexpr):
         # Returns what weigh does, and all of it is computed before what follows.
         weights, new_max, new_sum, rescale = weigh(
-            scores, running_max, running_sum, scale_log2, LAZY
+            scores, running_max, running_sum, scale_log2, CONDITIONAL
         )
         return weights, new_max, in_front(new_sum), rescale
 

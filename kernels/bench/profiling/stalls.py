@@ -34,12 +34,12 @@ from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
 
 CHANGES = {  # to the plan of the Hopper kernel
-    "turns": {"turns": True},
-    "no turns": {"turns": False},
-    "not lazy": {"lazy": False},
-    "not held": {"held": False},
-    "no overlap": {"overlap": False},
-    "third stage": {"stages": 3, "q_stages": 1, "late": False},
+    "ping-pong": {"ping_pong": True},
+    "no ping-pong": {"ping_pong": False},
+    "always rescaled": {"conditional_rescale": False},
+    "queries in shared memory": {"queries_in_registers": False},
+    "no overlap": {"overlap_softmax": False},
+    "third stage": {"stages": 3, "q_stages": 1, "overlap_epilogue": False},
 }
 PIPES = {
     "tensor": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",

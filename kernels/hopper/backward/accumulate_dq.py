@@ -78,32 +78,32 @@ def add_all(sums, row, tile, block):
 
 
 @gluon.jit
-def send_in_turn(
-    outputs, place, sent, tile, work, seq_k, CONSUMER: gl.constexpr,
+def send_in_order(
+    outputs, q_block, sent, tile, work, seq_k, CONSUMER: gl.constexpr,
     BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr,
 ):  # fmt: skip
-    """Adds this consumer's half of a block of queries to dq, and returns the block's place.
+    """Returns q_block, and starts adding this consumer's half of that block of queries to dq.
 
-    outputs: dq, the sums; turns, None or a pointer to counters, for which it waits
-    place: of the block, counted through all heads   sent: place of the block before, or -1
+    outputs: dq, the sums; dq_semaphores, None or a pointer to counters, for which it waits
+    q_block: number of the block, counted through all heads   sent: of the block before, or -1
     """
-    turns = outputs.turns
-    half = 2 * place + CONSUMER
-    if turns is not None:
+    dq_semaphores = outputs.dq_semaphores
+    half = 2 * q_block + CONSUMER
+    if dq_semaphores is not None:
         if sent >= 0:
-            pass_on(turns + (2 * sent + CONSUMER + 1))
-        rank = rank_in(work, place, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
-        wait_for_rank(turns + (half + 1), rank)
+            release_semaphore(dq_semaphores + (2 * sent + CONSUMER + 1))
+        rank = rank_in(work, q_block, seq_k, BLOCK_Q, BLOCK_K, CAUSAL)
+        wait_for_rank(dq_semaphores + (half + 1), rank)
     send(outputs.dq, half * 16, tile)
-    return place
+    return q_block
 
 
 @gluon.jit
-def wait_for_rank(turn, rank):
+def wait_for_rank(semaphore, rank):
     """Waits until ``rank`` programs have added to the block."""
-    added = read_acquired(turn)
+    added = read_acquired(semaphore)
     while added != rank:
-        added = read_acquired(turn)
+        added = read_acquired(semaphore)
 
 
 @gluon.jit
@@ -120,29 +120,29 @@ def read_acquired(pointer):
 
 
 @gluon.jit
-def pass_on(turn):
+def release_semaphore(semaphore):
     """Counts this program once its additions are in global memory."""
     gl.inline_asm_elementwise(
         "cp.async.bulk.wait_group 0; mov.b32 $0, $1;", "=r,r", [0],
         dtype=gl.int32, is_pure=False, pack=1,
     )  # fmt: skip
     wait_for_each_other()
-    gl.atomic_add(turn, 1, sem="release", scope="gpu")
+    gl.atomic_add(semaphore, 1, sem="release", scope="gpu")
 
 
 @gluon.jit
 def rank_in(
-    work, place, seq_k, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr
+    work, q_block, seq_k, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr, CAUSAL: gl.constexpr
 ):
     """Returns how many programs add to this block of queries before this one.
 
-    place: of the block, counted through all heads
+    q_block: number of the block, counted through all heads
     """
     rank = work.rank
     if CAUSAL:
         # Programs whose keys come after this block's queries add to the last block only.
         key_blocks = gl.cdiv(seq_k, BLOCK_K)
-        block = place % work.blocks
+        block = q_block % work.blocks
         seen = gl.minimum(key_blocks, (block * BLOCK_Q + BLOCK_Q - 1) // BLOCK_K + 1)
         rank -= gl.where(block == work.blocks - 1, 0, key_blocks - seen)
     return rank

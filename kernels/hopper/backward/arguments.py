@@ -1,4 +1,4 @@
-"""What each warp of the backward kernels is given, by name."""
+"""The arguments of the backward kernels' warps, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels.hopper.ring import Ring
 
 
 class Inputs(NamedTuple):
-    """What a program that owns keys reads, and the shared memory that it's fetched into.
+    """What a program that owns keys reads, and the shared memory that TMA fetches it into.
 
     q, k, v, dout, shift, delta: TMA descriptors   k_tiles, v_tiles: filled once, and kept
     q_ring, do_ring: ring buffers of a block's queries and dout
@@ -36,14 +36,15 @@ class Inputs(NamedTuple):
 class Outputs(NamedTuple):
     """Where a program's sums go, and the shared memory that they go through.
 
-    dq, dk, dv, turns: see ``hopper_backward_kernel``   dscores: a ring, written by both
-    consumers   staging: tiles of sums that TMA adds to dq, two stages for each consumer
+    dq, dk, dv, dq_semaphores: see ``hopper_backward_kernel``
+    dscores: a ring that both consumers write   staging: tiles of sums that TMA adds to dq, two
+    stages for each consumer
     """
 
     dq: tma.tensor_descriptor
     dk: tma.tensor_descriptor
     dv: tma.tensor_descriptor
-    turns: gl.tensor
+    dq_semaphores: gl.tensor
     dscores: Ring
     staging: gl.shared_memory_descriptor
 
@@ -52,7 +53,7 @@ class Sizes(NamedTuple):
     """Numbers of a launch whose programs own keys.
 
     scale: of the scores   heads: of queries in one sequence   group: how many share a key head
-    splits: into how many programs a group is divided
+    splits: how many programs share the heads of a group
     pairs: of batch and key head, times splits   interleave: see ``share_of``
     seq_q, seq_k: queries and keys of one sequence   padded_q: queries up to whole blocks
     number: of this program

@@ -140,10 +140,10 @@ def hopper_gradients(
     sums = None
     if columns < 256:
         sums = torch.empty(batch * heads * padded_q * columns, device=q.device)
-    turns = None
+    dq_semaphores = None
     if deterministic and columns < 256:
         counters = 1 + 2 * batch * heads * padded_q // block_q
-        turns = torch.zeros(counters, dtype=torch.int32, device=q.device)
+        dq_semaphores = torch.zeros(counters, dtype=torch.int32, device=q.device)
     splits, to_dk, to_dv = 1, dk, dv
     if not deterministic:
         splits = noted(notes, splits_of, lambda: splits_of(q, k, block_k))
@@ -152,7 +152,7 @@ def hopper_gradients(
         to_dk, to_dv = torch.zeros(2, numbers, device=q.device).unbind()
     before(out, dout, lse, dlse, shift, delta, sums, padded_q, notes)
     arguments = (q, k, v, dout, shift, delta, is_causal, scale, padded_q)
-    launch_keys(*arguments, splits, turns, sums, to_dk, to_dv, notes)
+    launch_keys(*arguments, splits, dq_semaphores, sums, to_dk, to_dv, notes)
     if columns == 256:
         launch_queries(*arguments, dq, notes)
     else:
@@ -185,7 +185,7 @@ def before(
 def launch_keys(
     q: Tensor, k: Tensor, v: Tensor, dout: Tensor, shift: Tensor, delta: Tensor,
     is_causal: bool, scale: float, padded_q: int,
-    splits: int, turns: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
+    splits: int, dq_semaphores: Tensor | None, sums: Tensor | None, dk: Tensor, dv: Tensor,
     notes: dict | None = None,
 ) -> CompiledKernel:  # fmt: skip
     """Starts the kernel whose programs own keys, and returns it compiled."""
@@ -204,7 +204,7 @@ def launch_keys(
         )  # fmt: skip
         outputs = [added(x) if splits > 1 else described(x, rows, columns) for x in (dk, dv)]
         arguments = (
-            *inputs, *(outputs if wide else (added(sums), *outputs, turns)), scale,
+            *inputs, *(outputs if wide else (added(sums), *outputs, dq_semaphores)), scale,
             heads, heads // key_heads, splits, pairs, interleaved(is_causal, pairs, seq_k),
             q.shape[2], seq_k, padded_q,
         )  # fmt: skip
@@ -212,7 +212,7 @@ def launch_keys(
         return (pairs * triton.cdiv(seq_k, block_k),), arguments, options
 
     kernel = hopper_dkdv_kernel if wide else hopper_backward_kernel
-    tensors = (q, k, v, dout, shift, delta, sums, dk, dv, turns)
+    tensors = (q, k, v, dout, shift, delta, sums, dk, dv, dq_semaphores)
     return launch(kernel, notes, splits, tensors, prepare)
 
 

@@ -30,9 +30,9 @@ from kernels.hopper.backward.accumulate_dq import add_all
 from kernels.hopper.backward.arguments import Inputs, Sizes
 from kernels.hopper.backward.kernel import COUNTS
 from kernels.hopper.backward.schedule import (
+    allocate_row_values,
     make_tiles,
     masked,
-    numbers_of,
     own_tile,
     pinned,
     produce,
@@ -44,8 +44,11 @@ from kernels.hopper.ring import ROWS, barriers, make_ring, release, wait_for_til
 STAGES = gl.constexpr(2)
 
 
-class Squares(NamedTuple):
-    """Tiles of [keys, queries], and mbarriers: both halves are there; both have read them."""
+class ScoreTiles(NamedTuple):
+    """Tiles of [keys, queries], which both consumers write and read, and their mbarriers.
+
+    full: both halves are written   free: both consumers have read them   done: both have ended
+    """
 
     weights: gl.shared_memory_descriptor
     dscores: gl.shared_memory_descriptor
@@ -63,7 +66,7 @@ class Outputs(NamedTuple):
 
     dk: tma.tensor_descriptor
     dv: tma.tensor_descriptor
-    squares: Squares
+    score_tiles: ScoreTiles
     staging: gl.shared_memory_descriptor
 
 
@@ -71,9 +74,12 @@ class Outputs(NamedTuple):
 def consume_queries(
     inputs, outputs, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr
 ):  # fmt: skip
-    """A consumer warpgroup: scores of half of the queries, then sums of half of the columns."""
+    """A consumer warpgroup: writes half of the columns of dk and dv.
+
+    For each block of queries it first computes the scores of one half of them.
+    """
     keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
-    squares, staging, seq_k = outputs.squares, outputs.staging, sizes.seq_k
+    score_tiles, staging, seq_k = outputs.score_tiles, outputs.staging, sizes.seq_k
     DTYPE: gl.constexpr = inputs.q.dtype
     BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
     COLUMNS: gl.constexpr = inputs.q.block_type.shape[3]
@@ -102,43 +108,43 @@ def consume_queries(
         dweights = warpgroup_mma(all_values, own, zeros, use_acc=False, is_async=True)
         row_shift = inputs.shifts.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
         row_delta = inputs.deltas.index(stage).slice(CONSUMER * OWN_Q, OWN_Q).load(BY_QUERY)
-        mbarrier.wait(squares.free.index(stage), bit ^ 1)
+        mbarrier.wait(score_tiles.free.index(stage), bit ^ 1)
 
         scores = warpgroup_mma_wait(1, deps=(scores,))
         weights = gl.exp2(scores * scale_log2 - row_shift[None, :])
         first_query = block * BLOCK_Q + CONSUMER * OWN_Q
         if (first_key + ROWS > seq_k) | (CAUSAL and first_key + ROWS > first_query + 1):
             weights = masked(weights, first_key, pinned(first_query), seq_k, 0, CAUSAL)
-        weights_tile = squares.weights.index(stage)
+        weights_tile = score_tiles.weights.index(stage)
         weights_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(weights.to(DTYPE))
         fence_async_shared()
-        mbarrier.arrive(squares.weights_full.index(stage), count=1)
+        mbarrier.arrive(score_tiles.weights_full.index(stage), count=1)
 
         dweights = warpgroup_mma_wait(0, deps=(dweights,))
         dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
-        dscores_tile = squares.dscores.index(stage)
+        dscores_tile = score_tiles.dscores.index(stage)
         dscores_tile.slice(CONSUMER * OWN_Q, OWN_Q, dim=1).store(dscores)
         fence_async_shared()
-        mbarrier.arrive(squares.dscores_full.index(stage), count=1)
+        mbarrier.arrive(score_tiles.dscores_full.index(stage), count=1)
 
-        mbarrier.wait(squares.weights_full.index(stage), bit)
+        mbarrier.wait(score_tiles.weights_full.index(stage), bit)
         own = dout.slice(CONSUMER * OWN, OWN, dim=1)
         dvalues = warpgroup_mma(weights_tile, own, dvalues, is_async=True)
-        mbarrier.wait(squares.dscores_full.index(stage), bit)
+        mbarrier.wait(score_tiles.dscores_full.index(stage), bit)
         own = query.slice(CONSUMER * OWN, OWN, dim=1)
         dkeys = warpgroup_mma(dscores_tile, own, dkeys, is_async=True)
         dvalues = warpgroup_mma_wait(1, deps=(dvalues,))
         release(douts, i)
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
-        mbarrier.arrive(squares.free.index(stage), count=1)
+        mbarrier.arrive(score_tiles.free.index(stage), count=1)
         block += 1
         if block == work.blocks:
             block = work.start
 
     # Out through the tiles of keys and values, once both consumers have read them.
-    mbarrier.arrive(squares.done.index(0), count=1)
-    mbarrier.wait(squares.done.index(0), 0)
+    mbarrier.arrive(score_tiles.done.index(0), count=1)
+    mbarrier.wait(score_tiles.done.index(0), 0)
     all_keys, all_values = own_tile(keys, 0), own_tile(values, 0)
     if SPLIT:
         tile = work.batch * (sizes.heads // sizes.group) + work.key_head
@@ -150,13 +156,13 @@ def consume_queries(
         all_values.slice(CONSUMER * OWN, OWN, dim=1).store(dvalues.to(DTYPE))
         all_keys.slice(CONSUMER * OWN, OWN, dim=1).store((dkeys * sizes.scale).to(DTYPE))
         fence_async_shared()
-        mbarrier.arrive(squares.done.index(0), count=1)
-        mbarrier.wait(squares.done.index(0), 1)
-        place = [work.batch, work.key_head, first_key, 0]
+        mbarrier.arrive(score_tiles.done.index(0), count=1)
+        mbarrier.wait(score_tiles.done.index(0), 1)
+        coordinates = [work.batch, work.key_head, first_key, 0]
         if CONSUMER == 0:
-            tma.async_copy_shared_to_global(outputs.dv, place, values.tiles.index(0))
+            tma.async_copy_shared_to_global(outputs.dv, coordinates, values.tiles.index(0))
         else:
-            tma.async_copy_shared_to_global(outputs.dk, place, keys.tiles.index(0))
+            tma.async_copy_shared_to_global(outputs.dk, coordinates, keys.tiles.index(0))
         tma.store_wait(0)
 
 
@@ -169,12 +175,12 @@ def hopper_dkdv_kernel(
     """Writes dk and dv of one block of 64 keys.  Arguments as in ``hopper_backward_kernel``."""
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
     queries, douts = make_ring(q, STAGES, 2), make_ring(dout, STAGES, 2)
-    shifts, deltas = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    shifts, deltas = allocate_row_values(shift, STAGES), allocate_row_values(delta, STAGES)
     keys, values = make_tiles(k, 1), make_tiles(v, 1)
-    SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
-    squares = Squares(
-        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SQUARE),
-        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SQUARE),
+    SCORE_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
+    score_tiles = ScoreTiles(
+        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SCORE_TILE),
+        gl.allocate_shared_memory(q.dtype, [STAGES, ROWS, BLOCK_Q], SCORE_TILE),
         barriers(STAGES, 2),
         barriers(STAGES, 2),
         barriers(STAGES, 2),
@@ -187,7 +193,7 @@ def hopper_dkdv_kernel(
     inputs = Inputs(
         q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
     )  # fmt: skip
-    outputs = Outputs(dk, dv, squares, staging)
+    outputs = Outputs(dk, dv, score_tiles, staging)
     number = gl.program_id(0)
     sizes = Sizes(
         scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number

@@ -79,7 +79,7 @@ def produce_keys(tensors, sizes, CAUSAL: gl.constexpr):
 
 @gluon.jit
 def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
-    """A consumer warpgroup: its 64 queries, through all keys that they see."""
+    """A consumer warpgroup: writes dq of its 64 queries, from all keys that they see."""
     queries, douts, keys, values = (
         tensors.q_tiles, tensors.do_tiles, tensors.k_ring, tensors.v_ring
     )  # fmt: skip
@@ -123,8 +123,8 @@ def consume_keys(tensors, sizes, CONSUMER: gl.constexpr, CAUSAL: gl.constexpr):
     # Out through the tile of its queries.
     own_tile(queries, CONSUMER).store((dqueries * sizes.scale).to(DTYPE))
     fence_async_shared()
-    place = [batch, head, first_query, 0]
-    tma.async_copy_shared_to_global(tensors.dq, place, queries.tiles.index(CONSUMER))
+    coordinates = [batch, head, first_query, 0]
+    tma.async_copy_shared_to_global(tensors.dq, coordinates, queries.tiles.index(CONSUMER))
     tma.store_wait(0)
 
 

@@ -16,21 +16,21 @@ For the last line both write dscores into shared memory, and each computes half 
 rows with heads of 64, 64 columns with heads of 128.  TMA adds that to FP32 sums in global
 memory, where the programs of all keys meet: see ``accumulate_dq``.
 
-A consumer computes dqueries one step late, so it doesn't wait for the other's dscores unless it
-is nearly a step ahead.  In a step it
+A consumer computes dqueries one step later, so it only waits for the other's dscores if it's
+nearly a step ahead.  In a step it
 
     starts                                    and meanwhile computes
     scores and dweights of this block         its weights
     its dvalues                               its dscores
     dqueries of the block before, its dkeys   nothing, but writes what others are to read
 
-The products of the other consumer fill what time is left.
+The products of the other consumer fill the time that's left.
 
-A consumer that writes to shared memory for wgmma or TMA has to wait until that is written: best
-behind products that are under way.  With heads of 128 it writes dscores behind the last two
-products.  With heads of 64 there aren't enough registers for that, so it writes dscores before
-these start; but it hands dqueries to TMA behind the scores of the next step.  And with 128 the
-sums of dweights begin at -delta, which saves delta's registers.
+A consumer that writes to shared memory for wgmma or TMA has to wait until that's written, and
+best does so while products are running.  With heads of 128 it writes dscores behind the last
+two products.  With heads of 64 there aren't enough registers for that, so it writes dscores
+before these start.  But it hands dqueries to TMA behind the scores of the next step.  And with
+128 the sums of dweights begin at -delta, which saves delta's registers.
 
 Sources: J. Shah et al., "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
 Low-precision", 2024, arXiv:2407.08608, for warps that fetch and warps that multiply; T. Dao,
@@ -52,16 +52,21 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.flash.schedule import LOG2_E
-from kernels.hopper.backward.accumulate_dq import add_all, lay_out, pass_on, send_in_turn
+from kernels.hopper.backward.accumulate_dq import (
+    add_all,
+    lay_out,
+    release_semaphore,
+    send_in_order,
+)
 from kernels.hopper.backward.arguments import Inputs, Outputs, Sizes
 from kernels.hopper.backward.schedule import (
+    allocate_row_values,
+    allocate_tiles,
     make_tiles,
     masked,
-    numbers_of,
     own_tile,
     pinned,
     produce,
-    room_for,
     work_of,
 )
 from kernels.hopper.kernel import PRODUCER_REGISTERS
@@ -71,11 +76,11 @@ STAGES = gl.constexpr(2)  # of every ring
 
 
 @gluon.jit
-def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
-    """Starts this consumer's half of dscoresᵀ · keys, which is there after a wait."""
+def start_dqueries(dscores, tile_number, keys, zeros, CONSUMER: gl.constexpr):
+    """Returns this consumer's half of dscoresᵀ · keys, started: it's there after a wait."""
     COLUMNS: gl.constexpr = keys.tiles.shape[4]
-    stage = use % STAGES
-    mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)
+    stage = tile_number % STAGES
+    mbarrier.wait(dscores.full.index(stage), tile_number // STAGES & 1)
     total = warpgroup_mma_init(zeros)
     for i in gl.static_range(2):
         left = dscores.tiles.index(2 * stage + i)
@@ -90,10 +95,10 @@ def start_dqueries(dscores, use, keys, zeros, CONSUMER: gl.constexpr):
 
 
 @gluon.jit
-def share(dscores, ring, use, CONSUMER: gl.constexpr):
-    """Writes this consumer's dscores for both, once those of two uses before are multiplied."""
-    stage = use % STAGES
-    mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
+def share_dscores(dscores, ring, tile_number, CONSUMER: gl.constexpr):
+    """Writes this consumer's dscores for both, once those of 2 steps before are multiplied."""
+    stage = tile_number % STAGES
+    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
     ring.tiles.index(2 * stage + CONSUMER).store(dscores)
     fence_async_shared()  # so that wgmma sees it
     mbarrier.arrive(ring.full.index(stage), count=1)
@@ -102,11 +107,11 @@ def share(dscores, ring, use, CONSUMER: gl.constexpr):
 @gluon.jit
 def consume(
     inputs, outputs, sizes, CONSUMER: gl.constexpr,
-    CAUSAL: gl.constexpr, ORDERED: gl.constexpr, SPLIT: gl.constexpr,
+    CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
-    """A consumer warpgroup: its 64 keys, through all blocks of queries that see them.
+    """A consumer warpgroup: writes dk and dv of its 64 keys, and adds its part of dq.
 
-    After a step the tiles of queries, dout and dscores that it read are free: the three rings
+    After a step the tiles of queries, dout and dscores that it read are free.  The three rings
     share one mbarrier for that.
     """
     keys, values, queries, douts = inputs.k_tiles, inputs.v_tiles, inputs.q_ring, inputs.do_ring
@@ -122,7 +127,7 @@ def consume(
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     BY_QUERY: gl.constexpr = gl.SliceLayout(0, SCORES)
     scale_log2 = sizes.scale * LOG2_E
-    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
+    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, DETERMINISTIC)
     own_key = work.first_key + CONSUMER * ROWS
     steps = (work.blocks - work.start) * (work.end_head - work.first_head)
     zeros = gl.zeros([ROWS, BLOCK_Q], gl.float32, SCORES)
@@ -132,14 +137,15 @@ def consume(
 
     mbarrier.wait(keys.full.index(0), 0)
     mbarrier.wait(values.full.index(0), 0)
-    # dscores of step i are use i + 1 of their ring; use 0 is of none, and whatever lies there.
+    # Step i's dscores are tile number i + 1 of their ring.  Tile 0 belongs to no step, and what
+    # is in it doesn't matter.
     mbarrier.arrive(dscores_ring.full.index(0), count=1)
     # Blocks of queries are counted through all heads.
-    first_place = (work.batch * sizes.heads + work.first_head) * work.blocks
+    first_q_block = (work.batch * sizes.heads + work.first_head) * work.blocks
     block = work.start
-    before = gl.to_tensor(0)  # the place of the block before, and of the one before that
+    before = gl.to_tensor(0)  # number of the block before, and of the one before that
     earlier = gl.to_tensor(0)
-    sent = gl.to_tensor(-1)  # and of the last whose dqueries were handed to TMA
+    sent = gl.to_tensor(-1)  # and of the last one whose dqueries were handed to TMA
     for i in range(steps):
         own_keys, own_values = own_tile(keys, CONSUMER), own_tile(values, CONSUMER)
         queries_tile = wait_for_tile(queries, i)
@@ -159,7 +165,7 @@ def consume(
             )
             if i > 1:
                 tile = staging.index(STAGES * CONSUMER + (i + 1) % STAGES)
-                sent = send_in_turn(
+                sent = send_in_order(
                     outputs, earlier, sent, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
@@ -177,48 +183,48 @@ def consume(
         else:
             row_delta = inputs.deltas.index(i % STAGES).load(BY_QUERY)
             dscores = (weights * (dweights - row_delta[None, :])).to(DTYPE)
-            share(dscores, dscores_ring, i + 1, CONSUMER)
+            share_dscores(dscores, dscores_ring, i + 1, CONSUMER)
         left = gl.convert_layout(dscores, LEFT)
         dqueries = start_dqueries(dscores_ring, i, keys, half_zeros, CONSUMER)
         dkeys = warpgroup_mma(left, queries_tile, dkeys, is_async=True)
         if LARGE:
-            share(dscores, dscores_ring, i + 1, CONSUMER)
+            share_dscores(dscores, dscores_ring, i + 1, CONSUMER)
         dqueries, dvalues = warpgroup_mma_wait(1, deps=(dqueries, dvalues))
         tile = staging.index(STAGES * CONSUMER + i % STAGES)
         if i > 0:
             lay_out(tile, STAGES - 1, dqueries)
             if LARGE:
-                sent = send_in_turn(
+                sent = send_in_order(
                     outputs, before, sent, tile, work, seq_k,
                     CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
                 )  # fmt: skip
-        # Were anything under way when the loop begins again, the compiler would not dare to let
-        # one product start before the last has ended.
+        # If a product still ran when the loop begins again, the compiler would let none start
+        # until the last has ended.
         dkeys = warpgroup_mma_wait(0, deps=(dkeys,))
         release(queries, i)
         if not LARGE:
             earlier = before
-        before = first_place + block
+        before = first_q_block + block
         block += 1
         if block == work.blocks:
             block = work.start
-            first_place += work.blocks
+            first_q_block += work.blocks
     dqueries = start_dqueries(dscores_ring, steps, keys, half_zeros, CONSUMER)
     dqueries = warpgroup_mma_wait(0, deps=(dqueries,))
     if not LARGE:  # noqa: SIM102  (the one is known when compiling)
         if steps > 1:
             tile = staging.index(STAGES * CONSUMER + (steps + 1) % STAGES)
-            sent = send_in_turn(
+            sent = send_in_order(
                 outputs, earlier, sent, tile, work, seq_k,
                 CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL,
             )  # fmt: skip
     own_staging = staging.index(STAGES * CONSUMER + steps % STAGES)
     lay_out(own_staging, STAGES - 1, dqueries)
-    send_in_turn(
+    send_in_order(
         outputs, before, sent, own_staging, work, seq_k, CONSUMER, BLOCK_Q, BLOCK_K, CAUSAL
     )
-    if ORDERED:
-        pass_on(outputs.turns + (2 * before + CONSUMER + 1))
+    if DETERMINISTIC:
+        release_semaphore(outputs.dq_semaphores + (2 * before + CONSUMER + 1))
 
     if SPLIT:
         pair = work.batch * (sizes.heads // sizes.group) + work.key_head
@@ -228,14 +234,14 @@ def consume(
     else:
         # Out through the tile of values, which nobody else reads.
         tile, own_values = values.tiles.index(CONSUMER), own_tile(values, CONSUMER)
-        place = [work.batch, work.key_head, own_key, 0]
+        coordinates = [work.batch, work.key_head, own_key, 0]
         own_values.store(dvalues.to(DTYPE))
         fence_async_shared()
-        tma.async_copy_shared_to_global(outputs.dv, place, tile)
+        tma.async_copy_shared_to_global(outputs.dv, coordinates, tile)
         tma.store_wait(0)
         own_values.store((dkeys * sizes.scale).to(DTYPE))
         fence_async_shared()
-        tma.async_copy_shared_to_global(outputs.dk, place, tile)
+        tma.async_copy_shared_to_global(outputs.dk, coordinates, tile)
         tma.store_wait(0)
 
 
@@ -244,7 +250,7 @@ COUNTS = ["heads", "group", "splits", "pairs", "interleave", "seq_q", "seq_k", "
 
 @gluon.jit(do_not_specialize=COUNTS)
 def hopper_backward_kernel(
-    q, k, v, dout, shift, delta, dq, dk, dv, turns,
+    q, k, v, dout, shift, delta, dq, dk, dv, dq_semaphores,
     scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q,
     REGISTERS: gl.constexpr, CAUSAL: gl.constexpr, SPLIT: gl.constexpr,
 ):  # fmt: skip
@@ -254,38 +260,39 @@ def hopper_backward_kernel(
     k, v, dk, dv: the same of [batch, key heads, rows, columns], tiles of 64 keys
     shift, delta: of one number a row, [batch · heads · padded_q], tiles of a block of queries
     dq: of FP32 sums, 256 a row, tiles of 16 rows: see ``lay_out``
-    turns: None; or a pointer to counters of zero, first one that numbers programs as they are
-    started, then one for each block of queries and consumer; they add to dq in that order
-    splits: into how many programs the heads are divided that share keys; SPLIT: more than one,
-    and dk and dv are sums like dq
+    dq_semaphores: None, or a pointer to counters, all 0: the first numbers programs as they
+    start, and the others, one for each block of queries and consumer, keep their additions to
+    dq in that order
+    splits: how many programs share the query heads of a key head   SPLIT: more than one, and dk
+    and dv are sums like dq
     pairs: of batch and key head, times splits   interleave: see ``share_of``
     """
     BLOCK_Q: gl.constexpr = q.block_type.shape[2]
-    ORDERED: gl.constexpr = turns is not None
+    DETERMINISTIC: gl.constexpr = dq_semaphores is not None
     number = gl.program_id(0)
-    if ORDERED:
-        number = gl.atomic_add(turns, 1, sem="relaxed", scope="gpu")
+    if DETERMINISTIC:
+        number = gl.atomic_add(dq_semaphores, 1, sem="relaxed", scope="gpu")
     queries = make_ring(q, STAGES, 2)
-    douts = Ring(room_for(dout, STAGES), barriers(STAGES, 1), queries.free)
-    shifts, deltas = numbers_of(shift, STAGES), numbers_of(delta, STAGES)
+    douts = Ring(allocate_tiles(dout, STAGES), barriers(STAGES, 1), queries.free)
+    shifts, deltas = allocate_row_values(shift, STAGES), allocate_row_values(delta, STAGES)
     keys, values = make_tiles(k, 2), make_tiles(v, 2)  # a tile for each consumer
-    SQUARE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
-    squares = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SQUARE)
-    dscores = Ring(squares, barriers(STAGES, 2), queries.free)
+    SCORE_TILE: gl.constexpr = gl.NVMMASharedLayout(128, 16, 2)
+    score_tiles = gl.allocate_shared_memory(q.dtype, [2 * STAGES, ROWS, BLOCK_Q], SCORE_TILE)
+    dscores = Ring(score_tiles, barriers(STAGES, 2), queries.free)
     staging = gl.allocate_shared_memory(gl.float32, [2 * STAGES, 16, 256], dq.layout)
     fence_async_shared()  # TMA sees the barriers, too
     inputs = Inputs(
         q, k, v, dout, shift, delta, keys, values, queries, shifts, douts, deltas
     )  # fmt: skip
-    outputs = Outputs(dq, dk, dv, turns, dscores, staging)
+    outputs = Outputs(dq, dk, dv, dq_semaphores, dscores, staging)
     sizes = Sizes(
         scale, heads, group, splits, pairs, interleave, seq_q, seq_k, padded_q, number
     )  # fmt: skip
     gl.warp_specialize(
         [
-            (consume, (inputs, outputs, sizes, 0, CAUSAL, ORDERED, SPLIT)),
-            (consume, (inputs, outputs, sizes, 1, CAUSAL, ORDERED, SPLIT)),
-            (produce, (inputs, sizes, CAUSAL, ORDERED)),
+            (consume, (inputs, outputs, sizes, 0, CAUSAL, DETERMINISTIC, SPLIT)),
+            (consume, (inputs, outputs, sizes, 1, CAUSAL, DETERMINISTIC, SPLIT)),
+            (produce, (inputs, sizes, CAUSAL, DETERMINISTIC)),
         ],
         [4, 1],
         [REGISTERS, PRODUCER_REGISTERS],

@@ -45,8 +45,8 @@ def before_backward_kernel(
     tl.store(delta + padded_row, row_delta)
     tl.store(shift + padded_row, row_shift)
     if sums is not None:
-        place = padded_row[:, None] * COLUMNS + column[None, :]
-        tl.store(sums + place, tl.zeros([BLOCK, COLUMNS], tl.float32))
+        offsets = padded_row[:, None] * COLUMNS + column[None, :]
+        tl.store(sums + offsets, tl.zeros([BLOCK, COLUMNS], tl.float32))
 
 
 @triton.jit(do_not_specialize=["seq_q", "padded_q"])
@@ -74,6 +74,6 @@ def after_backward_kernel(
     numbers = numbers.reshape(ROWS, WIDTH)
     row = block * BLOCK + part // parts_across * ROWS + tl.arange(0, ROWS)
     column = part % parts_across * WIDTH + tl.arange(0, WIDTH)
-    place = (tl.cast(pair, tl.int64) * seq_q + row)[:, None] * HEAD_DIM + column[None, :]
+    offsets = (tl.cast(pair, tl.int64) * seq_q + row)[:, None] * HEAD_DIM + column[None, :]
     stored = (row < seq_q)[:, None] & (column < HEAD_DIM)[None, :]
-    tl.store(dq + place, (numbers * scale).to(dq.dtype.element_ty), stored)
+    tl.store(dq + offsets, (numbers * scale).to(dq.dtype.element_ty), stored)

@@ -1,11 +1,11 @@
-"""What the backward kernels share: which work a program has, and how it fetches tiles.
+"""What the backward kernels share: which keys and queries a program has, and its producer.
 
-A program owns a block of keys, and queries stream past.  If the mask is causal, all queries see
+A program owns a block of keys, and queries stream past.  With a causal mask, all queries see
 the first keys of a text and few see the last, so long work starts first.
 
-We only make mbarriers that somebody waits for.  The compiler takes one that's only initialised
-for dead, and gives its place to the next tile.  To the GPU it stays a barrier until
-``mbarrier.invalidate``, and PTX leaves open what then becomes of the tile.
+We only make mbarriers that somebody waits for.  If nobody does, the compiler takes the barrier
+for dead and gives its bytes to the next tile.  To the GPU it stays a barrier until
+``mbarrier.invalidate``, and PTX doesn't say what then becomes of the tile.
 """
 
 from __future__ import annotations
@@ -50,30 +50,32 @@ class Tiles(NamedTuple):
 def share_of(blocks, pairs, interleave, number):
     """Returns this program's pair and the rank of its block, as in ``kernels.flash.schedule``.
 
-    The programs take one pair after another.  The last ``interleave`` pairs take turns: first
-    the longest block of each, then the next, so at the end only short work is left.
+    The programs take one pair after another.  The last ``interleave`` pairs are interleaved:
+    first the longest block of each, then the next, so at the end only short work is left.
     number: of this program
     """
-    late = number - (pairs - interleave) * blocks
-    pair = gl.where(late < 0, number // blocks, pairs - interleave + late % interleave)
-    return pair, gl.where(late < 0, number % blocks, late // interleave)
+    interleaved_number = number - (pairs - interleave) * blocks
+    is_alone = interleaved_number < 0
+    first = pairs - interleave
+    pair = gl.where(is_alone, number // blocks, first + interleaved_number % interleave)
+    return pair, gl.where(is_alone, number % blocks, interleaved_number // interleave)
 
 
 @gluon.jit
 def work_of(
     sizes, BLOCK_Q: gl.constexpr, BLOCK_K: gl.constexpr,
-    CAUSAL: gl.constexpr, ORDERED: gl.constexpr,
+    CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr,
 ):  # fmt: skip
     """Returns this program's ``Work``.
 
-    ORDERED: programs add to dqueries in the order of their numbers.  If causal, those with the
-    last keys of a text then start first, because each of them begins with queries to which no
-    other program has to add before it.
+    DETERMINISTIC: programs add to dqueries in the order of their numbers.  If causal, those
+    with the last keys of a text then start first, because each of them begins with queries to
+    which no other program has to add before it.
     """
     group, splits = sizes.group, sizes.splits
     key_blocks = gl.cdiv(sizes.seq_k, BLOCK_K)
     pair, rank = share_of(key_blocks, sizes.pairs, sizes.interleave, sizes.number)
-    first_key = (key_blocks - 1 - rank if CAUSAL and ORDERED else rank) * BLOCK_K
+    first_key = (key_blocks - 1 - rank if CAUSAL and DETERMINISTIC else rank) * BLOCK_K
     key_heads = sizes.heads // group
     batch = pair // (key_heads * splits)
     key_head = pair // splits % key_heads
@@ -86,7 +88,7 @@ def work_of(
 
 
 @gluon.jit
-def room_for(tensor, COUNT: gl.constexpr):
+def allocate_tiles(tensor, COUNT: gl.constexpr):
     """Returns COUNT tiles of shared memory for this tensor."""
     LINES: gl.constexpr = tensor.block_type.shape[2]
     COLUMNS: gl.constexpr = tensor.block_type.shape[3]
@@ -96,26 +98,26 @@ def room_for(tensor, COUNT: gl.constexpr):
 @gluon.jit
 def make_tiles(tensor, COUNT: gl.constexpr):
     """Returns COUNT tiles for ``fetch_once``."""
-    return Tiles(room_for(tensor, COUNT), barriers(1, 1))
+    return Tiles(allocate_tiles(tensor, COUNT), barriers(1, 1))
 
 
 @gluon.jit
-def numbers_of(tensor, STAGES: gl.constexpr):
-    """Returns room beside a ring for one number for each row of its tiles."""
+def allocate_row_values(tensor, STAGES: gl.constexpr):
+    """Returns shared memory for one number for each row of a ring's tiles."""
     LINES: gl.constexpr = tensor.block_type.shape[0]
     return gl.allocate_shared_memory(gl.float32, [STAGES, LINES], tensor.layout)
 
 
 @gluon.jit
-def fetch_rows(tensor, ring, numbers, rows, use, place, sizes):
-    """``ring.fetch`` for a tile and, to the same mbarrier, one number for each of its rows.
+def fetch_rows(tensor, ring, numbers, rows, tile_number, coordinates, sizes):
+    """Producer: ``ring.fetch``, and one number for each of the tile's rows, by one mbarrier.
 
-    place: batch, head and first row
+    coordinates: batch, head and first row
     """
-    batch, head, row = place
+    batch, head, row = coordinates
     STAGES: gl.constexpr = ring.tiles.shape[0]
-    stage = use % STAGES
-    mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)
+    stage = tile_number % STAGES
+    mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)
     full = ring.full.index(stage)
     mbarrier.expect(full, tensor.block_type.nbytes + numbers.block_type.nbytes)
     tma.async_copy_global_to_shared(
@@ -126,34 +128,37 @@ def fetch_rows(tensor, ring, numbers, rows, use, place, sizes):
 
 
 @gluon.jit
-def fetch_once(tensor, place, batch, head, row):
-    """Has TMA fill all these tiles from ``row`` on, once; they have one mbarrier."""
-    TILES: gl.constexpr = place.tiles.shape[0]
-    full = place.full.index(0)
+def fetch_once(tensor, tiles, batch, head, row):
+    """Producer: starts TMA's copies into all these tiles, from ``row`` on, by one mbarrier."""
+    TILES: gl.constexpr = tiles.tiles.shape[0]
+    full = tiles.full.index(0)
     mbarrier.expect(full, TILES * tensor.block_type.nbytes)
     for i in gl.static_range(TILES):
-        tile = place.tiles.index(i)
+        tile = tiles.tiles.index(i)
         tma.async_copy_global_to_shared(tensor, [batch, head, row + i * ROWS, 0], full, tile)
 
 
 @gluon.jit
-def produce(inputs, sizes, CAUSAL: gl.constexpr, ORDERED: gl.constexpr):
+def produce(inputs, sizes, CAUSAL: gl.constexpr, DETERMINISTIC: gl.constexpr):
     """The producer warp: keys and values once, queries and dout as soon as a stage is free."""
     BLOCK_Q: gl.constexpr = inputs.q.block_type.shape[2]
     BLOCK_K: gl.constexpr = inputs.k_tiles.tiles.shape[0] * ROWS
-    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, ORDERED)
+    work = work_of(sizes, BLOCK_Q, BLOCK_K, CAUSAL, DETERMINISTIC)
     fetch_once(inputs.k, inputs.k_tiles, work.batch, work.key_head, work.first_key)
-    use = gl.to_tensor(0)
+    tile_number = gl.to_tensor(0)
     for head in range(work.first_head, work.end_head):
         for block in range(work.start, work.blocks):
-            place = (work.batch, head, block * BLOCK_Q)
-            fetch_rows(inputs.q, inputs.q_ring, inputs.shift, inputs.shifts, use, place, sizes)
-            if use == 0:
+            rows = (work.batch, head, block * BLOCK_Q)
+            fetch_rows(
+                inputs.q, inputs.q_ring, inputs.shift, inputs.shifts, tile_number, rows, sizes
+            )
+            if tile_number == 0:
                 fetch_once(inputs.v, inputs.v_tiles, work.batch, work.key_head, work.first_key)
             fetch_rows(
-                inputs.dout, inputs.do_ring, inputs.delta, inputs.deltas, use, place, sizes
-            )
-            use += 1
+                inputs.dout, inputs.do_ring, inputs.delta, inputs.deltas, tile_number, rows,
+                sizes,
+            )  # fmt: skip
+            tile_number += 1
 
 
 @gluon.jit
@@ -168,16 +173,16 @@ def pinned(number):
 
 
 @gluon.jit
-def own_tile(place, number):
+def own_tile(tiles, number):
     """Returns one of these tiles, [rows, columns], and computes its address right here.
 
     A tile that's kept has the same address in every step.  So the compiler would compute its
-    wgmma descriptor before the loop, and keep that in registers of every thread, or in memory
-    once those run out.  In the loop it's computed once for all threads of a warp.
+    wgmma descriptor before the loop, and keep that in registers of every thread, or spill it.
+    In the loop it's computed once for all threads of a warp.
     """
-    LINES: gl.constexpr = place.tiles.shape[3]
-    COLUMNS: gl.constexpr = place.tiles.shape[4]
-    return place.tiles.index(pinned(number)).reshape([LINES, COLUMNS])
+    LINES: gl.constexpr = tiles.tiles.shape[3]
+    COLUMNS: gl.constexpr = tiles.tiles.shape[4]
+    return tiles.tiles.index(pinned(number)).reshape([LINES, COLUMNS])
 
 
 @gluon.jit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 
-from kernels.bench.cost import mb, requested_bytes
+from kernels.bench.cost import mb
 from scripts import records
 from scripts.chapters.board import Board
 from scripts.chapters.first_kernel import worked
@@ -13,10 +13,11 @@ from scripts.chapters.first_kernel.facts import a_meeting_in_a_long_row
 from scripts.chapters.first_kernel.worked import BLOCK, LENGTH, QUERIES, ROW, Line, line, pair, per_cent, row_of, shown
 
 LEFT, FOOT = 26, 242  # the left edge, and the line above what stays
-STAYS, SUSPECTS = ("vote", "wait"), ("vote", "wait", "suspects")
+STAYS = ("vote", "new row", "talk")
 CARD = ("load my query", "score each key", "normalize the row", "blend the values", "store the output")
+ROWS = 136  # below a row that is full: its exponentials
 SHELF = 338  # where the suspects begin
-BAR = 290  # how long the bar of our time is
+END = 456  # where the board ends, and a bar that would go on
 
 
 def milliseconds(form: str, head_dim: int) -> float:
@@ -28,7 +29,7 @@ def milliseconds(form: str, head_dim: int) -> float:
 
 def board() -> Board:
     board = Board()
-    for step in (shelf, loop, add, one_head, padding, program, correct, slow, suspects, meetings, cube):
+    for step in (shelf, loop, add, one_head, padding, program, correct, slow, suspects, meetings, unit, cube):
         step(board)
     return board
 
@@ -51,7 +52,8 @@ def shelf(board: Board) -> None:
         board.words(286, 76 + 28 * i, f"{i + 1}. {text}", 0.85, at="left")
     with board.group("vote"):
         board.line((10, FOOT), (470, FOOT), dashed=True)
-        board.words(14, FOOT + 15, "faster?        slower?", 0.75, at="left")
+        for x, text in ((14, "faster?"), (100, "slower?")):
+            board.words(x, FOOT + 15, text, 0.75, at="left")
 
 
 def jar(board: Board, x: float, y: float, label: str, inside: str) -> None:
@@ -107,12 +109,6 @@ def add(board: Board) -> None:
             board.words(LEFT + 110, 180 + 22 * i, text, 0.85, at="left")
 
 
-def numbers(board: Board, y: float, found: Line) -> None:
-    """Below a row: the exponentials with their sum, then the shares and the output."""
-    for part in (exponentials, shares, output):
-        part(board, y, found)
-
-
 def exponentials(board: Board, y: float, found: Line) -> None:
     board.words(LEFT - 12, y, f"e^{{S - {max(found.scores):g}}}", 0.85, at="left")
     board.table(134, y, [[shown(term) for term in found.terms]], [60] * ROW, size=0.85)
@@ -120,12 +116,12 @@ def exponentials(board: Board, y: float, found: Line) -> None:
 
 
 def shares(board: Board, y: float, found: Line) -> None:
-    board.words(LEFT - 12, y + 22, "shares", 0.85, at="left")
-    board.table(134, y + 22, [[f"{share} %" for share in found.shares]], [60] * ROW, size=0.85)
+    board.words(LEFT - 12, y + 21, "shares", 0.85, at="left")
+    board.table(134, y + 21, [[f"{share} %" for share in found.shares]], [60] * ROW, size=0.85)
 
 
 def output(board: Board, y: float, found: Line) -> None:
-    board.words(352, y + 22, f"out {pair(found.output)}", 0.85, at="left")
+    board.words(352, y + 21, f"out {pair(found.output)}", 0.85, at="left")
 
 
 def one_head(board: Board) -> None:
@@ -133,27 +129,38 @@ def one_head(board: Board) -> None:
     board.step(
         f"Program 1, query {list(QUERIES[1])}: a row of four places, all minus infinity; under it, key by key, the row "
         f"after it, at last 1, 1, 2 and minus infinity. The exponentials, together {mine.total:.3f}, the shares "
-        f"{per_cent(mine.shares)} and the output {pair(mine.output)}. Below, programs 0 and 2."
+        f"{per_cent(mine.shares)}; the first of them alone, among zeros, to be added up; the output "
+        f"{pair(mine.output)}. Below, programs 0 and 2. At the foot, to stay: one place, a new row."
     )
     board.rub(but=STAYS)
     for i in range(ROW):
-        y, cells = 8 + 31 * i, mine.scores[:i] + [-math.inf] * (ROW - i)
+        y, cells = 8 + 29 * i, mine.scores[:i] + [-math.inf] * (ROW - i)
         with board.group("fill" if i < ROW - 1 else "row"):
             name = f"key {list(worked.KEYS[i - 1])}" if i else f"q {list(QUERIES[1])}"
-            board.words(LEFT - 12, y + 13, name, 0.85, at="left")
+            board.words(LEFT - 12, y + 12, name, 0.85, at="left")
             with board.answer():
-                board.row(107, y, [shown(cell) for cell in cells], w=60, h=26, size=0.85)
+                board.row(107, y, [shown(cell) for cell in cells], w=60, h=24, size=0.85)
             if i:
-                board.words(352, y + 13, f"value {list(worked.VALUES[i - 1])}", 0.85, at="left")
-    with board.group("powers"):
-        board.words(466, FOOT + 15, f"e^{{-1}} = {math.exp(-1):.3f},  e^{{-2}} = {math.exp(-2):.3f}", 0.75, at="right")
+                board.words(352, y + 12, f"value {list(worked.VALUES[i - 1])}", 0.85, at="left")
+            else:
+                board.words(352, y + 12, f"e^{{-1}} = {math.exp(-1):.3f}", 0.85, at="left")
+    with board.answer(), board.group("new row"):
+        board.words(196, FOOT + 15, "1 place: a new row", 0.75, at="left")
     with board.answer():
-        numbers(board, 146, mine)
-        with board.group("rooms"):
-            for i, other in enumerate((0, 2)):
-                found = line(QUERIES[other])
-                text = f"program {other}: {row_of(found)}  {per_cent(found.shares)}  {pair(found.output)}"
-                board.words(LEFT - 12, 200 + 24 * i, text, 0.85, at="left")
+        exponentials(board, ROWS, mine)
+        shares(board, ROWS, mine)
+    with board.answer(), board.group("one share"):
+        y, alone = ROWS + 42, mine.shares[:1] + [0] * (ROW - 1)
+        board.words(LEFT - 12, y, "one share", 0.85, at="left")
+        board.table(134, y, [[f"{share} %" for share in alone]], [60] * ROW, size=0.85)
+        board.words(352, y, f"sum {sum(alone)} %", 0.85, at="left")
+    with board.answer():
+        output(board, ROWS, mine)
+    with board.answer(), board.group("rooms"):
+        for i, other in enumerate((0, 2)):
+            found = line(QUERIES[other])
+            text = f"program {other}: {row_of(found)}  {per_cent(found.shares)}  {pair(found.output)}"
+            board.words(LEFT - 12, 204 + 22 * i, text, 0.85, at="left")
 
 
 def padding(board: Board) -> None:
@@ -162,26 +169,27 @@ def padding(board: Board) -> None:
         "Above the last row the same one with 0 in its empty place: the exponentials add up to "
         f"{wrong.total:.3f}, the shares are {per_cent(wrong.shares)}, the last ringed, the output {pair(wrong.output)}."
     )
-    board.rub("fill", "rooms")
-    board.words(LEFT - 12, 21, "padded: 0", 0.85, at="left")
-    board.row(107, 8, [shown(score) for score in wrong.scores], w=60, h=26, size=0.85)
+    board.rub("fill", "rooms", "one share")
+    board.words(LEFT - 12, 20, "padded: 0", 0.85, at="left")
+    board.row(107, 8, [shown(score) for score in wrong.scores], w=60, h=24, size=0.85)
     with board.answer():
-        exponentials(board, 52, wrong)
+        board.words(352, 20, f"e^{{-2}} = {math.exp(-2):.3f}", 0.85, at="left")
+        exponentials(board, 50, wrong)
     with board.answer():
-        shares(board, 52, wrong)
-        board.ring(134 + 60 * (ROW - 1), 74, 48, 24)
+        shares(board, 50, wrong)
+        board.ring(134 + 60 * (ROW - 1), 71, 48, 22)
     with board.answer():
-        output(board, 52, wrong)
-        board.words(LEFT - 12, 200, f"{wrong.shares[-1]} % to a word that doesn't exist", 0.85, at="left")
+        output(board, 50, wrong)
+        board.words(LEFT - 12, 192, f"{wrong.shares[-1]} % to a word that doesn't exist", 0.85, at="left")
     with board.answer():
-        board.words(LEFT - 12, 224, "sum: pad with 0.   Softmax: pad with -∞.", 0.85, at="left")
+        board.words(LEFT - 12, 220, "sum: pad with 0.   Softmax: pad with -∞.", 0.85, at="left")
 
 
 def program(board: Board) -> None:
     warps, lanes = worked.WARPS, worked.LANES
     board.step(
         f"One program: {warps} boxes, the warps, of {lanes} threads each. Each multiplies its part of query and key; "
-        "from all four an arrow leads to one sum, the score. At the foot, to stay: here they wait."
+        "from all four an arrow leads to one sum, the score. At the foot, to stay: here they talk."
     )
     board.rub(but=STAYS)
     for warp in range(warps):
@@ -194,9 +202,9 @@ def program(board: Board) -> None:
     with board.answer():
         board.words(240, 24, f"a program = {warps} · {lanes} = {warps * lanes} threads", 0.95)
         board.box(164, 184, 152, 40, "sum = score", 0.95)
-        board.arrow(406, FOOT + 6, 322, 208)
-        with board.group("wait"):
-            board.words(466, FOOT + 15, "here they wait", 0.75, at="right")
+        board.arrow(406, FOOT + 4, 322, 208)
+        with board.group("talk"):
+            board.words(466, FOOT + 15, "here they talk", 0.75, at="right")
 
 
 def correct(board: Board) -> None:
@@ -204,11 +212,12 @@ def correct(board: Board) -> None:
     ours, zeros = found["one_key"], found["one_head_of_zeros"]
     used, over = f"{ours['of_budget']:.2f}", f"{zeros['of_budget']:,.0f}"
     board.step(
-        "The budget: in each head 1.5 times PyTorch's error, against the truth in FP64. Below, one head of zeros: a "
-        f"mean error of {zeros['mean']:.4f}, {over} of its budget, REJECTED; and ours: {used} of it, passes."
+        "2 texts of 16 heads. The budget: in each head 1.5 times PyTorch's error, against the truth in FP64. Below, a "
+        f"head of zeros: a mean error of {zeros['mean']:.4f}, {over} of its budget, REJECTED; and ours: {used} of it, "
+        "passes."
     )
     board.rub(but=STAYS)
-    board.words(LEFT, 28, "N = 500, d = 80, truth in FP64", 0.9, at="left")
+    board.words(LEFT, 28, "2 texts · 16 heads = 32,   N = 500, d = 80", 0.9, at="left")
     board.words(LEFT, 60, "budget = 1.5 · PyTorch's error, head by head", 0.9, at="left")
     board.table(196, 104, [["mean error", "of budget", "verdict"]], [112, 114], size=0.85)
     board.line((16, 120), (464, 120))
@@ -223,56 +232,59 @@ def correct(board: Board) -> None:
 def slow(board: Board) -> None:
     ours, lines = milliseconds("one_key_attention", 128), milliseconds("attention", 128)
     board.step(
-        f"Two times, for 32 texts of 512 words: three lines {lines:.2f} ms, our kernel {ours:.0f} ms, "
-        f"{ours / lines:.0f} times as long; each has a bar. To stay, three suspects: how we read, how much, a third."
+        f"Two times, for 32 texts of 512 words: three lines {lines:.2f} ms, with a dot for a bar, our kernel "
+        f"{ours:.0f} ms, {ours / lines:.0f} times as long, whose bar runs to the end of the board and would go on. To "
+        "stay, three suspects: how we read, how much, a third."
     )
     board.rub(but=STAYS)
     board.words(LEFT, 28, "32 texts of 512 words,", 0.85, at="left")
     board.words(LEFT, 54, "16 heads of 128", 0.85, at="left")
     board.words(LEFT, 98, f"three lines    {lines:.2f} ms", 0.95, at="left")
-    board.line((LEFT, 112), (LEFT + BAR * lines / ours, 112), width=6)
-    board.words(LEFT, 138, "our kernel", 0.95, at="left")
+    board.line((LEFT, 114), (LEFT + 3, 114), width=6)
+    board.words(LEFT, 142, "our kernel", 0.95, at="left")
     with board.answer():
-        board.line((LEFT, 156), (LEFT + BAR, 156), width=6)
-        board.words(LEFT + 126, 138, f"{ours:.0f} ms", 0.95, at="left")
-        board.words(LEFT, 190, f"{ours / lines:.0f} times as long", 1.2, at="left")
+        board.line((LEFT, 160), (END - 12, 160), width=6)
+        board.arrow(END - 12, 160, END + 10, 160)
+        board.words(LEFT + 126, 142, f"{ours:.0f} ms", 0.95, at="left")
+        board.words(LEFT, 196, f"{ours / lines:.0f} times as long", 1.2, at="left")
         with board.group("suspects"):
             for i, text in enumerate(("suspects", "1. how we read", "2. how much", "3. ?")):
                 board.words(SHELF, 28 + 30 * i, text, 0.85, at="left")
 
 
 def suspects(board: Board) -> None:
-    speed = {row["read"]: row["to_stride_1"] for row in records.table("coalescing", "reads")}
     n, head_dim = 1024, 128
-    table, asked = n * head_dim * 2, mb(requested_bytes(n, head_dim, 2, block_q=1))
+    table = n * head_dim * 2
     (whole,) = [row for row in records.table("hbm_traffic", "whole") if row["form"] == "one_key_attention"]
     board.step(
-        "For strides 1, 2, 4, 8 and 16: the sectors, 4, 8, 16, 32, 32, the speed predicted and, for two, measured. In "
-        f"one head of {n} words, {asked:.1f} MB asked for, HBM gave {whole['flushed']:.2f}. Two suspects are struck."
+        "For strides 1, 2, 4 and 8: the sectors, 4, 8, 16, 32, and the part of them that is used, 1 to an eighth. One "
+        f"head of {n} words: K has {table:,} bytes, {mb(2 * n * table):.0f} MB are asked for, K, V and Q have "
+        f"{mb(3 * table):.2f} MB, HBM gave {whole['flushed']:.2f}. Two suspects are struck."
     )
-    board.rub(but=SUSPECTS)
-    for i, name in enumerate(("stride", "sectors", "predicted", "measured")):
+    board.rub(but=(*STAYS, "suspects"))
+    for i, name in enumerate(("stride", "sectors", "used")):
         board.words(14, 28 + 28 * i, name, 0.85, at="left")
-    for j, stride in enumerate((1, 2, 4, 8, 16)):
-        x, count = 116 + 46 * j, worked.sectors(stride)
+    for j, stride in enumerate((1, 2, 4, 8)):
+        x, count = 116 + 52 * j, worked.sectors(stride)
         part = count * worked.SECTOR // (worked.LANES * worked.NUMBER)
         board.words(x, 28, str(stride), 0.9)
         with board.answer():
             board.words(x, 56, str(count), 0.9)
             board.words(x, 84, f"1/{part}" if part > 1 else "1", 0.9)
-            if stride > 4:
-                board.words(x, 112, f"{speed[f'stride_{stride}']:.2f}", 0.85)
-    board.line((14, 134), (466, 134), dashed=True)
-    board.words(14, 156, f"one head: N = {n}, d = {head_dim}, FP16", 0.85, at="left")
+    board.line((14, 106), (SHELF - 14, 106), dashed=True)
+    board.words(14, 130, f"one head: N = {n}, d = {head_dim}, FP16", 0.85, at="left")
+    with board.answer(), board.group("suspects"):
+        board.strike(SHELF - 2, 63, SHELF + 124, 53)
     with board.answer():
-        board.ring(116 + 46 * 4, 112, 46, 26)
-        both = mb(2 * n * table)
-        board.words(14, 184, f"K and V:  2 · {n} · {table:,} = {both:.1f} MB", 0.85, at="left")
-        board.words(14, 216, f"asked for {asked:.1f} MB", 0.95, at="left")
-        board.arrow(206, 216, 236, 216)
-        board.words(246, 216, f"HBM gave {whole['flushed']:.2f} MB", 0.95, at="left")
+        board.words(14, 157, f"K:  {n} · {head_dim} · 2 = {table:,} bytes", 0.85, at="left")
+    with board.answer():
+        asked = f"asked for:  2 · {n} · {table:,} = {mb(2 * n * table):.0f} MB"
+        board.words(14, 184, asked, 0.85, at="left")
+    with board.answer():
+        board.words(14, 213, f"K, V, Q once:  {mb(3 * table):.2f} MB", 0.85, at="left")
+    with board.answer():
+        board.words(466, 213, f"HBM gave {whole['flushed']:.2f} MB", 0.95, at="right")
         with board.group("suspects"):
-            board.strike(SHELF - 2, 63, SHELF + 124, 53)
             board.strike(SHELF - 2, 93, SHELF + 116, 83)
 
 
@@ -281,9 +293,9 @@ def meetings(board: Board) -> None:
     said = ", ".join(f"{heads} heads of {d}: {time:.0f} ms" for heads, d, time in times)
     board.step(
         f"The same arithmetic in {said}. From the third suspect an arrow: the meetings. "
-        "Below, what happens in one: two loads, two sums, twice over the row."
+        "Below, what happens in one: two loads; two sums, where they talk; over the row, which makes a new one."
     )
-    board.rub(but=SUSPECTS)
+    board.rub(but=(*STAYS, "suspects"))
     board.words(LEFT - 12, 28, "2048 numbers a word", 0.85, at="left")
     for i, (heads, d, time) in enumerate(times):
         board.words(LEFT - 12, 62 + 30 * i, f"{heads} heads of {d}", 0.95, at="left")
@@ -293,33 +305,89 @@ def meetings(board: Board) -> None:
         board.words(SHELF + 22, 148, "the meetings", 0.85, at="left")
         board.arrow(SHELF + 20, 128, SHELF + 40, 138)
     with board.answer():
-        board.words(LEFT - 12, 166, "in each:", 0.85, at="left")
-        for x, w, text in ((14, 124, "two loads"), (156, 152, "two sums"), (326, 136, "twice the row")):
-            board.box(x, 184, w, 32, text, 0.8)
-        board.arrow(364, FOOT + 6, 272, 220)
+        board.words(LEFT - 12, 162, "in each:", 0.85, at="left")
+        for x, w, text in ((14, 124, "two loads"), (156, 140, "over the row"), (314, 148, "two sums")):
+            board.box(x, 178, w, 32, text, 0.8)
+        board.arrow(246, FOOT + 4, 236, 214)
+        board.arrow(410, FOOT + 4, 396, 214)
+
+
+def unit(board: Board) -> None:
+    ours = milliseconds("one_key_attention", 128)
+    (busy,) = [
+        row
+        for row in records.table("what_is_busy", "busy")
+        if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
+    ]
+    each, clocks, found = worked.FOR_THE_UNIT, worked.CLOCKS, worked.predicted()
+    million, per_sm = worked.MEETINGS / 1e6, worked.MEETINGS * clocks / worked.SMS / 1e6
+    warp, write, warps, writes = worked.SUM
+    board.step(
+        f"One sum: 32 numbers of a warp become 1 in {warp} shuffles, 4 warps' sums in {warps}, each time shared memory "
+        f"takes {write}, together {sum(worked.SUM)}. Two sums and two loads are {each}, for {worked.WARPS} warps "
+        f"{clocks} clocks. {million:.1f} million meetings on {worked.SMS} SMs take {found:.1f} of {ours:.0f} ms. The "
+        f"profiler: the unit starts one in {busy['starts']:.0f} % of all clocks, and is busy in {busy['unit']:.0f} %."
+    )
+    board.rub(but=STAYS)
+    board.words(14, 22, "32 numbers:", 0.85, at="left")
+    with board.answer():
+        board.words(129, 22, "16, 8, 4, 2, 1", 0.85, at="left")
+        board.words(341, 22, f"{warp} shuffles", 0.85, at="right")
+    with board.answer():
+        board.words(466, 22, f"write, read: {write}", 0.85, at="right")
+        board.words(14, 47, "4 numbers:", 0.85, at="left")
+        board.words(129, 47, "2, 1", 0.85, at="left")
+        board.words(341, 47, f"{warps} shuffles", 0.85, at="right")
+        board.words(466, 47, f"write, read: {writes}", 0.85, at="right")
+        board.words(14, 72, f"one sum:  {' + '.join(map(str, worked.SUM))} = {sum(worked.SUM)}", 0.9, at="left")
+    with board.answer():
+        board.words(14, 98, f"2 sums, 2 loads:  2 · {sum(worked.SUM)} + 2 = {each}", 0.9, at="left")
+    with board.answer():
+        board.words(14, 124, f"{worked.WARPS} warps:  {worked.WARPS} · {each} = {clocks} clocks", 0.9, at="left")
+    with board.answer():
+        *_, right, _ = board.words(14, 152, f"{million:.1f} million · {clocks} ÷ {worked.SMS}", 0.85, at="left")
+    with board.answer():
+        board.words(right + 9, 152, f"= {per_sm:.1f} million clocks", 0.85, at="left")
+        board.words(14, 180, f"{per_sm:.1f} ÷ {worked.GIGAHERTZ} = {found:.1f} of {ours:.0f} ms", 0.95, at="left")
+        ringed(board, 322, 180, f"{100 * found / ours:.0f} %")
+    with board.answer():
+        board.words(14, 214, "profiler:", 0.95, at="left")
+        board.words(112, 214, "starts one in", 0.95, at="left")
+        ringed(board, 258, 214, f"{busy['starts']:.0f} %")
+    with board.answer():
+        board.words(466, 214, f"busy in {busy['unit']:.0f} %", 0.95, at="right")
+
+
+def ringed(board: Board, x: float, y: float, text: str) -> None:
+    left, _, right, _ = board.words(x, y, text, 0.95, at="left")
+    board.ring((left + right) / 2, y, right - left + 18, 26)
 
 
 def cube(board: Board) -> None:
     ours, blocks, flash = (milliseconds(f"{form}_attention", 128) for form in ("one_key", "key_blocks", "flash"))
+    n, d = 8192, 64
     board.step(
-        "N programs times N meetings times N places is N cubed, for N squared scores. With 512 words and heads of 64, "
-        f"8 places for each number. A meeting at 8192 words costs {a_meeting_in_a_long_row()} as much as at 512. Below "
-        "are three faults, each with its chapter: one key at a time, 6; a whole row, 7; each query for itself, 8. Of "
-        f"{ours:.0f} ms, chapter 6 leaves {blocks:.0f}, and chapter 8 {flash:.2f}."
+        f"N programs times N meetings times N places is N cubed, for N squared scores. {n} words and heads of {d} make "
+        f"{n // d} places for each number. A meeting costs {a_meeting_in_a_long_row()} as much there as at 512. Below, "
+        f"what is left of today's {ours:.0f} ms: one key at a time, chapter 6, {blocks:.0f}; a whole row, 7, and each "
+        f"query for itself, 8, {flash:.2f}."
     )
     board.rub(but=STAYS)
-    board.words(14, 28, "N programs · N meetings · N places", 0.9, at="left")
+    board.words(14, 24, "N programs · N meetings · N places", 0.9, at="left")
     with board.answer():
-        board.words(370, 28, "= N^{3}", 1, at="left")
-        board.words(466, 56, "for N² scores", 0.85, at="right")
-        board.words(14, 62, "N = 512, d = 64:  512 ÷ 64 = 8", 0.85, at="left")
-    board.words(14, 96, "a meeting:  512 words: 1", 0.85, at="left")
-    board.words(116, 120, "8192 words:", 0.85, at="left")
-    faults = ("one key at a time", "a whole row", "each query for itself")
+        board.words(370, 24, "= N^{3}", 1, at="left")
+        board.words(466, 50, "for N² scores", 0.85, at="right")
     with board.answer():
-        board.words(232, 120, a_meeting_in_a_long_row(), 0.85, at="left")
-        for i, fault in enumerate(faults):
-            board.words(14, 156 + 28 * i, fault, 0.9, at="left")
-            board.words(230, 156 + 28 * i, f"→  chapter {6 + i}", 0.9, at="left")
+        board.words(14, 74, f"N = {n}, d = {d}:  {n} ÷ {d} = {n // d}", 0.85, at="left")
+    board.words(14, 100, "a meeting at 512:  1", 0.85, at="left")
+    board.words(214, 100, f"at {n}:", 0.85, at="left")
+    with board.answer():
+        board.words(296, 100, a_meeting_in_a_long_row(), 0.85, at="left")
+    board.words(466, 136, f"today:  {ours:.0f} ms", 0.9, at="right")
+    with board.answer():
+        for i, fault in enumerate(("one key at a time", "a whole row", "each query for itself")):
+            board.words(14, 163 + 26 * i, fault, 0.9, at="left")
+            board.words(230, 163 + 26 * i, f"→  chapter {6 + i}", 0.9, at="left")
+    with board.answer():
         for i, text in ((0, f"{blocks:.0f} ms"), (2, f"{flash:.2f} ms")):
-            board.words(466, 156 + 28 * i, text, 0.9, at="right")
+            board.words(466, 163 + 26 * i, text, 0.9, at="right")

@@ -39,7 +39,7 @@ def lines() -> Iterator[str]:
     yield f"program {PROGRAM} of {TEXTS * HEADS * WORDS}: word {word}, head {head}, text {text}"
     yield f"the longest row: {LONGEST_ROW:,} / {THREADS} = {LONGEST_ROW // THREADS} registers a thread"
     asked = mb(requested_bytes(1024, 128, 2, block_q=1))
-    yield f"one head of 1024 words asks for {asked:.1f} MB"
+    yield f"one head of 1024 words asks for {asked:.0f} MB"
     right, wrong = verdicts()
     yield f"against FP64: ours {right}, with a head of zeros it is {wrong}"
 

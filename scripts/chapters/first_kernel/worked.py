@@ -1,4 +1,4 @@
-"""Sheet 5's numbers, once: three jars, the rows of three programs, a mask, and what a warp and a head ask for.
+"""Sheet 5's numbers, once: three jars, the rows of three programs, a mask, what a warp asks for, and a unit's clocks.
 
 The board, the demo and the tests have these numbers. It's plain Python, because the site is built without torch;
 tests/chapters/first_kernel compares them with the library.
@@ -19,6 +19,11 @@ TEXTS, HEADS, WORDS = 2, 2, 3  # for those who ask about more than one head
 PROGRAM = 7
 WARPS, LANES = 4, 32
 SECTOR, NUMBER = 32, 4  # bytes
+SUM = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
+FOR_THE_UNIT = 2 * sum(SUM) + 2  # in a meeting: two sums, and a load of the key and of the value
+CLOCKS = FOR_THE_UNIT * WARPS  # it starts at best one in a clock
+MEETINGS = 32 * 16 * 512 * 512  # texts, heads, queries, keys
+SMS, GIGAHERTZ = 132, 1.98
 
 
 class Line(NamedTuple):
@@ -64,6 +69,11 @@ def place(program: int) -> tuple[int, int, int]:
 def sectors(stride: int) -> int:
     """Returns how many sectors a warp touches that loads a number of 4 bytes a thread."""
     return min(LANES * NUMBER * stride // SECTOR, LANES)
+
+
+def predicted() -> float:
+    """Returns how many milliseconds the load-store units need for all meetings, if each starts one in every clock."""
+    return MEETINGS * CLOCKS / SMS / GIGAHERTZ / 1e6
 
 
 def shown(number: float) -> str:

@@ -1,13 +1,13 @@
-"""Chapter 5: who a program is, its row of scores with and without a mistake, and what a warp and a head ask for."""
+"""Chapter 5: who a program is, its row of scores with and without a mistake, what it asks for, and a unit's clocks."""
 
 from __future__ import annotations
 
 import math
 import random
 
-from kernels.bench.cost import qkvo_bytes, requested_bytes
-from scripts.chapters.rounded_shares import output, percent
-from scripts.chapters.worksheets import Blank, Worksheet, rows_of, sized
+from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
+from scripts.chapters.rounded_shares import blend, percent
+from scripts.chapters.worksheets import Blank, Worksheet, rows_of
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))
@@ -21,7 +21,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         return None
     texts = draw.randint(2, 4)
     heads, words = draw.sample(range(2, 7), 2)
-    programs = sorted(draw.sample(range(words, texts * heads * words), 3))
+    programs = sorted(draw.sample(range(words, texts * heads * words), 2))
     return Worksheet(
         title="A first kernel: one program and its row",
         given=[
@@ -39,7 +39,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw)],
+        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw), *clocks(draw)],
     )
 
 
@@ -52,9 +52,14 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
     if max(below) > 2 or len(set(scores)) < 2 or len(set(keys)) < 2 or len(set(values)) < 2:
         return []
     terms, exactly = [POWERS[each] for each in below], [math.exp(-each) for each in below]
-    found, shares, padded = output(terms[:3], exactly[:3], values), percent(terms[:3]), percent(terms)
-    if not found or shares != percent(exactly[:3]) or padded != percent(exactly) or sum(padded) != 100:
+    shares, padded = percent(terms[:3]), percent(terms)
+    if shares != percent(exactly[:3]) or padded != percent(exactly) or {sum(shares), sum(padded)} != {100}:
         return []
+    ways = (shares, *([100 * each / sum(row) for each in row] for row in (terms[:3], exactly[:3])))
+    found = {tuple(round(number, 1) for number in blend(way, values)) for way in ways}
+    if len(found) > 1:  # with rounded shares and with exact ones a hand should come to the same
+        return []
+    output = ", ".join(f"{number:g}" for number in found.pop())
     return [
         (
             f"A program has the query [{query[0]}, {query[1]}], three keys, {rows_of(keys)}, and a row of 4 places; "
@@ -63,8 +68,8 @@ def softmax(draw: random.Random) -> list[tuple[str, str]]:
         ),
         (
             f"Given e^{{-1}} = {POWERS[1]} and e^{{-2}} = {POWERS[2]}, and the values {rows_of(values)}, what are the "
-            "four shares, in whole per cent, and what is the output?",
-            f"{' '.join(map(str, [*shares, 0]))} %, [{found[0]:g}, {found[1]:g}]",
+            "four shares, in whole per cent, and what is the output, to one decimal?",
+            f"{' '.join(map(str, [*shares, 0]))} %, [{output}]",
         ),
         (
             "A colleague puts 0 into the empty place. What are the four shares now, and which part goes to a word that "
@@ -80,8 +85,8 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     programs = -(-count // block)
     real = count - (programs - 1) * block
     ask = (
-        f"Two vectors of {count} numbers are added, BLOCK = {block}. How many programs does it take, and for how many "
-        "places of the last one is the mask True, for how many False?"
+        f"Two vectors of {count} numbers are added, and a program takes a row of {block}. How many programs does it "
+        "take, and for how many places of the last one is the mask True, for how many False?"
     )
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
@@ -97,17 +102,27 @@ def sectors(draw: random.Random) -> list[tuple[str, str]]:
 
 
 def asked_for(draw: random.Random) -> list[tuple[str, str]]:
-    n, d = 2 ** draw.randint(8, 12), 2 ** draw.randint(6, 7)
+    n, d = draw.choice(((256, 64), (256, 128), (512, 64), (512, 128), (1024, 64)))
     both = qkvo_bytes(n, d, 2) // 2
     return [
         (
-            f"One head of {n} words, d = {d}, FP16. How large are K and V together, and how much of them do all its "
-            "programs ask for?",
-            f"{sized(both)}; {n} times that, {sized(requested_bytes(n, d, 2, 1) - both)}",
+            f"One head of {n} words, d = {d}, two bytes a number. How many bytes have K and V together, and how many "
+            "MB of them do all its programs ask for?",
+            f"2 · {n} · {d} · 2 = {both} bytes; {n} times that, {mb(requested_bytes(n, d, 2, 1) - both):.1f} MB",
         ),
         (
-            "When a query of this head meets a key, over how many places of the row does the program go for each "
-            "number of the key?",
+            "To put one score into its row, over how many places does a program of this head go for each number of "
+            "the key?",
             f"{n} ÷ {d} = {n // d}",
         ),
     ]
+
+
+def clocks(draw: random.Random) -> list[tuple[str, str]]:
+    warps, each = draw.choice((2, 4, 8)), draw.choice((10, 15, 20, 30))
+    ask = (
+        f"A meeting of another kernel has {each} instructions for the load-store unit, in each of {warps} warps. The "
+        "unit starts one in a clock. How many clocks is that, and how many milliseconds do a million meetings take on "
+        "one SM, at two million clocks a millisecond?"
+    )
+    return [(ask, f"{warps} · {each} = {warps * each} clocks; {warps * each // 2} ms")]

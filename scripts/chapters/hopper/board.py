@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from scripts import records
 from scripts.chapters.board import Board
+from scripts.chapters.hopper import steps
 from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, USES, N
 
 ROWS, BLOCK_K, STAGES, CONSUMERS, THREADS = 64, 128, 2, 2, 128  # of the kernel's plan at d = 128
 GRANTED = {2: 240, 3: 160}  # registers of a thread, by consumers
-LATER = ("specialised", "overlap", "persistent", "paired", "singles", "held", "late")
-STEPS = {"flash_attention": "portable"} | dict(zip(LATER, LATER, strict=True))  # of the record -> on the board
+STEPS = ("flash_attention", "specialised", "overlap_softmax", "persistent", "pair_blocks", "longest_first_tail")
+STEPS += ("queries_in_registers", "overlap_epilogue")
 SKETCH = (0.5, 0.54, 0.6, 0.42, 0.56, 0.62, 0.62, 0.62)  # how long each step's bar is while the run is awaited
 FORMS = {"portable": "flash_attention", "cuDNN": "sdpa_cudnn", "ours": "hopper_attention"}  # of the run beside cuDNN
 BELIEVED = 2  # per cent, from which a step back is hatched: into less the sheet reads nothing
@@ -21,10 +24,10 @@ EXP2_CLOCKS = 1 / H100["exp2"].value  # of a score, on the special function unit
 LIMIT = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value * 1e3  # ms
 
 
-def took(snippet: str, table: str, name: str) -> dict[str, float]:
-    """Returns milliseconds, causal, by the column of their names; nothing if the snippet has never run."""
+def took(table: Callable[[], list[dict]], name: str) -> dict[str, float]:
+    """Returns milliseconds, causal, by the column of their names; nothing if the table's snippet has never run."""
     try:
-        rows = records.table(snippet, table)
+        rows = table()
     except records.Missing:
         rows = []
     wanted = {"n": N, "causal": True, "head_dim": HEAD_DIM}
@@ -67,14 +70,14 @@ def board() -> Board:
     return board
 
 
-def bar(board: Board, y: float, name: str, length: float, end: str) -> None:
-    board.words(112, y, name, 0.85, at="right")
-    board.box(120, y - 11, length, 22)
-    board.words(128 + length, y, end, 0.85, at="left")
+def bar(board: Board, y: float, name: str, length: float, end: str, x: float = 120) -> None:
+    board.words(x - 8, y, name, 0.85, at="right")
+    board.box(x, y - 11, length, 22)
+    board.words(x + 8 + length, y, end, 0.85, at="left")
 
 
 def limit(board: Board) -> None:
-    times, scale = took("beside_cudnn", "forward", "form"), 130
+    times, scale = took(lambda: records.table("beside_cudnn", "forward"), "form"), 130
     shown = {name: times.get(form) for name, form in FORMS.items()}
     said = ", ".join(f"{name} {time:.2f} ms" if time else f"{name} awaits its run" for name, time in shown.items())
     hbm = qkvo_bytes(N, HEAD_DIM, BYTES, HEADS) / H100["hbm bandwidth"].value * 1e3
@@ -277,23 +280,24 @@ def pairs(board: Board) -> None:
 
 
 def ladder(board: Board) -> None:
-    times = took("hopper_steps", f"steps_{HEAD_DIM}", "step")
-    known = STEPS.keys() <= times.keys()
+    times = took(lambda: steps.rows_of(HEAD_DIM), "step")
+    known = times.keys() >= {*STEPS}
     parts = [LIMIT / times[step] for step in STEPS] if known else SKETCH
-    reached = dict(zip(STEPS.values(), parts, strict=True))
+    reached = {steps.NAMES[step]: part for step, part in zip(STEPS, parts, strict=True)}
     said = ", ".join(f"{name} {100 * part:.0f} %" if known else name for name, part in reached.items())
     board.step(
         f"A ladder of bars, what part of the limit each step reaches: {said}. The step back by over {BELIEVED} % is "
         "hatched." + ("" if known else " The run is awaited, and the bars are not to scale.")
     )
     board.rub()
+    x = 164  # where the bars begin
     board.words(240, 22, f"part of the limit, {LIMIT:.1f} ms", 0.9)
     for i, (last, (name, part)) in enumerate(zip([0, *parts], reached.items(), strict=False)):
-        bar(board, 48 + 25 * i, name, 340 * part, f"{100 * part:.0f} %" if known else "?")
+        bar(board, 48 + 25 * i, name, 300 * part, f"{100 * part:.0f} %" if known else "?", x)
         if part < (1 - BELIEVED / 100) * last:
             with board.answer():
-                board.hatch(120, 37 + 25 * i, 340 * part, 22)
+                board.hatch(x, 37 + 25 * i, 300 * part, 22)
     if not known:
         for y, text in ((48, "awaits its run:"), (73, "not to scale")):
             board.words(466, y, text, 0.85, at="right")
-    board.words(120, 254, f"below {BELIEVED} %: read nothing into it", 0.9, at="left")
+    board.words(x, 254, f"below {BELIEVED} %: read nothing into it", 0.9, at="left")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kernels.bench.cost import attention_flops, mib, qkvo_bytes
 from kernels.bench.hardware import H100
 from kernels.hopper.plan import Plan, plan_for
-from kernels.hopper.schedule import units_of
+from kernels.hopper.schedule import work_items_of
 from scripts.chapters.demo import table
 from scripts.chapters.hopper.worked import BYTES, HEAD_DIM, HEADS, USES, N
 
@@ -37,7 +37,7 @@ def lines() -> Iterator[str]:
     pairs = [longest + shortest for longest, shortest in zip(head[: len(head) // 2], reversed(head), strict=False)]
     alone, paired = (busiest(blocks * HEADS) for blocks in (head, pairs))
     yield f"program 0: {alone} blocks, paired {paired}, gain {alone / paired:.2f}; mean {sum(head) * HEADS / SMS:.1f}"
-    _, _, single = units_of(HEADS, len(head), SMS, True, True)
+    _, _, single = work_items_of(HEADS, len(head), SMS, True, True)
     dealt = busiest(pairs * (HEADS - single) + [length for length in head for _ in range(single)], back=True)
     yield f"the last {single} heads singly, every other round dealt back: {dealt}"
     limit = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].value

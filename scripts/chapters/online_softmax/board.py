@@ -13,6 +13,7 @@ from scripts.chapters.online_softmax import worked
 from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State
 
 COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
+BARS, SHRUNK = 264, 402  # where the bars of the first block begin, and the shrunken ones
 LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
 WORK, NEXT = 166, 23  # the first line below it, and from one to the next
 
@@ -41,11 +42,11 @@ def board() -> Board:
 
 def overflow(board: Board) -> None:
     eleven, ten, twelve = (round(math.exp(power)) for power in (11, 10, 12))
-    half, single, power = (2 - 2**-10) * 2**15, (2 - 2**-23) * 2.0**127, math.exp(89)
+    half = (2 - 2**-10) * 2**15
     board.step(
-        f"A line on which e to the 11, {eleven:,.0f}, lies before the end of FP16, {half:.0f}, and e to the 12 behind. "
-        f"Below, e to the 11 plus e to the 10 is {eleven + ten:,.0f}, so inf, and both shares are 0; inf over inf is "
-        "NaN. Last, e to the 89 and the end of FP32."
+        f"A line on which e to the 11, {eleven:,.0f}, lies before the end of FP16, {half:,.0f}, and e to the 12 "
+        f"behind. e to the 11 plus e to the 10 is {eleven + ten:,.0f}, a cross past the end, so inf, and both shares "
+        "are 0."
     )
     board.arrow(30, 92, 450, 92)
     unit = 340 / twelve
@@ -56,17 +57,14 @@ def overflow(board: Board) -> None:
         board.words(x + aside, 114, f"{number:,.0f}", 0.9)
     end = 30 + unit * half
     board.line((end, 52), (end, 110), width=3.2)
-    board.words(end - 8, 38, f"FP16 ends: {half:.0f}", 0.9, at="left")
+    board.words(end - 8, 38, f"FP16 ends: {half:,.0f}", 0.9, at="left")
     with board.answer():
-        board.words(30 + unit * (eleven + ten), 92, "×", 1.1)
-        board.words(56 + unit * (eleven + ten), 132, f"{eleven + ten:,.0f}", 0.8)
-        words(board, 150, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
+        cross = 30 + unit * (eleven + ten)
+        board.words(cross, 92, "×", 1.1)
+        board.words(cross + 12, 114, f"{eleven + ten:,.0f}", 0.9)
+        words(board, 168, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
     with board.answer():
-        words(board, 178, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
-    with board.answer():
-        words(board, 208, "[12, 12]:  inf ÷ inf = NaN")
-    with board.answer():
-        words(board, 242, f"e^{{89}} = {power / 1e38:.1f} · 10^{{38}},  FP32 ends at {single / 1e38:.1f} · 10^{{38}}")
+        words(board, 208, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
 
 
 def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
@@ -74,22 +72,29 @@ def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
 
 
 def safe(board: Board) -> None:
+    one_below = math.exp(-1)
+    total = 1 + one_below
     board.step(
-        "Softmax with M, the largest score, taken from every exponent; below it a strip of 64 rows by 8192 scores, "
-        "2 MiB, and only 8 of its rows shaded, 256 KiB, because more does not fit."
+        "Softmax with M, the largest score, taken from every exponent: 11 and 10 become 0 and minus 1, with shares of "
+        f"{1 / total:.2f} and {one_below / total:.2f}. Below it a strip of 64 rows by 8192 scores, 2 MiB, and only 8 "
+        "of its rows shaded, 256 KiB, because more does not fit."
     )
     board.rub()
-    fraction(board, 240, 62, "e^{S - M}", "Σ  e^{S - M}")
-    board.words(398, 62, "e^{S - M} = e^{S} / e^{M}", 0.8)
+    fraction(board, 120, 50, "e^{S - M}", "Σ  e^{S - M}")
+    with board.answer():
+        board.words(330, 50, "e^{S - M} = e^{S} / e^{M}", 0.9)
+    with board.answer():
+        words(board, 104, f"[11, 10] → [0, -1]:  1 + {one_below:.3f} = {total:.3f}")
+        words(board, 128, f"shares:  {1 / total:.2f},  {one_below / total:.2f}")
     strip, registers = ROWS * WORDS * 4, int(H100["registers per SM"].value)
     with board.answer():  # said after it
-        board.box(60, 146, 360, 64)
+        board.box(60, 148, 360, 52)
         board.words(240, 180, f"{ROWS} × {WORDS} · 4 bytes = {strip // 2**20} MiB", 0.9)
     with board.answer():
-        board.hatch(60, 146, 360, 8, gap=10)
-        board.words(60, 230, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.9, at="left")
+        board.hatch(60, 148, 360, 7, gap=10)
+        board.words(60, 216, f"registers: {registers // 2**10} KiB, {registers // (WORDS * 4)} rows", 0.85, at="left")
     with board.answer():
-        board.words(240, 254, "How do I add up before I know M?", 0.85)
+        board.words(240, 246, "How do I add up before I know M?")
 
 
 def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
@@ -101,8 +106,8 @@ def fraction(board: Board, x: float, y: float, above: str, below: str) -> None:
 def totals(board: Board, parts: list[State], after: list[State]) -> None:
     said = [f"maximum {state.running_max:g}, sum {state.running_sum:.3f}" for state in after]
     board.step(
-        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}. In the corner, "
-        "e to the minus 1 and minus 2."
+        f"Six boxes and the head of a table. The first two scores, struck out, have left {said[0]}: on the right "
+        "their terms as bars. In the corner, e to the minus 1 and minus 2."
     )
     board.rub()
     for i in range(len(after)):
@@ -112,41 +117,61 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         powers = ",  ".join(f"e^{{-{power}}} = {math.exp(-power):.3f}" for power in (1, 2))
         board.words(366, 256, powers, 0.75)
     scores(board, 0)
+    first, factor = [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor
     with board.answer():
+        terms(board, BARS, first)
         block(board, 0, parts, after)
-    board.step(f"The next two scores move the maximum: {said[1]}, worked out below. Two bars, and both again, shrunk.")
+    board.step(
+        f"The next two scores move the maximum: {said[1]}, worked out below. A sheet of paper over the two bars; "
+        "without it, both bars and beside them both again, shrunk."
+    )
+    board.rub("terms")
+    paper(board)
     scores(board, 1)
     with board.answer(), board.group("work"):
         words(board, WORK, "e^{S - 1} → e^{S - 2}")
     with board.answer():
         block(board, 1, parts, after)
-    with board.answer(), board.group("bars"):
-        shrunk(board, [math.exp(score - after[0].running_max) for score in SCORES[:BLOCK]], after[1].factor)
+    with board.answer():
+        terms(board, BARS, first, again=True)
+        terms(board, SHRUNK, [term * factor for term in first])
+        with board.group("bars"):
+            board.arrow(352, 110, 390, 110)
+            board.words(372, 90, "× e^{-1}", 0.8)
     board.step(
         f"The last two scores in their boxes. Their line: {said[2]}. On the right all six as bars, a pair for each "
         "block; below, all six at once give the same sum."
     )
-    board.rub("bars")
+    board.rub("bars", "terms")
     scores(board, 2)
-    terms = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
+    different = [f"{math.exp(score - after[-1].running_max):.3g}" for score in sorted(set(SCORES), reverse=True)]
     with board.answer():
         block(board, 2, parts, after)
     with board.answer(), board.group("bars"):
         pairs(board, after[-1].running_max)
     with board.answer(), board.group("work"):
-        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(terms)}) = {after[-1].running_sum:.3f}")
+        words(board, WORK + NEXT * 3, f"all six:  2 · ({' + '.join(different)}) = {after[-1].running_sum:.3f}")
 
 
-def shrunk(board: Board, terms: list[float], factor: float) -> None:
-    """The terms of a block as bars, and the same bars once the factor has shrunk them."""
-    for x, by in ((262, 1.0), (392, factor)):
-        for i, term in enumerate(terms):
-            tall = 66 * term * by
-            board.box(x + 48 * i, 144 - tall, 22, tall)
-            board.words(x + 48 * i + 11, 132 - tall, f"{term * by:.3g}", 0.75)
-        board.words(x + 35, 162, f"{sum(terms) * by:.3f}", 0.75)
-    board.arrow(346, 134, 380, 134)
-    board.words(363, 162, "× e^{-1}  =", 0.75)
+def terms(board: Board, x: float, bars: Sequence[float], again: bool = False) -> None:
+    """The terms of a block as bars, and their sum, which stays where it is while they're under the paper."""
+    with board.group("terms"):
+        for i, term in enumerate(bars):
+            board.box(x + 40 * i, 144 - 66 * term, 22, 66 * term)
+            board.words(x + 40 * i + 11, 132 - 66 * term, f"{term:.3g}", 0.75)
+    if not again:
+        with board.group("bars"):
+            board.words(x + 31, 163, f"{sum(bars):.3f}", 0.75)
+
+
+def paper(board: Board) -> None:
+    """A sheet of paper over the first bars, taped at its upper corners."""
+    left, right, top = BARS - 12, BARS + 80, 54
+    with board.group("bars"):
+        board.box(left, top, right - left, 98)
+        for x, lean in ((left, -1), (right, 1)):
+            board.line((x - 8, top + 8 * lean), (x + 8, top - 8 * lean), width=4.4)
+        board.words(right - 32, top + 14, "paper", 0.75)
 
 
 def pairs(board: Board, top: float) -> None:
@@ -242,33 +267,38 @@ def bug(board: Board, parts: list[State]) -> None:
     wrong = worked.running_states(parts, forget=True)[-1]
     board.step(
         f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
-        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. Six bars "
-        "are the weights; a line says that the first two are too tall."
+        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. On the right "
+        "the two weights of the first block as bars; a line says where they should end."
     )
     board.rub("work")
-    with board.answer(), board.group("bug"):
-        totals = " + ".join(f"{part.running_sum:.3f}" for part in parts)
-        words(board, WORK, f"not rescaled:  {totals} = {wrong.running_sum:.3f}")
-        brought = " + ".join(pair(part.accumulator) for part in parts)
-        words(board, WORK + NEXT, f"{brought} = {pair(wrong.accumulator)}", 0.8)
-    with board.answer(), board.group("bug"):
-        weights(board, parts)
-    with board.answer(), board.group("bug"):
-        words(board, WORK + 2 * NEXT, f"{pair(wrong.accumulator)} ÷ {wrong.running_sum:.3f}")
-        check = f"{sum(wrong.accumulator):.2f} = 10 · {wrong.running_sum:.3f}"
-        words(board, WORK + 3 * NEXT, f"= {pair(wrong.output)},  {check}", 0.8)
+    sides = zip(*(part.accumulator for part in parts), strict=True)
+    left, right = (" + ".join(pair([each])[1:-1] for each in side if each) for side in sides)
+    x, y = wrong.accumulator
+    lines = (
+        f"sum:  {' + '.join(f'{part.running_sum:.3f}' for part in parts)} = {wrong.running_sum:.3f}",
+        f"left:  {left} = {x:.2f}",
+        f"right:  {right} = {y:.2f}",
+        f"÷ {wrong.running_sum:.3f} = {pair(wrong.output)}",
+        f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
+    )
+    for own in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
+        with board.answer(), board.group("bug"):
+            for line in own:
+                words(board, WORK - 5 + 22 * line, lines[line], 0.8)
+            if not own:
+                weights(board)
 
 
-def weights(board: Board, parts: list[State]) -> None:
-    """The six weights that the sum is made of if nobody rescales; a line where the first two should end."""
-    top, floor, tall = max(SCORES), 243, 34
-    for i, score in enumerate(SCORES):
-        x = 338 + 19 * i + 7 * (i // BLOCK)
-        used = math.exp(score - max(SCORES[: BLOCK * (i // BLOCK + 1)]))
-        board.box(x, floor - tall * used, 14, tall * used)
-        if i < BLOCK:
-            y = floor - tall * math.exp(score - top)
-            board.line((x - 2, y), (x + 16, y), width=3.2)
+def weights(board: Board) -> None:
+    """The two weights of the first block as they are if nobody rescales, a line where each should end."""
+    floor, tall = 240, 62
+    for i, score in enumerate(SCORES[:BLOCK]):
+        used, right = (math.exp(score - top) for top in (max(SCORES[:BLOCK]), max(SCORES)))
+        x, end = 310 + 82 * i, floor - tall * right
+        board.box(x, floor - tall * used, 40, tall * used)
+        board.hatch(x, floor - tall * used, 40, tall * (used - right))
+        board.line((x - 5, end), (x + 45, end), width=3.2)
+        board.words(356, floor - tall * used + (-12 if i else 6), f"{used:.3g} → {right:.3f}", 0.8, at="left")
 
 
 def readers(board: Board, parts: list[State]) -> None:

@@ -34,9 +34,9 @@ def lines() -> Iterator[str]:
     )
     yield from table(["block", "max", "factor", "new", "sum", "accumulator", "so far"], *rows)
     shares = softmax(scores[None].to(DEVICE), block=BLOCK)[0].cpu()
-    yield f"the kernel, two scores at a time: {said(shares @ values)}"
+    yield f"the kernel, one pair at a time: {said(shares @ values)}"
     wrong, lost = sum(part.running_sum for part in parts), sum(blends)
-    yield f"not rescaled: {said(lost)} ÷ {wrong:.3f} = {said(lost / wrong)}"
+    yield f"the factor forgotten: {said(lost)} ÷ {wrong:.3f} = {said(lost / wrong)}"
     rest = parts[1].merge(parts[2])
     one, other, both, exchanged = map(told, (parts[0], rest, parts[0].merge(rest), rest.merge(parts[0])))
     yield f"two readers: {one} and {other} are {both}; exchanged, {exchanged}"

@@ -5,20 +5,28 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import SCORES, State, block_states, running_states, state_of
+from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, state_of
 from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
 POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the sheet gives, in its digits
 
 
+class Line(NamedTuple):
+    """A line of the table by hand: what is left of the old state, what the pair adds, and the new state."""
+
+    kept: State
+    new: State
+    state: State
+
+
 def worksheet(draw: random.Random) -> Worksheet | None:
     scores = [draw.randrange(4) for _ in range(6)]
     values = [draw.choice(VALUES) for _ in scores]
     after, forgotten = (running_states(block_states(scores, values), forget) for forget in (False, True))
-    readers = [state_of(scores[:2], values[:2]), state_of(scores[2:], values[2:]), after[-1]]
     fresh = sorted(scores) != sorted(SCORES)  # those are on the board
     moved = after[0].running_max < after[-1].running_max
     round_shares = all(abs(part - round(part, 1)) < 0.005 for part in after[-1].output)
@@ -26,49 +34,88 @@ def worksheet(draw: random.Random) -> Worksheet | None:
         fresh and moved and len(set(scores)) > 2 and len(set(values)) > 1 and round_shares and even(scores, values)
     ):
         return None
-    steps = zip((0, 2, 4), [State(), *after], after, strict=False)
+    lines = by_hand(scores, values)
+    last, lost = after[-1], forgotten[-1]
     return Worksheet(
         title="Online softmax, two at a time",
         given=[
             f"The scores [{', '.join(map(str, scores))}] arrive two at a time. Their values are "
             f"{', '.join(f'[{a}, {b}]' for a, b in values)}. To hand: e^{{-1}} = {POWERS[1]}, e^{{-2}} = {POWERS[2]}, "
             f"e^{{-3}} = {POWERS[3]:.3f}.",
-            "Fill in the largest score so far, the factor by which sum and accumulator shrink, and both afterwards.",
+            "Fill in the largest score so far, the factor by which sum and accumulator shrink, what the pair newly "
+            "adds to the sum, and the sum and the accumulator afterwards.",
         ],
-        head=["After", "Max", "Factor", "Sum", "Accumulator"],
+        head=["After", "Max", "Factor", "New", "Sum", "Accumulator"],
         rows=[
             [
                 f"{scores[at]}, {scores[at + 1]}",
-                Blank(f"{state.running_max:g}"),
-                Blank(f"{POWERS[state.running_max - before.running_max]:.3g}") if at else "-",
-                Blank(f"{state.running_sum:.3f}"),
-                Blank(pair(state.accumulator)),
+                Blank(f"{line.state.running_max:g}"),
+                Blank(f"{line.state.factor:.3g}") if at else "-",
+                Blank(added(terms_of(scores[at : at + 2], line.state.running_max))),
+                Blank(summed(at > 0, *(f"{each.running_sum:.3f}" for each in line))),
+                Blank(summed(at > 0, *(pair(each.accumulator) for each in line))),
             ]
-            for at, before, state in steps
+            for at, line in zip((0, 2, 4), lines, strict=True)
         ],
         questions=[
-            ("What is the output?", pair(after[-1].output)),
+            ("What is the output?", divided(last)),
             ("Check each line: the accumulator adds up to how many times the sum?", "10"),
             (
                 "Nobody rescales. What sum and what output come out, and why does the check of question 2 not see it?",
-                f"{forgotten[-1].running_sum:.3f}, {pair(forgotten[-1].output)}; sum and accumulator have "
-                "the same wrong weights",
+                f"{' + '.join(f'{line.new.running_sum:.3f}' for line in lines)} = {lost.running_sum:.3f}, "
+                f"{divided(lost)}; sum and accumulator have the same wrong weights",
             ),
             (
                 "One reader has the first two scores, another the last four. Which maximum and sum does each bring? "
                 "And both together?",
-                "{} and {}, together {}".format(*(f"({s.running_max:g}, {s.running_sum:.3f})" for s in readers)),
+                merged(scores, lines[0].state),
             ),
         ],
     )
 
 
-def even(scores: Sequence[int], values: Sequence[Sequence[int]]) -> bool:
-    """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
-    pairs, last_four = block_states(scores, values), sum(POWERS[max(scores[2:]) - score] for score in scores[2:])
-    tables = [(running_states(pairs, forget), by_hand(scores, values, forget)) for forget in (False, True)]
+def terms_of(scores: Sequence[int], top: float) -> list[float]:
+    return [POWERS[top - score] for score in scores]
+
+
+def added(terms: Sequence[float]) -> str:
+    """1 + 0.050 = 1.050."""
+    return f"{' + '.join('1' if term == 1 else f'{term:.3f}' for term in terms)} = {sum(terms):.3f}"
+
+
+def summed(worked: bool, kept: str, new: str, total: str) -> str:
+    return f"{kept} + {new} = {total}" if worked else total
+
+
+def readers(scores: Sequence[int], first: State) -> tuple[float, float]:
+    """What the first reader's sum is worth at the second's maximum, the larger one, and the second reader's sum."""
+    top = max(scores[2:])
+    return round(first.running_sum * POWERS[top - first.running_max], 3), sum(terms_of(scores[2:], top))
+
+
+def merged(scores: Sequence[int], first: State) -> str:
+    top, (kept, rest) = max(scores[2:]), readers(scores, first)
     return (
-        f"{last_four:.3f}" == f"{state_of(scores[2:], values[2:]).running_sum:.3f}"
+        f"({first.running_max:g}, {first.running_sum:.3f}); ({top}, {rest:.3f}), "
+        f"with {added(terms_of(scores[2:], top))}; together ({top}, {kept + rest:.3f}), with {added((kept, rest))}"
+    )
+
+
+def divided(state: State) -> str:
+    return f"{pair(state.accumulator)} ÷ {state.running_sum:.3f} = {pair(state.output)}"
+
+
+def even(scores: Sequence[int], values: Values) -> bool:
+    """Whether a hand that rounds to the printed digits at each step comes to the digits that are exact."""
+    pairs = block_states(scores, values)
+    tables = [
+        (running_states(pairs, forget), [line.state for line in by_hand(scores, values, forget)])
+        for forget in (False, True)
+    ]
+    kept, rest = readers(scores, tables[0][1][0])
+    return (
+        f"{rest:.3f}" == f"{state_of(scores[2:], values[2:]).running_sum:.3f}"
+        and f"{kept + rest:.3f}" == f"{tables[0][0][-1].running_sum:.3f}"
         and all(printed(a) == printed(b) for exact, rounded in tables for a, b in zip(exact, rounded, strict=True))
         and all(pair(exact[-1].output) == pair(rounded[-1].output) for exact, rounded in tables)
     )
@@ -78,18 +125,16 @@ def printed(state: State) -> tuple[str, str]:
     return f"{state.running_sum:.3f}", pair(state.accumulator)
 
 
-def by_hand(scores: Sequence[int], values: Sequence[Sequence[int]], forget: bool) -> list[State]:
-    """The state after each pair, where each product is rounded to the digits that the sheet prints."""
-    states, top, total, accumulator = [], scores[0], 0.0, [0.0, 0.0]
+def by_hand(scores: Sequence[int], values: Values, forget: bool = False) -> list[Line]:
+    """The line of each pair, where each product is rounded to the digits that the sheet prints."""
+    lines, state = [], State(scores[0])
     for at in (0, 2, 4):
-        new = max(top, *scores[at : at + 2])
-        factor, top = 1 if forget else POWERS[new - top], new
-        terms = [POWERS[new - score] for score in scores[at : at + 2]]
-        total = round(total * factor, 3) + sum(terms)
-        brought = zip(*values[at : at + 2], strict=True)
-        accumulator = [
-            round(old * factor, 2) + sum(map(math.prod, zip(terms, column, strict=True)))
-            for old, column in zip(accumulator, brought, strict=True)
-        ]
-        states.append(State(top, total, tuple(accumulator), factor))
-    return states
+        top = max(state.running_max, *scores[at : at + 2])
+        factor = 1 if forget else POWERS[top - state.running_max]
+        kept = (round(state.running_sum * factor, 3), tuple(round(old * factor, 2) for old in state.accumulator))
+        terms = terms_of(scores[at : at + 2], top)
+        columns = zip(*values[at : at + 2], strict=True)
+        new = (sum(terms), tuple(sum(map(math.prod, zip(terms, column, strict=True))) for column in columns))
+        state = State(top, kept[0] + new[0], tuple(map(sum, zip(kept[1], new[1], strict=True))), factor)
+        lines.append(Line(State(top, *kept), State(top, *new), state))
+    return lines

@@ -1,10 +1,11 @@
-"""Sheet 5's numbers are the library's: its attention, its softmax, a mask, and who is the program of a number."""
+"""Sheet 5's numbers are the library's: its attention, its softmax, a mask, a program's number; and a count."""
 
 import pytest
 import torch
 
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
+from scripts import records
 from scripts.chapters.first_kernel import worked
 
 Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
@@ -61,3 +62,19 @@ def test_a_program_is_one_word_of_one_head_of_one_text():
 def test_a_warp_touches_these_sectors(stride):
     bytes_ = worked.NUMBER * stride * torch.arange(worked.LANES)
     assert worked.sectors(stride) == len((bytes_ // worked.SECTOR).unique())
+
+
+def test_halving_takes_these_shuffles():
+    within, _, across, _ = worked.SUM
+    assert (worked.LANES >> within, worked.WARPS >> across) == (1, 1)
+
+
+def test_a_profiler_counts_the_instructions_that_are_predicted():
+    """Those of the load-store unit, which starts one in a clock, as a part of all clocks."""
+    (busy,) = [
+        row
+        for row in records.table("what_is_busy", "busy")
+        if (row["form"], row["n"], row["head_dim"]) == ("one_key", 512, 128)
+    ]
+    assert worked.predicted() == pytest.approx(49.3, abs=0.05)  # the chapter's
+    assert worked.predicted() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)

@@ -63,13 +63,16 @@ def test_program_0_gets_the_blocks_that_the_kernel_gives_it(seed, monkeypatch):
 
     sizes = Sizes(None, None, heads, 0, None, None, words, words)
 
-    def lengths(unit, pair):
-        return [schedule.block_of.fn(unit, which, sizes, block_q, block_k, True, pair)[2] for which in range(1 + pair)]
+    def lengths(work_item, pair):
+        return [
+            schedule.block_of.fn(work_item, member, sizes, block_q, block_k, True, pair)[2]
+            for member in range(1 + pair)
+        ]
 
     blocks = heads * words // block_q
-    mine = [length for unit in range(0, blocks, sms) for length in lengths(unit, False)]
-    everything = sum(sum(lengths(unit, False)) for unit in range(blocks))
-    pairs_of_mine = [sum(lengths(unit, True)) for unit in range(0, blocks // 2, sms)]
+    mine = [length for item in range(0, blocks, sms) for length in lengths(item, False)]
+    everything = sum(sum(lengths(item, False)) for item in range(blocks))
+    pairs_of_mine = [sum(lengths(item, True)) for item in range(0, blocks // 2, sms)]
     assert numbers(in_turn) == [*mine, sum(mine)]
     assert numbers(mean) == [everything, sms, everything / sms]
     assert numbers(paired) == [len(pairs_of_mine), pairs_of_mine[0], sum(pairs_of_mine)]

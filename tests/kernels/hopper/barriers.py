@@ -31,20 +31,20 @@ def tile(rows, columns):
 def forward(head_dim, causal):
     plan = PLANS[head_dim, causal]
     types = dict.fromkeys(["q", "out"], tile(64, head_dim)) | dict.fromkeys("kv", tile(plan.block_k, head_dim))
-    fixed = {"PLAN": plan, "CAUSAL": causal, "PAIRED": plan.paired}
+    fixed = {"PLAN": plan, "CAUSAL": causal, "PAIRED": plan.pair_blocks}
     return hopper_kernel, types | {"lse": "*fp32", "scale_log2": "fp32"}, fixed
 
 
-def keys(head_dim, causal, *, ordered=False, split=False):
+def keys(head_dim, causal, *, deterministic=False, split=False):
     """A program owns keys."""
     block_q, _ = BLOCKS[head_dim]
     types = dict.fromkeys(["q", "dout"], tile(block_q, head_dim)) | dict.fromkeys("kv", tile(64, head_dim))
     types |= dict.fromkeys(["shift", "delta"], descriptor([block_q], "fp32")) | {"dq": SUMS, "scale": "fp32"}
-    types |= dict.fromkeys(["dk", "dv"], SUMS if split else tile(64, head_dim)) | {"turns": "*i32"}
+    types |= dict.fromkeys(["dk", "dv"], SUMS if split else tile(64, head_dim)) | {"dq_semaphores": "*i32"}
     fixed = {"REGISTERS": 240, "CAUSAL": causal, "SPLIT": split}
     if head_dim == 256:
         return hopper_dkdv_kernel, types, fixed
-    return hopper_backward_kernel, types, fixed | ({} if ordered else {"turns": None})
+    return hopper_backward_kernel, types, fixed | ({} if deterministic else {"dq_semaphores": None})
 
 
 def queries(causal):
@@ -98,9 +98,9 @@ def every():
     kernels = {name_of(*plan): (tiles_of_forward(*plan), kernel) for plan, kernel in plans.items()}
     kernels |= {
         "keys, 64": (BACKWARD, keys(64, False)),
-        "keys, 64, ordered": (BACKWARD, keys(64, True, ordered=True)),
+        "keys, 64, deterministic": (BACKWARD, keys(64, True, deterministic=True)),
         "keys, 128": (BACKWARD, keys(128, False)),
-        "keys, 128, ordered": (BACKWARD, keys(128, True, ordered=True)),
+        "keys, 128, deterministic": (BACKWARD, keys(128, True, deterministic=True)),
         "keys, 128, split": (BACKWARD, keys(128, True, split=True)),
         "keys, 256": (BACKWARD, keys(256, True)),
         "keys, 256, split": (BACKWARD, keys(256, False, split=True)),

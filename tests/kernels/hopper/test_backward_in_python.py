@@ -140,13 +140,13 @@ def by_formulas(q, k, v, out, lse, dout, dlse):
     return dscores @ k, dscores.mT @ q, weights.mT @ dout
 
 
-FULL = "    mbarrier.wait(dscores.full.index(stage), use // STAGES & 1)\n"
+FULL = "    mbarrier.wait(dscores.full.index(stage), tile_number // STAGES & 1)\n"
 PRODUCTS = wrong.BACKWARD["backward/kernel.py"].partition(FULL)[2].partition("    return total")[0]
 EARLY = {
     "dscores read before both are there": Mistake(FULL, ""),
     "dscores waited for after their products have begun": Mistake(FULL + PRODUCTS, PRODUCTS + FULL),
     "dscores written before they are read": Mistake(
-        "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)\n    ring.tiles", "ring.tiles"
+        "mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)\n    ring.tiles", "ring.tiles"
     ),
     "sums written before they are added": Mistake("tma.store_wait(PENDING)", "pass"),
     "queries given back before their product": Mistake(
@@ -155,8 +155,8 @@ EARLY = {
     ),
     "sums given before they are fenced": Mistake("    fence_async_shared()\n    async_add(", "    async_add("),
     "ended before its gradients are read": Mistake(
-        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)\n        tma.store_wait(0)",
-        "        tma.async_copy_shared_to_global(outputs.dk, place, tile)",
+        "        tma.async_copy_shared_to_global(outputs.dk, coordinates, tile)\n        tma.store_wait(0)",
+        "        tma.async_copy_shared_to_global(outputs.dk, coordinates, tile)",
     ),
 }
 

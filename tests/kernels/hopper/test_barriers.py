@@ -35,10 +35,10 @@ def test_no_barrier_is_where_a_tile_or_another_barrier_is(kernels):
 
 
 def test_the_forward_pass_makes_no_barrier_for_which_nobody_waits(kernels):
-    """Two for each tile of its rings, and where consumers take turns one for each of them."""
+    """Two for each tile of its rings, and with ping-pong one for each consumer."""
     made = {name: len(barriers) for name, _, barriers, *_ in kernels}
     for (head_dim, causal), plan in PLANS.items():
-        awaited = 2 * (plan.consumers * plan.q_stages + 2 * plan.stages) + plan.turns * plan.consumers
+        awaited = 2 * (plan.consumers * plan.q_stages + 2 * plan.stages) + plan.ping_pong * plan.consumers
         assert made[f"forward, {head_dim}{', causal' if causal else ''}"] == awaited, plan
 
 
@@ -46,11 +46,14 @@ def test_programs_that_keep_an_order_have_their_numbers_from_a_counter(kernels):
     """For CUDA does not promise to start programs in the order of the grid: whoever waits for another might wait for
     one that cannot start before it has ended."""
     asks = {name: in_grid for name, _, _, in_grid, _ in kernels}
-    assert [name for name, in_grid in asks.items() if not in_grid] == ["keys, 64, ordered", "keys, 128, ordered"]
+    assert [name for name, in_grid in asks.items() if not in_grid] == [
+        "keys, 64, deterministic",
+        "keys, 128, deterministic",
+    ]
 
 
 def test_who_has_waited_for_its_turn_adds_behind_a_fence(kernels):
     """A load that acquires orders what threads do, and TMA, which adds, is no thread."""
     waits = {name: waits for name, *_, waits in kernels if waits[0]}
-    assert waits.keys() == {"keys, 64, ordered", "keys, 128, ordered"}
+    assert waits.keys() == {"keys, 64, deterministic", "keys, 128, deterministic"}
     assert all(loads == fenced for loads, fenced in waits.values())

@@ -121,7 +121,7 @@ CHOOSE = "use kernels.dispatch.attention$"
         ({"scale": "1"}, TypeError, "scale is str"),
         ({"plan": PLANS[64, True]._replace(consumers=1)}, ValueError, "plan has 1 consumers, 2 or 3 are wanted"),
         ({"plan": PLANS[64, True]._replace(consumers=4)}, ValueError, "plan has 4 consumers, 2 or 3 are wanted"),
-        ({"plan": PLANS[64, True]._replace(q_stages=1)}, ValueError, "plan is late with q_stages 1, 2 or more are"),
+        ({"plan": PLANS[64, True]._replace(q_stages=1)}, ValueError, "overlap_epilogue with q_stages 1, 2 or more are"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(change, error, words, monkeypatch):

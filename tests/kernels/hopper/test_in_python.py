@@ -15,7 +15,7 @@ DEFAULT = {f"{head_dim}{', causal' * causal}": (causal, plan) for (head_dim, cau
 
 
 def attention(module, q, k, v, *, is_causal=False, plan=None, seed=0):
-    """Output and lse by that module's kernel, on three SMs, so that each has several units of work."""
+    """Output and lse by that module's kernel, on three SMs, so that each has several work items."""
     plan = plan or plan_for(q.shape[-1], is_causal, q.shape[-2])
     return in_python.forward(module, q, k, v, plan=plan, is_causal=is_causal, seed=seed)
 
@@ -54,13 +54,13 @@ def test_every_order_gives_the_same(plan):
     assert all(torch.equal(*pair) for pair in zip(*orders, strict=True))
 
 
-@pytest.mark.parametrize("halved, halves", [(True, 6), (False, 0)])
-def test_half_of_a_block_is_computed_where_no_more_is_seen(halved, halves, monkeypatch):
+@pytest.mark.parametrize("half_last_block, halves", [(True, 6), (False, 0)])
+def test_half_of_a_block_is_computed_where_no_more_is_seen(half_last_block, halves, monkeypatch):
     """Of two heads, by the consumers of queries 0, 128 and 256: those of 64 and 192 see the last block whole."""
     shapes, multiply = [], Program.multiply
     monkeypatch.setattr(Program, "multiply", lambda *x, **y: shapes.append(x[2].shape) or multiply(*x, **y))
     q, k, v = inputs("cpu", BF16, 300, 300, 64, batch=1, heads=2)
-    attention(call, q, k, v, is_causal=True, plan=PLANS[64, True]._replace(halved=halved))
+    attention(call, q, k, v, is_causal=True, plan=PLANS[64, True]._replace(half_last_block=half_last_block))
     assert shapes.count([64, 64]) == halves
 
 
@@ -85,16 +85,18 @@ def test_the_right_one_is_accepted_in_its_place(is_causal, tmp_path):
     assert worst(changed(NO_MISTAKE, folder), NO_MISTAKE._replace(is_causal=is_causal)) <= 1
 
 
-NOT_LATE = PLANS[64, False]._replace(late=False)
+NO_OVERLAP = PLANS[64, False]._replace(overlap_epilogue=False)
 HANGING = {
     "keys never given back": Mistake(
-        "        pass_turn(tensors.turns, CONSUMER, PLAN.consumers)\n    release(tensors.k_ring, use)",
-        "        pass_turn(tensors.turns, CONSUMER, PLAN.consumers)",
+        "        pass_turn(tensors.ping_pong, CONSUMER, PLAN.consumers)\n    release(tensors.k_ring, tile_number)",
+        "        pass_turn(tensors.ping_pong, CONSUMER, PLAN.consumers)",
     ),
-    "queries never given back": Mistake("release(query_ring, q_use)", "pass", plan=NOT_LATE),
-    "queries never given back, late": Mistake("release(query_ring, q_use - 1)", "pass"),
-    "late with a single stage of queries": NO_MISTAKE._replace(plan=PLANS[64, False]._replace(q_stages=1)),
-    "turns not passed on": Mistake("mbarrier.arrive(turns.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
+    "queries never given back": Mistake("release(query_ring, q_tile_number)", "pass", plan=NO_OVERLAP),
+    "queries never given back, overlapped epilogue": Mistake("release(query_ring, q_tile_number - 1)", "pass"),
+    "overlapped epilogue with a single stage of queries": NO_MISTAKE._replace(
+        plan=PLANS[64, False]._replace(q_stages=1)
+    ),
+    "turns not passed on": Mistake("mbarrier.arrive(ping_pong.index((CONSUMER + 1) % CONSUMERS), count=1)", "pass"),
     "every consumer begins": Mistake("1 if CONSUMER == 0 else 0", "0"),
     "a tile too few": Mistake("for i in range(blocks):", "for i in range(blocks - 1):"),
 }
@@ -114,27 +116,28 @@ WRITTEN = """    own_tile.store((accumulator * factor[:, None]).to(own_tile.dtyp
 GIVEN = """{before}    tma.async_copy_shared_to_global(tensors.out, [0, batch_head, first_query, 0], tile)
 {after}"""
 READ = "tma.store_wait(0)\n                "
+PRODUCT_ENDS = "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n"
+VALUES_GIVEN_BACK = "        release(tensors.v_ring, tile_number - 1)\n"
 EARLY = {
-    "a tile read before it is there": Mistake("mbarrier.wait(ring.full.index(stage), use // STAGES & 1)", "pass"),
+    "a tile read before it is there": Mistake(
+        "mbarrier.wait(ring.full.index(stage), tile_number // STAGES & 1)", "pass"
+    ),
     "a tile filled before it is free": Mistake(
-        "mbarrier.wait(ring.free.index(stage), (use // STAGES & 1) ^ 1)", "pass"
+        "mbarrier.wait(ring.free.index(stage), (tile_number // STAGES & 1) ^ 1)", "pass"
     ),
     "queries not waited for": Mistake(
-        "own_tile = wait_for_tile(query_ring, q_use)",
-        "x = query_ring.tiles\n            own_tile = x.index(q_use % x.shape[0]).reshape([ROWS, x.shape[4]])",
+        "own_tile = wait_for_tile(query_ring, q_tile_number)",
+        "x = query_ring.tiles\n            own_tile = x.index(q_tile_number % x.shape[0]).reshape([ROWS, x.shape[4]])",
     ),
-    "values given back before the product": Mistake(
-        "        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))\n        release(tensors.v_ring, use - 1)",
-        "        release(tensors.v_ring, use - 1)\n        accumulator = warpgroup_mma_wait(0, deps=(accumulator,))",
-    ),
+    "values given back before the product": Mistake(PRODUCT_ENDS + VALUES_GIVEN_BACK, VALUES_GIVEN_BACK + PRODUCT_ENDS),
     "queries given back before the output is read": Mistake(
-        READ + "release(query_ring, q_use)", "release(query_ring, q_use)", plan=NOT_LATE
+        READ + "release(query_ring, q_tile_number)", "release(query_ring, q_tile_number)", plan=NO_OVERLAP
     ),
-    "queries given back before the output is read, late": Mistake(
-        READ + "release(query_ring, q_use - 1)", "release(query_ring, q_use - 1)", plan=PLANS[64, True]
+    "queries given back before the output is read, overlapped epilogue": Mistake(
+        READ + "release(query_ring, q_tile_number - 1)", "release(query_ring, q_tile_number - 1)", plan=PLANS[64, True]
     ),
     "a program that ends before its last output is read": Mistake(
-        "    if PLAN.late:\n        tma.store_wait(0)", "    if PLAN.late:\n        pass"
+        "    if PLAN.overlap_epilogue:\n        tma.store_wait(0)", "    if PLAN.overlap_epilogue:\n        pass"
     ),
     "output given before it is written": Mistake(
         GIVEN.format(before=WRITTEN, after=""), GIVEN.format(before="", after=WRITTEN)

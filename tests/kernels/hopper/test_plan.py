@@ -86,13 +86,13 @@ def test_what_the_compiler_says(head_dim, is_causal, seq_q, pairs, return_lse, d
 def test_a_plan_fits_on_an_sm(head_dim, is_causal):
     """Its tiles of 2 bytes a number in shared memory, where barriers need some room; its warps' registers.
 
-    Where it is late, two stages of queries at least.
+    Where the epilogue is overlapped, two stages of queries at least.
     """
     plan = PLANS[head_dim, is_causal]
     rows = plan.q_stages * plan.block_q + 2 * plan.stages * plan.block_k
     assert 2 * rows * head_dim + 1024 <= SHARED_MEMORY
     assert 128 * (plan.consumers * plan.registers + 24) <= REGISTERS  # the producer's warp is counted as four
-    assert plan.q_stages > plan.late
+    assert plan.q_stages > plan.overlap_epilogue
 
 
 def test_a_head_dim_between_has_the_plan_of_the_next():

@@ -13,7 +13,7 @@ from kernels.hopper.plan import PLANS
 from tests.kernels.flash.harness import CAUSAL
 from tests.kernels.hopper.harness import BF16, FP16, on_hopper, used
 
-ROOM = rescale.ROOM.value
+THRESHOLD = rescale.THRESHOLD.value
 KEYS = 32  # a block
 
 
@@ -34,8 +34,8 @@ IN_PYTHON = SimpleNamespace(
 def in_python(monkeypatch):
     for module in (consumer, rescale):
         monkeypatch.setattr(module, "gl", IN_PYTHON)
-    monkeypatch.setattr(rescale, "ROOM", ROOM)
-    monkeypatch.setattr(consumer, "mark", rescale.mark.fn)
+    monkeypatch.setattr(rescale, "THRESHOLD", THRESHOLD)
+    monkeypatch.setattr(consumer, "reference_max", rescale.reference_max.fn)
 
 
 def rising(by):
@@ -52,22 +52,22 @@ SCORES = {
     "random": lambda drawn: drawn,
     "large": lambda drawn: 40 * drawn,
     "rising by little": rising(0.5),
-    "rising by less than the room": rising(ROOM - 0.1),
-    "rising by more": rising(ROOM + 0.1),
+    "rising by less than the threshold": rising(THRESHOLD - 0.1),
+    "rising by more": rising(THRESHOLD + 0.1),
     "falling": rising(-3),
     "nothing at first": lambda drawn: drawn.index_fill(1, torch.arange(2 * KEYS), -torch.inf),
     "nothing": lambda drawn: drawn.index_fill(0, torch.arange(0, len(drawn), 3), -torch.inf),
 }
 
 
-def online(scores, values, scale, lazy):
+def online(scores, values, scale, conditional):
     """Output and log-sum-exp by the kernel's own ``weigh``, and of each block after the first weights and factor."""
     running_max = torch.full((len(scores),), -torch.inf, dtype=torch.float64)
     running_sum, accumulator, seen = torch.zeros_like(running_max), 0, []
     blocks = zip(scores.split(KEYS, 1), values.split(KEYS), strict=True)
     for number, (block, block_values) in enumerate(blocks):
         weights, running_max, running_sum, factor = consumer.weigh.fn(
-            block, running_max, running_sum, scale, lazy and number > 0
+            block, running_max, running_sum, scale, conditional and number > 0
         )
         accumulator = accumulator * factor[:, None] + weights @ block_values
         if number:
@@ -89,7 +89,7 @@ def test_the_output_and_its_log_sum_exp_are_the_same(kind, scale, in_python):
     torch.testing.assert_close(out, weights @ values, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(lse, (scores * scale * math.log(2)).logsumexp(1), rtol=1e-12, atol=1e-11)
     for weights, _, running_sum in seen:
-        assert weights.max() <= 2**ROOM * (1 + 1e-9)
+        assert weights.max() <= 2**THRESHOLD * (1 + 1e-9)
         assert ((running_sum >= 1) | (running_sum == 0)).all()
 
 
@@ -97,24 +97,25 @@ def test_random_scores_are_hardly_ever_rescaled(in_python):
     """Each factor is then exactly 1; with the maximum itself most rows have another now and then."""
     torch.manual_seed(0)
     scores, values = torch.randn(64, 64 * KEYS, dtype=torch.float64) * 1.44, torch.zeros(64 * KEYS, 1).double()
-    kept, moved = ([factor for _, factor, _ in online(scores, values, 1.0, lazy)[2]] for lazy in (True, False))
+    seen = [online(scores, values, 1.0, conditional)[2] for conditional in (True, False)]
+    kept, moved = ([factor for _, factor, _ in blocks] for blocks in seen)
     assert all((factor == 1).all() for factor in kept)
     assert sum(int((factor != 1).sum()) for factor in moved) > 2 * len(scores)
 
 
 def test_a_row_moves_by_itself(in_python):
-    scores = rising(ROOM + 1)(torch.randn(64, 4 * KEYS, dtype=torch.float64) * 0.1)
+    scores = rising(THRESHOLD + 1)(torch.randn(64, 4 * KEYS, dtype=torch.float64) * 0.1)
     for _, factor, _ in online(scores, torch.zeros(4 * KEYS, 1).double(), 1.0, True)[2]:
-        assert (factor[::2] == 1).all() and (factor[1::2] < 2**-ROOM).all()
+        assert (factor[::2] == 1).all() and (factor[1::2] < 2**-THRESHOLD).all()
 
 
 @pytest.mark.parametrize("first, second, kept", [
     (-math.inf, -math.inf, -math.inf), (-math.inf, 3.0, 3.0), (3.0, math.inf, math.inf), (math.inf, math.inf, math.inf),
-    (3.0, 3.0 + ROOM, 3.0), (3.0, 3.1 + ROOM, 3.1 + ROOM), (-3e38, 3e38, 3e38),
+    (3.0, 3.0 + THRESHOLD, 3.0), (3.0, 3.1 + THRESHOLD, 3.1 + THRESHOLD), (-3e38, 3e38, 3e38),
 ])  # fmt: skip
-def test_a_mark_is_kept_until_it_is_exceeded_by_more_than_the_room(first, second, kept, in_python):
-    mark = rescale.mark.fn(torch.tensor(second), torch.tensor(first), 1.0)
-    assert mark.double() == torch.tensor(kept).double()
+def test_a_maximum_is_kept_until_it_is_exceeded_by_more_than_the_threshold(first, second, kept, in_python):
+    reference = rescale.reference_max.fn(torch.tensor(second), torch.tensor(first), 1.0)
+    assert reference.double() == torch.tensor(kept).double()
 
 
 @pytest.mark.parametrize("count", [32, 64, 128])
@@ -146,10 +147,10 @@ def of_blocks(device, dtype, head_dim, by, keys_a_block):
 @pytest.mark.parametrize(
     "head_dim, dtype", [(64, BF16), (256, BF16), (256, FP16)], ids=["64-bf16", "256-bf16", "256-fp16"]
 )
-@pytest.mark.parametrize("by", [0.5, ROOM - 0.5, ROOM + 0.5, 40.0])
+@pytest.mark.parametrize("by", [0.5, THRESHOLD - 0.5, THRESHOLD + 0.5, 40.0])
 def test_scores_that_rise(by, head_dim, dtype, is_causal, device):
-    """By less than the room, so that many steps pass before a mark moves, and by more; in some rows of a warp."""
-    plan = PLANS[head_dim, is_causal]._replace(lazy=True)
+    """By less than the threshold, so that many steps pass before the maximum moves, and by more; in some rows alone."""
+    plan = PLANS[head_dim, is_causal]._replace(conditional_rescale=True)
     q, k, v = of_blocks(device, dtype, head_dim, by, plan.block_k)
     options = {"is_causal": is_causal, "scale": math.log(2)}
     assert used(lambda *x, **y: hopper_attention(*x, plan=plan, **y), q, k, v, **options) <= 1

@@ -21,24 +21,27 @@ def in_python(program, programs):
     )  # fmt: skip
 
 
-def shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, *, is_causal=True, paired=True, singles=True):
-    """What each program does, block after block: head, first query, blocks of keys; and how many blocks a unit has."""
+def shared_out(
+    heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch,
+    *, is_causal=True, pair_blocks=True, longest_first_tail=True,
+):  # fmt: skip
+    """What each program does, block after block: head, first query, blocks of keys, and blocks of its work item."""
     blocks = -(-seq_q // block_q)
-    paired = is_causal and paired and heads * blocks > sms
-    units, *shares = schedule.units_of(heads, blocks, sms, paired, singles)
-    sizes = Sizes(None, None, *shares, None, None, seq_q, seq_k)
-    programs = min(units, sms)
-    places = -(-units // programs) * programs if paired else units
+    paired = is_causal and pair_blocks and heads * blocks > sms
+    work_items, *counts = schedule.work_items_of(heads, blocks, sms, paired, longest_first_tail)
+    sizes = Sizes(None, None, *counts, None, None, seq_q, seq_k)
+    programs = min(work_items, sms)
+    slots = -(-work_items // programs) * programs if paired else work_items
     done = []
     for program in range(programs):
         monkeypatch.setattr(schedule, "gl", in_python(program, programs))
         mine = []
-        for place in range(program, places, programs):
-            unit = torch.tensor(schedule.dealt.fn(place, paired))
-            count = int(schedule.blocks_in.fn(unit, sizes, block_q, paired))
-            for which in range(count):
+        for slot in range(program, slots, programs):
+            work_item = torch.tensor(schedule.serpentine.fn(slot, paired))
+            count = int(schedule.blocks_in.fn(work_item, sizes, block_q, paired))
+            for member in range(count):
                 found = schedule.block_of.fn(
-                    unit, which, sizes, block_q, block_k, is_causal, paired
+                    work_item, member, sizes, block_q, block_k, is_causal, paired
                 )  # fmt: skip
                 mine.append((*map(int, found), count))
         done.append(mine)
@@ -46,16 +49,18 @@ def shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, *, is_ca
 
 
 @pytest.mark.parametrize(
-    "is_causal, paired, singles",
+    "is_causal, pair_blocks, longest_first_tail",
     [(False, False, False), (True, False, False), (True, True, False), (True, True, True)],
-    ids=["full", "in turn", "pairs", "pairs and singles"],
+    ids=["full", "in turn", "pairs", "pairs and single blocks"],
 )
 @pytest.mark.parametrize("block_q, block_k", [(128, 128), (128, 64), (192, 128)])
 @pytest.mark.parametrize("seq_q", [1, 128, 129, 300, 385, 1000])
 @pytest.mark.parametrize("heads, seq_k, sms", [(1, 1000, 3), (3, 1, 2), (3, 200, 4), (7, 1000, 5), (13, 1000, 132)])
-def test_every_block_once(heads, seq_k, sms, seq_q, block_q, block_k, is_causal, paired, singles, monkeypatch):
+def test_every_block_once(
+    heads, seq_k, sms, seq_q, block_q, block_k, is_causal, pair_blocks, longest_first_tail, monkeypatch
+):
     """Each block of queries of each head is done by one program, with all the keys that it sees and no block more."""
-    options = {"is_causal": is_causal, "paired": paired, "singles": singles}
+    options = {"is_causal": is_causal, "pair_blocks": pair_blocks, "longest_first_tail": longest_first_tail}
     done = shared_out(heads, seq_q, seq_k, block_q, block_k, sms, monkeypatch, **options)
     assert all(done) and len(done) <= sms
     everything = list(chain(*done))
@@ -70,7 +75,7 @@ def test_every_block_once(heads, seq_k, sms, seq_q, block_q, block_k, is_causal,
 @pytest.mark.parametrize("seq_q", [129, 300, 385, 1000])
 def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
     blocks = -(-seq_q // block_q)
-    done = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, singles=False)
+    done = shared_out(7, seq_q, 1000, block_q, block_k, 3, monkeypatch, longest_first_tail=False)
     for mine in done:
         pairs = [block for block in mine if block[3] == 2]
         for one, other in zip(pairs[::2], pairs[1::2], strict=True):
@@ -79,7 +84,7 @@ def test_pairs_are_equally_long(seq_q, block_q, block_k, monkeypatch):
 
 
 @pytest.mark.parametrize("heads, seq_q", [(7, 1000), (16, 4096), (2, 9000)])
-def test_singles_come_last_and_the_longest_first(heads, seq_q, monkeypatch):
+def test_single_blocks_come_last_and_the_longest_first(heads, seq_q, monkeypatch):
     """Those of the last heads: in each round, and from one round to the next."""
     sms = 12
     done = shared_out(heads, seq_q, seq_q, 128, 128, sms, monkeypatch)
@@ -104,6 +109,6 @@ def test_single_blocks_make_up_for_what_pairs_leave(head_dim, seq_q, monkeypatch
     plan, sms, heads = plan_for(head_dim, True, seq_q), 132, 16384 // seq_q * 2048 // head_dim
     sizes = heads, seq_q, seq_q, plan.block_q, plan.block_k, sms, monkeypatch
     mean = sum(length + 1 for mine in shared_out(*sizes) for _, _, length, _ in mine) / sms
-    pairs = busiest(shared_out(*sizes, singles=False), mean)
+    pairs = busiest(shared_out(*sizes, longest_first_tail=False), mean)
     assert 1.03 < pairs < 1.06
     assert busiest(shared_out(*sizes), mean) < 1.01

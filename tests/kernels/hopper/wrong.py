@@ -71,13 +71,13 @@ MISTAKES = {
     "every consumer has the first queries": Mistake("row = first_query + i * ROWS", "row = first_query"),
     "heads grouped wrongly": Mistake("head // sizes.group", "head % (sizes.heads // sizes.group)"),
     "one block of a pair twice": Mistake(
-        "gl.where(which == 0, blocks - 1 - unit % pairs, unit % pairs)", "unit % pairs", is_causal=True
+        "gl.where(member == 0, blocks - 1 - work_item % pairs, work_item % pairs)", "work_item % pairs", is_causal=True
     ),
     "single blocks of the first heads": Mistake(
-        "sizes.paired + alone % sizes.single", "alone % sizes.single", is_causal=True
+        "sizes.paired_heads + single_number % sizes.single_heads", "single_number % sizes.single_heads", is_causal=True
     ),
-    "dealt back one too far": Mistake("programs - 1 - 2 * gl", "programs - 2 * gl", is_causal=True),
-    "last unit left out": Mistake("LOG2_E.value, places, *work", "LOG2_E.value, places - 1, *work"),
+    "a round backwards one too far": Mistake("programs - 1 - 2 * gl", "programs - 2 * gl", is_causal=True),
+    "last work item left out": Mistake("LOG2_E.value, slots, *counts", "LOG2_E.value, slots - 1, *counts"),
     "not scaled": Mistake("lse, scale * LOG2_E.value", "lse, LOG2_E.value"),
     "lse in units of log 2": Mistake("gl.log2(total)) * LN_2", "gl.log2(total))"),
 }

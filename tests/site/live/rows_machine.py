@@ -83,7 +83,7 @@ def bit(side: str, function: str):
         node for node in ast.walk(body) if isinstance(node, ast.Call) and ast.unparse(node.func) == "mbarrier.wait"
     ]
     assert side in ast.unparse(wait.args[0])
-    return lambda use, stages: eval(ast.unparse(wait.args[1]), {"use": use, "STAGES": stages})
+    return lambda use, stages: eval(ast.unparse(wait.args[1]), {"tile_number": use, "STAGES": stages})
 
 
 @each

@@ -2,13 +2,14 @@
 
 import plotly.graph_objects as go
 
-from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.hopper import steps
 
 ALT = (
     "One change a line, and how fast the kernel is with it, as a multiple of its speed without. A dashed "
-    "line marks no change. Taking turns, where the plan has none, lies around it or just left of it. So do halved "
-    "blocks and late outputs with the middle heads on short causal texts; on long ones halved blocks lose. "
+    "line marks no change. Ping-pong, where the plan has none, lies around it or just left of it. So do half of the "
+    "last block and the overlapped epilogue with the middle heads on short causal texts; on long ones half of the last "
+    "block loses. "
     "Another number of consumers than the plan's, smaller blocks of keys and a single stage lie left of it everywhere: "
     "three consumers at the middle heads the farthest of all, below half the speed, and a single stage the next there. "
     "Stages more or less than the plan's hardly matter at the smallest heads; at the middle ones a third stage, paid "
@@ -16,9 +17,9 @@ ALT = (
     "head dimension."
 )
 CHANGES = {  # step of the record -> its name on the axis
-    "turns=True": "taking turns",
-    "halved=True": "halved blocks",
-    "late=True": "late outputs",
+    "ping_pong=True": "ping-pong",
+    "half_last_block=True": "half last block",
+    "overlap_epilogue=True": "overlap epilogue",
     "consumers=2 registers=240": "two consumers",
     "consumers=3 registers=160": "three consumers",
     "block_k=64 stages=6": "64 keys a block, 6 stages",
@@ -45,7 +46,7 @@ GAIN = (  # most intervals are narrower than a point: they are said, not drawn
 def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
-        rows = [row for row in records.table("hopper_steps", f"steps_{head_dim}") if row["step"] in CHANGES]
+        rows = [row for row in steps.rows_of(head_dim) if row["step"] in CHANGES]
         tried = [step for step in CHANGES if plot.where(rows, step=step)]
         fig.add_scatter(  # first, so that the lines of the axis are in the order of the list
             x=[1] * len(tried),

@@ -2,39 +2,28 @@
 
 import plotly.graph_objects as go
 
-from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.hopper import steps
+from scripts.chapters.hopper.steps import NAMES
 
 ALT = (
-    "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlap, persistent "
-    "programs, pairs of blocks and single ones where causal, held queries with the middle heads, turns with the "
-    "smallest, but for short causal sequences, with the middle ones on short causal sequences alone, and with the "
-    "largest on all causal ones, lazy rescaling with the largest, halved blocks with the smallest where causal, late "
-    "outputs with the smallest and, but for short causal sequences, with the middle ones, and cuDNN for comparison. "
+    "A ladder of speeds in TFLOP/s, one step a line: the portable kernel, specialised warps, overlapped softmax, "
+    "persistent programs, pairs of blocks and single ones where causal, queries in registers with the middle heads, "
+    "ping-pong with the smallest, but for short causal sequences, with the middle ones on short causal sequences "
+    "alone, and with the largest on all causal ones, conditional rescaling with the largest, half of the last block "
+    "with the smallest where causal, an overlapped epilogue with the smallest and, but for short causal sequences, "
+    "with the middle ones, and cuDNN for comparison. "
     "There is a line for each of long and short sequences, causal and not. Specialised warps "
     "gain on long sequences and with the largest heads; on short ones they lose with the two smaller. Persistent "
     "programs gain on short sequences, but for causal ones with the largest heads, where they lose; on long ones that "
     "are not causal they change little, and on long causal ones they lose, badly with the two larger heads. On these "
     "pairs win nearly all of it back with the two larger heads, and more than all with the smallest; on short causal "
-    "sequences they gain with all heads. Single blocks gain a little. Held queries gain a little on causal sequences, "
-    "and hardly change the speed on others. Turns gain a little with the smallest heads, hardly change the speed with "
-    "the middle ones, and cost a little with the largest. Lazy rescaling gains a little. So do halved blocks and late "
-    "outputs on short sequences, and on long ones they hardly change the speed. A menu chooses the head dimension."
+    "sequences they gain with all heads. Single blocks gain a little. Queries in registers gain a little on causal "
+    "sequences, and barely change the speed on others. Ping-pong gains a little with the smallest heads, barely "
+    "changes the speed with the middle ones, and costs a little with the largest. Conditional rescaling gains a "
+    "little. So do half of the last block and the overlapped epilogue on short sequences, and on long ones they barely "
+    "change the speed. A menu chooses the head dimension."
 )
-STEPS = {  # step of the record -> its name on the axis
-    "flash_attention": "portable",
-    "specialised": "specialised",
-    "overlap": "overlap",
-    "persistent": "persistent",
-    "paired": "paired",
-    "singles": "singles",
-    "held": "held",
-    "turns": "turns",
-    "lazy": "lazy",
-    "halved": "halved",
-    "late": "late",
-    "sdpa_cudnn": "cuDNN",
-}
 SETTINGS = {  # n, causal -> style
     (16384, True): plot.Style("N = 16,384, causal", "accent"),
     (16384, False): plot.Style("N = 16,384", "ink"),
@@ -51,22 +40,22 @@ GAIN = (  # most intervals are narrower than a point: they are said, not drawn
 def figure() -> go.Figure:
     fig, head_dims = go.Figure(), []
     for head_dim in HEAD_DIMS:
-        rows = records.table("hopper_steps", f"steps_{head_dim}")
-        taken = [name for step, name in STEPS.items() if plot.where(rows, step=step)]
+        rows = steps.rows_of(head_dim)
+        taken = [name for step, name in NAMES.items() if plot.where(rows, step=step)]
         fig.add_scatter(  # no point, but the order of the axis: no setting has all steps of its heads
             x=[None] * len(taken), y=taken, mode="markers", hoverinfo="skip", meta={"role": "soft"}
         )
         head_dims.append(str(head_dim))
         for (n, causal), style in SETTINGS.items():
             speed = {row["step"]: row for row in plot.where(rows, n=n, causal=causal)}
-            *ladder, cudnn = [step for step in STEPS if step in speed]
-            for steps, named in [(ladder, "top"), ([cudnn], None)]:
+            *ladder, cudnn = [step for step in NAMES if step in speed]
+            for drawn, named in [(ladder, "top"), ([cudnn], None)]:
                 fig.add_scatter(
-                    x=[speed[step]["speed"] for step in steps],
-                    y=[STEPS[step] for step in steps],
+                    x=[speed[step]["speed"] for step in drawn],
+                    y=[NAMES[step] for step in drawn],
                     customdata=[
-                        [STEPS[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
-                        for step in steps
+                        [NAMES[speed[step]["over"]], *(speed[step][of] for of in ("gain", "low", "high"))]
+                        for step in drawn
                     ],
                     **style.scatter(GAIN, named=named),
                 )

@@ -2,35 +2,22 @@
 
 import plotly.graph_objects as go
 
-from scripts import records
 from scripts.chapters import plot
+from scripts.chapters.hopper import steps
 
 ALT = (
-    "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlap, persistent "
-    "programs, pairs and single blocks, each added to those before; then with the middle heads queries that are held, "
-    "with the smallest and the largest turns, with the largest lazy rescaling, with the smallest halved blocks, and "
-    "with the two smaller late outputs; cuDNN for comparison; and the limit. Beside each time stands what part of the "
-    "limit it reaches. With the heads shown first every step is nearer to the limit than the one before, but for "
-    "persistent programs, which fall far back, and late outputs, the last, which are level with it. Pairs bring back "
-    "nearly all that persistent programs lost, and single blocks the rest; so they do with the largest heads, where "
-    "turns fall back a little, and lazy rescaling, the last, comes nearest to the limit. A menu chooses the heads."
+    "A ladder of times on a logarithmic axis: the portable kernel, then specialised warps, overlapped softmax, "
+    "persistent programs, pairs and single blocks, each added to those before; then with the middle heads queries in "
+    "registers, with the smallest and the largest ping-pong, with the largest conditional rescaling, with the smallest "
+    "half of the last block, and with the two smaller an overlapped epilogue; cuDNN for comparison; and the limit. "
+    "Beside each time stands what part of the limit it reaches. With the heads shown first every step is nearer to the "
+    "limit than the one before, but for persistent programs, which fall far back, and the overlapped epilogue, the "
+    "last, which is level with it. Pairs bring back nearly all that persistent programs lost, and single blocks the "
+    "rest; so they do with the largest heads, where ping-pong falls back a little, and conditional rescaling, the "
+    "last, comes nearest to the limit. A menu chooses the heads."
 )
 N, TOKENS, WIDTH = 16384, 16384, 2048
 HEAD_DIMS = (64, 128, 256)
-STEPS = {  # step of the record -> its name on the axis
-    "flash_attention": "portable",
-    "specialised": "specialised",
-    "overlap": "overlap",
-    "persistent": "persistent",
-    "paired": "paired",
-    "singles": "singles",
-    "held": "held",
-    "turns": "turns",
-    "lazy": "lazy",
-    "halved": "halved",
-    "late": "late",
-    "sdpa_cudnn": "cuDNN",
-}
 
 
 def figure() -> go.Figure:
@@ -40,7 +27,7 @@ def figure() -> go.Figure:
 
 def rungs(head_dim: int) -> list[plot.Rung]:
     """Causal, of one run."""
-    rows = plot.where(records.table("hopper_steps", f"steps_{head_dim}"), n=N, causal=True)
+    rows = plot.where(steps.rows_of(head_dim), n=N, causal=True)
     took = {row["step"]: row["median"] for row in rows}
     least = plot.limit_rung(N, head_dim, WIDTH // head_dim, TOKENS // N, causal=True, snippet="hopper_steps")
-    return [*(plot.Rung(name, took[step]) for step, name in STEPS.items() if step in took), least]
+    return [*(plot.Rung(name, took[step]) for step, name in steps.NAMES.items() if step in took), least]

@@ -9,7 +9,7 @@ ALT = (
     "How many rows moved their maximum how often, the first block counted: bars upward for rows of a real "
     "model, downward for random ones. It moved with the first block alone in {fact=the_first_block_settles}."
 )
-NUMBERS = 16  # rows, as high as the line of numbers is on each side of the middle
+NUMBERS = 13  # rows, as high as the line of numbers is on each side of the middle
 SIDES = {"real": ("of a real model", 1), "random": ("random", -1)}  # name, up or down
 
 
@@ -29,17 +29,16 @@ def figure() -> go.Figure:
                 **plot.Style(name, role).trace(f"%{{customdata}} of {total} rows, %{{name}}, moved it %{{x}} times"),
             )
     plot.add_text(fig, moved, [0] * len(moved), [str(times) for times in moved], "soft")
-    plot.add_text(fig, moved[-1:], [32], ["times the maximum moved"], "soft", textposition="middle left")
-    first, deepest = rows[0], max(row["random"] for row in rows)
-    words = f"<b>{first['real']} of {total}</b> rows of a real model<br>settle in the first block"
-    plot.add_text(fig, [1.5], [first["real"]], [words], textposition="middle right")
-    words = f"<b>{first['random']} of {total}</b><br>random"
-    plot.add_text(fig, [0.5], [-deepest], [words], textposition="bottom right")
+    plot.add_text(fig, moved[-1:], [40], ["times the maximum moved"], "soft", textposition="middle left")
+    words = [f"<b>{rows[0]['real']} of {total}</b> rows of a real model", "settle in the first block"]
+    plot.add_text(fig, [1.5, 1.5], [180, 160], words, textposition="middle right")
+    words = [f"<b>{rows[0]['random']} of {total}</b>", "random"]
+    plot.add_text(fig, [0.6, 0.6], [-82, -102], words, textposition="middle right")
     return plot.finish(
         fig,
         300,
         barmode="overlay",
         margin={"l": 0, "r": 0, "t": 4, "b": 4},
-        xaxis={"visible": False, "range": [0.5, moved[-1] + 0.5]},
-        yaxis={"visible": False, "range": [-deepest - 48, NUMBERS + first["real"]]},
+        xaxis={"visible": False, "range": [0.6, moved[-1] + 0.5]},
+        yaxis={"visible": False, "range": [-114, 200]},
     )

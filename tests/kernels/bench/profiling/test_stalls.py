@@ -45,7 +45,7 @@ def ncu(monkeypatch, tmp_path):
 
 def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
     told = ncu(said(row(), row(nanoseconds="2,000,000", wait="5")))
-    first, second = profiles("turns", SETTINGS)
+    first, second = profiles("ping-pong", SETTINGS)
     assert first[:8] == Profile("hopper_kernel", 4.0, 1.75, 0.3, 0.725, 0.3, 0.25, 0.2, {})[:8]
     assert list(first.waits)[:4] == ["gmma", "long_scoreboard", "selected", "wait"]
     assert [first.waits[reason] for reason in ("gmma", "selected", "barrier")] == [0.5, 0.2, 0.0]
@@ -56,7 +56,7 @@ def test_shares_are_of_the_clocks_and_of_the_warps_time(ncu):
         sys.executable,
         "-m",
         "kernels.bench.profiling.stalls",
-        "turns",
+        "ping-pong",
         "1,16,16384,128,0",
         "1,32,16384,64,1",
     ]
@@ -72,10 +72,10 @@ def test_of_several_kernels_a_setting_counts_the_longest(ncu):
 @pytest.mark.parametrize(
     "stdout, status, words",
     [
-        ("==ERROR== ERR_NVGPUCTRPERM\n", 0, "counted 0 kernels of turns in 2 settings.*ERR_NVGPUCTRPERM"),
+        ("==ERROR== ERR_NVGPUCTRPERM\n", 0, "counted 0 kernels of ping-pong in 2 settings.*ERR_NVGPUCTRPERM"),
         (said(row(), row()), 1, "counted 0 kernels"),
         (said(), 0, "counted 0 kernels"),
-        (said(row(), row(), row()), 0, "counted 3 kernels of turns in 2 settings"),
+        (said(row(), row(), row()), 0, "counted 3 kernels of ping-pong in 2 settings"),
         (said(row(), row(tensor="n/a")), 0, "cannot be read.*n/a"),
         (said(row(), row()).replace("_gmma_", "_wgmma_"), 0, "cannot be read.*stalled_gmma"),
     ],
@@ -83,13 +83,13 @@ def test_of_several_kernels_a_setting_counts_the_longest(ncu):
 def test_what_ncu_cannot_count_is_said(ncu, stdout, status, words):
     ncu(stdout, status)
     with pytest.raises(RuntimeError, match=f"(?s){words}"):
-        profiles("turns", SETTINGS)
+        profiles("ping-pong", SETTINGS)
 
 
 def test_without_ncu_it_says_where_it_comes_from(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="needs ncu on the PATH"):
-        profiles("turns", SETTINGS)
+        profiles("ping-pong", SETTINGS)
 
 
 @pytest.mark.parametrize("name, changed", stalls.CHANGES.items())

@@ -40,7 +40,8 @@ class Program:
             "warpgroup_mma_init": lambda x: x, "fence_async_shared": self.fence,
             # In place of functions of the kernels that are PTX: a mistake in their bodies is not seen.
             "rescaled": lambda accumulator, factor: accumulator * factor, "pinned": lambda x: x,
-            "async_add": partial(self.give, adding=True), "read_acquired": self.read_acquired, "pass_on": self.pass_on,
+            "async_add": partial(self.give, adding=True), "read_acquired": self.read_acquired, 
+            "release_semaphore": self.release_semaphore,
         }  # fmt: skip
 
     def language(self) -> SimpleNamespace:
@@ -117,11 +118,11 @@ class Program:
         seen[place] = counter.load()
         return seen[place]
 
-    def pass_on(self, turn: Pointer) -> None:
+    def release_semaphore(self, semaphore: Pointer) -> None:
         """Once all that this thread gave is in global memory."""
         given = [*self.threads.me.given]
         self.threads.pause(lambda: all(copy.is_written for copy in given))
-        turn.add(1)
+        semaphore.add(1)
 
     # wgmma.
 
