@@ -13,7 +13,7 @@ from tests.site.test_browser import axe
 PAGE = "measurements/"
 FIELD = ".hb-find input"
 OURS = {"flash_attention", "hopper_attention"}
-SAID = peer_bars.settings(records.ROOT / "docs" / "measurements.md")
+CHART = peer_bars.settings(records.ROOT / "docs" / "measurements.md")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure)
 
 def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
     """At these lengths the arithmetic is the limit."""
-    for panel, table in zip(SAID.panels, figure.select("table.hb-bars"), strict=True):
+    for panel, table in zip(CHART.panels, figure.select("table.hb-bars"), strict=True):
         peak = vars(hardware)[records.read(panel.snippet).chip]["bf16 peak"].value / 1e12
         one_table = panel.snippet == "beside_cudnn"
         rows = records.table(panel.snippet, panel.direction if one_table else f"{panel.direction}_128")
@@ -38,7 +38,7 @@ def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
         speeds = {row["form"]: row["speed"] for row in rows}
         drawn = {}
         for line in table.tbody.find_all("tr"):
-            (form,) = [form for form, name in SAID.forms.items() if name == line.th.get_text()]
+            (form,) = [form for form, name in CHART.forms.items() if name == line.th.get_text()]
             speed, part = (cell.get_text().rstrip("\u00a0%") for cell in line.find_all("td"))
             assert (int(speed), int(part)) == (round(speeds[form]), round(100 * speeds[form] / peak))
             drawn[form] = float(re.search(r"[\d.]+", line.i["style"])[0])
