@@ -118,10 +118,13 @@ function sums({ ending, asker }) {
     /** @type {number} */ i,
   ) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
-  return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
-    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
+  const looksFor = html`<em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>`;
+  return html`<table class="sums"><caption>${looksFor}: ${features.join(", ")}</caption>
+    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th>
+      <th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
     <tbody>${words.map(row)}</tbody>
-    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td>
+      <td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
 }
 
 /** All of it. Without `answers` it's a drawing. @param {State} state @param {Answers} [answers] */
@@ -133,11 +136,16 @@ function view(state, answers) {
   const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
-    ${value.map((amount, feature) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
+    ${value.map((amount, feature) => {
+      const style = `--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}`;
+      return html`<span class="cell" aria-hidden="true" style=${style}><i></i><b></b></span>`;
+    })}`;
   const output = (/** @type {string} */ name, /** @type {number} */ feature) => {
     const parts = words.map(({ value }, i) => blended[i] * value[feature]);
+    const bars = parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`);
+    const total = parts.reduce((a, b) => a + b).toFixed(1);
     return html`<span class="feature" style="--f: ${feature}">${name}</span>
-      <span class="out" style="--f: ${feature}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
+      <span class="out" style="--f: ${feature}">${bars}<span>${total}</span></span>`;
   };
   return html`
     <fieldset class="stage" ?disabled=${!answers}>

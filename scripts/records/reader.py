@@ -79,7 +79,7 @@ class Reader:
 
     def state(self, name: str) -> tuple[Record | None, RecordError | None]:
         """Returns the newest record, and what's wrong with it whether it's listed or not."""
-        path = record_of(self.path(name))
+        path = record_path(self.path(name))
         if not path.exists():
             return None, Missing(f"snippet {name} has never run")
         try:
@@ -122,7 +122,7 @@ class Reader:
         return self._read[name]
 
     def _earlier(self, name: str) -> Record | None:
-        path = record_of(self.path(name))
+        path = record_path(self.path(name))
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
@@ -170,5 +170,5 @@ def active_reader() -> Reader:
     return _active.get(_of_this_process)
 
 
-def record_of(snippet: Path) -> Path:
+def record_path(snippet: Path) -> Path:
     return snippet.with_suffix(".record.ipynb")

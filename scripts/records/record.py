@@ -18,7 +18,7 @@ from scripts.records.snippets import is_code
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
-STEERING = re.compile(
+CONTROL_SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, moves, erasures
     r"|\x1b[\]PX^_][^\x1b\x07]*(?:\x07|\x1b\\)"  # titles, links and other strings
     r"|\x1b[ -/]*[0-~]"
@@ -159,7 +159,7 @@ def store(path: Path, text: str) -> None:
 def plain(value: object) -> object:
     """Returns the same text, list or mapping without terminal sequences and control characters."""
     if isinstance(value, str):
-        return STEERING.sub("", value)
+        return CONTROL_SEQUENCES.sub("", value)
     if isinstance(value, list):
         return [plain(each) for each in value]
     if isinstance(value, dict):

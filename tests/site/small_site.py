@@ -13,7 +13,7 @@ import nbformat
 
 from scripts.records import METADATA, ROOT, TABLE, Reader
 from scripts.records.digest import Modules
-from scripts.records.reader import record_of
+from scripts.records.reader import record_path
 from scripts.records.record import write
 from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 
@@ -137,7 +137,7 @@ def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None
     ]
     ran = {"executed": ["kernels.state:State"], "digest": reader.digest(name) | changed}
     notebook.metadata[METADATA] = texts.ran(name) | ran
-    write(record_of(reader.path(name)), notebook)
+    write(record_path(reader.path(name)), notebook)
 
 
 def keep_suites(texts: Texts, root: Path) -> None:
