@@ -56,12 +56,16 @@ def cells_shown(page: str) -> list[str]:
     if page.startswith("snippets/"):
         name = page.split("/")[1]
         return [f"{name}:{tag}" for tag in NEWEST.snippet(name).code]
-    return re.findall(r"^\s*``` run\n\s*(\S+)", markdown_of(page), re.MULTILINE)
+    return re.findall(r"^\s*``` run\b.*\n\s*(\S+)", markdown_of(page), re.MULTILINE)
 
 
 def source_snippets(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
-    return set(re.findall(r'records\.table\("(\w+)"', figures.paths(ROOT)[figure].read_text()))
+    path = figures.paths(ROOT)[figure]
+    text = path.read_text()
+    if "import steps" in text:
+        text += (path.parents[1] / "steps.py").read_text()
+    return set(re.findall(r'records\.table\("(\w+)"', text))
 
 
 DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
