@@ -4,7 +4,6 @@ import plotly.graph_objects as go
 
 from scripts import records
 from scripts.chapters import plot
-from scripts.facts import words
 
 ALT = (
     "A chart with both axes logarithmic: useful gigabytes a second against the stride, from neighbours to numbers "
@@ -28,8 +27,8 @@ def figure() -> go.Figure:
         fig.add_scatter(x=strides, y=[speed[stride] for stride in strides], **style.scatter(hover))
     ends = [predicted[GAP], speeds[GAP]]
     fig.add_scatter(x=[GAP, GAP], y=ends, mode="lines", hoverinfo="skip", meta={"role": "accent"})
-    more = words.multiple(words.measured(ends[0] / ends[1], "ratio_of_one_setting"))
-    plot.add_text(fig, [GAP], ends[1:], [f"we predicted<br>{more} as much"], "accent", textposition="bottom left")
+    part = plot.percent(ends[1] / ends[0])
+    plot.add_text(fig, [GAP], ends[1:], [f"{part} of<br>what we predicted"], "accent", textposition="bottom left")
     return plot.finish(
         fig,
         330,

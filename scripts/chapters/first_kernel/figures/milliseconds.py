@@ -25,9 +25,7 @@ def figure() -> go.Figure:
     rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
     fig = go.Figure()
-    fig.add_bar(
-        x=[place(TICKS[-1])] * len(FORMS), y=list(FORMS), orientation="h", hoverinfo="skip", meta={"role": "faint"}
-    )
+    fig.add_bar(x=[100] * len(FORMS), y=list(FORMS), orientation="h", hoverinfo="skip", meta={"role": "faint"})
     for name, form in FORMS.items():
         spent = median[form]
         text = [f"<b>{spent:.{0 if spent >= 1 else 2}f} ms</b>"]
@@ -35,10 +33,10 @@ def figure() -> go.Figure:
         bars = look.bars("%{name}: %{customdata:.3g} ms", "value")
         fig.add_bar(x=[place(spent)], y=[name], customdata=[spent], text=text, **bars)
     ticks = {"tickvals": [place(tick) for tick in TICKS], "ticktext": [f"{tick:g}" for tick in TICKS]}
-    axes = {"xaxis": {"title": "milliseconds", "range": [0, place(TICKS[-1])], **ticks}, "yaxis": plot.name_axis()}
+    axes = {"xaxis": {"title": "milliseconds", "range": [0, 100], **ticks}, "yaxis": plot.name_axis()}
     return plot.finish(fig, 220, barmode="overlay", bargap=0.3, **axes)
 
 
 def place(time: float) -> float:
-    """How long the bar of a time is: each tenfold is as far as the next."""
-    return log10(time / LEAST)
+    """How long the bar of a time is, in percent of its track: each tenfold adds the same."""
+    return 100 * log10(time / LEAST) / log10(TICKS[-1] / LEAST)
