@@ -27,8 +27,8 @@ def figure() -> go.Figure:
         fig.add_scatter(x=strides, y=[speed[stride] for stride in strides], **style.scatter(hover))
     ends = [predicted[GAP], speeds[GAP]]
     fig.add_scatter(x=[GAP, GAP], y=ends, mode="lines", hoverinfo="skip", meta={"role": "accent"})
-    part = plot.percent(ends[1] / ends[0])
-    plot.add_text(fig, [GAP], ends[1:], [f"{part} of<br>what we predicted"], "accent", textposition="bottom left")
+    label = f"{plot.percent(ends[1] / ends[0])} of  <br>what we predicted".replace("  ", 2 * "\N{NO-BREAK SPACE}")
+    plot.add_text(fig, [GAP], ends[1:], [label], "accent", textposition="bottom left")
     return plot.finish(
         fig,
         330,
