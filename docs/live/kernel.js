@@ -72,11 +72,11 @@ function layout(room, tall) {
   const cell = { width: Math.min(66, small ? (width - 182) / 4 : (box.width - 308) / 6), height: !small ? 38 : phone ? 24 : 28 };
   const left = small ? 98 : 128;
   const right = box.width - (small ? 8 + DIM * cell.width : 20 + PLACES * cell.width);
-  const rows = (/** @type {number[]} */ ...heights) => heights.map((_, i) => 4 + heights.slice(0, i).reduce((sum, height) => sum + height, 0));
-  const [top, first, second, counts, ...below] = rows(23, cell.height + 2, cell.height + 4, 21, ...Array(4).fill(cell.height + 4));
+  const { height } = cell;
+  const below = range(4).map((i) => 54 + 2 * height + i * (height + 4)); // the rows below the places
   /** @type {Record<string, [number, number]>} */
   const places = small
-    ? { column: [left, top], own: [box.width - 58, top], query: [left, first], key: [left, second], place: [left, counts], scores: [left, below[0]], exponentials: [left, below[1]], weights: [left, below[2]], value: [left, below[3]], output: [right, below[3]] }
+    ? { column: [left, 4], own: [box.width - 58, 4], query: [left, 27], key: [left, 29 + height], place: [left, 33 + 2 * height], scores: [left, below[0]], exponentials: [left, below[1]], weights: [left, below[2]], value: [left, below[3]], output: [right, below[3]] }
     : { column: [left, 10], own: [left, 34], query: [left, 66], key: [left, 122], place: [right, 66], scores: [right, 90], exponentials: [right, 152], weights: [right, 214], value: [left, 214], output: [left, 284] };
   const registers = Object.fromEntries(Object.entries(places).map(([name, [x, y]]) => {
     const narrow = small && bare(name) && name !== "place";
@@ -85,9 +85,9 @@ function layout(room, tall) {
   const apart = (width - 252) / 3;
   const tables = TABLES.map(([tensor, letter, look], i) => {
     const at = { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor];
-    const below = box.height + 28;
+    const y = box.height + 28;
     const place = small
-      ? { x: at, y: below, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: (tall - below - 1) / KEYS, title: [at, below - 7] }
+      ? { x: at, y, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: (tall - y - 1) / KEYS, title: [at, y - 7] }
       : { x: width - 197, y: 1 + (i * (tall - 80)) / 3, width: 48, height: 26, title: [width - 257, 20 + (i * (tall - 80)) / 3] };
     return { tensor, letter, look, columns: DIM, ...place };
   });
@@ -116,14 +116,14 @@ function flying(cells, [from, to], part, number, look) {
   return [ground(cells, here, "paper"), ground(cells, here, look, LIT), written(here, number, "ink")];
 }
 
-/** What a register is called; below its name nothing is there until the program has written it. @param {string} name @param {Layout} at @param {string} look */
+/** What a register is called. @param {string} name @param {Layout} at @param {string} look */
 function drawName(name, { small, registers }, look) {
   const { x, y, height, title } = registers[name];
   const plain = PLAIN[name] && (!small || name === "own") ? [`${PLAIN[name]} `, svg`<tspan class="code">${name}</tspan>`] : name;
   return text(title || x - 8, y + height / 2 + 5, `${small || bare(name) ? "small" : "cell"} ${title ? "" : "end"} ${look}`, plain);
 }
 
-/** @param {string} name @param {Frame} f @param {Layout} at */
+/** An empty outline until the program has written it. @param {string} name @param {Frame} f @param {Layout} at */
 function drawRegister(name, { step, before, first, second }, at) {
   const [cells, look] = [at.registers[name], REGISTERS[name][1]];
   const { x, y, width, height, columns } = cells;
