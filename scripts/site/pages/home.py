@@ -27,7 +27,8 @@ TILES = 8  # in a row of the square
 EMPTY = Markup()
 RACE_BUTTON = Markup(  # over the whole picture, with its mark between the squares
     '<button type="button" class="replay" aria-label="Watch them race" hidden><svg viewBox="0 0 52 52" '
-    'aria-hidden="true"><circle cx="26" cy="26" r="26"/><path d="M20 15.5v21l17-10.5z"/></svg><span>race</span></button>'
+    'aria-hidden="true"><circle cx="26" cy="26" r="26"/><path d="M20 15.5v21l17-10.5z"/></svg><span>race</span>'
+    "</button>"
 )
 
 
@@ -52,7 +53,8 @@ def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Pat
     cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
     minutes = sum(reading.minutes(chapter.text) for chapter in chapters)
     return Markup(
-        '<div class="part" style="--chapters: {}"><header><small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
+        '<div class="part" style="--chapters: {}"><header>'
+        '<small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
     ).format(len(chapters), number, minutes, title, summary, cards)
 
 
