@@ -54,7 +54,7 @@ def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Pat
     minutes = sum(reading.minutes(chapter.text) for chapter in chapters)
     return Markup(
         '<div class="part" style="--chapters: {}"><header>'
-        '<small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
+        "<small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>"
     ).format(len(chapters), number, minutes, title, summary, cards)
 
 
