@@ -87,10 +87,11 @@ function picture(state, set, { width, t }) {
     const at = layout(run, wide, high);
     const f = paper ? columns(run, last(run)) : columns(run, state.step, t);
     const [sum, one, two] = at.columns;
+    const tenth = two + at.thick - one < 240 ? "" : ", a tenth as tall";
     return [
       drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
-      f.checked ? [bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"), bracket(one, two + at.thick, at.bracket, at.small ? "output" : "output, a tenth as tall")]
-        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, at.small ? "accumulator" : "accumulator, a tenth as tall", 14)],
+      f.checked ? [bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"), bracket(one, two + at.thick, at.bracket, `output${tenth}`)]
+        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, `accumulator${tenth}`, 14)],
     ];
   };
   return stage(width, told(state), draw, [420, 456]);
