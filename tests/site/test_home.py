@@ -139,6 +139,9 @@ def test_the_race_is_run_when_asked_and_again(visit):
     page.evaluate("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 500; })")
     hidden = "['.race b', '.square > span'].map((all) => getComputedStyle(document.querySelector(all)).visibility)"
     assert page.evaluate(hidden) == ["hidden", "hidden"], "no number before its bar has come"
+    tile = "(({ opacity, visibility }) => visibility === 'visible' && opacity > 0)"
+    place = "document.querySelector('.unwritten g rect:nth-child(10)')"
+    assert page.evaluate(f"{tile}(getComputedStyle({place}))"), "the tile that's at work can be seen"
     moving = page.evaluate(
         "document.getAnimations().map((each) => [each.animationName, each.effect.getTiming().duration])"
     )
