@@ -5,12 +5,13 @@ import { attend, endings, features, sentence } from "./sentence.model.js";
 
 /**
  * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn with
- * grown: how far the ribbons have grown, up to 1   event: what has just happened
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[], grown: number}} Look
+ * grown: how far the ribbons have grown, up to 1   event: what has just happened   told: whether the sentence says so yet
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", told: boolean, shown: number[], blended: number[], grown: number}} Look
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
 const MOVE = 400; // milliseconds
+const WORTH = 10; // of each word's four numbers together
 const LITTLE = 0.05; // a smaller share is drawn, and its number stays unseen
 const ACROSS = { length: 860, room: 150, down: false }; // the place of the ribbons above the words
 const DOWN = { length: 440, room: 56, down: true }; // and beside them
@@ -32,7 +33,7 @@ const mix = (from, to, t) => to.map((x, i) => from[i] + t * (x - from[i]));
 function first() {
   const asker = it(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
-  return { ending: endings[0], asker, event: "start", shown: shares, blended: shares, grown: 1 };
+  return { ending: endings[0], asker, event: "start", told: true, shown: shares, blended: shares, grown: 1 };
 }
 
 /**
@@ -42,7 +43,7 @@ function first() {
 export function ribbons(shares, asker, { length, room, down }, grown) {
   const place = (/** @type {number} */ along, /** @type {number} */ up) => (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
   const step = length / shares.length;
-  const whole = Math.min(36, step / 2);
+  const whole = Math.min(60, 0.8 * step);
   const wide = shares.map((share) => Math.max(share * whole, 0.75) * grown);
 
   // Each ribbon passes over all that are nearer, so its peak is above theirs.
@@ -110,6 +111,14 @@ function sums({ ending, asker }) {
     <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
 }
 
+/** What a track means, said on one: of the words that are all one thing, that from which most is taken. @param {Look} look */
+function example({ ending, asker, shown }) {
+  const words = sentence(ending);
+  const one = words.map(({ value }, i) => (Math.max(...value) === WORTH ? shown[i] : 0));
+  const i = one.indexOf(Math.max(...one));
+  return html`<span class="example" aria-hidden="true" style="--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}"><span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}</span>`;
+}
+
 /** All of it. Without `answers` it's a drawing. @param {Look} look @param {Answers} [answers] */
 function view(look, answers) {
   const { ending, asker, shown, blended } = look;
@@ -130,12 +139,13 @@ function view(look, answers) {
       <legend>Which word asks?</legend>
       ${arcs(look, ACROSS, "across")}${arcs(look, DOWN, "down")}
       ${words.map(column)}
+      ${example(look)}
       ${features.map(output)}
       <span class="outname">what <em>${words[asker].word}</em> takes home</span>
     </fieldset>
     <div class="controls">
       <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
-      <p class="told" role="status">${told(look)}</p>
+      <p class="told ${look.told ? "" : "soon"}" role="status">${told(look)}</p>
     </div>
     <details><summary>Show the dot products</summary><div class="scroll">${sums(look)}</div></details>`;
 }
@@ -191,10 +201,10 @@ export function start(place) {
   /** First the shares move, then what they take flies to the output. @param {Partial<Look>} next */
   const change = async (next) => {
     const { shown: from, blended: before, asker } = look;
-    draw(next);
+    draw({ ...next, told: false });
     const { shares } = attend(sentence(look.ending), look.asker);
     await move((t) => draw({ shown: mix(from, shares, t), grown: look.asker === asker ? 1 : t }));
-    draw({ blended: shares }); // so that fly() can see where the parts will lie
+    draw({ blended: shares, told: true }); // so that fly() can see where the parts will lie
     fly();
     await move((t) => draw({ blended: mix(before, shares, t) }));
   };

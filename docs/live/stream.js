@@ -28,7 +28,7 @@ function layout(run, width, height) {
   const [entries, thick, room] = [share(72, 0.18, 184), share(52, 0.11, 112), share(68, 0.14, 144)];
   const space = small ? 12 : 16;
   const column = width - entries - space - thick;
-  const [top, floor] = small ? [48, height - 64] : [56, height - 72];
+  const [top, floor] = small ? [38, height - 64] : [42, height - 72];
   const sums = [run, read(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
   const most = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
   return {
@@ -41,38 +41,53 @@ function layout(run, width, height) {
   };
 }
 
-/** Makes entries beside the column, a name and a number each, where a piece is tall enough for one. @param {Layout} at */
-function entriesOf(at) {
-  let last = Infinity;
-  return (/** @type {number} */ y, /** @type {number} */ h, /** @type {string} */ look, /** @type {unknown} */ name, /** @type {number} */ value, opacity = 1) => {
-    if (h < (look ? 9 : 11) || Math.abs(last - y) < 17) return nothing;
-    last = y;
+/** A piece of the column: its middle, its height, and what stands beside it. @typedef {{y: number, h: number, name: unknown, value: number, opacity?: number, look?: string}} Entry */
+
+/**
+ * The entries beside the column, the upper ones first: each at its piece, or as far below as the line of the sum and the
+ * entry above want; where that's too far from its piece there is none.
+ * @param {Entry[]} entries @param {number} lid @param {Layout} at
+ */
+function drawEntries(entries, lid, at) {
+  let next = lid + 17;
+  return entries.sort((a, b) => a.y - b.y).map(({ y: middle, h, name, value, opacity = 1, look = "" }) => {
+    const y = Math.max(middle, next);
+    if (h < 3 || y - middle > h / 2 + 16 || y > at.floor - 6) return nothing;
+    next = y + 19;
     return group(opacity, text(at.name, y + 6, look || "ink", name), text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)));
-  };
+  });
 }
 
 /** The column: what we had in ink, the block's pieces in rose on top of it, the entries beside it, the sum as its lid. @param {Run} run @param {Frame} f @param {Layout} at */
 function drawColumn(run, f, at) {
-  const [entry, kept] = [entriesOf(at), at.tall(f.kept)];
+  const kept = at.tall(f.kept);
   let y = at.floor;
-  const old = kept ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", f.kept, late(f.moved) * (1 - f.fused)) : nothing;
+  /** @type {Entry[]} */
+  const entries = [{ y: at.floor - kept / 2, h: kept, name: at.small ? "old" : "old sum", value: f.kept, opacity: late(f.moved) * (1 - f.fused) }];
   const pieces = f.stack.map(({ height, ink, grown, power: exponent }) => {
     const h = at.tall(height) * grown;
-    const shown = ink < 1 && !Number.isNaN(exponent) ? [
-      rect(at.column, y - h, at.thick, h, "rose-fill piece", 1 - ink),
-      entry(y - h / 2, h, "", power(exponent), height, grown * (1 - late(ink + 0.5))),
-    ] : nothing;
     y -= h;
-    return shown;
+    if (ink === 1 || Number.isNaN(exponent)) return nothing;
+    entries.push({ y: y + h / 2, h, name: power(exponent), value: height, opacity: grown * (1 - late(ink + 0.5)) });
+    return rect(at.column, y, at.thick, h, "rose-fill piece", 1 - ink);
   });
   return [
     rect(at.column, at.floor - at.full, at.thick, at.full, "track"),
     path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
     bracket(at.column, at.width, at.bracket, "running sum"),
     rect(at.column, at.floor - at.tall(f.ink), at.thick, at.tall(f.ink), "ink"),
-    old, pieces,
+    pieces, drawEntries(entries.filter(({ opacity }) => opacity), y, at),
     rect(at.column, y - 4, at.width - at.column, 4, "ink"),
     text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${f.k ? fixed(f.sum) : "0"}</tspan>`),
+  ];
+}
+
+/** From the scores to the column: not a height carried over, but its exponential. @param {Layout} at */
+function drawMap(at) {
+  const [from, to] = at.small ? [at.bars + 10, at.column - 10] : [at.bars + 20, at.column - 20];
+  return [
+    path(`M${from} ${at.bracket}H${to}m-6 -5l6 5l-6 5`, "soft thin"),
+    text((from + to) / 2, at.row, "middle soft", svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${at.small ? "x" : "score − max"}</tspan>`),
   ];
 }
 
@@ -86,6 +101,7 @@ function drawFactor(run, f, at) {
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * f.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
   const told = Math.max(late(f.moved), Math.min(1, 4 * f.shrunk)); // the factor is there before the sum shrinks
+  if (run.forget && exponent) return group(told, text(end + 10, from - 16, "small end soft", "forgotten"), text(end + 10, from + 10, "end factor soft", svg`× ${power(exponent)}`));
   if (!exponent) return group(told * (1 - f.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
@@ -94,7 +110,6 @@ function drawFactor(run, f, at) {
     path(`M${x - 5} ${from}h10${head}`, "violet"),
     text(end, from + 5, "end amount soft", fixed(before.sum)),
     text(end, Math.max(from + 36, middle), "end factor violet", svg`× ${power(exponent)}`),
-    run.forget ? path(`M${end - 56} ${Math.max(from + 36, middle) - 8}H${end + 4}`, "violet forgot") : nothing,
   );
 }
 
@@ -107,14 +122,14 @@ function drawCheck(run, f, at) {
   const all = `all ${word(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
   const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end soft", line));
-  const [entry, extra] = [entriesOf(at), f.sum - sum];
+  const extra = f.sum - sum;
   let level = at.floor;
   const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
   const away = (1 - f.checked) * (at.bars / 2 - at.column - at.thick / 2);
   return [
     group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
     group(late(late(f.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
-      entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
+      drawEntries([{ y: level - at.tall(extra) / 2, h: at.tall(extra), name: at.small ? "extra" : "too much", value: extra, look: "violet strong" }], level - at.tall(extra), at)),
     group(late(f.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
@@ -127,7 +142,7 @@ function picture(state, set, { width, t }) {
   const [now, last] = [frame(run, state.step, t), frame(run, blocks(run) + 1)];
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const [at, f] = [layout(run, wide, high), paper ? last : now];
-    return [drawBars(run, f, at), drawColumn(run, f, at), drawFactor(run, f, at), f.checked ? drawCheck(run, f, at) : nothing];
+    return [drawBars(run, f, at), drawMap(at), drawColumn(run, f, at), drawFactor(run, f, at), f.checked ? drawCheck(run, f, at) : nothing];
   };
   return html`${stage(width, label, draw, [376, 432])}<p class="hb-live__log">${worded(chain(run))}</p>`;
 }
