@@ -53,7 +53,7 @@ function drawEntries(entries, lid, at) {
   return entries.sort((a, b) => a.y - b.y).map(({ y: middle, h, name, value, opacity = 1, look = "" }) => {
     const y = Math.max(middle, next);
     if (h < 3 || y - middle > h / 2 + 16 || y > at.floor - 6) return nothing;
-    next = y + 19;
+    next = y + 22;
     return group(opacity, text(at.name, y + 6, look || "ink", name), text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)));
   });
 }
@@ -129,7 +129,7 @@ function drawCheck(run, f, at) {
   return [
     group(Math.min(1, 4 * f.checked), svg`<g transform="translate(${short(away)} 0)">${outline}${seams}</g>`),
     group(late(late(f.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
-      drawEntries([{ y: level - at.tall(extra) / 2, h: at.tall(extra), name: at.small ? "extra" : "too much", value: extra, look: "violet strong" }], level - at.tall(extra), at)),
+      drawEntries([{ y: level - at.tall(extra) / 2, h: at.tall(extra), name: at.small ? "+" : "too much", value: extra, look: "violet strong" }], level - at.tall(extra), at)),
     group(late(f.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
