@@ -100,21 +100,21 @@ function drawFactor(run, now, at) {
   const { before, max, sum } = run.steps[now.k];
   if (!before.sum) return "";
   const [from, to] = [at.columns[0], at.columns[2] + at.thick];
-  const line = (
-    /** @type {string} */ name,
-    /** @type {unknown} */ factor,
-    /** @type {number} */ shown,
-    look = "violet",
-  ) =>
+  const line = (/** @type {unknown} */ factor, /** @type {number} */ shown, look = "violet") =>
     group(
       Math.min(1, 4 * shown),
       path(`M${from} ${at.above + 20}v-8H${to}v8`, `${look} thin`),
       text((from + to) / 2, at.above, `middle factor halo ${look}`, factor),
-      name ? path(`M${(from + to) / 2 - 32} ${at.above - 8}h64`, `${look} ${name}`) : "",
     );
-  if (now.checked) return line("", svg`÷ ${sum.toFixed(3)}`, now.checked, "ink");
+  if (now.checked) return line(svg`÷ ${sum.toFixed(3)}`, now.checked, "ink");
   const exponent = before.max - max;
-  return line(run.forget && exponent ? "forgot" : "", exponent ? svg`× ${power(exponent)}` : "× 1", now.shrunk);
+  if (run.forget && exponent)
+    return group(
+      Math.min(1, 4 * now.shrunk),
+      text((from + to) / 2 + 8, at.above, "end soft small", "forgotten"),
+      text((from + to) / 2 + 16, at.above, "factor soft", svg`× ${power(exponent)}`),
+    );
+  return line(exponent ? svg`× ${power(exponent)}` : "× 1", now.shrunk);
 }
 
 /** @param {State} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
@@ -124,6 +124,7 @@ function picture(state, set, { width, elapsed }) {
     const at = layout(run, wide, high);
     const now = paper ? columns(run, last(run)) : columns(run, state.step, elapsed);
     const [sum, one, two] = at.columns;
+    const tenth = two + at.thick - one < 240 ? "" : ", a tenth as tall";
     return [
       drawBars(run, now, at),
       drawValues(run, now, at),
@@ -132,11 +133,11 @@ function picture(state, set, { width, elapsed }) {
       now.checked
         ? [
             bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"),
-            bracket(one, two + at.thick, at.bracket, at.small ? "output" : "output, a tenth as tall"),
+            bracket(one, two + at.thick, at.bracket, `output${tenth}`),
           ]
         : [
             bracket(sum, sum + at.thick, at.bracket, "sum"),
-            bracket(one, two + at.thick, at.bracket, at.small ? "accumulator" : "accumulator, a tenth as tall", 14),
+            bracket(one, two + at.thick, at.bracket, `accumulator${tenth}`, 14),
           ],
     ];
   };

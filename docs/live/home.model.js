@@ -13,10 +13,10 @@ export const endings = ["soft", "tired"];
 /** @type {Record<string, Card>} */
 const cards = {
   the: { query: [2, 2, 0, 0], key: [0, 0, 0, 1], value: [1, 1, 0, 8], asks: "what do I point to?" },
-  cat: { query: [0, 0, 3, 0], key: [2, 0, 0, 0], value: [9, 1, 0, 0], asks: "what do I do?" },
+  cat: { query: [0, 0, 3, 0], key: [2, 0, 0, 0], value: [10, 0, 0, 0], asks: "what do I do?" },
   sat: { query: [3, 2, 0, 0], key: [0, 0, 2, 0], value: [1, 0, 9, 0], asks: "who sits, and where?" },
   on: { query: [0, 3, 0, 0], key: [0, 0, 0, 2], value: [0, 1, 1, 8], asks: "on what?" },
-  mat: { query: [1, 0, 0, 3], key: [0, 2, 0, 0], value: [0, 9, 0, 1], asks: "what ties me to the rest?" },
+  mat: { query: [1, 0, 0, 3], key: [0, 2, 0, 0], value: [0, 10, 0, 0], asks: "what ties me to the rest?" },
   because: { query: [0, 0, 3, 1], key: [0, 0, 0, 1], value: [0, 0, 2, 8], asks: "what happened?" },
   was: { query: [1, 1, 2, 0], key: [0, 0, 1, 1], value: [0, 0, 6, 4], asks: "who was doing what?" },
   soft: { query: [0, 3, -1, 0], key: [0, 1, 1, 0], value: [0, 6, 4, 0], asks: "what’s soft?" },

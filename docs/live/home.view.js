@@ -5,13 +5,15 @@ import { attend, endings, features, sentence } from "./home.model.js";
 
 /**
  * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn
- * with grown: how far the ribbons have grown, up to 1   event: what has just happened
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", shown: number[], blended: number[],
- *   grown: number}} State
+ * with grown: how far the ribbons have grown, up to 1   event: what has just happened   says: whether the sentence says
+ * so yet
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", says: boolean, shown: number[], blended:
+ *   number[], grown: number}} State
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
 const MOVE = 400; // milliseconds
+const WORTH = 10; // of each word's four numbers together
 const LITTLE = 0.05; // a smaller share is drawn, and its number stays unseen
 const ACROSS = { length: 860, room: 150, down: false }; // the place of the ribbons above the words
 const DOWN = { length: 440, room: 56, down: true }; // and beside them
@@ -33,7 +35,7 @@ const mix = (from, to, part) => to.map((x, i) => from[i] + part * (x - from[i]))
 function first() {
   const asker = it(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
-  return { ending: endings[0], asker, event: "start", shown: shares, blended: shares, grown: 1 };
+  return { ending: endings[0], asker, event: "start", says: true, shown: shares, blended: shares, grown: 1 };
 }
 
 /**
@@ -45,7 +47,7 @@ export function ribbons(shares, asker, { length, room, down }, grown) {
   const place = (/** @type {number} */ along, /** @type {number} */ up) =>
     (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
   const step = length / shares.length;
-  const whole = Math.min(36, step / 2);
+  const whole = Math.min(60, 0.8 * step);
   const wide = shares.map((share) => Math.max(share * whole, 0.75) * grown);
 
   // Each ribbon passes over all that are nearer, so its peak is above theirs.
@@ -118,13 +120,21 @@ function sums({ ending, asker }) {
     /** @type {number} */ i,
   ) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
-  const looksFor = html`<em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>`;
-  return html`<table class="sums"><caption>${looksFor}: ${features.join(", ")}</caption>
-    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th>
-      <th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
+  return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
+    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
     <tbody>${words.map(row)}</tbody>
-    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td>
-      <td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+}
+
+/**
+ * What a track means, said on one: of the words that are all one thing, that from which most is taken.
+ * @param {State} state
+ */
+function example({ ending, asker, shown }) {
+  const words = sentence(ending);
+  const one = words.map(({ value }, i) => (Math.max(...value) === WORTH ? shown[i] : 0));
+  const i = one.indexOf(Math.max(...one));
+  return html`<span class="example" aria-hidden="true" style="--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}"><span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}</span>`;
 }
 
 /** All of it. Without `answers` it's a drawing. @param {State} state @param {Answers} [answers] */
@@ -136,28 +146,24 @@ function view(state, answers) {
   const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
-    ${value.map((amount, feature) => {
-      const style = `--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}`;
-      return html`<span class="cell" aria-hidden="true" style=${style}><i></i><b></b></span>`;
-    })}`;
+    ${value.map((amount, feature) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
   const output = (/** @type {string} */ name, /** @type {number} */ feature) => {
     const parts = words.map(({ value }, i) => blended[i] * value[feature]);
-    const bars = parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`);
-    const total = parts.reduce((a, b) => a + b).toFixed(1);
     return html`<span class="feature" style="--f: ${feature}">${name}</span>
-      <span class="out" style="--f: ${feature}">${bars}<span>${total}</span></span>`;
+      <span class="out" style="--f: ${feature}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
   };
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
       <legend>Which word asks?</legend>
       ${arcs(state, ACROSS, "across")}${arcs(state, DOWN, "down")}
       ${words.map(column)}
+      ${example(state)}
       ${features.map(output)}
       <span class="outname">what <em>${words[asker].word}</em> takes home</span>
     </fieldset>
     <div class="controls">
       <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
-      <p class="says" role="status">${says(state)}</p>
+      <p class="says ${state.says ? "" : "soon"}" role="status">${says(state)}</p>
     </div>
     <details><summary>Show the dot products</summary><div class="scroll">${sums(state)}</div></details>`;
 }
@@ -221,10 +227,10 @@ export function start(place) {
   /** First the shares move, then what they take flies to the output. @param {Partial<State>} next */
   const change = async (next) => {
     const { shown: from, blended: before, asker } = state;
-    draw(next);
+    draw({ ...next, says: false });
     const { shares } = attend(sentence(state.ending), state.asker);
     await move((part) => draw({ shown: mix(from, shares, part), grown: state.asker === asker ? 1 : part }));
-    draw({ blended: shares }); // so that fly() can see where the parts will lie
+    draw({ blended: shares, says: true }); // so that fly() can see where the parts will lie
     fly();
     await move((part) => draw({ blended: mix(before, shares, part) }));
   };

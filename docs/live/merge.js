@@ -53,10 +53,14 @@ function drawRow(scores, { readers }, cut, at) {
   const lines = [[0, cut - 1], [cut, scores.length - 1]].map(([from, to], i) => {
     if (to < from) return nothing; // nothing read
     const y = at.score(readers[i].max);
-    const name = at.small ? plain(readers[i].max) : svg`max <tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
+    const room = end(to) - at.x(from);
+    const name =
+      room < 48
+        ? svg`<tspan class="strong ink">${plain(readers[i].max)}</tspan>`
+        : svg`max <tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
     return [
       rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
-      text(at.x(from), y - 12, `${at.small ? "strong" : "soft"} halo`, name),
+      text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),
       bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.apart),
     ];
   });
@@ -65,7 +69,7 @@ function drawRow(scores, { readers }, cut, at) {
 
 /** The cut, with something to hold. @param {number} x @param {Layout} at */
 const drawCut = (x, at) => svg`
-  <path class="stroke violet" d="M${x} ${HANDLE + 12}V${at.floor + 8}" /><circle class="fill violet" cx=${x} cy=${HANDLE} r="12" />
+  <path class="stroke ink" d="M${x} ${HANDLE + 12}V${at.floor + 8}" /><circle class="fill ink" cx=${x} cy=${HANDLE} r="12" />
   <path class="stroke paper" d="M${x - 2} ${HANDLE - 4}l-4 4l4 4M${x + 2} ${HANDLE - 4}l4 4l-4 4" />`;
 
 /** Each reader's sum, grey where it shrinks; and both together. @param {Shared} both @param {Layout} at */

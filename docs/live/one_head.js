@@ -7,6 +7,7 @@ import { group, path, rect, stage, text } from "./strokes.js";
 
 const start = { wrong: false, slowly: false, step: 0 };
 const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when a whole program runs
+const LIT = 0.24; // how much colour the ground has of what is being written
 
 /** @typedef {typeof start} State */
 /** @typedef {import("./one_head.model.js").Step} Step */
@@ -21,7 +22,7 @@ const [BEAT, LINE] = [400, 70]; // milliseconds of a change, and of a line when 
 
 const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length];
 const PLACES = padded(KEYS);
-const [WIDEST, LOW, HIGH] = [524, 304, 400]; // pixels of the drawing: how wide it gets, how high it is on a phone, and elsewhere
+const [ROOMY, WIDEST, LOW, HIGH] = [860, 560, 308, 340]; // pixels of the drawing: from which width on memory is beside the registers, how wide it gets where it is below them, how high it is on a phone, and elsewhere
 
 const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
 
@@ -47,6 +48,8 @@ const REGISTERS = {
   value: [DIM, "value"],
   output: [DIM, "ink"],
 };
+/** What stands before a name that says too little. @type {Record<string, string>} */
+const PLAIN = { column: "number", own: "my places", place: "per key" };
 /** @type {[Tensor, string, string][]} */
 const TABLES = [["q", "Q", "query"], ["k", "K", "key"], ["v", "V", "value"], ["out", "O", "ink"]];
 /** In the code a name has the colour of the tensor that it comes from. @type {Record<string, string>} */
@@ -71,6 +74,11 @@ const last = (state) => all(state).length - 1;
 const end = (program, state) => all(state).map((step) => step.program).lastIndexOf(program);
 /** Those that only count places have no boxes. @param {string} name */
 const bare = (name) => REGISTERS[name][1] === "soft";
+/**
+ * Lines that need two changes: a product before its sum, a row that goes out before the rest is forgotten.
+ * @param {import("./one_head.model.js").Moment} moment
+ */
+const twice = ({ line }) => line === LINES.score || line === LINES.add || line === LINES.store;
 /** How far a change is; it slows down to its end. @param {number} elapsed */
 const eased = (elapsed) => 1 - (1 - Math.min(1, Math.max(0, elapsed / BEAT))) ** 3;
 
@@ -90,63 +98,80 @@ function frame(state, elapsed = Infinity) {
 }
 
 /**
- * Where the numbers go: memory is beside the registers, or below them on a phone.
- * @param {number} width @param {number} tall
+ * Where the numbers go: rows with a number for each column on the left, rows with one for each key on the right, and
+ * memory beside them; where there is no room for that, one below the other.
+ * @param {number} room @param {number} tall
  */
-function layout(width, tall) {
-  const small = tall === LOW;
-  const [left, cell] = small ? [98, { width: 42, height: 26 }] : [110, { width: 46, height: 34 }];
-  const box = { width: small ? width - 2 : 304, height: small ? 210 : tall - 2 };
-  const right = box.width - (small ? 8 : 10) - DIM * cell.width; // where the second of two registers begins
+function layout(room, tall) {
+  const small = room < ROOMY;
+  const width = small ? Math.min(room, WIDEST) : room;
+  const phone = tall === LOW;
+  const box = { width: small ? width - 2 : width - 309, height: !small ? tall - 2 : phone ? 214 : 246 };
+  const cell = {
+    width: Math.min(66, small ? (width - 182) / 4 : (box.width - 308) / 6),
+    height: !small ? 38 : phone ? 24 : 28,
+  };
+  const left = small ? 98 : 128;
+  const right = box.width - (small ? 8 + DIM * cell.width : 20 + PLACES * cell.width);
+  const { height } = cell;
+  const below = range(4).map((i) => 54 + 2 * height + i * (height + 4)); // the rows below the places
   /** @type {Record<string, [number, number]>} */
   const places = small
     ? {
-        column: [left, 6],
-        own: [right, 6],
-        query: [left, 30],
-        key: [right, 30],
-        place: [left, 58],
-        scores: [left, 78],
-        exponentials: [left, 109],
-        weights: [left, 140],
-        value: [left, 171],
-        output: [right, 171],
+        column: [left, 4],
+        own: [box.width - 58, 4],
+        query: [left, 27],
+        key: [left, 29 + height],
+        place: [left, 33 + 2 * height],
+        scores: [left, below[0]],
+        exponentials: [left, below[1]],
+        weights: [left, below[2]],
+        value: [left, below[3]],
+        output: [right, below[3]],
       }
     : {
-        column: [left, 8],
-        own: [250, 8],
-        query: [left, 36],
-        key: [left, 82],
-        place: [left, 126],
-        scores: [left, 150],
-        exponentials: [left, 196],
-        weights: [left, 242],
-        value: [left, 306],
-        output: [left, 352],
+        column: [left, 10],
+        own: [left, 34],
+        query: [left, 66],
+        key: [left, 122],
+        place: [right, 66],
+        scores: [right, 90],
+        exponentials: [right, 152],
+        weights: [right, 214],
+        value: [left, 214],
+        output: [left, 284],
       };
   const registers = Object.fromEntries(
-    Object.entries(places).map(([name, [x, y]]) => [
-      name,
-      {
-        ...cell,
-        ...(bare(name) && { height: 22, width: name === "place" ? cell.width : 24 }),
-        x,
-        y,
-        columns: REGISTERS[name][0],
-        left: x === left,
-      },
-    ]),
+    Object.entries(places).map(([name, [x, y]]) => {
+      const narrow = small && bare(name) && name !== "place";
+      return [
+        name,
+        {
+          ...cell,
+          ...(bare(name) && { height: 20 }),
+          ...(narrow && { width: 24 }),
+          x,
+          y,
+          columns: REGISTERS[name][0],
+          title: small ? (x === left ? 12 : 0) : x === left ? 18 : right - 98,
+        },
+      ];
+    }),
   );
   const apart = (width - 252) / 3;
   const tables = TABLES.map(([tensor, letter, look], i) => {
-    const [x, y] = [
-      { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor],
-      1 + (i * (tall - 80)) / 3,
-    ];
-    const at = small
-      ? { x, y: 237, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: 22, title: [x, 230] }
-      : { x: 402, y, width: 44, height: 26, title: [352, y + 19] };
-    return { tensor, letter, look, columns: DIM, ...at };
+    const at = { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor];
+    const y = box.height + 28;
+    const place = small
+      ? { x: at, y, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: (tall - y - 1) / KEYS, title: [at, y - 7] }
+      : {
+          x: width - 197,
+          y: 1 + (i * (tall - 80)) / 3,
+          width: 48,
+          height: 26,
+          title: [width - 257, 20 + (i * (tall - 80)) / 3],
+        };
+    return { tensor, letter, look, columns: DIM, ...place };
   });
   return { small, box, registers, tables };
 }
@@ -176,58 +201,154 @@ const boxes = ({ x, y, width, height, columns }, row, look, opacity) => {
  */
 const written = ([x, y], number, look, opacity) => text(x, y + 5.5, `cell middle ${look}`, shown(number, 2), opacity);
 
-/** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look */
-const ground = ({ width, height }, [x, y], look) => rect(x - width / 2, y - height / 2, width, height, look);
+/** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look @param {number} [opacity] */
+const ground = ({ width, height }, [x, y], look, opacity) =>
+  rect(x - width / 2, y - height / 2, width, height, look, opacity);
 
-/** It's there once the program has written it. @param {string} name @param {Frame} now @param {Layout} at */
+/**
+ * A number on its way, part of it done, on the ground of where it goes.
+ * @param {Cells} cells @param {[number, number][]} ends @param {number} part @param {number} number
+ * @param {string} look
+ */
+function flying(cells, [from, to], part, number, look) {
+  /** @type {[number, number]} */
+  const here = [from[0] + (to[0] - from[0]) * part, from[1] + (to[1] - from[1]) * part];
+  return [ground(cells, here, "paper"), ground(cells, here, look, LIT), written(here, number, "ink")];
+}
+
+/** What a register is called. @param {string} name @param {Layout} at @param {string} look */
+function drawName(name, { small, registers }, look) {
+  const { x, y, height, title } = registers[name];
+  const plain =
+    PLAIN[name] && (!small || name === "own") ? [`${PLAIN[name]} `, svg`<tspan class="code">${name}</tspan>`] : name;
+  return text(
+    title || x - 8,
+    y + height / 2 + 5,
+    `${small || bare(name) ? "small" : "cell"} ${title ? "" : "end"} ${look}`,
+    plain,
+  );
+}
+
+/** An empty outline until the program has written it. @param {string} name @param {Frame} now @param {Layout} at */
 function drawRegister(name, { step, before, first, second }, at) {
   const [cells, look] = [at.registers[name], REGISTERS[name][1]];
-  const { x, y, width, height, columns, left } = cells;
-  const writing = step.moments.find(({ writes }) => writes.includes(name));
-  const made = writing?.touch ? Number(first === 1) : step.moments.some(({ touch }) => touch) ? second : first;
+  const { x, y, width, height, columns } = cells;
   const [now, old] = [step.held[name], before.program === step.program ? before.held[name] : undefined];
-  if (!now) return nothing;
+  if (!now) return bare(name) ? nothing : [drawName(name, at, "soft"), boxes(cells, 0, "line")];
+  const writing = step.moments.find(({ writes }) => writes.includes(name));
+  const made = writing?.touch
+    ? Number(first === 1)
+    : writing && twice(writing)
+      ? second
+      : step.moments.some(({ touch }) => touch)
+        ? second
+        : first;
   const read = !writing && step.moments.some(({ reads }) => reads.includes(name));
-  /** @param {number[] | undefined} numbers @param {string} as @param {number} opacity */
-  const row = (numbers, as, opacity) =>
-    opacity ? numbers?.map((number, i) => written(middle(cells, i), number, as, opacity)) : nothing;
+  const arriving = writing?.line === LINES.score && made < 1 ? writing.turn : -1; // it's on its way to this place
+  const row = (/** @type {number[] | undefined} */ numbers, /** @type {number} */ opacity) => (opacity ? numbers?.map((number, i) => (i === arriving && numbers === now ? nothing : written(middle(cells, i), number, bare(name) ? "soft" : "ink", opacity))) : nothing);
+  if (bare(name)) return [drawName(name, at, "soft"), rect(x, y, columns * width, height, look, writing ? 0.16 * made : 0), row(now, writing ? made : 1)];
   const born = old || writing?.touch ? 1 : made;
-  const title = text(
-    left ? 12 : x - 8,
-    y + height / 2 + 5,
-    `small ${left ? "" : "end"} ${look}`,
-    name,
-    writing ? born : 1,
-  );
-  if (bare(name))
-    return [
-      title,
-      rect(x, y, columns * width, height, look, writing ? 0.16 * made : 0),
-      row(now, "soft", writing ? made : 1),
-    ];
   return [
-    title,
-    rect(x, y, columns * width, height, look, writing ? made : read ? 0.16 : 0),
+    drawName(name, at, look),
+    rect(
+      x,
+      y,
+      columns * width,
+      height,
+      look === "rose" ? "rose-fill" : look,
+      writing ? LIT * made : read ? LIT / 3 : 0,
+    ),
     boxes(cells, 0, `${look} ${look === "rose" ? "dashes" : ""}`, writing ? born : 1), // rose is never written to memory
-    writing ? [row(old, "ink", 1 - (writing.touch ? first : made)), row(now, "paper", made)] : row(now, "ink", 1),
+    writing ? [row(old, 1 - (writing.touch ? first : made)), row(now, made)] : row(now, 1),
   ];
 }
 
 /**
- * A dot for each load of a row; the last is new.
- * @param {Table} table @param {number} row @param {number} count @param {boolean} fresh @param {boolean} small
+ * Query times key, and the sum on its way to its place; a value times its weight, on its way into the output.
+ * @param {Frame} now @param {Layout} at
  */
-function drawDots({ x, y, width, height, columns }, row, count, fresh, small) {
-  const [apart, r] = small ? [6, 2.5] : [9, 3];
-  const lines = count > PROGRAMS ? [-4, 4] : [0]; // twice as many where a wrong address touches two rows
-  return range(count).map(
-    (i) => svg`<circle class="fill ${fresh && i === count - 1 ? "violet" : "soft"}" r=${r}
-    cx=${x + columns * width + 7 + (i % PROGRAMS) * apart} cy=${y + (row + 0.5) * height + lines[Math.floor(i / PROGRAMS)]} />`,
-  );
+function drawSums({ step: { moments, held }, first, second }, { small, registers }) {
+  const moment = moments[moments.length - 1];
+  if (!moment || !twice(moment) || moment.touch) return nothing;
+  const { query, key, scores, weights, value, output } = registers;
+  const [x, above] = [key.x + DIM * key.width + 10, key.y + key.height];
+  if (moment.line === LINES.score) {
+    const products = held.query.map((number, c) => number * held.key[c]);
+    const score = held.scores[moment.turn];
+    const sums = held.query.map((number, c) => `${shown(number)} · ${shown(held.key[c])}`).join(" + ");
+    /** @type {[number, number]} */
+    const sum = small ? [x + 126, key.y - 1] : [x + 30, above + 19];
+    return [
+      small
+        ? [text(sum[0] - 8, sum[1] + 5.5, "small end rose", `${sums} =`, first)]
+        : products.map((product, c) => [
+            text(middle(key, c)[0], (query.y + query.height + key.y) / 2 + 5, "small middle soft", "×", first),
+            written([middle(key, c)[0], sum[1]], product, "rose", first),
+            text(c ? key.x + c * key.width : x + 4, sum[1] + 5.5, "small middle soft", c ? "+" : "=", first),
+          ]),
+      first < 1
+        ? nothing
+        : second < 1
+          ? flying(scores, [sum, middle(scores, moment.turn)], second, score, "rose-fill")
+          : nothing,
+      first < 1 ? nothing : written(sum, score, "rose strong"),
+    ];
+  }
+  const weight = held.weights[moment.turn];
+  const from = middle(weights, moment.turn);
+  /** @type {[number, number]} */
+  const to = small ? middle(value, 0) : [x + 20, middle(value, 0)[1]];
+  return [
+    first < 1
+      ? flying({ ...weights, width: 40 }, [from, to], first, weight, "rose-fill")
+      : small
+        ? nothing
+        : [text(x - 5, to[1] + 5.5, "small soft", "×"), written(to, weight, "rose strong")],
+    small
+      ? nothing
+      : held.value.map((number, c) =>
+          text(
+            middle(value, c)[0],
+            (value.y + value.height + output.y) / 2 + 5.5,
+            "cell middle soft",
+            `+ ${shown(weight * number, 2)}`,
+            second,
+          ),
+        ),
+  ];
 }
 
-/** @param {Table} table @param {Frame} now @param {Layout} at */
-function drawTable(table, { step, before, first }, { small }) {
+/**
+ * How often a row was loaded, as a bar with its length; the last load is new, and in the end the rows with most loads
+ * stand out.
+ * @param {Table} table @param {number} row @param {number} count @param {boolean} fresh @param {boolean} most
+ * @param {boolean} small
+ */
+function drawLoads({ x, y, width, height, columns }, row, count, fresh, most, small) {
+  const [left, middle] = [x + columns * width + (small ? 5 : 9), y + (row + 0.5) * height];
+  const bar = small ? 0 : 11 * count;
+  return count
+    ? [
+        small
+          ? nothing
+          : range(count).map((i) =>
+              rect(left + 11 * i, middle - 6, 9, 12, most || (fresh && i === count - 1) ? "violet" : "soft"),
+            ),
+        text(
+          left + bar + (small ? 0 : 3),
+          middle + 5,
+          `small ${most ? "violet strong" : fresh && small ? "violet" : "soft"}`,
+          `${count}×`,
+        ),
+      ]
+    : nothing;
+}
+
+/**
+ * @param {Table} table @param {Frame} now @param {Layout} at
+ * @param {number} most loads of a row, once the last program is done
+ */
+function drawTable(table, { step, before, first }, { small }, most) {
   const { tensor, letter, look, x, y, height, title } = table;
   const stored = tensor === "out";
   const touched = step.moments.flatMap(({ touch }) => (touch?.tensor === tensor ? touch.places : []));
@@ -237,24 +358,25 @@ function drawTable(table, { step, before, first }, { small }) {
     stored && Math.abs(number - right(WORDS, Math.floor(i / DIM))[i % DIM]) > 5e-3;
   return [
     text(title[0], title[1], `${look} strong`, letter),
-    range(numbers.length / DIM).map((row) => [
-      boxes(table, row, numbers[row * DIM] === null ? "dashes soft" : look),
-      small && tensor !== "q" ? nothing : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
-      stored
-        ? nothing
-        : drawDots(
-            table,
-            row,
-            loads(step, tensor, row, DIM),
-            touched.some((i) => Math.floor(i / DIM) === row),
-            small,
-          ),
-    ]),
-    lit.map((i) => ground(table, middle(table, i), look)),
-    numbers.map((number, i) => {
-      const look = `${lit.includes(i) ? "paper" : "ink"} ${number !== null && wrong(i, number) ? "forgot" : ""}`;
-      return number === null ? nothing : written(middle(table, i), number, look);
+    lit.map((i) => ground(table, middle(table, i), look, LIT)),
+    range(numbers.length / DIM).map((row) => {
+      const count = stored ? 0 : loads(step, tensor, row, DIM);
+      return [
+        boxes(table, row, numbers[row * DIM] === null ? "dashes soft" : look),
+        small && tensor !== "q"
+          ? nothing
+          : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
+        drawLoads(
+          table,
+          row,
+          count,
+          touched.some((i) => Math.floor(i / DIM) === row),
+          count === most,
+          small,
+        ),
+      ];
     }),
+    numbers.map((number, i) => (number === null ? nothing : written(middle(table, i), number, `${lit.includes(i) ? "strong" : ""} ink ${wrong(i, number) ? "forgot" : ""}`))),
   ];
 }
 
@@ -274,25 +396,31 @@ function drawWay({ step, first, replay }, { small, box, registers, tables }) {
     const [bend, tip] = [(toX - x) / 2, Math.sign(x - toX) * 7];
     return path(`M${x} ${y}C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}m${tip} -5l${-tip} 5l${tip} 5`, look);
   });
-  const flying = touch.numbers.map((number, c) => {
+  const numbers = touch.numbers.map((number, c) => {
     const ends = [middle(register, c), middle(table, touch.places[c])];
-    const [from, to] = out ? ends : ends.reverse();
-    /** @type {[number, number]} */
-    const here = [from[0] + (to[0] - from[0]) * first, from[1] + (to[1] - from[1]) * first];
-    return [ground(table, here, look), written(here, number, "paper")];
+    return flying(table, out ? ends : ends.reverse(), first, number, look);
   });
-  return [wires, first < 1 && !replay ? flying : nothing];
+  return [wires, first < 1 && !replay ? numbers : nothing];
 }
 
 /** @param {Frame} now @param {Layout} at @param {boolean} paper */
 function draw(now, at, paper) {
   const over = now.step.moments.some(({ line }) => line === LINES.store);
   const kept = over && !paper ? 1 - 0.75 * now.second : 1; // first the row goes out, then the rest is forgotten
+  const ended = over && now.step.program === PROGRAMS - 1 && !now.replay;
+  const counts = ["k", "v"].flatMap((tensor) =>
+    range(KEYS).map((row) => loads(now.step, /** @type {Tensor} */ (tensor), row, DIM)),
+  );
   const names = Object.keys(REGISTERS);
+  const { x, width, title } = at.tables[0];
   return [
+    at.small
+      ? nothing
+      : [text(title[0], -14, "small soft", "memory"), text(x + DIM * width + 9, -14, "small soft", "loads")],
     svg`<rect class="stroke ink" x="1" y="1" width=${at.box.width} height=${at.box.height} />`,
     names.map((name) => group(name === "output" ? 1 : kept, drawRegister(name, now, at))),
-    at.tables.map((table) => drawTable(table, now, at)),
+    drawSums(now, at),
+    at.tables.map((table) => drawTable(table, now, at, ended ? Math.max(...counts) : 0)),
     drawWay(now, at),
   ];
 }
@@ -348,7 +476,8 @@ function programs(state, set, { step: now, replay }) {
     const status = running ? "running" : over ? "done" : "waiting";
     return html`<button type="button" aria-pressed=${String(here)} @click=${press}>program ${program}<small>${status}</small></button>`;
   });
-  return html`<div class="hb-live__programs" role="group" aria-label="Programs">${buttons}</div>`;
+  const alone = state.step < end(0, state) ? "alone" : "";
+  return html`<div class="hb-live__programs ${alone}" role="group" aria-label="Programs">${buttons}</div>`;
 }
 
 /** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
@@ -357,10 +486,9 @@ function picture(state, set, { width, elapsed }) {
   const drawn = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) =>
     draw(paper ? done : now, layout(wide, high), paper);
   return html`<div class="hb-live__kernel">
-    <p class="hb-live__launch"><code>${LAUNCH}</code></p>
-    ${programs(state, set, now)}<span class="hb-live__memory soft" aria-hidden="true">memory</span>
     ${code(state.wrong, now.step)}
-    <div class="hb-live__machine">${stage(width, described(now.step), drawn, [LOW, HIGH], WIDEST)}</div>
+    ${programs(state, set, now)}
+    <div class="hb-live__machine">${stage(width, described(now.step), drawn, [LOW, HIGH])}</div>
   </div>`;
 }
 
@@ -368,7 +496,7 @@ function picture(state, set, { width, elapsed }) {
 function lasts(state) {
   const { moments, all: lines } = all(state)[state.step];
   if (lines) return LINE * lines.length;
-  return moments[0].line === LINES.store ? 2 * BEAT : BEAT;
+  return twice(moments[0]) ? 2 * BEAT : BEAT;
 }
 
 /** What the button for the next step says. @param {State} state */
@@ -387,7 +515,8 @@ function meanwhile(state) {
 /** @param {State} state @param {(change: Partial<State>) => void} set */
 function more({ wrong }, set) {
   const walk = () => set({ slowly: true, step: end(0, { wrong, slowly: true }) + 1 });
-  return html`${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
+  return html`<p class="soft">Started with <code>${LAUNCH}</code></p>
+    ${checkbox("forget * HEAD_DIM in a key’s address", wrong, (wrong) => set({ wrong }))}
     <button type="button" @click=${walk}>Program 1, line by line</button>`;
 }
 

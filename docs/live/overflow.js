@@ -6,7 +6,7 @@ import { end, softmaxIn, TYPES } from "./overflow.model.js";
 import { button, choice, grip, numbers, shown, table, textField } from "./controls.js";
 import { stage } from "./strokes.js";
 
-const start = { scores: "9 10 10", type: "FP16" };
+const start = { scores: "9.75 10 10", type: "FP16" };
 
 /** @typedef {typeof start} State */
 /** @typedef {ReturnType<typeof softmaxIn>} Softmax */
@@ -74,9 +74,9 @@ const logSum = (row) => {
 /**
  * One of the two forms: its exponentials, their sum, and the shares.
  * @param {Panel} panel @param {Softmax} form @param {unknown} title
- * @param {number[]} right the shares as they should be
+ * @param {number[]} right the shares as they should be @param {boolean} named whether the edge goes up to its name
  */
-function drawPanel(panel, form, title, right) {
+function drawPanel(panel, form, title, right, named) {
   const { x, top, left, line } = panel;
   const lines = form.lowered.map((score, i) => {
     const y = panel.row(i);
@@ -87,7 +87,7 @@ function drawPanel(panel, form, title, right) {
   });
   const [y, edge, foot] = [panel.row(form.lowered.length), panel.at(panel.high), panel.row(form.lowered.length + 0.5)];
   return svg`<rect class="track fill" x=${left} y=${top + HEAD - 12} width=${edge - left} height=${foot - top - HEAD + 12} />
-    <path class="line stroke" d="M${panel.at(0)} ${top + HEAD - 12}V${foot}" /><path class="ink stroke" d="M${edge} ${top + HEAD - 12}V${foot}" />
+    <path class="line stroke" d="M${panel.at(0)} ${top + HEAD - 12}V${foot}" /><path class="ink stroke" d="M${edge} ${named ? 2 : top + HEAD - 12}V${foot}" />
     <text class="strong" x=${x} y=${top + 16}>${title}</text><text class="small soft end" x=${panel.end} y=${top + 16}>share</text>
     ${lines}<text x=${x} y=${y + 6}>sum</text>${bar(panel, y, logSum(form.lowered), form.sum, "ink")}`;
 }
@@ -110,12 +110,12 @@ function picture(state, set, { width }) {
     );
     const largest = state.type === "FP16" ? "65,504" : shown(Math.exp(first.high), 2);
     const edges = (beside ? [first, second] : [first]).map((panel) => svg`
-      <text class="small end" x=${panel.at(panel.high) + 4} y="14">${state.type} ends at ${largest}</text>
+      <text class="small end" x=${panel.at(panel.high) - 8} y="14">${state.type} ends at ${largest}</text>
       <text class="small middle soft" x=${panel.at(0)} y=${TOP + 16}>1</text><text class="small middle soft" x=${(panel.at(panel.high) + panel.right) / 2 + 8} y=${TOP + 16}>∞</text>`,
     );
-    return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares)}
-      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares)}
-      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill violet" cx=${first.at(score)} cy=${first.row(i)} r="10" />
+    return svg`${edges}${drawPanel(first, naive, "As it stands", safe.shares, true)}
+      ${drawPanel(second, safe, Number.isFinite(max) ? `Minus ${shown(max, 2)}` : "Minus the maximum", safe.shares, beside)}
+      ${typed.map((score, i) => (paper || Number.isNaN(score) ? nothing : svg`<circle class="fill ink" cx=${first.at(score)} cy=${first.row(i)} r="10" />
         <path class="stroke paper" d="M${first.at(score) - 2} ${first.row(i) - 3}l-3 3l3 3m4 0l3 -3l-3 -3" />`))}`;
   };
   const said = `As it stands: ${naive.shares.map(percent).join(", ")}. With the maximum subtracted: ${safe.shares.map(percent).join(", ")}.`;

@@ -37,7 +37,7 @@ function layout(run, width, height) {
   const [entries, thick, room] = [share(72, 0.18, 184), share(52, 0.11, 112), share(68, 0.14, 144)];
   const space = small ? 12 : 16;
   const column = width - entries - space - thick;
-  const [top, floor] = small ? [48, height - 64] : [56, height - 72];
+  const [top, floor] = small ? [38, height - 64] : [42, height - 72];
   const sums = [run, readInBlocks(run.scores, run.block, true)].flatMap(({ steps }) => steps.map(({ sum }) => sum));
   const most = Math.max(run.atOnce.sum, ...sums) || 1; // one scale, whether somebody forgets or not
   return {
@@ -51,27 +51,29 @@ function layout(run, width, height) {
 }
 
 /**
- * Makes entries beside the column, a name and a number each, where a piece is tall enough for one.
- * @param {Layout} at
+ * A piece of the column: its middle, its height, and what stands beside it.
+ * @typedef {{y: number, h: number, name: unknown, value: number, opacity?: number, look?: string}} Entry
  */
-function entriesOf(at) {
-  let last = Infinity;
-  return (
-    /** @type {number} */ y,
-    /** @type {number} */ h,
-    /** @type {string} */ look,
-    /** @type {unknown} */ name,
-    /** @type {number} */ value,
-    opacity = 1,
-  ) => {
-    if (h < (look ? 9 : 11) || Math.abs(last - y) < 17) return nothing;
-    last = y;
-    return group(
-      opacity,
-      text(at.name, y + 6, look || "ink", name),
-      text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)),
-    );
-  };
+
+/**
+ * The entries beside the column, the upper ones first: each at its piece, or as far below as the line of the sum and
+ * the entry above want; where that's too far from its piece there is none.
+ * @param {Entry[]} entries @param {number} lid @param {Layout} at
+ */
+function drawEntries(entries, lid, at) {
+  let next = lid + 17;
+  return entries
+    .sort((a, b) => a.y - b.y)
+    .map(({ y: middle, h, name, value, opacity = 1, look = "" }) => {
+      const y = Math.max(middle, next);
+      if (h < 3 || y - middle > h / 2 + 16 || y > at.floor - 6) return nothing;
+      next = y + 22;
+      return group(
+        opacity,
+        text(at.name, y + 6, look || "ink", name),
+        text(at.width, y + 6, `end amount ${look || "soft"}`, fixed(value)),
+      );
+    });
 }
 
 /**
@@ -79,28 +81,47 @@ function entriesOf(at) {
  * @param {Run} run @param {Frame} now @param {Layout} at
  */
 function drawColumn(run, now, at) {
-  const [entry, kept] = [entriesOf(at), at.tall(now.kept)];
+  const kept = at.tall(now.kept);
   let y = at.floor;
-  const old = kept
-    ? entry(at.floor - kept / 2, kept, "", at.small ? "old" : "old sum", now.kept, late(now.moved) * (1 - now.fused))
-    : nothing;
+  /** @type {Entry[]} */
+  const entries = [
+    {
+      y: at.floor - kept / 2,
+      h: kept,
+      name: at.small ? "old" : "old sum",
+      value: now.kept,
+      opacity: late(now.moved) * (1 - now.fused),
+    },
+  ];
   const pieces = now.stack.map(({ height, ink, grown, power: exponent }) => {
     const h = at.tall(height) * grown;
-    const shown = ink < 1 && !Number.isNaN(exponent) ? [
-      rect(at.column, y - h, at.thick, h, "rose-fill piece", 1 - ink),
-      entry(y - h / 2, h, "", power(exponent), height, grown * (1 - late(ink + 0.5))),
-    ] : nothing;
     y -= h;
-    return shown;
+    if (ink === 1 || Number.isNaN(exponent)) return nothing;
+    entries.push({ y: y + h / 2, h, name: power(exponent), value: height, opacity: grown * (1 - late(ink + 0.5)) });
+    return rect(at.column, y, at.thick, h, "rose-fill piece", 1 - ink);
   });
   return [
     rect(at.column, at.floor - at.full, at.thick, at.full, "track"),
     path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
     bracket(at.column, at.width, at.bracket, "running sum"),
     rect(at.column, at.floor - at.tall(now.ink), at.thick, at.tall(now.ink), "ink"),
-    old, pieces,
+    pieces, drawEntries(entries.filter(({ opacity }) => opacity), y, at),
     rect(at.column, y - 4, at.width - at.column, 4, "ink"),
     text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${now.k ? fixed(now.sum) : "0"}</tspan>`),
+  ];
+}
+
+/** From the scores to the column: not a height carried over, but its exponential. @param {Layout} at */
+function drawMap(at) {
+  const [from, to] = at.small ? [at.bars + 10, at.column - 10] : [at.bars + 20, at.column - 20];
+  return [
+    path(`M${from} ${at.bracket}H${to}m-6 -5l6 5l-6 5`, "soft thin"),
+    text(
+      (from + to) / 2,
+      at.row,
+      "middle soft",
+      svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${at.small ? "x" : "score − max"}</tspan>`,
+    ),
   ];
 }
 
@@ -117,6 +138,12 @@ function drawFactor(run, now, at) {
   const [from, to] = [at.floor - at.tall(before.sum), at.floor - at.tall(before.sum * now.scale)];
   const middle = (from + at.floor - at.tall(kept)) / 2 + 8;
   const factor = Math.max(late(now.moved), Math.min(1, 4 * now.shrunk)); // the factor is there before the sum shrinks
+  if (run.forget && exponent)
+    return group(
+      factor,
+      text(end + 10, from - 16, "small end soft", "forgotten"),
+      text(end + 10, from + 10, "end factor soft", svg`× ${power(exponent)}`),
+    );
   if (!exponent) return group(factor * (1 - now.checked), text(end + 10, from + 8, "end factor violet", "× 1"));
   const head = to - from > 12 ? `M${x} ${from}V${to - 1}m-5 -7l5 7l5 -7` : "";
   const crowded = Math.abs(from + 24 - at.floor + at.tall(run.atOnce.sum)) < 64; // the ghost's label needs this place
@@ -125,7 +152,6 @@ function drawFactor(run, now, at) {
     path(`M${x - 5} ${from}h10${head}`, "violet"),
     text(end, from + 5, "end amount soft", fixed(before.sum)),
     text(end, Math.max(from + 36, middle), "end factor violet", svg`× ${power(exponent)}`),
-    run.forget ? path(`M${end - 56} ${Math.max(from + 36, middle) - 8}H${end + 4}`, "violet forgot") : nothing,
   );
 }
 
@@ -144,14 +170,30 @@ function drawCheck(run, now, at) {
   const all = `all ${numberWord(run.scores.length)}`;
   const lines = at.room < 128 ? [all, "at once"] : [`${all} at once`];
   const label = lines.map((line, i) => text(end, y + 4 - 18 * (lines.length - 1 - i), "small end soft", line));
-  const [entry, extra] = [entriesOf(at), now.sum - sum];
+  const extra = now.sum - sum;
   let level = at.floor;
   const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
   const away = (1 - now.checked) * (at.bars / 2 - at.column - at.thick / 2);
   return [
     group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${hundredths(away)} 0)">${outline}${seams}</g>`),
-    group(late(late(now.checked)), label, text(end, y + 26, "end strong", fixed(sum)),
-      entry(level - at.tall(extra) / 2, at.tall(extra), "violet strong", at.small ? "extra" : "too much", extra)),
+    group(
+      late(late(now.checked)),
+      label,
+      text(end, y + 26, "end strong", fixed(sum)),
+      drawEntries(
+        [
+          {
+            y: level - at.tall(extra) / 2,
+            h: at.tall(extra),
+            name: at.small ? "+" : "too much",
+            value: extra,
+            look: "violet strong",
+          },
+        ],
+        level - at.tall(extra),
+        at,
+      ),
+    ),
     group(late(now.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
   ];
 }
@@ -166,6 +208,7 @@ function picture(state, set, { width, elapsed }) {
     const [at, drawn] = [layout(run, wide, high), paper ? last : now];
     return [
       drawBars(run, drawn, at),
+      drawMap(at),
       drawColumn(run, drawn, at),
       drawFactor(run, drawn, at),
       drawn.checked ? drawCheck(run, drawn, at) : nothing,

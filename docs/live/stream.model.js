@@ -189,6 +189,6 @@ export function says(run, k) {
     return `The line stayed, so there was nothing to forget. The old mistake stays in the sum.`;
   if (!step.moved) return `The line stayed, so nothing shrank. The ${name} only adds ${terms}.`;
   const rise = plain(step.max - old.max);
-  if (run.forget) return `The line rose by ${rise}, but we forgot to shrink the old sum: still ${fixed(step.kept)}.`;
+  if (run.forget) return `The line rose by ${rise}, the old sum didn’t move: it’s still ${fixed(step.kept)}.`;
   return `The line rose by ${rise}, so the old sum shrank to ${fixed(step.kept)}. Then came the ${name}.`;
 }

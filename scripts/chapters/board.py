@@ -35,6 +35,7 @@ class Ink:
 
     step: which drew it, from 1   gone: which rubbed it out
     answer: which of the step's answers it belongs to, from 1; 0 if the room isn't asked for it
+    lifted: the answer that takes it away again; 0 if none does
     text: what is written, if it is writing   area: where
     """
 
@@ -44,6 +45,7 @@ class Ink:
     text: str = ""
     answer: int = 0
     group: str = ""
+    lifted: int = 0
     gone: float = math.inf
 
     def on(self, step: int) -> bool:
@@ -70,6 +72,12 @@ class Board:
         self.answering = self.asked
         yield
         self.answering = 0
+
+    def lift(self, group: str) -> None:
+        """The answer that is being drawn takes this group away."""
+        for ink in self.ink:
+            if ink.group == group and ink.on(self.steps):
+                ink.lifted, ink.gone = self.answering, self.steps + 1
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
@@ -200,7 +208,7 @@ class Board:
 
     def read(self, step: int) -> list[str]:
         """All that is written on the board after this step."""
-        return [ink.text for ink in self.ink if ink.text and ink.on(step)]
+        return [ink.text for ink in self.ink if ink.text and ink.on(step) and not ink.lifted]
 
     def svg(self, step: int, answers: int | None = None) -> str:
         """The board after this step, with its colours inside, so that it can be dropped into slides.
@@ -209,6 +217,7 @@ class Board:
         """
         open_ = set() if answers is None else set(self.answers(step)[answers:])
         seen = [ink for ink in self.ink if ink.on(step) and ink.answer not in open_]
+        seen = [ink for ink in seen if not ink.lifted or ink.lifted in open_]
         old = "".join(ink.svg for ink in seen if ink.step < step)
         new = "".join(ink.svg for ink in seen if ink.step == step)
         return (

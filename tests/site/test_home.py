@@ -86,9 +86,9 @@ def ran(text: str, **changed) -> SimpleNamespace:
 )
 def test_the_tables_are_to_scale_and_have_the_size_of_those_that_were_timed(shape, square, sliver):
     text = SHAPE.format(*shape)
-    panels = BeautifulSoup(made.table(ran(text)), "html.parser").div
+    panels = BeautifulSoup(made.table(ran(text)), "html.parser").select_one(".panels")
     assert lengths(panels["style"])["times"] == shape[2] / shape[3]
-    assert panels.select_one(".written b").get_text() == square and panels.small.get_text() == f"{sliver} each"
+    assert panels.select_one(".written b").get_text() == square
     assert square in panels["aria-label"] and sliver in panels["aria-label"]
     _, heads, words, width = shape
     assert f"{words} words, {heads} heads of {width}" in made.race_setting(ran(text))
@@ -113,6 +113,11 @@ def test_the_claim_the_picture_and_the_ways_in_are_on_the_first_screen(visit, wi
         "['.panels', '.start p'].map((place) => document.querySelector(place).getBoundingClientRect().top)"
     )
     assert tops[0] < tops[1], "the picture comes before the words"
+    on_picture = "document.elementFromPoint({x}, {y}).closest('button').getAttribute('aria-label')"
+    for square in (".written", ".unwritten"):
+        box = page.locator(square).bounding_box()
+        spot = on_picture.format(x=box["x"] + 9, y=box["y"] + 9)
+        assert page.evaluate(spot) == "Watch them race", "the picture is the button"
     ways = page.locator(".ways a")
     assert ways.all_inner_texts() == ["Start with chapter 1", "Teach it", "Run it"]
     assert min(box.bounding_box()["height"] for box in [ways.first, page.locator(".word").first]) >= 44
@@ -131,6 +136,12 @@ def test_the_race_is_run_when_asked_and_again(visit):
     longer, shorter = (bar["duration"] for bar in first)
     assert longer / shorter == pytest.approx(times()["attention"] / times()["flash_attention"], rel=1e-3)
     assert {bar["iterations"] for bar in first} == {1} and len({bar["delay"] for bar in first}) == 1
+    page.evaluate("document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 500; })")
+    hidden = "['.race b', '.square > span'].map((all) => getComputedStyle(document.querySelector(all)).visibility)"
+    assert page.evaluate(hidden) == ["hidden", "hidden"], "no number before its bar has come"
+    tile = "(({ opacity, visibility }) => visibility === 'visible' && opacity > 0)"
+    place = "document.querySelector('.unwritten g rect:nth-child(10)')"
+    assert page.evaluate(f"{tile}(getComputedStyle({place}))"), "the tile that's at work can be seen"
     moving = page.evaluate(
         "document.getAnimations().map((each) => [each.animationName, each.effect.getTiming().duration])"
     )
@@ -148,7 +159,7 @@ def test_whoever_wants_no_motion_sees_the_end_of_it(visit):
     assert page.get_by_role("button", name="Watch them race").count() == 0
     page.locator(".stage:enabled").wait_for()
     page.get_by_role("button", name="Change soft to tired").click()
-    assert page.locator(".out > span").first.inner_text() == "6.2", "without a movement"
+    assert page.locator(".out > span").first.inner_text() == "6.8", "without a movement"
 
 
 def test_without_scripts_there_are_the_claim_a_still_picture_and_the_path(chromium, url):

@@ -78,9 +78,9 @@ def test_a_ribbon_is_as_wide_as_its_share_and_together_they_are_the_whole(pieces
     leaves = []
     for outline, share in zip(outlines, row["shares"], strict=True):
         xs = [float(x) for x in re.findall(r"(-?[\d.]+) 150(?=[CLZ])", outline)]
-        assert abs(xs[1] - xs[2]) == pytest.approx(max(36 * share, 0.75), abs=0.11)
+        assert abs(xs[1] - xs[2]) == pytest.approx(max(60 * share, 0.75), abs=0.11)
         leaves += [xs[0], xs[3]]
-    assert max(leaves) - min(leaves) == pytest.approx(36, abs=0.5)
+    assert max(leaves) - min(leaves) == pytest.approx(60, abs=0.5)
 
 
 @pytest.fixture
@@ -144,4 +144,4 @@ def test_shares_move_before_what_they_take(visit):
     page.clock.run_for(500)
     assert page.locator(".share").nth(1).inner_text() == "59 %" == page.evaluate("window.then")
     page.clock.run_for(500)
-    assert page.locator(".out > span").first.inner_text() == "6.2"
+    assert page.locator(".out > span").first.inner_text() == "6.8"

@@ -256,10 +256,10 @@ def test_the_projector_shows_the_picture_without_notes_and_its_keys_lead_on(pres
     projector.keyboard.press("ArrowRight")
     assert projector.locator("img").get_attribute("src").endswith("/2-ask.svg") and title(presenter) == TITLES[1]
     board = sheets.board(NAME.replace("-", "_"))
-    open_at = next(step for step in range(1, board.steps + 1) if not board.answers(step))
-    while title(presenter) != TITLES[open_at - 1]:  # past the polls, to a board that keeps nothing back
+    while title(presenter) != TITLES[-1]:  # past the polls
         projector.keyboard.press("ArrowRight")
-    assert projector.locator("img").get_attribute("src").endswith(f"/{open_at}.svg")
+    kept_back = "-ask" if board.answers(board.steps) else ""
+    assert projector.locator("img").get_attribute("src").endswith(f"/{board.steps}{kept_back}.svg")
     with projector.expect_event("close"):
         press(presenter, "Escape", "Escape")
 

@@ -122,8 +122,8 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
         terms(board, BARS, first)
         block(board, 0, parts, after)
     board.step(
-        f"The next two scores move the maximum: {said[1]}, worked out below. A sheet of paper over the two bars; "
-        "without it, both bars and beside them both again, shrunk."
+        f"The next two scores move the maximum: {said[1]}, worked out below. The sheet of paper that lay over the two "
+        "bars is gone, and beside them are both again, shrunk."
     )
     board.rub("terms")
     paper(board)
@@ -133,6 +133,7 @@ def totals(board: Board, parts: list[State], after: list[State]) -> None:
     with board.answer():
         block(board, 1, parts, after)
     with board.answer():
+        board.lift("paper")
         terms(board, BARS, first, again=True)
         terms(board, SHRUNK, [term * factor for term in first])
         with board.group("bars"):
@@ -167,7 +168,7 @@ def terms(board: Board, x: float, bars: Sequence[float], again: bool = False) ->
 def paper(board: Board) -> None:
     """A sheet of paper over the first bars, taped at its upper corners."""
     left, right, top = BARS - 12, BARS + 80, 54
-    with board.group("bars"):
+    with board.group("paper"):
         board.box(left, top, right - left, 98)
         for x, lean in ((left, -1), (right, 1)):
             board.line((x - 8, top + 8 * lean), (x + 8, top - 8 * lean), width=4.4)
@@ -255,7 +256,7 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
         f"check:  {x:.2f} + {y:.2f} = 10 · {last.running_sum:.3f}",
     )
     for i, own in enumerate(((), (0, 1), (2,), (3,))):  # the lines that are worked out with each line of the table
-        with board.answer() if i else nullcontext():
+        with board.answer():
             if i < len(after):
                 row(board, i, [pair(after[i].accumulator), pair(after[i].output)], skip=5)
             with board.group("work"):
@@ -291,14 +292,14 @@ def bug(board: Board, parts: list[State]) -> None:
 
 def weights(board: Board) -> None:
     """The two weights of the first block as they are if nobody rescales, a line where each should end."""
-    floor, tall = 240, 62
+    floor, tall = 240, 48
     for i, score in enumerate(SCORES[:BLOCK]):
         used, right = (math.exp(score - top) for top in (max(SCORES[:BLOCK]), max(SCORES)))
         x, end = 310 + 82 * i, floor - tall * right
         board.box(x, floor - tall * used, 40, tall * used)
         board.hatch(x, floor - tall * used, 40, tall * (used - right))
         board.line((x - 5, end), (x + 45, end), width=3.2)
-        board.words(356, floor - tall * used + (-12 if i else 6), f"{used:.3g} → {right:.3f}", 0.8, at="left")
+        board.words(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
 
 
 def readers(board: Board, parts: list[State]) -> None:
@@ -334,8 +335,9 @@ def machine(board: Board, after: list[State]) -> None:
     )
     last = after[-1]
     with board.group("ticks"):
-        for i in range(len(after)):
-            board.words(467, FIRST + LINE * i, "✓", 0.85)
+        with board.answer():
+            for i in range(len(after)):
+                board.words(467, FIRST + LINE * i, "✓", 0.85)
         with board.answer():
             words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
 
@@ -348,12 +350,15 @@ def left(board: Board, last: State) -> None:
         f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
     )
     board.rub("readers", "ticks", "work", "bug", "powers")
-    board.strike(LEFT + 14, 48, LEFT + 416, 48)
-    for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
-        board.ring(x, FIRST + 2 * LINE, wide, 23)
-    board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
-    board.strike(LEFT - 14, 210, LEFT + 164, 172)
-    board.arrow(LEFT + 170, 191, LEFT + 204, 191)
-    board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
+    with board.answer():
+        board.strike(LEFT + 14, 48, LEFT + 416, 48)
+        for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
+            board.ring(x, FIRST + 2 * LINE, wide, 23)
+    with board.answer():
+        board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
+        board.strike(LEFT - 14, 210, LEFT + 164, 172)
+        board.arrow(LEFT + 170, 191, LEFT + 204, 191)
+        board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
     registers = int(H100["registers per SM"].value) // 2**10
-    words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")
+    with board.answer():
+        words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

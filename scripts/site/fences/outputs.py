@@ -231,7 +231,14 @@ def changed_html(ran: bool = True) -> Markup:
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
     ran = record.provenance
-    return f"{record.name}, {machine(ran)}, {ran['date']}, commit {ran['commit']}"
+    many, gpu = ran.get("gpus", "one"), ran["gpu"].removeprefix("NVIDIA ")
+    return f"measured on {many} {gpu}{'s' if many != 'one' else ''}, {day_of(ran)}"
+
+
+def day_of(ran: dict) -> str:
+    """Returns the day of a run: "25 November 2026"."""
+    day = date.fromisoformat(ran["date"])
+    return f"{day.day} {day:%B %Y}"
 
 
 def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool = False) -> Markup:
@@ -239,7 +246,6 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
 
     url: where the snippet's page is, if that isn't the page itself   earlier: it's one of snippets/earlier
     """
-    day = date.fromisoformat(ran["date"])
     named = Markup('<a href="{}">{}</a>').format(url, name) if url else name
     return Markup(
         '<div class="hb-provenance">{} <details><summary>{} on {}, {}</summary>'
@@ -248,7 +254,7 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
         named,
         "an earlier run" if earlier else "ran",
         machine(ran),
-        f"{day.day} {day:%B %Y}",
+        day_of(ran),
         *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),
     )
 

@@ -25,6 +25,11 @@ SHAPE = re.compile(r"\[batch, heads, sequence, head_dim\] = \[(\d+), (\d+), (\d+
 BYTES = 2  # of a number in FP16
 TILES = 8  # in a row of the square
 EMPTY = Markup()
+RACE_BUTTON = Markup(  # over the whole picture, with its mark between the squares
+    '<button type="button" class="replay" aria-label="Watch them race" hidden><svg viewBox="0 0 52 52" '
+    'aria-hidden="true"><circle cx="26" cy="26" r="26"/><path d="M20 15.5v21l17-10.5z"/></svg><span>race</span>'
+    "</button>"
+)
 
 
 def front_matter(text: str) -> dict:
@@ -48,8 +53,9 @@ def part(number: str, title: str, chapters: list[Chapter], home: dict, docs: Pat
     cards = EMPTY.join(card(chapter, home, docs) for chapter in chapters)
     minutes = sum(reading.minutes(chapter.text) for chapter in chapters)
     return Markup(
-        '<div class="part"><header><small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>'
-    ).format(number, minutes, title, summary, cards)
+        '<div class="part" style="--chapters: {}"><header>'
+        "<small>Part {} · {} min</small><h3>{}</h3><p>{}</p></header><ol>{}</ol></div>"
+    ).format(len(chapters), number, minutes, title, summary, cards)
 
 
 def card(chapter: Chapter, home: dict, docs: Path) -> Markup:
@@ -129,25 +135,24 @@ def table(reader: Reader) -> Markup:
         "is computed, used and forgotten, and nothing is written down."
     )
     tiles = EMPTY.join(map(tile, range(TILES**2)))
-    written = Markup('<span class="square written"><b>{}</b> every word with every word</span>').format(square)
+    written = Markup('<span class="square written"><span><b>{}</b> every word with every word</span></span>').format(
+        square
+    )
     unwritten = Markup(
         '<span class="square unwritten"><svg viewBox="0 0 {0} {0}" preserveAspectRatio="none"><g>{1}</g>'
         '<rect width="{0}" height="{0}"/></svg><span><b>0 bytes</b> a tile at a time, then forgotten</span></span>'
     ).format(TILES, tiles)
-    return Markup('<div class="panels" role="img" aria-label="{}" style="--times: {}">{}{}</div>').format(
-        shows,
-        words // numbers,
-        panel("written down", written, f"{sliver} each"),
-        panel("never written", unwritten, "all to scale"),
-    )
+    return Markup(
+        '<div class="picture"><div class="panels" role="img" aria-label="{}" style="--times: {}">{}{}</div>{}</div>'
+    ).format(shows, words // numbers, panel("written down", written), panel("never written", unwritten), RACE_BUTTON)
 
 
-def panel(name: str, square: Markup, below: str) -> Markup:
+def panel(name: str, square: Markup) -> Markup:
     return Markup(
         '<div class="panel"><span class="name">{}</span><i class="query"></i><i class="key"></i><i class="value"></i>'
         '{}<i class="output"></i><span class="tables"><b class="query">Q</b> <b class="key">K</b> '
-        '<b class="value">V</b> <small>{}</small></span><b class="output">O</b></div>'
-    ).format(name, square, below)
+        '<b class="value">V</b></span><b class="output">O</b></div>'
+    ).format(name, square)
 
 
 def tile(number: int) -> Markup:

@@ -11,6 +11,7 @@ ALT = (
     "right end the measured one is {fact=a_meeting_in_a_long_row} as high."
 )
 LEVEL = 512  # words, up to which the row hides behind loads and sums
+TICKS = [LEVEL, 2048, 8192]  # few enough for a phone
 MEASURED = plot.Style("measured", "accent")
 FLAT = plot.Style("if it cost the same", predicted=True)
 
@@ -24,6 +25,6 @@ def figure() -> go.Figure:
     return plot.finish(
         fig,
         300,
-        xaxis=plot.log_axis("words in a text", words),
-        yaxis=plot.log_axis("ps for a meeting", [300, 500, 1000, 2000, 5000]),
+        xaxis=plot.log_axis("words in a text", TICKS),
+        yaxis=plot.log_axis("picoseconds for a meeting", [300, 500, 1000, 2000, 5000]),
     )

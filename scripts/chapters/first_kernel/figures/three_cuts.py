@@ -1,0 +1,31 @@
+"""The guess about the meetings: the time of the same arithmetic in many small heads, and in few large ones."""
+
+import plotly.graph_objects as go
+
+from scripts import records
+from scripts.chapters import plot
+
+ALT = (
+    "Three bars on tracks of one length, each as long as its time: heads of sixty-four numbers, of a hundred and "
+    "twenty-eight, and of two hundred and fifty-six; a word has the same numbers in all three."
+)
+N, WIDTH, HEAD_DIMS = 512, 2048, [64, 128, 256]  # as in prefill_speed; the width is heads · d
+
+
+def figure() -> go.Figure:
+    spent = {f"{WIDTH // head_dim} heads of {head_dim}": time(head_dim) for head_dim in HEAD_DIMS}
+    fig = go.Figure()
+    fig.add_bar(
+        x=[max(spent.values())] * len(spent), y=list(spent), orientation="h", hoverinfo="skip", meta={"role": "faint"}
+    )
+    look = plot.Style("one key", "accent").bars("%{y}: %{x:.3g} ms", "value")
+    text = [f"<b>{each:.0f} ms</b>" for each in spent.values()]
+    fig.add_bar(x=list(spent.values()), y=list(spent), text=text, **look)
+    axes = {"xaxis": {"visible": False}, "yaxis": plot.name_axis()}
+    return plot.finish(fig, 140, barmode="overlay", bargap=0.3, margin={"b": 4}, **axes)
+
+
+def time(head_dim: int) -> float:
+    rows = plot.where(records.table("prefill_speed", f"forward_{head_dim}"), n=N, causal=False)
+    (row,) = plot.where(rows, form="one_key_attention")
+    return row["median"]
