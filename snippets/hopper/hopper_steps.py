@@ -42,7 +42,7 @@
 # %% tags=["heads_of_64"]
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 from statistics import median
 
 import torch
@@ -54,7 +54,6 @@ from kernels.bench.table import Table
 from kernels.flash.attention import flash_attention
 from kernels.hopper.attention import hopper_attention
 from kernels.hopper.plan import plan_for
-from kernels.hopper.warp_specialized import warp_specialized_attention
 
 two, three = {"consumers": 2, "registers": 240}, {"consumers": 3, "registers": 160}
 third = {"stages": 3, "q_stages": 1, "overlap_epilogue": False}
@@ -125,31 +124,3 @@ measured(128).show() if on_hopper else print("No Hopper GPU here, so no times.")
 
 # %% tags=["heads_of_256"]
 measured(256).show() if on_hopper else print("No Hopper GPU here, so no times.")
-
-# %% [markdown]
-# The kernel without switches, which one can read in one sitting: no mask, heads of 64 and 128.
-# Share is of the full kernel's speed, low and high its interval, ratio is over cuDNN.
-
-
-# %% tags=["without_switches"]
-def without_switches():
-    forms = {"short": warp_specialized_attention, "full": hopper_attention}
-    forms["sdpa_cudnn"] = SDPA["sdpa_cudnn"]
-    units = {"speed": "TFLOP/s", "share": "", "low": "", "high": "", "ratio": ""}
-    table = Table("without_switches", head_dim="", n="", **units)
-    for head_dim, n in product([64, 128], [1024, 16384]):
-        batch, heads = 16384 // n, 2048 // head_dim
-        qkv = torch.randn(3, batch, heads, n, head_dim, device="cuda").bfloat16()
-        calls = {name: captured(partial(form, *qkv)) for name, form in forms.items()}
-        flops = attention_flops(n, head_dim, heads, batch, False)
-        often = max(1, round(3e-3 * 500e12 / flops))
-        times = rounds({name: repeated(call, often) for name, call in calls.items()})
-        share = ratio(times["full"], times["short"])
-        beside = ratio(times["sdpa_cudnn"], times["short"]).median
-        row = [head_dim, n, flops * often / median(times["short"]) / 1e9, *share, beside]
-        row = [float(f"{x:.4g}") if isinstance(x, float) else x for x in row]
-        table.add(**dict(zip(table.columns, row, strict=True)))
-    return table
-
-
-without_switches().show() if on_hopper else print("No Hopper GPU here, so no times.")

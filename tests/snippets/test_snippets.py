@@ -77,8 +77,8 @@ def breaches_of_length(cells):
         without = {number for each in imports for number in range(each.lineno, each.end_lineno + 1)}
         lines += [line for number, line in enumerate(text.splitlines(), start=1) if number not in without]
     count = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
-    if count >= LINES:
-        yield f"{count} lines of code, and a snippet has less than {LINES}"
+    if count > LINES:
+        yield f"{count} lines of code, and a snippet has at most {LINES}"
 
 
 def breaches_of_data(name, tree):

@@ -22,15 +22,6 @@ def strides_that_halve(rows: list[dict]) -> str:
     return f"up to {last}, and we predicted {PREDICTED}"
 
 
-@compares("coalescing.reads", by="read", forms=("torch_sum", "stride_1"), measured="to_stride_1")
-def torch_sum(rows: list[dict]) -> str:
-    """Says how fast PyTorch's own sum reads, beside our kernel at stride 1."""
-    speeds = {row["read"]: row["to_stride_1"] for row in rows}
-    ratio = words.measured(speeds["torch_sum"], "ratio_of_one_setting")
-    part = "" if ratio.low <= 1 <= ratio.high else f"{words.part(ratio)} "
-    return f"{part}as fast as ours at stride 1"
-
-
 @compares("first_kernel.growth", by="n", forms=(8192, 512), measured="one_meeting")
 def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
