@@ -18,7 +18,7 @@ step = @from=$$(date +%s); $(2) && echo "==> $(1): $$(($$(date +%s) - from)) s"
 # What the caller says reaches a command as one word of its environment, and no shell takes it for commands.
 export SNIPPET N CHAPTER SEED
 
-.PHONY: help site check copies run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
+.PHONY: help site check copies facts run labs lab newest worksheet test test-all mutants serve record random sanitize lint speed fonts lock clean
 
 help:  ## what can be called
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
@@ -54,6 +54,10 @@ lint:  ## check the code and its layout
 serve:  ## the site at http://localhost:8000, built again at every change
 	$(SETUP) site
 	@PREVIEW=1 PYTHONDONTWRITEBYTECODE=1 $(MKDOCS) serve
+
+facts:  ## put today's words of every fact onto the pages
+	$(SETUP) site
+	@$(RUN) scripts.facts
 
 copies:  ## build the site, and into site/downloads PDFs of the sheets and of the handbook and an archive that opens from a disk
 	$(SETUP) speed

@@ -3,7 +3,7 @@
 import re
 import sys
 
-from scripts.chapters import worksheet
+from scripts.chapters import worksheets
 from scripts.records import ROOT
 
 
@@ -12,7 +12,7 @@ def main(chapter: str = "", seed: str = "") -> None:
     if not re.fullmatch(r"[\w-]{0,40}", seed):
         sys.exit(f"SEED={seed}: up to 40 letters, digits, - and _ are wanted: it is part of a file's name")
     try:
-        sheet = worksheet.make(chapter, seed or "A")
+        sheet = worksheets.make(chapter, seed or "A")
     except ValueError as error:
         sys.exit(f"CHAPTER={chapter}: {error}")
     folder = ROOT / "build" / "worksheets"

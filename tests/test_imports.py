@@ -18,7 +18,17 @@ MEASURES = {REGISTRY, "kernels.bench.cost", "kernels.bench.parallel.cost"}
 # What a chapter's figures, boards and worksheets share, and what one chapter may take from another.
 SHARED = {
     f"scripts.chapters.{name}"
-    for name in ("board", "handwriting", "plot", "rounded_shares", "worksheet", "*.worked", "*.board", "*.facts")
+    for name in (
+        "board",
+        "handwriting",
+        "plot",
+        "rounded_shares",
+        "worksheets",
+        "*.worked",
+        "*.board",
+        "*.facts",
+        "*.steps",
+    )
 }
 # Make records, on a GPU; what reads a record doesn't import them.
 MAKE_RECORDS = {f"scripts.records.{name}" for name in ("processes", "run", "watched")}

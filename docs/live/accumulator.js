@@ -2,21 +2,22 @@
 import { html, svg } from "lit-html";
 import { columns, last } from "./accumulator.model.js";
 import { barsAt, drawBars } from "./bars.js";
-import { numbers, textField, tick } from "./parts.js";
-import { output, plain, read, times } from "./stream.model.js";
+import { checkbox, numbers, textField } from "./controls.js";
+import { output, plain, readInBlocks, schedule } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", forget: false, step: 0 };
 const VALUES = [[10, 0], [10, 0], [10, 0], [0, 10], [0, 10], [0, 10]];
 const TEN = 10; // of a value is as tall as 1 of the sum, so both numbers together are as tall as their sum
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./stream.model.js").Run} Run */
 /** @typedef {ReturnType<typeof columns>} Frame */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** @param {S} state */
-const runOf = ({ scores, forget }) => read(numbers("Scores", scores, { least: -50, most: 50, count: [6, 6] }), 2, forget, VALUES);
+/** @param {State} state */
+const runOf = ({ scores, forget }) =>
+  readInBlocks(numbers("Scores", scores, { least: -50, most: 50, count: [6, 6] }), 2, forget, VALUES);
 /** @param {number} x */
 const number = (x) => String(Math.round(x * 100) / 100);
 /** @param {number[]} row */
@@ -28,7 +29,9 @@ function layout(run, width, height) {
   const [thick, gap, away] = small ? [42, 6, 14] : [Math.round(width / 10), 24, 56];
   const left = width - 3 * thick - gap - away - 8;
   const [top, floor] = small ? [60, height - 108] : [72, height - 116];
-  const most = Math.max(...[run, read(run.scores, 2, true, run.values)].flatMap(({ steps }) => steps.map(({ sum }) => sum)));
+  const most = Math.max(
+    ...[run, readInBlocks(run.scores, 2, true, run.values)].flatMap(({ steps }) => steps.map(({ sum }) => sum)),
+  );
   const bars = barsAt(run, left - (small ? 22 : 88), small, top + 24, floor);
   return {
     ...bars, small, width, thick,
@@ -41,92 +44,141 @@ function layout(run, width, height) {
   };
 }
 
-/** What each word brings, below its bar. @param {Run} run @param {Frame} f @param {Layout} at */
-const drawValues = (run, f, at) =>
-  f.bars.map(({ lit, gone }, i) => group(lit * (1 - gone), run.values[i].map((x, row) => text(at.x(i) + at.bar / 2, at.value + 20 * row, "small middle value", plain(x)))));
+/** What each word brings, below its bar. @param {Run} run @param {Frame} now @param {Layout} at */
+const drawValues = (run, now, at) =>
+  now.bars.map(({ lit, gone }, i) =>
+    group(
+      lit * (1 - gone),
+      run.values[i].map((x, row) => text(at.x(i) + at.bar / 2, at.value + 20 * row, "small middle value", plain(x))),
+    ),
+  );
 
-/** @param {Run} run @param {Frame} f @param {Layout} at */
-function drawColumns(run, f, at) {
+/** @param {Run} run @param {Frame} now @param {Layout} at */
+function drawColumns(run, now, at) {
   const truth = output(run.atOnce);
-  return f.columns.map(({ pieces, height }, c) => {
+  return now.columns.map(({ pieces, height }, c) => {
     const unit = c ? TEN : 1;
     let y = at.floor;
     const ours = pieces.reduce((all, { height, ink }) => all + height * Number(ink === 1), 0); // without seams
     const drawn = pieces.map(({ height, ink }) => {
       const h = at.tall(height / unit);
       y -= h;
-      return ink < 1 ? [rect(at.columns[c], y, at.thick, h, "ink", ink), rect(at.columns[c], y, at.thick, h, `${c ? "value" : "rose-fill"} piece`, 1 - ink)] : "";
+      return ink < 1
+        ? [
+            rect(at.columns[c], y, at.thick, h, "ink", ink),
+            rect(at.columns[c], y, at.thick, h, `${c ? "value" : "rose-fill"} piece`, 1 - ink),
+          ]
+        : "";
     });
-    const ghost = c && f.checked ? path(`M${at.columns[c] - 5} ${at.floor}v${-at.tall(truth[c - 1] / TEN)}h${at.thick + 10}V${at.floor}`, "soft thin dashes", f.checked) : "";
+    const ghost =
+      c && now.checked
+        ? path(
+            `M${at.columns[c] - 5} ${at.floor}v${-at.tall(truth[c - 1] / TEN)}h${at.thick + 10}V${at.floor}`,
+            "soft thin dashes",
+            now.checked,
+          )
+        : "";
     return [
-      rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"), path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"),
-      rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"), drawn, ghost,
+      rect(at.columns[c], at.floor - at.full, at.thick, at.full, "track"),
+      path(`M${at.columns[c]} ${at.floor}h${at.thick}`, "line thin"),
+      rect(at.columns[c], at.floor - at.tall(ours / unit), at.thick, at.tall(ours / unit), "ink"),
+      drawn,
+      ghost,
       rect(at.columns[c], y - 4, at.thick, 5, "ink"),
-      text(at.columns[c] + at.thick / 2, y - 14, at.small ? "strong middle halo" : "big middle halo", c ? (f.k ? height : 0).toFixed(2) : height.toFixed(3)),
+      text(
+        at.columns[c] + at.thick / 2,
+        y - 14,
+        at.small ? "strong middle halo" : "big middle halo",
+        c ? (now.k ? height : 0).toFixed(2) : height.toFixed(3),
+      ),
     ];
   });
 }
 
-/** One factor for all three, above them. @param {Run} run @param {Frame} f @param {Layout} at */
-function drawFactor(run, f, at) {
-  const { before, max, sum } = run.steps[f.k];
+/** One factor for all three, above them. @param {Run} run @param {Frame} now @param {Layout} at */
+function drawFactor(run, now, at) {
+  const { before, max, sum } = run.steps[now.k];
   if (!before.sum) return "";
   const [from, to] = [at.columns[0], at.columns[2] + at.thick];
   const line = (/** @type {unknown} */ factor, /** @type {number} */ shown, look = "violet") =>
-    group(Math.min(1, 4 * shown), path(`M${from} ${at.above + 20}v-8H${to}v8`, `${look} thin`), text((from + to) / 2, at.above, `middle factor halo ${look}`, factor));
-  if (f.checked) return line(svg`÷ ${sum.toFixed(3)}`, f.checked, "ink");
+    group(
+      Math.min(1, 4 * shown),
+      path(`M${from} ${at.above + 20}v-8H${to}v8`, `${look} thin`),
+      text((from + to) / 2, at.above, `middle factor halo ${look}`, factor),
+    );
+  if (now.checked) return line(svg`÷ ${sum.toFixed(3)}`, now.checked, "ink");
   const exponent = before.max - max;
-  if (run.forget && exponent) return group(Math.min(1, 4 * f.shrunk), text((from + to) / 2 + 8, at.above, "end soft small", "forgotten"), text((from + to) / 2 + 16, at.above, "factor soft", svg`× ${power(exponent)}`));
-  return line(exponent ? svg`× ${power(exponent)}` : "× 1", f.shrunk);
+  if (run.forget && exponent)
+    return group(
+      Math.min(1, 4 * now.shrunk),
+      text((from + to) / 2 + 8, at.above, "end soft small", "forgotten"),
+      text((from + to) / 2 + 16, at.above, "factor soft", svg`× ${power(exponent)}`),
+    );
+  return line(exponent ? svg`× ${power(exponent)}` : "× 1", now.shrunk);
 }
 
-/** @param {S} state @param {unknown} set @param {import("./frame.js").At} at */
-function picture(state, set, { width, t }) {
+/** @param {State} state @param {unknown} set @param {import("./frame.js").Canvas} canvas */
+function picture(state, set, { width, elapsed }) {
   const run = runOf(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high, /** @type {boolean} */ paper) => {
     const at = layout(run, wide, high);
-    const f = paper ? columns(run, last(run)) : columns(run, state.step, t);
+    const now = paper ? columns(run, last(run)) : columns(run, state.step, elapsed);
     const [sum, one, two] = at.columns;
     const tenth = two + at.thick - one < 240 ? "" : ", a tenth as tall";
     return [
-      drawBars(run, f, at), drawValues(run, f, at), drawColumns(run, f, at), drawFactor(run, f, at),
-      f.checked ? [bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"), bracket(one, two + at.thick, at.bracket, `output${tenth}`)]
-        : [bracket(sum, sum + at.thick, at.bracket, "sum"), bracket(one, two + at.thick, at.bracket, `accumulator${tenth}`, 14)],
+      drawBars(run, now, at),
+      drawValues(run, now, at),
+      drawColumns(run, now, at),
+      drawFactor(run, now, at),
+      now.checked
+        ? [
+            bracket(sum, sum + at.thick, at.bracket, at.small ? "1" : "1 in all"),
+            bracket(one, two + at.thick, at.bracket, `output${tenth}`),
+          ]
+        : [
+            bracket(sum, sum + at.thick, at.bracket, "sum"),
+            bracket(one, two + at.thick, at.bracket, `accumulator${tenth}`, 14),
+          ],
     ];
   };
-  return stage(width, told(state), draw, [420, 456]);
+  return stage(width, says(state), draw, [420, 456]);
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const run = runOf(state);
   const [k, step] = [state.step, run.steps[Math.min(state.step, last(run) - 1)]];
   if (!k) return "Six scores again, and below each the value that its word brings.";
   if (k === 1 && run.forget) return "The same six scores, but now we forget to rescale. Watch the second pair.";
-  if (k === 1) return "The same exponentials, times the values, build two more columns. What will the next pair do to them?";
+  if (k === 1)
+    return "The same exponentials, times the values, build two more columns. What will the next pair do to them?";
   if (k < last(run)) {
-    if (!step.moved && run.forget) return "The line stayed, so there was nothing to forget. The old mistake stays in all three.";
+    if (!step.moved && run.forget)
+      return "The line stayed, so there was nothing to forget. The old mistake stays in all three.";
     if (!step.moved) return "The line stayed, and nothing shrank. The pair only brings its values.";
     const rise = `The line rose by ${plain(step.max - step.before.max)}`;
-    return run.forget ? `${rise}, but we forgot to shrink the three columns.` : `${rise}, so all three columns shrank by e^{${plain(step.before.max - step.max)}}. Then came the pair.`;
+    return run.forget
+      ? `${rise}, but we forgot to shrink the three columns.`
+      : `${rise}, so all three columns shrank by e^{${plain(step.before.max - step.max)}}. Then came the pair.`;
   }
   const [found, true_] = [output(step), output(run.atOnce)].map(vector);
-  return found === true_ ? `Divide all three by the sum. It becomes 1, and the accumulator becomes the output: ${found}.`
+  return found === true_
+    ? `Divide all three by the sum. It becomes 1, and the accumulator becomes the output: ${found}.`
     : `We forgot to rescale, and the output is ${found}. All six at once give ${true_}.`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${textField("Six scores", state.scores, (scores) => set({ scores, step: 0 }), 16)}
-  ${tick("forget to rescale", state.forget, (forget) => set({ forget }))}`;
+  ${checkbox("forget to rescale", state.forget, (forget) => set({ forget }))}`;
 
-/** @type {import("./frame.js").Piece<S>} */
+/** @type {import("./frame.js").Piece<State>} */
 export default {
   title: "Values that ride along with the sum",
-  start, picture, more, told,
+  start, picture, more, says,
   steps: (state) => last(runOf(state)),
   next: (state) => (state.step === last(runOf(state)) - 1 ? "Divide" : "Next pair"),
   again: ({ forget }) => [forget ? "Rescale again" : "Forget to rescale", { forget: !forget, step: 1 }],
-  lasts: (state) => times(runOf(state), state.step).end,
+  lasts: (state) => schedule(runOf(state), state.step).end,
   done: ({ forget }) => !forget,
 };

@@ -1,27 +1,28 @@
 // Small, square, small: the tables of attention to scale, and what is held at once against the memory of a GPU.
 import { html, nothing, svg } from "lit-html";
-import { STEPS, held, last } from "./balloon.model.js";
+import { held, last, STEPS } from "./balloon.model.js";
 import { BYTES, CHIPS, eagerPeakBytes, fusedPeakBytes, rowBytes, squareBytes } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, choice, menu, slider, table } from "./parts.js";
+import { choice, menu, oneOf, slider, table } from "./controls.js";
 import { binary, brief, grouped, metric } from "./units.model.js";
 
 const start = { words: 4096, dim: "64", heads: 32, batch: 32, type: "FP32", gpu: "H100", step: 1 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
-/** @param {S} state */
+/** @param {State} state */
 function shapeOf({ words, dim, heads, batch, type, gpu }) {
-  if (!(Math.min(words, Number(dim), heads, batch) >= 1)) throw new Refused("Words, d, heads and sentences are at least 1.");
-  among("Type", type, Object.keys(BYTES));
-  among("GPU", gpu, Object.keys(CHIPS));
+  if (!(Math.min(words, Number(dim), heads, batch) >= 1))
+    throw new Refused("Words, d, heads and sentences are at least 1.");
+  oneOf("Type", type, Object.keys(BYTES));
+  oneOf("GPU", gpu, Object.keys(CHIPS));
   return { n: words, dim: Number(dim), bytes: BYTES[type], heads, batch };
 }
 
-/** Where the balloon bursts, the run ends. @param {S} state */
+/** Where the balloon bursts, the run ends. @param {State} state */
 const steps = (state) => last(shapeOf(state), CHIPS[state.gpu].memory);
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const shape = shapeOf(state);
   const memory = CHIPS[state.gpu].memory;
@@ -39,7 +40,7 @@ function star(half) {
   return svg`<polygon class="rose stroke dashes" points=${points.join(" ")} />`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { shape, memory, step, now, burst, row, square } = worked(state);
   const { squares, output } = STEPS[step];
@@ -50,7 +51,13 @@ function drawing(state) {
   const tall = (/** @type {number} */ x, /** @type {string} */ colour, there = true) =>
     svg`<rect class="moves ${colour} fill ${there ? "" : "faint"}" x=${x} y=${106 - side / 2} width=${width} height=${side} />`;
   const x = (/** @type {number} */ bytes) => (478 * bytes) / Math.max(memory, now);
-  const parts = [["query", row], ["key", row], ["value", row], ...squares.map((name) => [name, square]), ...(output ? [["output", row]] : [])];
+  const parts = [
+    ["query", row],
+    ["key", row],
+    ["value", row],
+    ...squares.map((name) => [name, square]),
+    ...(output ? [["output", row]] : []),
+  ];
   let from = 0;
   const bar = parts.map(([name, bytes]) => {
     const at = x(from);
@@ -78,53 +85,69 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function sizes(state) {
   const { shape, memory, now, burst, row, square } = worked(state);
   const { n, dim, heads = 1, batch = 1 } = shape;
   const line = (/** @type {unknown} */ name, /** @type {number} */ bytes) => [name, binary(bytes), metric(bytes, "B")];
-  const of = (/** @type {number} */ columns) => `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
-  return table("Sizes", ["", "in 1024s", "in 1000s"], [
-    line(html`Q, K, V, output, each<br>${of(dim)}`, row),
-    line(html`one square<br>${of(n)}`, square),
-    line(html`<b>${burst ? "needed now" : "held now"}</b>`, now),
-    line("at the peak", 3 * row + eagerPeakBytes(shape)),
-    line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
-    line(`${state.gpu}, all of it`, memory),
-  ]);
+  const of = (/** @type {number} */ columns) =>
+    `${grouped(heads * batch)} of ${grouped(n)}×${grouped(columns)}, ${state.type}`;
+  return table(
+    "Sizes",
+    ["", "in 1024s", "in 1000s"],
+    [
+      line(html`Q, K, V, output, each<br>${of(dim)}`, row),
+      line(html`one square<br>${of(n)}`, square),
+      line(html`<b>${burst ? "needed now" : "held now"}</b>`, now),
+      line("at the peak", 3 * row + eagerPeakBytes(shape)),
+      line("FlashAttention’s peak", 3 * row + fusedPeakBytes(shape)),
+      line(`${state.gpu}, all of it`, memory),
+    ],
+  );
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const { step: now } = worked(state);
-  const doing = STEPS.map(({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`);
+  const doing = STEPS.map(
+    ({ doing }, step) => html`${step ? " → " : ""}${step === now ? html`<b>${doing}</b>` : doing}`,
+  );
   return html`${drawing(state)}<p class="soft">${doing}</p>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const power = (/** @type {number} */ value) => Math.round(2 ** value);
   return html`
-    ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, told: grouped(state.words) })}
-    ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, told: String(state.heads) })}
-    ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, told: String(state.batch) })}
+    ${slider("Words N", Math.log2(state.words), (value) => set({ words: power(value) }), { min: 6, max: 20, step: 0.25, inWords: grouped(state.words) })}
+    ${slider("Heads", Math.log2(state.heads), (value) => set({ heads: power(value) }), { min: 0, max: 7, inWords: String(state.heads) })}
+    ${slider("Sentences", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: 8, inWords: String(state.batch) })}
     ${choice("d", state.dim, (dim) => set({ dim }), ["64", "128", "256"])}
     ${menu("Type", state.type, (type) => set({ type }), [["FP32", "FP32"], ["FP16", "FP16 or BF16"]])}
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { shape, memory, step, now, burst, square, row } = worked(state);
   const { squares } = STEPS[step];
-  if (burst) return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
+  if (burst)
+    return `${metric(now, "B")} don’t fit into ${metric(memory, "B")}: out of memory${squares.length > 1 ? `, because ${squares[0]} and ${squares[1]} are there together` : ""}.`;
   if (step === 0) return `Q, K and V take ${binary(now)}. Nobody has asked for more yet.`;
-  if (step === STEPS.length - 1) return `Only the output is left beside Q, K and V: ${binary(now)}. The peak was ${binary(3 * row + eagerPeakBytes(shape))}.`;
+  if (step === STEPS.length - 1)
+    return `Only the output is left beside Q, K and V: ${binary(now)}. The peak was ${binary(3 * row + eagerPeakBytes(shape))}.`;
   const size = square === row ? "as big as Q, because N = d" : `${brief(square / row)} times as big as Q (that’s N/d)`;
-  const why = ["", `QKᵀ is the first square, ${size}.`, "The scale reads one square and writes another.", "Softmax reads the scores and writes the shares: still two squares.", "The output is here, and both squares are still held: this is the peak."][step];
-  const next = held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
+  const why = [
+    "",
+    `QKᵀ is the first square, ${size}.`,
+    "The scale reads one square and writes another.",
+    "Softmax reads the scores and writes the shares: still two squares.",
+    "The output is here, and both squares are still held: this is the peak.",
+  ][step];
+  const next =
+    held(shape, step + 1) > memory ? ` The next step needs ${binary(held(shape, step + 1))}, which won’t fit.` : "";
   return `${why} We hold ${binary(now)}.${next}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, told, steps };
+/** @type {import("./frame.js").Piece<State>} */
+export default { title: "The balloon, to scale", start, picture, numbers: sizes, more, says, steps };

@@ -4,7 +4,10 @@ import { rowBytes, squareBytes } from "./cost.model.js";
 /** @typedef {import("./cost.model.js").Shape} Shape */
 /** @typedef {{doing: string, squares: string[], output: boolean}} Step */
 
-/** Python lets go of the raw scores, which have no name, and of the scores only when the function returns. @type {Step[]} */
+/**
+ * Python lets go of the raw scores, which have no name, and of the scores only when the function returns.
+ * @type {Step[]}
+ */
 export const STEPS = [
   { doing: "before", squares: [], output: false },
   { doing: "QKᵀ", squares: ["raw scores"], output: false },
@@ -15,7 +18,8 @@ export const STEPS = [
 ];
 
 /** Bytes held at a step, Q, K and V among them. @param {Shape} shape @param {number} step */
-export const held = (shape, step) => (3 + Number(STEPS[step].output)) * rowBytes(shape) + STEPS[step].squares.length * squareBytes(shape);
+export const held = (shape, step) =>
+  (3 + Number(STEPS[step].output)) * rowBytes(shape) + STEPS[step].squares.length * squareBytes(shape);
 
 /** The step at which more is held than there is, or the last. @param {Shape} shape @param {number} memory */
 export function last(shape, memory) {

@@ -3,7 +3,8 @@
 /**
  * A code is, from left to right, a sign, an exponent and a mantissa.
  * @typedef {object} Format
- * @property {number} bits @property {number} exponent bits of the exponent @property {number} mantissa bits of the mantissa
+ * @property {number} bits @property {number} exponent bits of the exponent @property {number} mantissa bits of the
+ *   mantissa
  * @property {number} bias @property {number} largest the code of the largest number, without its sign
  * @property {number | null} infinity @property {number | null} nan the codes that overflow and NaN are given
  * @property {boolean} saturates what is too large becomes the largest number, and not infinity
@@ -11,9 +12,36 @@
 
 /** @type {Record<string, Format>} */
 export const FORMATS = {
-  FP32: { bits: 32, exponent: 8, mantissa: 23, bias: 127, largest: 0x7f7fffff, infinity: 0x7f800000, nan: 0x7fc00000, saturates: false },
-  BF16: { bits: 16, exponent: 8, mantissa: 7, bias: 127, largest: 0x7f7f, infinity: 0x7f80, nan: 0x7fc0, saturates: false },
-  FP16: { bits: 16, exponent: 5, mantissa: 10, bias: 15, largest: 0x7bff, infinity: 0x7c00, nan: 0x7e00, saturates: false },
+  FP32: {
+    bits: 32,
+    exponent: 8,
+    mantissa: 23,
+    bias: 127,
+    largest: 0x7f7fffff,
+    infinity: 0x7f800000,
+    nan: 0x7fc00000,
+    saturates: false,
+  },
+  BF16: {
+    bits: 16,
+    exponent: 8,
+    mantissa: 7,
+    bias: 127,
+    largest: 0x7f7f,
+    infinity: 0x7f80,
+    nan: 0x7fc0,
+    saturates: false,
+  },
+  FP16: {
+    bits: 16,
+    exponent: 5,
+    mantissa: 10,
+    bias: 15,
+    largest: 0x7bff,
+    infinity: 0x7c00,
+    nan: 0x7e00,
+    saturates: false,
+  },
   E5M2: { bits: 8, exponent: 5, mantissa: 2, bias: 15, largest: 0x7b, infinity: 0x7c, nan: 0x7f, saturates: true },
   E4M3: { bits: 8, exponent: 4, mantissa: 3, bias: 7, largest: 0x7e, infinity: null, nan: 0x7f, saturates: true },
   E2M1: { bits: 4, exponent: 2, mantissa: 1, bias: 1, largest: 0x7, infinity: null, nan: null, saturates: true },
@@ -38,7 +66,9 @@ export function fields(format, code) {
 export function spelt(format, code) {
   const bits = code.toString(2).padStart(format.bits, "0");
   const sign = format.bits - format.exponent - format.mantissa;
-  return [bits.slice(0, sign), bits.slice(sign, sign + format.exponent), bits.slice(sign + format.exponent)].filter(Boolean).join(" ");
+  return [bits.slice(0, sign), bits.slice(sign, sign + format.exponent), bits.slice(sign + format.exponent)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** The number that a code stands for. @param {Format} format @param {number} code */
@@ -83,7 +113,8 @@ export function encode(format, number) {
 }
 
 /**
- * The code of the next number up (1) or down (−1), infinity among them where rounding may end there; null if there is none.
+ * The code of the next number up (1) or down (−1), infinity among them where rounding may end there; null if there is
+ * none.
  * @param {Format} format @param {number} code @param {1 | -1} way
  */
 export function beside(format, code, way) {

@@ -1,9 +1,9 @@
 // Numbers that share a scale: their codes, their bytes and what comes back, in four bits and in eight.
 import { html, nothing } from "lit-html";
 import { decode, spelt } from "./bits.model.js";
-import { SCHEMES, pack, quantize, rms } from "./block.model.js";
+import { pack, quantize, rms, SCHEMES } from "./block.model.js";
 import { Refused } from "./frame.js";
-import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./parts.js";
+import { button, choice, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
 
 const start = {
   numbers: "4.5 -2.25 0 0.9375 1.3125 3.75 0.1875 -0.5625 1 -0.1 2 0.3 -4.4 3 -1.5 0.75",
@@ -15,7 +15,7 @@ const start = {
   place: 5,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 /** @param {number} code @param {number} [width] */
 const hex = (code, width = 2) => code.toString(16).toUpperCase().padStart(width, "0");
@@ -26,31 +26,53 @@ const brief = (value) => (Object.is(value, -0) ? "−0" : shown(value, 4));
 /** @param {string} text */
 const typed = (text) => numbers("Numbers", text, { least: -1e6, most: 1e6, count: [2, 32] });
 
-/** The place of the largest number as typed. @param {S} state */
+/** The place of the largest number as typed. @param {State} state */
 function loudest(state) {
   const sizes = typed(state.numbers).map(Math.abs);
   return sizes.indexOf(Math.max(...sizes));
 }
 
-/** The numbers, the largest made louder. @param {S} state */
+/** The numbers, the largest made louder. @param {State} state */
 const row = (state) => typed(state.numbers).map((x, i) => (i === loudest(state) ? x * state.louder : x));
 
-/** A scheme's blocks, and number by number what became of it. @param {S} state @param {string} name */
+/** A scheme's blocks, and number by number what became of it. @param {State} state @param {string} name */
 function read(state, name) {
-  if (!Object.hasOwn(SCHEMES, name)) throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
+  if (!Object.hasOwn(SCHEMES, name))
+    throw new Refused(`Scheme: there is no ${name}; there is ${Object.keys(SCHEMES).join(", ")}.`);
   const scheme = SCHEMES[name];
   const all = row(state);
-  const given = name === "NVFP4" && state.tensor.trim() ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 }) : null;
+  const given =
+    name === "NVFP4" && state.tensor.trim()
+      ? number("Tensor scale", state.tensor, { least: 2 ** -117, most: 2 ** 117 })
+      : null;
   const { tensor, blocks } = quantize(scheme, all, given);
-  const each = blocks.flatMap(({ codes, quotients, back, unit }) => codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })));
-  const values = each.map((one, place) => ({ ...one, place, number: all[place], lost: one.back === 0 && all[place] !== 0 }));
+  const each = blocks.flatMap(({ codes, quotients, back, unit }) =>
+    codes.map((code, i) => ({ code, quotient: quotients[i], back: back[i], unit })),
+  );
+  const values = each.map((one, place) => ({
+    ...one,
+    place,
+    number: all[place],
+    lost: one.back === 0 && all[place] !== 0,
+  }));
   const others = values.filter(({ place }) => place !== loudest(state));
-  return { scheme, name, tensor, blocks, values, off: rms(others.map((one) => one.back - one.number)), lost: others.filter((one) => one.lost).length };
+  return {
+    scheme,
+    name,
+    tensor,
+    blocks,
+    values,
+    off: rms(others.map((one) => one.back - one.number)),
+    lost: others.filter((one) => one.lost).length,
+  };
 }
 
 /** @typedef {ReturnType<typeof read>} Read @typedef {Read["values"][number]} Value */
 
-/** The codes of a block where they lie: a box a byte, its numbers and what they come back as. @param {S} state @param {Read} now @param {number} which @param {(change: Partial<S>) => void} set */
+/**
+ * The codes of a block where they lie: a box a byte, its numbers and what they come back as.
+ * @param {State} state @param {Read} now @param {number} which @param {(change: Partial<State>) => void} set
+ */
 function memory(state, now, which, set) {
   const { scheme, blocks, tensor } = now;
   const { scale, worth, unit, codes } = blocks[which];
@@ -70,11 +92,15 @@ function memory(state, now, which, set) {
       <div>${own.map((one, half) => value(one, half ? "key" : "query"))}</div></div>`;
   };
   const half = scheme.block && codes.length < scheme.block ? `, ${codes.length} of ${scheme.block} numbers` : "";
-  const told = scale === null || !scheme.scale ? `No block has a scale: all share the tensor's.` : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
-  return html`<p>${told} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p><div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
+  const said =
+    scale === null || !scheme.scale
+      ? `No block has a scale: all share the tensor's.`
+      : html`Block ${which}${half}: scale <b>${hex(scale)}</b>, ${spelt(scheme.scale, scale)}, which is ${brief(worth)}${scheme.tensor ? `, times the tensor's ${shown(tensor, 6)}` : ""}.`;
+  return html`<p>${said} What is stored as 1 comes back as <b>${shown(unit, 6)}</b>.</p>
+    <div class="hb-live__bytes ${two ? "" : "eight"}">${pack(scheme, codes).map(byte)}</div>`;
 }
 
-/** One number's way there and back. @param {S} state @param {Read} now */
+/** One number's way there and back. @param {State} state @param {Read} now */
 function way(state, { scheme, values }) {
   const one = values[Math.min(Math.max(Math.round(state.place), 0), values.length - 1)];
   const taken = one.unit ? one.back / one.unit : 0;
@@ -83,7 +109,7 @@ function way(state, { scheme, values }) {
     <b>${spelt(scheme.element, one.code)}</b>. Back: ${brief(taken)} · ${shown(one.unit, 6)} = <b>${brief(one.back)}</b>, off by ${brief(off)}.</p>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function compared(state) {
   const each = (/** @type {string} */ name) => {
     const { scheme, blocks, values, off, lost } = read(state, name);
@@ -94,17 +120,22 @@ function compared(state) {
     <p class="soft">Off by: the root of the mean of the squared errors.</p>`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = read(state, state.scheme);
   return html`<p>${state.scheme}: each number, its code, and what it comes back as.</p>
     ${now.blocks.map((_, which) => memory(state, now, which, set))} ${way(state, now)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), { min: 1, max: 40, told: `× ${state.louder}` });
+/** @param {State} state @param {(change: Partial<State>) => void} set */
+const primary = (state, set) =>
+  slider(`Place ${loudest(state)} is louder`, state.louder, (louder) => set({ louder }), {
+    min: 1,
+    max: 40,
+    inWords: `× ${state.louder}`,
+  });
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const gaussian = () => {
     const one = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -113,8 +144,16 @@ function more(state, set) {
   /** @type {[string, string][]} */
   const offered = [[start.numbers, "the block of the board"], [state.key, "K row"], [state.value, "V row"]];
   const rows = offered.filter(([text]) => text);
-  const own = rows.some(([text]) => text === state.numbers) ? [] : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
-  const begin = (/** @type {string} */ text) => set({ numbers: text, tensor: text === start.numbers ? start.tensor : "", louder: 1, place: text === start.numbers ? start.place : 0 });
+  const own = rows.some(([text]) => text === state.numbers)
+    ? []
+    : [/** @type {[string, string]} */ ([state.numbers, "your own"])];
+  const begin = (/** @type {string} */ text) =>
+    set({
+      numbers: text,
+      tensor: text === start.numbers ? start.tensor : "",
+      louder: 1,
+      place: text === start.numbers ? start.place : 0,
+    });
   return html`
     ${choice("Scheme", state.scheme, (scheme) => set({ scheme }), Object.keys(SCHEMES))}
     ${textField("Tensor scale of NVFP4", state.tensor, (tensor) => set({ tensor }), 10)}
@@ -123,8 +162,8 @@ function more(state, set) {
     ${button("32 random numbers", gaussian)}`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const now = read(state, state.scheme);
   const { name, values, lost } = now;
   const nonzero = values.filter((one) => one.place !== loudest(state) && one.number !== 0).length;
@@ -137,9 +176,10 @@ function told(state) {
   if (worst.back === worst.number) return `${name}: every number comes back as it was.`;
   const end = decode(now.scheme.element, now.scheme.element.largest);
   // E2M1 ends at 6, and from 7 on a next mark, 8, would be nearer. In FP8 the largest number has the last mark.
-  if (Math.abs(worst.quotient) >= (7 / 6) * end) return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
+  if (Math.abs(worst.quotient) >= (7 / 6) * end)
+    return `${name}: the marks end below place ${worst.place}: ${brief(worst.number)} is clipped to ${brief(worst.back)}.`;
   return `${name}: nothing is lost. The worst is place ${worst.place}: ${brief(worst.number)} comes back as ${brief(worst.back)}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default { title: "A block and its scale", start, picture, numbers: compared, primary, more, says };

@@ -1,11 +1,13 @@
 // A block of numbers and its scale, as kernels.formats.block quantizes them: every step rounded to FP32, as there.
-import { FORMATS, decode, encode } from "./bits.model.js";
+import { decode, encode, FORMATS } from "./bits.model.js";
 
 const { E2M1, E4M3, E8M0, FP32 } = FORMATS;
 
 /**
- * block: numbers that share a scale, null where all do; scale: the format of a block's scale, null where only the tensor has one
- * @typedef {{element: import("./bits.model.js").Format, block: number | null, scale: import("./bits.model.js").Format | null, tensor: boolean}} Scheme
+ * block: numbers that share a scale, null where all do; scale: the format of a block's scale, null where only the
+ * tensor has one
+ * @typedef {{element: import("./bits.model.js").Format, block: number | null, scale: import("./bits.model.js").Format |
+ *   null, tensor: boolean}} Scheme
  */
 
 /** @type {Record<string, Scheme>} */
@@ -22,7 +24,8 @@ const SMALLEST = 2 ** -117; // an FP32 scale is never below it, so that its reci
 const most = (format) => decode(format, format.largest);
 
 /** The largest size: NaN has no part in it, and infinity counts as FP32's largest number. @param {number[]} numbers */
-const amaxOf = (numbers) => Math.max(0, ...numbers.map((x) => (Number.isNaN(x) ? 0 : Math.min(Math.abs(x), most(FP32)))));
+const amaxOf = (numbers) =>
+  Math.max(0, ...numbers.map((x) => (Number.isNaN(x) ? 0 : Math.min(Math.abs(x), most(FP32)))));
 
 /** What the largest number of a tensor asks its scale to be. @param {Scheme} scheme @param {number[]} numbers */
 function tensorScale(scheme, numbers) {
@@ -39,7 +42,8 @@ function scaleOf(scheme, amax, tensor) {
 
 /**
  * The blocks of a row of numbers: the code of the scale, what a code of 1 is worth, and each number's code.
- * @param {Scheme} scheme @param {number[]} row @param {number | null} [given] the tensor's scale; null: from the largest number
+ * @param {Scheme} scheme @param {number[]} row @param {number | null} [given] the tensor's scale; null: from the
+ *   largest number
  */
 export function quantize(scheme, row, given = null) {
   const numbers = row.map(fround);
@@ -54,12 +58,22 @@ export function quantize(scheme, row, given = null) {
     const quotients = own.map((x) => fround(x * inverse));
     const codes = quotients.map((x) => encode(scheme.element, x));
     const unit = fround(worth * tensor);
-    return { scale, worth, unit, quotients, codes, back: codes.map((code) => fround(decode(scheme.element, code) * unit)) };
+    return {
+      scale,
+      worth,
+      unit,
+      quotients,
+      codes,
+      back: codes.map((code) => fround(decode(scheme.element, code) * unit)),
+    };
   });
   return { tensor, blocks };
 }
 
-/** The bytes in memory: two codes of four bits to a byte, the first in the low half. @param {Scheme} scheme @param {number[]} codes */
+/**
+ * The bytes in memory: two codes of four bits to a byte, the first in the low half.
+ * @param {Scheme} scheme @param {number[]} codes
+ */
 export function pack(scheme, codes) {
   if (scheme.element.bits === 8) return codes;
   return Array.from({ length: Math.ceil(codes.length / 2) }, (_, i) => codes[2 * i] + 16 * (codes[2 * i + 1] ?? 0));

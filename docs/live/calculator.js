@@ -1,14 +1,22 @@
 // A model, a context, a batch and a GPU: what must be held, and how long a prefill and a decode step take at the least.
 import { html, svg } from "lit-html";
-import { BITS, MODELS, decode, leastTime, limits, memory, prefill, ring, tokenBytes } from "./calculator.model.js";
-import { CHIPS, chip } from "./cost.model.js";
+import { BITS, decode, leastTime, limits, memory, MODELS, prefill, ring, tokenBytes } from "./calculator.model.js";
+import { chip, CHIPS } from "./cost.model.js";
 import { Refused } from "./frame.js";
-import { among, choice, menu, numbers, slider, table, textField, whole } from "./parts.js";
+import { choice, menu, numbers, oneOf, slider, table, textField, wholeNumber } from "./controls.js";
 import { binary, brief, grouped, metric, time } from "./units.model.js";
 
-const start = { model: "llama-3-8b", own: "32 32 8 128 8", context: 8192, batch: 16, format: "bf16", gpu: "H100", gpus: 1 };
+const start = {
+  model: "llama-3-8b",
+  own: "32 32 8 128 8",
+  context: 8192,
+  batch: 16,
+  format: "bf16",
+  gpu: "H100",
+  gpus: 1,
+};
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 /** @type {[string, string][]} */
 const FORMATS = [["bf16", "BF16"], ["fp8", "FP8"], ["nvfp4", "NVFP4"]];
@@ -18,24 +26,30 @@ const MOST = { context: 20, batch: 10, gpus: 4 };
 
 const OF_ONE_HOST = 8; // GPUs that NVLink joins, as a rule
 
-/** @param {S} state @returns {import("./calculator.model.js").Model} */
+/** @param {State} state @returns {import("./calculator.model.js").Model} */
 function modelOf(state) {
-  const known = MODELS[among("Model", state.model, [...Object.keys(MODELS), "own"])];
+  const known = MODELS[oneOf("Model", state.model, [...Object.keys(MODELS), "own"])];
   if (known) return known;
-  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, { least: 1e-3, most: 1e6, count: [5, 5] });
-  for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim })) whole(`Own model, ${name}`, count, 1, 1e6);
-  if (heads % kvHeads) throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
+  const [layers, heads, kvHeads, dim, billions] = numbers("Own model", state.own, {
+    least: 1e-3,
+    most: 1e6,
+    count: [5, 5],
+  });
+  for (const [name, count] of Object.entries({ layers, heads, "heads of keys": kvHeads, d: dim }))
+    wholeNumber(`Own model, ${name}`, count, 1, 1e6);
+  if (heads % kvHeads)
+    throw new Refused(`Own model: ${heads} heads of queries can’t share ${kvHeads} heads of keys evenly.`);
   return { layers, heads, kvHeads, dim, weights: billions * 1e9 };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const { context, batch, format, gpu, gpus } = state;
-  among("GPU", gpu, Object.keys(CHIPS));
-  among("Cache", format, Object.keys(BITS));
-  whole("Context, in tokens", context, 1, 2 ** MOST.context);
-  whole("Sequences at once", batch, 1, 2 ** MOST.batch);
-  whole("GPUs", gpus, 1, 2 ** MOST.gpus);
+  oneOf("GPU", gpu, Object.keys(CHIPS));
+  oneOf("Cache", format, Object.keys(BITS));
+  wholeNumber("Context, in tokens", context, 1, 2 ** MOST.context);
+  wholeNumber("Sequences at once", batch, 1, 2 ** MOST.batch);
+  wholeNumber("GPUs", gpus, 1, 2 ** MOST.gpus);
   const model = modelOf(state);
   const [first, next] = [prefill(model, context, batch), decode(model, context, batch, format)];
   const work = Object.entries({
@@ -47,10 +61,10 @@ function worked(state) {
   return { model, work, least: leastTime(work.slice(2)), held: memory(model, context, batch, format, gpu, gpus) };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const chips = ({ gpu, gpus }) => `${gpus} ${gpu}${gpus > 1 ? "s" : ""}`;
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { held } = worked(state);
   const x = (/** @type {number} */ bytes) => (470 * bytes) / Math.max(held.all, held.weights + held.cache);
@@ -67,7 +81,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function times(state) {
   const limit = (/** @type {string} */ work, /** @type {number} */ one, /** @type {number} */ other) =>
     html`${work}<br>${one > other ? html`<b>${time(one)}</b>` : time(one)}`;
@@ -79,7 +93,7 @@ function times(state) {
   return table("The least times", ["", "arithmetic", "memory"], rows);
 }
 
-/** Each formula with the numbers of the state. @param {S} state */
+/** Each formula with the numbers of the state. @param {State} state */
 function formulas(state) {
   const { model, held } = worked(state);
   const { layers, heads, kvHeads, dim } = model;
@@ -105,18 +119,22 @@ function formulas(state) {
 /** @param {number} value */
 const power = (value) => Math.round(2 ** value);
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const name = MODELS[state.model]?.name ?? "Your own model";
   return html`<p><b>${name}</b>: ${state.batch} × ${grouped(state.context)} tokens, cache in ${Object.fromEntries(FORMATS)[state.format]}, on ${chips(state)}</p>
     ${drawing(state)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const primary = (state, set) =>
-  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), { min: 7, max: MOST.context, told: grouped(state.context) });
+  slider("Context, in tokens", Math.log2(state.context), (value) => set({ context: power(value) }), {
+    min: 7,
+    max: MOST.context,
+    inWords: grouped(state.context),
+  });
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const choose = (/** @type {string} */ model) => {
     const { layers, heads, kvHeads, dim, weights } = modelOf(state);
@@ -127,20 +145,29 @@ function more(state, set) {
     ${state.model === "own" ? textField("Layers, heads, of keys, d, billions of weights", state.own, (own) => set({ own }), 22) : ""}
     ${menu("Cache", state.format, (format) => set({ format }), FORMATS)}
     ${choice("GPU", state.gpu, (gpu) => set({ gpu }), Object.keys(CHIPS))}
-    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, told: String(state.batch) })}
-    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, told: String(state.gpus) })}
+    ${slider("Sequences at once", Math.log2(state.batch), (value) => set({ batch: power(value) }), { min: 0, max: MOST.batch, inWords: String(state.batch) })}
+    ${slider("GPUs", Math.log2(state.gpus), (value) => set({ gpus: power(value) }), { min: 0, max: MOST.gpus, inWords: String(state.gpus) })}
     ${formulas(state)}`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { held, least, work } = worked(state);
-  if (held.weights > held.all) return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
+  if (held.weights > held.all)
+    return `The weights alone take ${metric(held.weights, "B")}, but ${chips(state)} only ${state.gpus > 1 ? "have" : "has"} ${metric(held.all, "B")}.`;
   const room = `Beside the weights there’s room for ${grouped(held.sequences)} ${held.sequences === 1 ? "sequence" : "sequences"} of that length, or for ${state.batch} of ${grouped(held.longest)} tokens each.`;
   if (held.weights + held.cache > held.all) return `This doesn’t fit. ${room}`;
   const share = (100 * work[2].memory) / (work[2].memory + work[3].memory);
   return `A decode step takes at least ${time(least)}, so we get at most ${grouped(state.batch / least)} tokens a second. ${brief(share)} % of its bytes come from the cache.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a model needs: bytes, arithmetic, and the two least times", start, picture, numbers: times, primary, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "What a model needs: bytes, arithmetic, and the two least times",
+  start,
+  picture,
+  numbers: times,
+  primary,
+  more,
+  says,
+};

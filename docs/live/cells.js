@@ -2,11 +2,18 @@
 import { html } from "lit-html";
 import { contiguous, exchanged, gaps, inOrder, product, slice, steps, strides, uneven, walk } from "./cells.model.js";
 import { Refused } from "./frame.js";
-import { menu, number, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { checkbox, menu, number, numbers, shown, slider, table, textField } from "./controls.js";
 
-const start = { written: "2 heads, 3 words, 2 numbers", exchange: "0 1", copied: false, view: "3 4", axis: "1", which: 1 };
+const start = {
+  written: "2 heads, 3 words, 2 numbers",
+  exchange: "0 1",
+  copied: false,
+  view: "3 4",
+  axis: "1",
+  which: 1,
+};
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 48; // cells
 const ORDER = ["first", "second", "third", "fourth"];
@@ -20,7 +27,7 @@ function axes(text) {
   return { shape, names: parts.map((part, axis) => part.replace(/^\S*\s*/, "") || `${ORDER[axis]} axis`) };
 }
 
-/** What the state says, as numbers. @param {S} state */
+/** What the state says, as numbers. @param {State} state */
 function read(state) {
   const { shape, names } = axes(state.written);
   const pairs = steps(names.length).flatMap((one) => steps(names.length).slice(one + 1).map((other) => [one, other]));
@@ -30,7 +37,8 @@ function read(state) {
   const numbersInOrder = walk(turned, turn(contiguous(shape))); // each number is named by the cell it was written to
   const copied = state.copied && !inOrder(numbersInOrder);
   const view = numbers("View as", state.view, { least: 1, most: MOST, whole: true, count: [1, 4] });
-  if (product(view) !== product(shape)) throw new Refused(`View as: ${view.join(" · ")} is ${product(view)} numbers, and there are ${product(shape)}.`);
+  if (product(view) !== product(shape))
+    throw new Refused(`View as: ${view.join(" · ")} is ${product(view)} numbers, and there are ${product(shape)}.`);
   const axis = Math.max(0, steps(shape.length).indexOf(Number(state.axis)));
   const which = Math.max(1, Math.min(shape[axis], Math.round(state.which)));
   return {
@@ -49,11 +57,20 @@ const listed = (each) => each.join(", ");
 const joined = (each) => (each.length < 2 ? each.join("") : `${each.slice(0, -1).join(", ")} and ${each[each.length - 1]}`);
 const single = (/** @type {string} */ name) => name.replace(/(?<!axi)s$/, "");
 
-/** "head 1, word 2": where the group of cells stands that begins with this place. @param {number[]} shape @param {string[]} names @param {number} place */
+/**
+ * "head 1, word 2": where the group of cells stands that begins with this place.
+ * @param {number[]} shape @param {string[]} names @param {number} place
+ */
 const home = (shape, names, place) =>
-  contiguous(shape).slice(0, -1).map((step, axis) => `${single(names[axis])} ${(Math.floor(place / step) % shape[axis]) + 1}`).join(", ");
+  contiguous(shape)
+    .slice(0, -1)
+    .map((step, axis) => `${single(names[axis])} ${(Math.floor(place / step) % shape[axis]) + 1}`)
+    .join(", ");
 
-/** The row of a view, a line along its last axis, in which this place lies; a view of one axis has no rows. @param {number[]} view @param {number} place */
+/**
+ * The row of a view, a line along its last axis, in which this place lies; a view of one axis has no rows.
+ * @param {number[]} view @param {number} place
+ */
 function row(view, place) {
   const at = contiguous(view).slice(0, -1).map((step, axis) => (Math.floor(place / step) % view[axis]) + 1);
   return at.length === 0 ? "" : `row ${at.length > 1 ? `(${listed(at)})` : at[0]}`;
@@ -66,14 +83,24 @@ function row(view, place) {
  */
 const groups = (label, held, lit, size, name, addressed) => html`
   <div class="hb-live__cells" role="group" aria-label=${label}>
-    ${steps(held.length / size).map((group) => html`<div><div class="soft">${name(group * size)}</div><div class="hb-live__group">
-      ${held.slice(group * size, (group + 1) * size).map((each, place) => html`<span><b class=${lit.has(each) ? "hb-live__lit" : ""}>${each}</b>${addressed ? html`<small>${group * size + place}</small>` : ""}</span>`)}</div></div>`)}
+    ${steps(held.length / size).map(
+      (group) => html`<div><div class="soft">${name(group * size)}</div><div class="hb-live__group">
+      ${held.slice(group * size, (group + 1) * size).map((each, place) => html`<span><b class=${lit.has(each) ? "hb-live__lit" : ""}>${each}</b>${addressed ? html`<small>${group * size + place}</small>` : ""}</span>`)}</div></div>`,
+    )}
   </div>`;
 
-/** @param {S} state */
+/** @param {State} state */
 function shapes(state) {
   const { shape, pair, turned, copied, cells, view } = read(state);
-  const row = (/** @type {string} */ name, /** @type {number[]} */ sizes, /** @type {(number | string)[] | undefined} */ own) => [name, sizes.join(" × "), own ? listed(own.map((step) => (typeof step === "number" ? shown(step) : step))) : "none exist"];
+  const row = (
+    /** @type {string} */ name,
+    /** @type {number[]} */ sizes,
+    /** @type {(number | string)[] | undefined} */ own,
+  ) => [
+    name,
+    sizes.join(" × "),
+    own ? listed(own.map((step) => (typeof step === "number" ? shown(step) : step))) : "none exist",
+  ];
   const rows = [row("written", shape, contiguous(shape))];
   if (pair[1]) rows.push(row("transposed", turned, exchanged(contiguous(shape), pair[0], pair[1])));
   if (copied) rows.push(row("contiguous", turned, contiguous(turned)));
@@ -81,7 +108,7 @@ function shapes(state) {
   return table("Shapes and strides", ["", "shape", "strides"], [...rows, row("view", view, own)]);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const now = read(state);
   const { shape, names, turned, order, numbersInOrder, copied, memory } = now;
@@ -93,18 +120,25 @@ function picture(state) {
     ${groups("The view", numbersInOrder, lit, now.view[now.view.length - 1], (place) => row(now.view, place), false)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
-const primary = (state, set) => tick("copy with .contiguous() first", state.copied, (copied) => set({ copied }));
+/** @param {State} state @param {(change: Partial<State>) => void} set */
+const primary = (state, set) => checkbox("copy with .contiguous() first", state.copied, (copied) => set({ copied }));
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const { shape, names, axis, which, pair, pairs } = read(state);
-  const exchanges = pairs.map(([one, other]) => /** @type {[string, string]} */ ([`${one} ${other}`, `${names[one]} and ${names[other]}`]));
+  const exchanges = pairs.map(
+    ([one, other]) => /** @type {[string, string]} */ ([`${one} ${other}`, `${names[one]} and ${names[other]}`]),
+  );
   return html`
     ${textField("Written as", state.written, (written) => set({ written }), 26)}
     ${menu("Then exchange", pair[1] ? state.exchange : "", (exchange) => set({ exchange }), [["", "nothing"], ...exchanges])}
     ${textField("View as", state.view, (view) => set({ view }), 8)}
-    ${menu("Light up one", String(axis), (axis) => set({ axis, which: 1 }), names.map((name, axis) => [String(axis), single(name)]))}
+    ${menu(
+      "Light up one",
+      String(axis),
+      (axis) => set({ axis, which: 1 }),
+      names.map((name, axis) => [String(axis), single(name)]),
+    )}
     ${slider(single(names[axis]), which, (which) => set({ which }), { min: 1, max: shape[axis] })}`;
 }
 
@@ -118,11 +152,12 @@ function where({ names, axis, which, lit, numbersInOrder, cells, view }) {
   return `${name.charAt(0).toUpperCase()}${name.slice(1)} ${which} is in ${places.length > 1 ? "cells" : "cell"} ${own}${viewed}.`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const now = read(state);
   const own = strides(now.cells, now.view);
-  if (own && now.copied) return `The copy has put ${now.cells.length} numbers into the order in which we count them, so now the view exists. ${where(now)}`;
+  if (own && now.copied)
+    return `The copy has put ${now.cells.length} numbers into the order in which we count them, so now the view exists. ${where(now)}`;
   if (own && state.copied) return `The numbers are in order already, so contiguous() copies nothing. ${where(now)}`;
   if (own) return `The view exists: its strides find each number where it is. ${where(now)}`;
   const why = uneven(now.cells, now.view);
@@ -131,5 +166,13 @@ function told(state) {
   return `There’s no such view. Its ${ORDER[why.axis]} axis would have ${line}, but an axis has only one stride.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "Which cells a view counts, and when there is none", start, picture, numbers: shapes, primary, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "Which cells a view counts, and when there is none",
+  start,
+  picture,
+  numbers: shapes,
+  primary,
+  more,
+  says,
+};

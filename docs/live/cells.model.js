@@ -7,11 +7,15 @@ export const product = (sizes) => sizes.reduce((all, size) => all * size, 1);
 export const contiguous = (shape) => shape.map((_, axis) => product(shape.slice(axis + 1)));
 
 /** The two axes exchanged. @template T @param {T[]} each @param {number} one @param {number} other @returns {T[]} */
-export const exchanged = (each, one, other) => each.map((own, axis) => each[axis === one ? other : axis === other ? one : axis] ?? own);
+export const exchanged = (each, one, other) =>
+  each.map((own, axis) => each[axis === one ? other : axis === other ? one : axis] ?? own);
 
 /** All cells, in the order in which a tensor counts its numbers. @param {number[]} shape @param {number[]} strides */
 export const walk = (shape, strides) =>
-  shape.reduce((cells, size, axis) => cells.flatMap((cell) => steps(size).map((index) => cell + index * strides[axis])), [0]);
+  shape.reduce(
+    (cells, size, axis) => cells.flatMap((cell) => steps(size).map((index) => cell + index * strides[axis])),
+    [0],
+  );
 
 /** 0, 1, …, size − 1 @param {number} size */
 export const steps = (size) => Array.from({ length: size }, (_, index) => index);

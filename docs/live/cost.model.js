@@ -1,7 +1,10 @@
 // What attention costs before anything runs, as kernels.bench.cost counts it, and the chips of kernels.bench.hardware.
 
 /** @typedef {{n: number, dim: number, bytes: number, heads?: number, batch?: number}} Shape bytes: of one number */
-/** @typedef {{memory: number, bandwidth: number, peak: number, link: number}} Chip B, B/s, FLOP/s of the tensor cores in 16 bits, and B/s of NVLink each way */
+/**
+ * @typedef {{memory: number, bandwidth: number, peak: number, link: number}} Chip B, B/s, FLOP/s of the tensor cores in
+ *   16 bits, and B/s of NVLink each way
+ */
 
 /** @type {Record<string, Chip>} */
 export const CHIPS = {
@@ -29,11 +32,18 @@ export const qkvoBytes = (shape) => 4 * rowBytes(shape);
 /** What the three lines hold beside Q, K and V: two squares and the output. @param {Shape} shape */
 export const eagerPeakBytes = (shape) => 2 * squareBytes(shape) + rowBytes(shape);
 
-/** What FlashAttention holds beside Q, K and V: the output, and a log-sum-exp of 4 bytes a query. @param {Shape} shape */
+/**
+ * What FlashAttention holds beside Q, K and V: the output, and a log-sum-exp of 4 bytes a query.
+ * @param {Shape} shape
+ */
 export const fusedPeakBytes = ({ n, dim, bytes, heads = 1, batch = 1 }) => batch * heads * n * (dim * bytes + 4);
 
-/** The two matmuls, a multiply-add counted as two; half of it when causal. @param {Shape} shape @param {boolean} [causal] */
-export const attentionFlops = ({ n, dim, heads = 1, batch = 1 }, causal = false) => (4 * batch * heads * n * n * dim) / (causal ? 2 : 1);
+/**
+ * The two matmuls, a multiply-add counted as two; half of it when causal.
+ * @param {Shape} shape @param {boolean} [causal]
+ */
+export const attentionFlops = ({ n, dim, heads = 1, batch = 1 }, causal = false) =>
+  (4 * batch * heads * n * n * dim) / (causal ? 2 : 1);
 
 /** FLOP/s under the roof. @param {number} intensity FLOP per byte @param {number} peak @param {number} bandwidth */
 export const attainable = (intensity, peak, bandwidth) => Math.min(peak, intensity * bandwidth);

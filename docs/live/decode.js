@@ -2,7 +2,19 @@
 import { html, nothing, svg } from "lit-html";
 import { merged, partOf, placeOf, shares } from "./decode.model.js";
 import { Refused } from "./frame.js";
-import { button, choice, menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+import {
+  button,
+  checkbox,
+  choice,
+  menu,
+  pairs,
+  shown,
+  slider,
+  table,
+  textField,
+  vector,
+  wholeNumber,
+} from "./controls.js";
 
 const start = {
   query: "1 1",
@@ -18,12 +30,19 @@ const start = {
   step: 5,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = { a: 12, b: 8, programs: 6, block: 8 };
 /** @type {[string, string][]} */
-const WRONG = [["none", "as it should be"], ["average", "average the parts"], ["causal", "is_causal, aligned top left"]];
-const PAGES = [[6, 1, 2, 9, 0, 11, 4, 7], [5, 3, 10, 8]]; // which pages are free for A, and for B, in the order in which they are taken
+const WRONG = [
+  ["none", "as it should be"],
+  ["average", "average the parts"],
+  ["causal", "is_causal, aligned top left"],
+];
+const PAGES = [
+  [6, 1, 2, 9, 0, 11, 4, 7],
+  [5, 3, 10, 8],
+]; // which pages are free for A, and for B, in the order in which they are taken
 const ROLES = ["key", "value"];
 const DUTIES = [
   "Append the new key and value.",
@@ -33,16 +52,18 @@ const DUTIES = [
   "Divide by the sum, write one row.",
 ];
 
-/** Both sequences, whose tokens take the rows that are given in turn, and who reads what. @param {S} state */
+/** Both sequences, whose tokens take the rows that are given in turn, and who reads what. @param {State} state */
 function problem(state) {
   const [query] = pairs("Query", state.query, 1);
   const keys = pairs("Keys", state.keys, 16);
   const values = pairs("Values", state.values, 16);
-  const lengths = [whole("Tokens of A", state.a, 1, MOST.a), whole("Tokens of B", state.b, 0, MOST.b)];
-  if (![2, 4, 8].includes(state.page)) throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
-  if (!WRONG.some(([value]) => value === state.wrong)) throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
-  const block = whole("Keys a block", state.block, 1, MOST.block);
-  const parts = shares(lengths, block, whole("Programs", state.programs, 1, MOST.programs));
+  const lengths = [wholeNumber("Tokens of A", state.a, 1, MOST.a), wholeNumber("Tokens of B", state.b, 0, MOST.b)];
+  if (![2, 4, 8].includes(state.page))
+    throw new Refused(`A page has ${shown(state.page)} tokens; 2, 4 or 8 are wanted.`);
+  if (!WRONG.some(([value]) => value === state.wrong))
+    throw new Refused(`There is no bug “${state.wrong}”; there are ${WRONG.map(([value]) => value).join(", ")}.`);
+  const block = wholeNumber("Keys a block", state.block, 1, MOST.block);
+  const parts = shares(lengths, block, wholeNumber("Programs", state.programs, 1, MOST.programs));
   const sequences = lengths.map((length) => ({
     keys: Array.from({ length }, (_, i) => keys[i % keys.length]),
     values: Array.from({ length }, (_, i) => values[i % values.length]),
@@ -53,33 +74,42 @@ function problem(state) {
 /** @param {{count: number}[]} parts */
 const blocksOf = (parts) => parts.reduce((sum, { count }) => sum + count, 0);
 
-/** The blocks of the program that has most. @param {S} state */
+/** The blocks of the program that has most. @param {State} state */
 function longest(state) {
   const { parts } = problem(state);
-  return Math.max(...Array.from({ length: state.programs }, (_, program) => blocksOf(parts.filter((part) => part.program === program))));
+  return Math.max(
+    ...Array.from({ length: state.programs }, (_, program) =>
+      blocksOf(parts.filter((part) => part.program === program)),
+    ),
+  );
 }
 
-/** Append, load, the blocks, write, merge. @param {S} state */
+/** Append, load, the blocks, write, merge. @param {State} state */
 const steps = (state) => 2 + longest(state) + 2;
 
-/** How many blocks each program has read by now. @param {S} state */
+/** How many blocks each program has read by now. @param {State} state */
 const blocksRead = (state) => Math.min(Math.max(state.step - 2, 0), longest(state));
 
-/** Each part with what its program knows by now; `read`: how many of its blocks that is. @param {S} state */
+/** Each part with what its program knows by now; `read`: how many of its blocks that is. @param {State} state */
 function known(state) {
   const { query, sequences, parts, scale } = problem(state);
   return parts.map((part, i) => {
     const earlier = blocksOf(parts.slice(0, i).filter((other) => other.program === part.program));
     const read = Math.min(Math.max(blocksRead(state) - earlier, 0), part.count);
     const { keys, values } = sequences[part.sequence];
-    return { ...part, earlier, read, ...partOf(keys, values, query, scale, state.block, part.begin, read, state.wrong === "causal") };
+    return {
+      ...part,
+      earlier,
+      read,
+      ...partOf(keys, values, query, scale, state.block, part.begin, read, state.wrong === "causal"),
+    };
   });
 }
 
 /** @param {number} sequence */
 const letter = (sequence) => "AB"[sequence];
 
-/** Pages in memory. @param {S} state */
+/** Pages in memory. @param {State} state */
 function memory(state) {
   const { lengths } = problem(state);
   const owner = (/** @type {number} */ page) => PAGES.findIndex((pages) => pages.includes(page));
@@ -106,7 +136,7 @@ function memory(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function tables(state) {
   return problem(state).lengths.map((length, sequence) => {
     const tokens = Math.max(0, length - (state.step < 1 ? 1 : 0));
@@ -115,7 +145,7 @@ function tables(state) {
   });
 }
 
-/** The line of blocks, cut into shares. @param {S} state */
+/** The line of blocks, cut into shares. @param {State} state */
 function line(state) {
   const parts = known(state);
   const all = blocksOf(parts);
@@ -126,7 +156,9 @@ function line(state) {
     const count = blocksOf(parts.filter((part) => part.sequence === sequence));
     const [x, length] = [before * width, count * width];
     const look = ROLES[sequence];
-    return count ? svg`<path class="${look} stroke thin" d="M${x + 4} 23 v-4 H${x + length - 3} v4" /><text class="small middle ${look}" x=${x + length / 2} y="14">${letter(sequence)}</text>` : nothing;
+    return count
+      ? svg`<path class="${look} stroke thin" d="M${x + 4} 23 v-4 H${x + length - 3} v4" /><text class="small middle ${look}" x=${x + length / 2} y="14">${letter(sequence)}</text>`
+      : nothing;
   });
   const blocks = parts.flatMap((part) => Array.from({ length: part.count }, (_, i) => {
     const now = state.step > 2 && state.step <= 2 + longest(state) && part.earlier + i === blocksRead(state) - 1;
@@ -147,15 +179,18 @@ function line(state) {
   return html`<svg viewBox="0 0 480 94" role="img" aria-label="The blocks of both sequences in one line, a bracket above those of each, cut into shares for ${state.programs} programs.">${names} ${blocks} ${programs}</svg>`;
 }
 
-/** The rows as they are written. @param {S} state @param {number} sequence */
+/** The rows as they are written. @param {State} state @param {number} sequence */
 function written(state, sequence) {
   const own = known({ ...state, step: steps(state) }).filter((part) => part.sequence === sequence);
   const one = merged(own);
   if (state.wrong !== "average") return one;
-  return { ...one, output: one.output.map((_, column) => own.reduce((sum, part) => sum + part.output[column] / own.length, 0)) };
+  return {
+    ...one,
+    output: one.output.map((_, column) => own.reduce((sum, part) => sum + part.output[column] / own.length, 0)),
+  };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function found(state) {
   const { lengths } = problem(state);
   const base2 = (/** @type {number} */ x) => shown(x / Math.LN2);
@@ -168,7 +203,7 @@ function found(state) {
   });
   lengths.forEach((length, sequence) => {
     if (!length) return;
-    const merged = (/** @type {S} */ state) => {
+    const merged = (/** @type {State} */ state) => {
       const row = written(state, sequence);
       return ["", "", "", ...(state.step >= steps(state) ? [vector(row.output), base2(row.lse)] : ["", ""])];
     };
@@ -178,20 +213,21 @@ function found(state) {
   return table("What each program found", ["", "maximum", "sum", "blend", "output", "lse"], cells);
 }
 
-/** Which of the five duties is under way. @param {S} state */
+/** Which of the five duties is under way. @param {State} state */
 const duties = (state) => (state.step < 1 ? [] : state.step === 1 ? [0] : state.step === 2 ? [1] : state.step <= 2 + longest(state) ? [2, 3] : [4]);
 
-/** @param {S} state */
+/** @param {State} state */
 const picture = (state) => html`${memory(state)}
   <p class="soft small">${tables(state).map((each) => html`${each}<br>`)}Solid: the new token. Dashed: a free page.</p>${line(state)}`;
 
-/** @param {S} state */
-const numbers = (state) => html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
+/** @param {State} state */
+const numbers = (state) =>
+  html`<ol>${DUTIES.map((duty, i) => html`<li>${duties(state).includes(i) ? html`<strong>${duty}</strong>` : duty}</li>`)}</ol> ${found(state)}`;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const atEnd = state.step >= steps(state);
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // whoever is at the end stays there
+  const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: atEnd ? Infinity : 0 }); // whoever is at the end stays there
   const next = () => set({ step: 0, a: Math.min(state.a + 1, MOST.a), b: state.b ? Math.min(state.b + 1, MOST.b) : 0 });
   return html`
     ${button("The next token comes", next)}
@@ -204,10 +240,10 @@ function more(state, set) {
     ${textField("Query", state.query, (query) => again({ query }), 6)}
     ${textField("Keys, in turn", state.keys, (keys) => again({ keys }), 14)}
     ${textField("Values, in turn", state.values, (values) => again({ values }), 10)}
-    ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
+    ${checkbox("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
 }
 
-/** Where the newest token of a sequence has gone. @param {S} state @param {number} sequence */
+/** Where the newest token of a sequence has gone. @param {State} state @param {number} sequence */
 function appended(state, sequence) {
   const token = problem(state).lengths[sequence] - 1;
   const { entry, row } = placeOf(token, state.page);
@@ -216,13 +252,15 @@ function appended(state, sequence) {
   return `Token ${token} of ${letter(sequence)} goes to ${found}, row ${token} mod ${state.page} = ${row}.`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { lengths } = problem(state);
   const parts = known(state);
   const end = steps(state);
-  if (state.step <= 0) return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
-  if (state.step === 1) return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
+  if (state.step <= 0)
+    return `A new token is about to be written. The past has ${lengths[0] - 1} in A${lengths[1] ? ` and ${lengths[1] - 1} in B` : ""}.`;
+  if (state.step === 1)
+    return lengths.flatMap((length, sequence) => (length ? appended(state, sequence) : [])).join(" ");
   if (state.step === 2) {
     return `${blocksOf(parts)} blocks for ${state.programs} programs: nobody gets more than ${longest(state)}. Each loads the query of the sequence that its share begins in.`;
   }
@@ -237,12 +275,22 @@ function told(state) {
     if (split < 0) return "Nobody had to share a sequence, so each row is finished and written.";
     return `Each program divides as if its keys were all there are. Shared sequences leave an output and an lse for the merge.`;
   }
-  if (state.wrong === "causal") return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
+  if (state.wrong === "causal")
+    return `Aligned top left, the query sees only key 0, so the row of A is value 0: ${vector(written(state, 0).output)}. Nothing crashes.`;
   if (split < 0) return `There’s nothing to merge. The row of A is ${vector(written(state, 0).output)}.`;
   const row = written(state, split);
-  if (state.wrong === "average") return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
+  if (state.wrong === "average")
+    return `Averaged, the parts of ${letter(split)} make ${vector(row.output)}. That’s wrong, because they didn’t find equally much.`;
   return `The parts of ${letter(split)} weigh ${row.weights.map((x) => `${shown(100 * x, 1)} %`).join(", ")}, by what they found: together ${vector(row.output)}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "A step of decode, from the page to the merged row", start, picture, numbers, more, told, steps };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "A step of decode, from the page to the merged row",
+  start,
+  picture,
+  numbers,
+  more,
+  says,
+  steps,
+};

@@ -1,17 +1,25 @@
 // A step of decode: where a token lies, how the blocks are shared out, and what the programs' parts make together.
 import { empty, output, update } from "./stream.model.js";
 
-/** Which entry of the page table a token's page is, and which row of the page it has. @param {number} token @param {number} pageSize */
+/**
+ * Which entry of the page table a token's page is, and which row of the page it has.
+ * @param {number} token @param {number} pageSize
+ */
 export const placeOf = (token, pageSize) => ({ entry: Math.floor(token / pageSize), row: token % pageSize });
 
-/** Where a program's piece of the line of blocks begins: the first of them have one more. @param {number} program @param {number} programs @param {number} blocks */
-export const beginOf = (program, programs, blocks) => Math.floor(blocks / programs) * program + Math.min(program, blocks % programs);
+/**
+ * Where a program's piece of the line of blocks begins: the first of them have one more.
+ * @param {number} program @param {number} programs @param {number} blocks
+ */
+export const beginOf = (program, programs, blocks) =>
+  Math.floor(blocks / programs) * program + Math.min(program, blocks % programs);
 
 /**
  * What lies in each program's piece of the line, in which sequence follows sequence.
- * @typedef {{program: number, sequence: number, begin: number, count: number, whole: boolean}} Part begin, count: of the
- * sequence's blocks; whole: it has all of them, and is written at once
- * @param {number[]} lengths tokens of each sequence @param {number} block keys a block @param {number} programs @returns {Part[]}
+ * @typedef {{program: number, sequence: number, begin: number, count: number, whole: boolean}} Part begin, count: of
+ *   the sequence's blocks; whole: it has all of them, and is written at once
+ * @param {number[]} lengths tokens of each sequence @param {number} block keys a block @param {number} programs
+ *   @returns {Part[]}
  */
 export function shares(lengths, block, programs) {
   const blocks = lengths.map((length) => Math.ceil(length / block));
@@ -36,7 +44,8 @@ export function shares(lengths, block, programs) {
 /**
  * What a program knows once it has read so many blocks from `begin` on.
  * @param {number[][]} keys @param {number[][]} values of one sequence @param {number[]} query @param {number} scale
- * @param {number} block @param {number} begin @param {number} count blocks @param {boolean} [topLeft] the query sees key 0 alone
+ * @param {number} block @param {number} begin @param {number} count blocks @param {boolean} [topLeft] the query sees
+ *   key 0 alone
  */
 export function partOf(keys, values, query, scale, block, begin, count, topLeft = false) {
   let state = empty(values[0].length);
@@ -58,6 +67,8 @@ export function merged(parts) {
   const found = parts.map(({ lse }) => Math.exp(lse - most));
   const total = found.reduce((sum, x) => sum + x, 0);
   const weights = found.map((x) => x / total);
-  const row = parts[0].output.map((_, column) => parts.reduce((sum, part, i) => sum + (weights[i] ? weights[i] * part.output[column] : 0), 0));
+  const row = parts[0].output.map((_, column) =>
+    parts.reduce((sum, part, i) => sum + (weights[i] ? weights[i] * part.output[column] : 0), 0),
+  );
   return { output: row, lse: most + Math.log(total), weights };
 }

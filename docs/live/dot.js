@@ -2,18 +2,18 @@
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
 import { angle as between, measured, turn, turned } from "./dot.model.js";
-import { button, numbers, shown, slider, stay, table, textField } from "./parts.js";
+import { button, keepPageStill, numbers, shown, slider, table, textField } from "./controls.js";
 
 const start = { q: "1 0 .5 -.5", k: ".5 0 1 0" };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const REACH = 5; // as far as an arrow is dragged, and a slider goes
 
 /** A right angle whose numbers were rounded. @param {number} sum */
 const none = (sum) => Math.abs(sum) < 1e-4;
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const within = { least: -100, most: 100, count: /** @type {[number, number]} */ ([1, 6]) };
   const [q, k] = [numbers("q", state.q, within), numbers("k", state.k, within)];
@@ -23,7 +23,10 @@ function worked(state) {
 
 /** @typedef {ReturnType<typeof worked>} Now */
 
-/** Arrows in the plane; the thick piece of q's line is how far k reaches along q. @param {Now} now @param {(change: Partial<S>) => void} set */
+/**
+ * Arrows in the plane; the thick piece of q's line is how far k reaches along q.
+ * @param {Now} now @param {(change: Partial<State>) => void} set
+ */
 function plane({ q, k, along, lengths, sum }, set) {
   const reach = Math.max(REACH, ...[...q, ...k].map(Math.abs));
   const unit = 150 / reach;
@@ -43,13 +46,15 @@ function plane({ q, k, along, lengths, sum }, set) {
     const [x, y] = at(vector);
     const slant = (Math.atan2(vector[1], vector[0]) * -180) / Math.PI;
     const head = Math.min(1, (unit * Math.hypot(...vector)) / 20); // a short arrow is not all head
-    const held = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId);
-    const hold = (/** @type {PointerEvent} */ event) => /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
+    const held = (/** @type {PointerEvent} */ event) =>
+      /** @type {Element} */ (event.target).hasPointerCapture(event.pointerId);
+    const hold = (/** @type {PointerEvent} */ event) =>
+      /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
     const drag = (/** @type {PointerEvent} */ event) => held(event) && set({ [name]: pointed(event) });
     return svg`<path class="${colour} stroke" d="M${to([0, 0])} L${x} ${y}" />
       <path class="${colour} fill" d="M0 0 L-13 -6 L-13 6 Z" transform="translate(${x} ${y}) rotate(${slant}) scale(${head})" />
       <text class="${colour} middle" x=${x + 20 * Math.sign(vector[0] || 1)} y=${y + (vector[1] < 0 ? 18 : -8)}>${name}</text>
-      <circle class="hold" cx=${x} cy=${y} r="22" @touchstart=${stay} @pointerdown=${hold} @pointermove=${drag} />`;
+      <circle class="hold" cx=${x} cy=${y} r="22" @touchstart=${keepPageStill} @pointerdown=${hold} @pointermove=${drag} />`;
   };
   const most = Math.floor(reach / square);
   const marks = Array.from({ length: 2 * most + 1 }, (_, i) => (i - most) * square);
@@ -70,7 +75,13 @@ function pile({ products, sum }) {
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const y = (/** @type {number} */ x) => 30 + (110 * (high - x)) / (high - low || 1);
   const width = 480 / (products.length + 1);
-  const column = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ i, /** @type {string} */ colour, /** @type {string} */ name) => svg`
+  const column = (
+    /** @type {number} */ from,
+    /** @type {number} */ to,
+    /** @type {number} */ i,
+    /** @type {string} */ colour,
+    /** @type {string} */ name,
+  ) => svg`
     <rect class="${colour} fill moves" x=${i * width + 8} y=${Math.min(y(from), y(to))} width=${width - 16} height=${Math.max(2, Math.abs(y(from) - y(to)))} />
     <text class="ink middle" x=${(i + 0.5) * width} y=${Math.min(y(from), y(to)) - 7}>${shown(to - from)}</text>
     <text class="soft middle" x=${(i + 0.5) * width} y="164">${name}</text>`;
@@ -84,13 +95,13 @@ function pile({ products, sum }) {
 /** Whether they are arrows that the reader can see. @param {Now} now */
 const flat = ({ q }) => q.length === 2;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function picture(state, set) {
   const now = worked(state);
   return flat(now) ? plane(now, set) : pile(now);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function places(state) {
   const now = worked(state);
   const { q, k, products, sum, lengths } = now;
@@ -103,22 +114,34 @@ function places(state) {
   ]);
 }
 
-/** One number of k. @param {Now} now @param {number} i @param {(change: Partial<S>) => void} set */
+/** One number of k. @param {Now} now @param {number} i @param {(change: Partial<State>) => void} set */
 const one = ({ k }, i, set) =>
-  slider(`k, place ${i + 1}`, k[i], (to) => set({ k: k.map((old, j) => (i === j ? to : old)).join(" ") }), { min: Math.min(-REACH, k[i]), max: Math.max(REACH, k[i]), step: 0.25 });
+  slider(`k, place ${i + 1}`, k[i], (to) => set({ k: k.map((old, j) => (i === j ? to : old)).join(" ") }), {
+    min: Math.min(-REACH, k[i]),
+    max: Math.max(REACH, k[i]),
+    step: 0.25,
+  });
 
-/** The angle of two arrows, or else the first number of k. @param {S} state @param {(change: Partial<S>) => void} set */
+/**
+ * The angle of two arrows, or else the first number of k.
+ * @param {State} state @param {(change: Partial<State>) => void} set
+ */
 function primary(state, set) {
   const now = worked(state);
   const { q, k, lengths } = now;
   if (!flat(now) || lengths.includes(0)) return one(now, 0, set);
   const tenths = Math.round(10 * turn(q, k)) || 0;
   const angle = tenths === -1800 ? 180 : tenths / 10;
-  const to = (/** @type {number} */ to) => set({ k: turned(q, k, to).map((x) => Math.round(1e5 * x) / 1e5 + 0).join(" ") });
-  return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, told: `${shown(angle, 1)}°` });
+  const to = (/** @type {number} */ to) =>
+    set({
+      k: turned(q, k, to)
+        .map((x) => Math.round(1e5 * x) / 1e5 + 0)
+        .join(" "),
+    });
+  return slider("Angle from q to k", angle, to, { min: -175, max: 180, step: 5, inWords: `${shown(angle, 1)}°` });
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = worked(state);
   const times = (/** @type {number} */ factor) => set({ k: now.k.map((x) => factor * x + 0).join(" ") });
@@ -128,23 +151,29 @@ function more(state, set) {
     ${button("Flip every sign of k", () => times(-1))} ${button("Double k", () => times(2))} ${others}`;
 }
 
-/** @param {S} state @param {S} earlier */
-function told(state, earlier) {
+/** @param {State} state @param {State} earlier */
+function says(state, earlier) {
   const now = worked(state);
   const { q, k, sum, lengths, angle } = now;
   const before = worked(earlier);
   if (lengths.includes(0)) return "A list of zeros agrees with nothing and opposes nothing: every product is 0.";
-  const rule = `${shown(lengths[0], 2)} · ${shown(lengths[1], 2)} · cos ${shown(angle, 1)}° = ${shown(sum)}`.replaceAll(" ", "\u00a0");
+  const rule = `${shown(lengths[0], 2)} · ${shown(lengths[1], 2)} · cos ${shown(angle, 1)}° = ${shown(sum)}`.replaceAll(
+    " ",
+    "\u00a0",
+  );
   const louder = lengths[1] / before.lengths[1];
   if (q.join() === before.q.join() && k.join() !== before.k.join() && between(k, before.k) < 1e-6) {
     const factor = `${shown(louder, 2)} times`;
-    const change = flat(now) ? `k points where it did and is ${factor} as long, and the dot product is ${factor} what it was: ${rule}` : `Every number of k is ${factor} what it was, and so is the dot product: ${shown(sum)}`;
+    const change = flat(now)
+      ? `k points where it did and is ${factor} as long, and the dot product is ${factor} what it was: ${rule}`
+      : `Every number of k is ${factor} what it was, and so is the dot product: ${shown(sum)}`;
     return `${change}. A long key can win without matching.`;
   }
-  if (none(sum)) return `Nothing in common, or agreement and disagreement cancel: the products add up to 0${flat(now) ? ", and the angle is 90°" : ""}.`;
+  if (none(sum))
+    return `Nothing in common, or agreement and disagreement cancel: the products add up to 0${flat(now) ? ", and the angle is 90°" : ""}.`;
   const side = sum > 0 ? "Above zero: more alike than opposed" : "Below zero: more opposed than alike";
   return `${side}. The products add up to ${shown(sum)}${flat(now) ? `. Lengths and angle say the same: ${rule}` : ""}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default { title: "The dot product of two lists", start, picture, numbers: places, primary, more, says };

@@ -1,6 +1,7 @@
-// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each change.
+// <live-piece name="stream" state='{"block": "2"}'>: loads the piece when it comes near, and draws it anew with each
+// change.
 import { nothing, render } from "lit-html";
-import { Refused, stateFrom, whole, within } from "./frame.js";
+import { clampStep, drawPiece, Refused, stateFrom } from "./frame.js";
 
 /** @typedef {import("./frame.js").State} State */
 
@@ -11,14 +12,16 @@ const TALL = 0.8; // the part of the screen from which on a picture counts as ta
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** Everything that can have the keyboard's focus. @param {HTMLElement} place */
-const controls = (place) => [.../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]"))];
+const controls = (place) => [
+  .../** @type {NodeListOf<HTMLElement>} */ (place.querySelectorAll("button, input, select, [tabindex]")),
+];
 
 /** A piece that has started. */
 class Running {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer;
   moving = 0; // the frame that was asked for last
-  t = Infinity; // milliseconds since the step began
+  elapsed = Infinity; // milliseconds since the step began
   open = false; // whether "more" is
   linked = ""; // what has become of the link, until something else changes
 
@@ -55,7 +58,8 @@ class Running {
    * @param {import("./frame.js").Change<State>} change
    */
   set(change) {
-    const changed = (/** @type {State} */ state) => /** @type {State} */ ({ ...state, ...(typeof change === "function" ? change(state) : change) });
+    const changed = (/** @type {State} */ state) =>
+      /** @type {State} */ ({ ...state, ...(typeof change === "function" ? change(state) : change) });
     const asked = changed(this.asked);
     this.attempt(() => this.become(asked));
     if (this.asked === this.state) return;
@@ -67,21 +71,25 @@ class Running {
     this.asked = asked;
   }
 
-  /** Draws that state, and lets the picture move if it is the next step; a state that is refused leaves everything as it is. @param {State} asked */
+  /**
+   * Draws that state, and lets the picture move if it is the next step; a state that is refused leaves everything as it
+   * is.
+   * @param {State} asked
+   */
   become(asked) {
     this.asked = asked;
-    const next = within(this.piece, asked);
+    const next = clampStep(this.piece, asked);
     const before = [this.state, this.earlier];
     [this.state, this.earlier] = [next, this.state];
     this.linked = "";
     cancelAnimationFrame(this.moving);
     const lasts = !calm.matches && Number(next.step) === Number(this.earlier.step) + 1 ? this.piece.lasts?.(next) ?? 0 : 0;
-    this.t = lasts ? 0 : Infinity;
+    this.elapsed = lasts ? 0 : Infinity;
     try {
       this.draw();
     } catch (error) {
       [this.state, this.earlier] = before;
-      this.t = Infinity;
+      this.elapsed = Infinity;
       throw error;
     }
     this.asked = next;
@@ -112,16 +120,19 @@ class Running {
       open: this.open,
       linked: this.linked,
     };
-    render(whole(this.piece, this.state, this.earlier, { width: this.width, t: this.t }, buttons), this.drawing);
+    render(
+      drawPiece(this.piece, this.state, this.earlier, { width: this.width, elapsed: this.elapsed }, buttons),
+      this.drawing,
+    );
   }
 
   /** One frame after the other, until the picture rests. @param {number} start @param {number} lasts milliseconds */
   move(start, lasts) {
     this.moving = requestAnimationFrame((now) => {
-      const t = Math.max(0, now - start);
-      this.t = t < lasts ? t : Infinity;
+      const elapsed = Math.max(0, now - start);
+      this.elapsed = elapsed < lasts ? elapsed : Infinity;
       this.draw();
-      if (t < lasts) this.move(start, lasts);
+      if (elapsed < lasts) this.move(start, lasts);
       else this.rest();
     });
   }
@@ -132,11 +143,18 @@ class Running {
     const last = piece.steps?.(state);
     const done = last !== undefined && state.step === last && (piece.done?.(state) ?? true);
     /** @type {HTMLElement | null} */ (place.closest("figure"))?.toggleAttribute("data-done", done);
-    place.classList.toggle("tall", (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight);
-    for (const part of this.growing()) part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
+    place.classList.toggle(
+      "tall",
+      (drawing.querySelector(".hb-live__picture")?.clientHeight ?? 0) > TALL * innerHeight,
+    );
+    for (const part of this.growing())
+      part.style.minHeight = `${Math.max(part.offsetHeight, parseFloat(part.style.minHeight) || 0)}px`;
   }
 
-  /** What would else push its controls and the page below it up and down: the sentence, and the picture where it has no steps. */
+  /**
+   * What would else push its controls and the page below it up and down: the sentence, and the picture where it has no
+   * steps.
+   */
   growing() {
     const selector = this.piece.steps ? ".hb-live__said" : ".hb-live__said, .hb-live__picture";
     return /** @type {NodeListOf<HTMLElement>} */ (this.drawing.querySelectorAll(selector));
@@ -191,7 +209,7 @@ class Running {
   reset() {
     this.pause();
     render(nothing, this.drawing);
-    this.state = this.first; // so that nothing is told of what was there before
+    this.state = this.first; // so that nothing is said of what was there before
     this.set(this.first);
     /** @type {HTMLElement | null} */ (this.drawing.querySelector(".hb-live__reset"))?.focus({ preventScroll: true });
   }

@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "lit-html";
 import { backward, forward, hidden, left, programs } from "./flash.model.js";
 import { Refused } from "./frame.js";
-import { menu, pairs, shown, slider, table, textField, tick, vector, whole } from "./parts.js";
+import { checkbox, menu, pairs, shown, slider, table, textField, vector, wholeNumber } from "./controls.js";
 import { output } from "./stream.model.js";
 
 const start = {
@@ -19,39 +19,61 @@ const start = {
   step: 1,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./flash.model.js").Problem & {dout: number[][]}} Problem */
 
 const MOST = 12; // words
 
-/** @param {S} state @returns {Problem} */
+/** @param {State} state @returns {Problem} */
 function problemOf(state) {
   const [q, k] = [pairs("Queries", state.queries, MOST), pairs("Keys", state.keys, MOST)];
   const [v, dout] = [pairs("Values", state.values, MOST), pairs("dO", state.douts, MOST)];
   if (v.length !== k.length) throw new Refused(`Values: ${v.length} rows for ${k.length} keys; each key has one.`);
-  if (state.pass !== "forward" && dout.length !== q.length) throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
-  const [blockQ, blockK] = [whole("Queries a block", state.blockQ, 1, MOST), whole("Keys a block", state.blockK, 1, MOST)];
-  return { q, k, v, dout, blockQ, blockK, causal: state.causal, forget: state.forget, scale: state.board ? Math.LN2 : Math.SQRT1_2 };
+  if (state.pass !== "forward" && dout.length !== q.length)
+    throw new Refused(`dO: ${dout.length} rows for ${q.length} queries; each query has one.`);
+  const [blockQ, blockK] = [
+    wholeNumber("Queries a block", state.blockQ, 1, MOST),
+    wholeNumber("Keys a block", state.blockK, 1, MOST),
+  ];
+  return {
+    q,
+    k,
+    v,
+    dout,
+    blockQ,
+    blockK,
+    causal: state.causal,
+    forget: state.forget,
+    scale: state.board ? Math.LN2 : Math.SQRT1_2,
+  };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function passOf({ pass }) {
-  if (pass !== "forward" && pass !== "dq" && pass !== "dkdv") throw new Refused(`There is no pass “${pass}”; there are forward, dq and dkdv.`);
+  if (pass !== "forward" && pass !== "dq" && pass !== "dkdv")
+    throw new Refused(`There is no pass “${pass}”; there are forward, dq and dkdv.`);
   return pass;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => Math.max(...programs(passOf(state), problemOf(state)).map(({ tiles }) => tiles.length));
 
-/** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {S} state */
+/** Tiles visited, tiles with a mask, and tiles of the whole grid. @param {State} state */
 function counted(state) {
   const problem = problemOf(state);
-  const all = programs(passOf(state), problem).flatMap(({ tiles }) => tiles.map((tile, i) => ({ ...tile, when: i + 1 })));
+  const all = programs(passOf(state), problem).flatMap(({ tiles }) =>
+    tiles.map((tile, i) => ({ ...tile, when: i + 1 })),
+  );
   const grid = Math.ceil(problem.q.length / state.blockQ) * Math.ceil(problem.k.length / state.blockK);
-  return { visited: all.filter(({ when }) => when <= state.step).length, all: all.length, masked: all.filter(({ masked }) => masked).length, grid };
+  return {
+    visited: all.filter(({ when }) => when <= state.step).length,
+    all: all.length,
+    masked: all.filter(({ masked }) => masked).length,
+    grid,
+  };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const problem = problemOf(state);
   const { q, k, blockQ, blockK } = problem;
@@ -63,12 +85,19 @@ function drawing(state) {
     svg`<rect class="soft stroke thin dashes" x=${x0 + key * cell + 3} y=${y0 + query * cell + 3} width=${blockK * cell - 6} height=${blockQ * cell - 6} />`;
   const visits = new Map();
   const starts = programs(passOf(state), problem).map(({ first, tiles }, i) => {
-    tiles.forEach((tile, at) => visits.set(byKeys ? `${tile.first} ${first}` : `${first} ${tile.first}`, { masked: tile.masked, when: at + 1 }));
+    tiles.forEach((tile, at) =>
+      visits.set(byKeys ? `${tile.first} ${first}` : `${first} ${tile.first}`, { masked: tile.masked, when: at + 1 }),
+    );
     return byKeys
       ? svg`<text class="middle query" x=${x0 + (first + blockK / 2) * cell} y="16">P${i + 1}</text>`
       : svg`<text class="query" x="0" y=${y0 + (first + blockQ / 2) * cell + 5}>P${i + 1}</text>`;
   });
-  const inside = (/** @type {number} */ query, /** @type {number} */ key, /** @type {boolean} */ masked, /** @type {boolean} */ now) => {
+  const inside = (
+    /** @type {number} */ query,
+    /** @type {number} */ key,
+    /** @type {boolean} */ masked,
+    /** @type {boolean} */ now,
+  ) => {
     const [x, y] = [x0 + key * cell, y0 + query * cell];
     if (masked && !state.forget && hidden(problem, query, key)) {
       const [from, size] = [cell * 0.35, cell * 0.3];
@@ -82,15 +111,21 @@ function drawing(state) {
     const visit = visits.get(`${query} ${key}`);
     if (!visit) return dashes(query, key);
     const now = visit.when === state.step;
-    const cells = Array.from({ length: blockQ * blockK }, (_, i) => inside(query + Math.floor(i / blockK), key + (i % blockK), visit.masked, now));
+    const cells = Array.from({ length: blockQ * blockK }, (_, i) =>
+      inside(query + Math.floor(i / blockK), key + (i % blockK), visit.masked, now),
+    );
     const place = [x0 + key * cell + 3, y0 + query * cell + 3, blockK * cell - 6, blockQ * cell - 6];
-    const box = (/** @type {string} */ look) => svg`<rect class=${look} x=${place[0]} y=${place[1]} width=${place[2]} height=${place[3]} />`;
+    const box = (/** @type {string} */ look) =>
+      svg`<rect class=${look} x=${place[0]} y=${place[1]} width=${place[2]} height=${place[3]} />`;
     if (visit.when > state.step) return box("query stroke thin");
     return svg`${now ? nothing : box("query fill tint")}${box(now ? "accent stroke" : "query stroke thin")}${cells}
       ${now ? nothing : svg`<text class="middle query" x=${x0 + (key + 0.5) * cell} y=${y0 + (query + blockQ - 0.5) * cell + 5}>${visit.when}</text>`}`;
   };
-  const each = (/** @type {number} */ stop, /** @type {number} */ block, /** @type {(first: number) => unknown} */ draw) =>
-    Array.from({ length: Math.ceil(stop / block) }, (_, i) => draw(i * block));
+  const each = (
+    /** @type {number} */ stop,
+    /** @type {number} */ block,
+    /** @type {(first: number) => unknown} */ draw,
+  ) => Array.from({ length: Math.ceil(stop / block) }, (_, i) => draw(i * block));
   return html`<svg viewBox="0 0 480 ${y0 + down * cell}" role="img" aria-label="The grid of scores in tiles, queries down and keys across. Each program visits its own tiles in order; ${described(state)}">
     ${starts}
     ${q.map((_, query) => svg`<text class="small end soft" x=${x0 - 6} y=${y0 + (query + 0.5) * cell + 5}>q${query + 1}</text>`)}
@@ -99,14 +134,14 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function described(state) {
   const { visited, all, masked, grid } = counted(state);
   const never = grid - all ? `${grid - all} more ${grid - all === 1 ? "is" : "are"} never read` : "none is left out";
   return `${visited} of ${all} tiles are visited; ${masked || "none"} of the ${all} ${masked > 1 ? "need" : "needs"} a mask, and ${never}.`;
 }
 
-/** What the programs keep, a row for each query or key. @param {S} state */
+/** What the programs keep, a row for each query or key. @param {State} state */
 function kept(state) {
   const problem = problemOf(state);
   const right = { ...problem, forget: false };
@@ -127,25 +162,40 @@ function kept(state) {
   const scaled = (/** @type {number[]} */ row) => row.map((x) => x * Math.SQRT1_2);
   if (state.pass === "dq") {
     const known = left(problem);
-    const cells = owned.map((_, row) =>
-      [name(row), shown(known[row].lse / Math.LN2), shown(known[row].delta), vector(sums.dq[row]), vector(scaled(sums.dq[row])), ...truth(scaled(ends.dq[row]))]);
+    const cells = owned.map((_, row) => [
+      name(row),
+      shown(known[row].lse / Math.LN2),
+      shown(known[row].delta),
+      vector(sums.dq[row]),
+      vector(scaled(sums.dq[row])),
+      ...truth(scaled(ends.dq[row])),
+    ]);
     return table("What each query has", ["", "lse", "D", "dS K", "dQ", ...more], cells);
   }
-  const cells = owned.map((_, row) => [name(row), vector(sums.dv[row]), vector(sums.dk[row]), vector(scaled(sums.dk[row])), ...truth(scaled(ends.dk[row]))]);
+  const cells = owned.map((_, row) => [
+    name(row),
+    vector(sums.dv[row]),
+    vector(sums.dk[row]),
+    vector(scaled(sums.dk[row])),
+    ...truth(scaled(ends.dk[row])),
+  ]);
   return table("What each key has", ["", "dV", "dSᵀ Q", "dK", ...more], cells);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const numbers = (state) => html`${kept(state)}
   <p class="soft">P1 starts first${state.pass === "forward" && state.causal ? ", because it has the most tiles" : ""}. Thick: the tile that a program has just made, with its dot products. Shaded: visited and forgotten, with the step. Thin: still to come. ×: masked. Dashed: never read.</p>`;
 
-/** A text of so many rows: the first as they are, the others at random. @param {string} text @param {number} count @param {() => number[]} random */
+/**
+ * A text of so many rows: the first as they are, the others at random.
+ * @param {string} text @param {number} count @param {() => number[]} random
+ */
 function resized(text, count, random) {
   const old = pairs("Rows", text, MOST);
   return Array.from({ length: count }, (_, i) => (old[i] ?? random()).join(" ")).join(", ");
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const small = () => Math.floor(Math.random() * 4) - 1;
   const row = () => [small(), small()];
@@ -160,9 +210,13 @@ function more(state, set) {
       douts: resized(douts, count, row),
     });
   };
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: 0 });
   return html`
-    ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [["forward", "forward"], ["dq", "backward: dQ"], ["dkdv", "backward: dK and dV"]])}
+    ${menu("Pass", state.pass, (pass) => again({ pass, douts: resized(state.douts, count, row) }), [
+      ["forward", "forward"],
+      ["dq", "backward: dQ"],
+      ["dkdv", "backward: dK and dV"],
+    ])}
     ${slider("Words", count, words, { min: 1, max: MOST })}
     ${slider("Queries a block", state.blockQ, (blockQ) => again({ blockQ }), { min: 1, max: 4 })}
     ${slider("Keys a block", state.blockK, (blockK) => again({ blockK }), { min: 1, max: 4 })}
@@ -170,13 +224,13 @@ function more(state, set) {
     ${textField("Keys", state.keys, (keys) => set({ keys }), 13)}
     ${textField("Values", state.values, (values) => set({ values }), 13)}
     ${state.pass === "forward" ? nothing : textField("dO", state.douts, (douts) => set({ douts }), 13)}
-    ${tick("causal", state.causal, (causal) => again({ causal }))}
-    ${tick("forget the mask", state.forget, (forget) => set({ forget }))}
-    ${tick("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
+    ${checkbox("causal", state.causal, (causal) => again({ causal }))}
+    ${checkbox("forget the mask", state.forget, (forget) => set({ forget }))}
+    ${checkbox("powers of 2, as by hand", state.board, (board) => set({ board }))}`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const all = described(state);
   const sentence = all[0].toUpperCase() + all.slice(1);
   if (state.step <= 0) return `All programs are about to begin, side by side: ${all}`;
@@ -193,5 +247,14 @@ function told(state) {
   return `${sentence} The maximum of query ${moved + 1} moves from ${shown(from)} to ${shown(to)}: what it kept is now worth ${shown(now[moved].factor)} of it.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "Attention, tile by tile", start, picture: drawing, numbers, more, told, steps, next: () => "Next tile" };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "Attention, tile by tile",
+  start,
+  picture: drawing,
+  numbers,
+  more,
+  says,
+  steps,
+  next: () => "Next tile",
+};

@@ -13,23 +13,32 @@ import { empty, output, update } from "./stream.model.js";
 /** @typedef {"forward" | "dq" | "dkdv"} Pass */
 
 /** @param {number} from @param {number} stop @param {number} step */
-const range = (from, stop, step = 1) => Array.from({ length: Math.max(0, Math.ceil((stop - from) / step)) }, (_, i) => from + i * step);
+const range = (from, stop, step = 1) =>
+  Array.from({ length: Math.max(0, Math.ceil((stop - from) / step)) }, (_, i) => from + i * step);
 
 /** @param {number[]} a @param {number[]} b */
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
 /**
  * The programs of a pass in the order in which they start, the longest first, and the tiles of each in its own order.
- * @param {Pass} pass @param {Problem} problem @returns {{first: number, tiles: Tile[]}[]} first: the row that it owns first
+ * @param {Pass} pass @param {Problem} problem @returns {{first: number, tiles: Tile[]}[]} first: the row that it owns
+ *   first
  */
 export function programs(pass, { q, k, blockQ, blockK, causal }) {
-  const tiles = (/** @type {number} */ from, /** @type {number} */ stop, /** @type {number} */ block, /** @type {boolean} */ masked) =>
-    range(from, stop, block).map((first) => ({ first, masked }));
+  const tiles = (
+    /** @type {number} */ from,
+    /** @type {number} */ stop,
+    /** @type {number} */ block,
+    /** @type {boolean} */ masked,
+  ) => range(from, stop, block).map((first) => ({ first, masked }));
   if (pass === "dkdv") {
     return range(0, k.length, blockK).map((first) => {
       const start = causal ? Math.floor(first / blockQ) * blockQ : 0;
       const whole = causal ? Math.ceil((first + blockK - 1) / blockQ) * blockQ : 0;
-      return { first, tiles: [...tiles(start, Math.min(whole, q.length), blockQ, true), ...tiles(whole, q.length, blockQ, false)] };
+      return {
+        first,
+        tiles: [...tiles(start, Math.min(whole, q.length), blockQ, true), ...tiles(whole, q.length, blockQ, false)],
+      };
     });
   }
   return range(0, q.length, blockQ).reverse().map((first) => {
@@ -70,9 +79,15 @@ export function forward(problem, steps) {
   return states;
 }
 
-/** What the forward pass leaves of each row, and how much of dout points along its output. @param {Problem & {dout: number[][]}} problem */
+/**
+ * What the forward pass leaves of each row, and how much of dout points along its output.
+ * @param {Problem & {dout: number[][]}} problem
+ */
 export function left(problem) {
-  return forward(problem, Infinity).map((state, query) => ({ lse: state.max + Math.log(state.sum), delta: dot(problem.dout[query], output(state)) }));
+  return forward(problem, Infinity).map((state, query) => ({
+    lse: state.max + Math.log(state.sum),
+    delta: dot(problem.dout[query], output(state)),
+  }));
 }
 
 /**
@@ -84,7 +99,8 @@ export function backward(pass, problem, steps) {
   const rows = left(problem);
   const zeros = (/** @type {number[][]} */ like) => like.map((row) => row.map(() => 0));
   const sums = { dq: zeros(q), dk: zeros(k), dv: zeros(v) };
-  const add = (/** @type {number[]} */ sum, /** @type {number} */ weight, /** @type {number[]} */ row) => row.forEach((x, i) => (sum[i] += weight * x));
+  const add = (/** @type {number[]} */ sum, /** @type {number} */ weight, /** @type {number[]} */ row) =>
+    row.forEach((x, i) => (sum[i] += weight * x));
   for (const { first, tiles } of programs(pass, problem)) {
     for (const tile of tiles.slice(0, steps)) {
       const [firstQuery, firstKey] = pass === "dq" ? [first, tile.first] : [tile.first, first];

@@ -5,8 +5,8 @@ import { html, nothing } from "lit-html";
 export class Refused extends Error {}
 
 /**
- * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them; everything
- * else on the screen follows from it.
+ * A state is a plain object with the keys of `start`. The page, the address and the reader each set some of them;
+ * everything else on the screen follows from it.
  * @typedef {Record<string, string | number | boolean>} State
  */
 
@@ -17,35 +17,42 @@ export class Refused extends Error {}
  */
 
 /**
- * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since the
- * step began, which are infinite once nothing moves.
- * @typedef {{width: number, t: number}} At
+ * Where and when a picture is drawn: the width in pixels, which is 0 while the build draws, and the milliseconds since
+ * the step began, which are infinite once nothing moves.
+ * @typedef {{width: number, elapsed: number}} Canvas
  */
 
 /**
- * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame puts
- * the picture on top, the primary control and the sentence below it, and everything else behind "more".
+ * A piece. Its module exports one by default and touches no browser: the build draws the first state with it. The frame
+ * puts the picture on top, the primary control and the sentence below it, and everything else behind "more".
  * @template {State} S
  * @typedef {object} Piece
  * @property {string} title what the gallery calls it
  * @property {S} start the state where nothing else is asked for
- * @property {(state: S, set: (change: Change<S>) => void, at: At) => unknown} picture what to look at, and what in it can be touched
- * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below the sentence on a phone
- * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a piece with steps has a button for the next one
+ * @property {(state: S, set: (change: Change<S>) => void, canvas: Canvas) => unknown} picture what to look at, and what
+ *   in it can be touched
+ * @property {(state: S) => unknown} [numbers] a table of what the picture shows: beside it where there is room, below
+ *   the sentence on a phone
+ * @property {(state: S, set: (change: Change<S>) => void) => unknown} [primary] the one control that matters most; a
+ *   piece with steps has a button for the next one
  * @property {(state: S, set: (change: Change<S>) => void) => unknown} [more] all other controls
- * @property {(state: S, earlier: S) => string} told what has just happened, in one sentence, there before the picture moves; e^{…} is a power, and `earlier` is the state before
- * @property {(state: S) => string | null} [meanwhile] what is told instead while the picture moves
- * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and played
+ * @property {(state: S, earlier: S) => string} says what has just happened, in one sentence, there before the picture
+ *   moves; e^{…} is a power, and `earlier` is the state before
+ * @property {(state: S) => string | null} [meanwhile] what it says instead while the picture moves
+ * @property {(state: S) => number} [steps] the last value of `state.step`; a piece that has it can be stepped and
+ *   played
  * @property {(state: S) => string} [next] what the button for the next step says
- * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then; without it, "Again", and the first step
+ * @property {(state: S) => [string, Change<S>]} [again] what it says after the last step, and what it sets then;
+ *   without it, "Again", and the first step
  * @property {(state: S) => number} [lasts] the milliseconds that its picture moves when it comes to this step
- * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has ended well
+ * @property {(state: S) => boolean} [done] whether the caption may say how it ended; without it, the last step has
+ *   ended well
  */
 
 /**
  * What the frame's buttons do; a picture drawn by the build has none.
- * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () => void, link: () => void,
- *   playing: boolean, open: boolean, linked: string}} Buttons
+ * @typedef {{set: (change: any) => void, go: (step: number) => void, play: () => void, fold: () => void, reset: () =>
+ *   void, link: () => void, playing: boolean, open: boolean, linked: string}} Buttons
  */
 
 /**
@@ -58,7 +65,7 @@ export function stateFrom(piece, asked, start = piece.start) {
     if (!(name in start)) throw new Refused(`There is no ${name}; there are ${Object.keys(start).join(", ")}.`);
     return [name, typed(start[name], name, text)];
   });
-  return within(piece, { ...start, ...Object.fromEntries(entries) });
+  return clampStep(piece, { ...start, ...Object.fromEntries(entries) });
 }
 
 /**
@@ -66,7 +73,7 @@ export function stateFrom(piece, asked, start = piece.start) {
  * @template {State} S
  * @param {Piece<S>} piece @param {S} state @returns {S}
  */
-export function within(piece, state) {
+export function clampStep(piece, state) {
   const last = piece.steps?.(state);
   return last === undefined ? state : { ...state, step: Math.min(Math.max(Math.round(Number(state.step)), 0), last) };
 }
@@ -80,10 +87,12 @@ function typed(like, name, text) {
 }
 
 /** A sentence with its powers raised, in which no line ends between a number and its unit. @param {string} text */
-export const worded = (text) =>
+export const typeset = (text) =>
   text.split(/(e\^\{.+?\}|\d\S* (?:%|[kKMGTPE]?i?B\b))/).map((part, i) => {
     if (i % 2 === 0) return part;
-    return part.startsWith("e^") ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>` : html`<span class="hb-live__unbroken">${part}</span>`;
+    return part.startsWith("e^")
+      ? html`<i>e</i><sup>${part.slice(3, -1)}</sup>`
+      : html`<span class="hb-live__unbroken">${part}</span>`;
   });
 
 /** @type {WeakMap<State, string[]>} */
@@ -97,7 +106,7 @@ const found = new WeakMap();
 function longest(piece, state, last) {
   const known = found.get(state);
   if (known) return known;
-  const all = Array.from({ length: last + 1 }, (_, step) => piece.told({ ...state, step }, state));
+  const all = Array.from({ length: last + 1 }, (_, step) => piece.says({ ...state, step }, state));
   const most = all.sort((a, b) => b.length - a.length).slice(0, 3);
   found.set(state, most);
   return most;
@@ -106,24 +115,25 @@ function longest(piece, state, last) {
 /**
  * The whole of a piece. What is behind "more" isn't drawn by the build.
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {At} at @param {Buttons | null} buttons
+ * @param {Piece<S>} piece @param {S} state @param {S} earlier @param {Canvas} canvas @param {Buttons | null} buttons
  */
-export function whole(piece, state, earlier, at, buttons) {
+export function drawPiece(piece, state, earlier, canvas, buttons) {
   const { set, go, fold, playing, open } = buttons ?? { set() {}, go() {}, fold() {}, playing: false, open: false };
   const last = piece.steps?.(state);
   const step = Number(state.step);
   const [afterwards, anew] = piece.again?.(state) ?? ["Again", { step: 0 }];
-  const told = (at.t < Infinity && piece.meanwhile?.(state)) || piece.told(state, earlier);
+  const text = (canvas.elapsed < Infinity && piece.meanwhile?.(state)) || piece.says(state, earlier);
   const next = () => (step === last ? set(anew) : go(step + 1));
   const onPicture = (/** @type {Event} */ event) => /** @type {Element} */ (event.target).closest("svg") && next();
-  const button = html`<button type="button" class="hb-live__main ${step === last ? "quiet" : ""}" @click=${next}>${step === last ? afterwards : piece.next?.(state) ?? "Next step"}</button>`;
+  const [look, onButton] = step === last ? ["quiet", afterwards] : ["", piece.next?.(state) ?? "Next step"];
+  const button = html`<button type="button" class="hb-live__main ${look}" @click=${next}>${onButton}</button>`;
   return html`<div class="hb-live__frame"><div class="hb-live__stage">
-    <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, at)}</div>
+    <div class="hb-live__picture ${last ? "steps" : ""}" @click=${last ? onPicture : nothing}>${piece.picture(state, set, canvas)}</div>
     <div class="hb-live__bar">
       ${last === undefined ? piece.primary?.(state, set) ?? nothing : button}
       <div class="hb-live__said">
-        <p class="hb-live__told" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${worded(told)}</p>
-        ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${worded(text)}</p>`) : nothing}
+        <p class="hb-live__says" aria-live=${playing ? "off" : "polite"} aria-atomic="true">${typeset(text)}</p>
+        ${last ? longest(piece, state, last).map((text) => html`<p aria-hidden="true">${typeset(text)}</p>`) : nothing}
       </div>
       <button type="button" class="hb-live__fold" aria-expanded=${String(open)} @click=${fold}>more</button>
     </div>
@@ -134,7 +144,8 @@ export function whole(piece, state, earlier, at, buttons) {
 /**
  * What is behind "more".
  * @template {State} S
- * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step @param {number | undefined} last
+ * @param {Piece<S>} piece @param {S} state @param {Buttons} buttons @param {number} step
+ * @param {number | undefined} last
  */
 function folded(piece, state, { set, go, play, reset, link, playing, open, linked }, step, last) {
   // A button at its end stays a button: one that is disabled would lose the keyboard's focus.

@@ -1,22 +1,23 @@
-// One row, two readers, and a cut that the reader of the page can drag: wherever it is, both together find the same sum.
+// One row, two readers, and a cut that the reader of the page can drag: wherever it is, both together find the same
+// sum.
 import { html, nothing, svg } from "lit-html";
 import { barsAt } from "./bars.js";
 import { shared } from "./merge.model.js";
-import { grip, numbers, textField, whole } from "./parts.js";
-import { fixed, plain, read, word } from "./stream.model.js";
+import { grip, numbers, textField, wholeNumber } from "./controls.js";
+import { fixed, numberWord, plain, readInBlocks } from "./stream.model.js";
 import { bracket, group, path, power, rect, stage, text } from "./strokes.js";
 
 const start = { scores: "1 0 2 1 0 2", cut: 2 };
 const HANDLE = 16; // how far down the cut is held
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {ReturnType<typeof layout>} Layout */
 /** @typedef {ReturnType<typeof shared>} Shared */
 
-/** @param {S} state */
+/** @param {State} state */
 function worked(state) {
   const scores = numbers("Scores", state.scores, { least: -50, most: 50, count: [2, 8] });
-  return { scores, both: shared(scores, whole("The cut", state.cut, 0, scores.length)) };
+  return { scores, both: shared(scores, wholeNumber("The cut", state.cut, 0, scores.length)) };
 }
 
 /** @param {number[]} scores @param {Shared} both @param {number} width @param {number} height */
@@ -25,7 +26,7 @@ function layout(scores, both, width, height) {
   const [thick, gap] = small ? [42, 16] : [Math.round(width / 11), 56];
   const first = width - 3 * thick - 2 * gap;
   const [top, floor] = small ? [56, height - 64] : [64, height - 72];
-  const row = read(scores, scores.length);
+  const row = readInBlocks(scores, scores.length);
   const bars = barsAt(row, first - (small ? 20 : 104), small, top, floor);
   const most = Math.max(both.sum, ...both.readers.map(({ sum }) => sum));
   return {
@@ -36,7 +37,10 @@ function layout(scores, both, width, height) {
   };
 }
 
-/** Each reader's bars, with a line of its own. @param {number[]} scores @param {Shared} both @param {number} cut @param {Layout} at */
+/**
+ * Each reader's bars, with a line of its own.
+ * @param {number[]} scores @param {Shared} both @param {number} cut @param {Layout} at
+ */
 function drawRow(scores, { readers }, cut, at) {
   const end = (/** @type {number} */ i) => at.x(i) + at.bar;
   const bars = scores.map((score, i) => {
@@ -49,10 +53,11 @@ function drawRow(scores, { readers }, cut, at) {
   const lines = [[0, cut - 1], [cut, scores.length - 1]].map(([from, to], i) => {
     if (to < from) return nothing; // nothing read
     const y = at.score(readers[i].max);
-    const room = end(to) - at.x(from);
-    const name = room < 48 ? svg`<tspan class="strong ink">${plain(readers[i].max)}</tspan>` : svg`max <tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
+    const max = svg`<tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
+    const name = end(to) - at.x(from) < 48 ? max : svg`max ${max}`;
     return [
-      rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"), text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),
+      rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
+      text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),
       bracket(at.x(from), end(to), at.bracket, i ? "second" : "first", at.apart),
     ];
   });
@@ -66,31 +71,53 @@ const drawCut = (x, at) => svg`
 
 /** Each reader's sum, grey where it shrinks; and both together. @param {Shared} both @param {Layout} at */
 function drawColumns({ readers, factors, parts, sum }, at) {
-  const { columns: [one, two, all], thick, floor, small } = at;
-  const lid = (/** @type {number} */ x, /** @type {number} */ height, /** @type {string} */ look) =>
-    [rect(x, floor - at.tall(height) - 4, thick, 5, "ink"), text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height))];
+  const {
+    columns: [one, two, all],
+    thick,
+    floor,
+    small,
+  } = at;
+  const lid = (/** @type {number} */ x, /** @type {number} */ height, /** @type {string} */ look) => [
+    rect(x, floor - at.tall(height) - 4, thick, 5, "ink"),
+    text(x + thick / 2, floor - at.tall(height) - 14, `middle halo ${look}`, fixed(height)),
+  ];
   const mine = [one, two].map((x, i) => {
     const [high, low] = [floor - at.tall(readers[i].sum), floor - at.tall(parts[i])];
     const exponent = Math.log(factors[i]);
     const middle = x + thick / 2;
     return [
-      rect(x, high, thick, low - high, "track"), rect(x, low, thick, floor - low, "ink"), lid(x, readers[i].sum, "ink strong"),
-      group(factors[i] < 1 && readers[i].sum ? 1 : 0, low - high > 24 ? path(`M${middle} ${high + 6}V${low - 2}m-5 -7l5 7l5 -7`, "violet") : "",
-        text(small ? middle : x - 10, small ? floor + 26 : (high + low) / 2 + 8, `${small ? "middle" : "end"} violet strong ${small ? "" : "factor"}`, svg`× ${power(exponent)}`)),
+      rect(x, high, thick, low - high, "track"),
+      rect(x, low, thick, floor - low, "ink"),
+      lid(x, readers[i].sum, "ink strong"),
+      group(
+        factors[i] < 1 && readers[i].sum ? 1 : 0,
+        low - high > 24 ? path(`M${middle} ${high + 6}V${low - 2}m-5 -7l5 7l5 -7`, "violet") : "",
+        text(
+          small ? middle : x - 10,
+          small ? floor + 26 : (high + low) / 2 + 8,
+          `${small ? "middle" : "end"} violet strong ${small ? "" : "factor"}`,
+          svg`× ${power(exponent)}`,
+        ),
+      ),
       bracket(x, x + thick, at.bracket, i ? "second" : "first", at.gap),
     ];
   });
   const seam = floor - at.tall(parts[0]);
   const beside = (/** @type {number} */ y, /** @type {number} */ part) => (small || !part ? "" : text(all - 12, y + 5, "end soft small", fixed(part)));
   return [
-    [one, two, all].map((x) => path(`M${x} ${floor}h${thick}`, "line thin")), mine,
-    rect(all, seam, thick, floor - seam, "ink"), rect(all, floor - at.tall(sum), thick, at.tall(parts[1]), "ink"), rect(all, seam - 1, thick, 2, "paper"),
-    beside((seam + floor) / 2, parts[0]), beside(seam - at.tall(parts[1]) / 2, parts[1]),
-    lid(all, sum, small ? "strong ink" : "big"), bracket(all, all + thick, at.bracket, small ? "both" : "together", at.gap),
+    [one, two, all].map((x) => path(`M${x} ${floor}h${thick}`, "line thin")),
+    mine,
+    rect(all, seam, thick, floor - seam, "ink"),
+    rect(all, floor - at.tall(sum), thick, at.tall(parts[1]), "ink"),
+    rect(all, seam - 1, thick, 2, "paper"),
+    beside((seam + floor) / 2, parts[0]),
+    beside(seam - at.tall(parts[1]) / 2, parts[1]),
+    lid(all, sum, small ? "strong ink" : "big"),
+    bracket(all, all + thick, at.bracket, small ? "both" : "together", at.gap),
   ];
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set @param {import("./frame.js").At} at */
+/** @param {State} state @param {(change: Partial<State>) => void} set @param {import("./frame.js").Canvas} canvas */
 function picture(state, set, { width }) {
   const { scores, both } = worked(state);
   const draw = (/** @type {number} */ wide, /** @type {number} */ high) => {
@@ -98,24 +125,29 @@ function picture(state, set, { width }) {
     return [drawRow(scores, both, state.cut, at), drawColumns(both, at), drawCut(at.cut(state.cut), at)];
   };
   const at = layout(scores, both, width, 0);
-  const hold = grip("Cut after", state.cut, (cut) => set({ cut }), { min: 0, max: scores.length, told: `${state.cut} of ${scores.length}` },
-    { from: at.cut(0), to: at.cut(scores.length), y: HANDLE });
-  return html`<div class="hb-live__grips">${stage(width, told(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
+  const hold = grip(
+    "Cut after",
+    state.cut,
+    (cut) => set({ cut }),
+    { min: 0, max: scores.length, inWords: `${state.cut} of ${scores.length}` },
+    { from: at.cut(0), to: at.cut(scores.length), y: HANDLE },
+  );
+  return html`<div class="hb-live__grips">${stage(width, says(state), draw, [376, 408])}${width ? hold : nothing}</div>`;
 }
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { scores, both: { readers, factors, sum } } = worked(state);
   const smaller = factors.findIndex((factor) => factor < 1);
   const shrinks = smaller < 0 ? "Both have the same maximum, so neither shrinks"
     : `Only the ${smaller ? "second" : "first"} shrinks, by e^{${plain(readers[smaller].max - readers[1 - smaller].max)}}`;
   const idle = state.cut ? state.cut === scores.length && "second" : "first";
   if (idle) return `The ${idle} read nothing: maximum −∞, sum 0. That changes nothing. Together: ${fixed(sum)}.`;
-  return `The first read ${word(state.cut)}, the second ${word(scores.length - state.cut)}. ${shrinks}. Together: ${fixed(sum)}, wherever you cut.`;
+  return `The first read ${numberWord(state.cut)}, the second ${numberWord(scores.length - state.cut)}. ${shrinks}. Together: ${fixed(sum)}, wherever you cut.`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`${textField("Your scores", state.scores, (scores) => set({ scores }), 16)}`;
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "Two readers of one row", start, picture, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default { title: "Two readers of one row", start, picture, more, says };

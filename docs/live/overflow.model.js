@@ -1,6 +1,6 @@
 // Softmax of a short row in a type of 16, 32 or 64 bits, bit for bit as kernels.softmax has it: each step is rounded.
 
-import { FORMATS, decode, encode } from "./bits.model.js";
+import { decode, encode, FORMATS } from "./bits.model.js";
 
 /** The nearest number of a format. @param {import("./bits.model.js").Format} format */
 const nearest = (format) => (/** @type {number} */ value) => decode(format, encode(format, value));

@@ -4,7 +4,10 @@ import { explained, letterOf, progress } from "./quiz.model.js";
 
 const KEY = `quiz ${location.pathname}`;
 
-/** What was chosen, a letter for each question's number; nothing where the browser keeps nothing. @returns {Record<string, string>} */
+/**
+ * What was chosen, a letter for each question's number; nothing where the browser keeps nothing.
+ * @returns {Record<string, string>}
+ */
 function kept() {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? "{}");
@@ -33,7 +36,10 @@ function made(name, className, ...inside) {
 
 /** One question: its list of choices and its folded answer, on the page. */
 class Question {
-  /** @param {Element} list @param {Element} answer @param {Record<string, string>} chosen @param {(letter: string) => void} choose */
+  /**
+   * @param {Element} list @param {Element} answer @param {Record<string, string>} chosen
+   * @param {(letter: string) => void} choose
+   */
   constructor(list, answer, chosen, choose) {
     this.number = answer.querySelector("summary")?.textContent?.match(/\d+/)?.[0] ?? "";
     this.paragraphs = [...answer.querySelectorAll(":scope > :not(summary)")];
@@ -62,7 +68,10 @@ class Question {
     whole.append(list, this.why);
   }
 
-  /** Marks the choice and says why it is right or wrong; no letter: as if nothing had been chosen. @param {string} [letter] */
+  /**
+   * Marks the choice and says why it is right or wrong; no letter: as if nothing had been chosen.
+   * @param {string} [letter]
+   */
   show(letter) {
     for (const button of this.buttons) {
       const chosen = button.dataset.letter === letter;
@@ -80,15 +89,17 @@ class Question {
 }
 
 function start() {
-  const answers = [...document.querySelectorAll("details.question")].filter((each) => each.previousElementSibling?.matches("ul"));
+  const answers = [...document.querySelectorAll("details.question")].filter((each) =>
+    each.previousElementSibling?.matches("ul"),
+  );
   if (!answers.length) return;
   let chosen = kept();
-  const told = made("span", "");
+  const status = made("span", "");
   const forget = made("button", "", "Forget my answers");
   forget.setAttribute("type", "button");
-  const head = made("div", "hb-quiz__progress", told, forget);
+  const head = made("div", "hb-quiz__progress", status, forget);
   const show = () => {
-    told.textContent = progress(questions, questions.map(({ number }) => chosen[number]));
+    status.textContent = progress(questions, questions.map(({ number }) => chosen[number]));
     forget.hidden = !Object.keys(chosen).length;
   };
   const questions = answers.map((answer) => {

@@ -1,12 +1,12 @@
 // Rings of tiles in shared memory: who fills, who reads, who waits for which phase of which barrier.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { menu, shown, slider, whole } from "./parts.js";
+import { menu, shown, slider, wholeNumber } from "./controls.js";
 import { busy, simulate } from "./ring.model.js";
 
 const start = { stages: 2, consumers: 2, copy: 512, product: 512, softmax: 512, bug: "none", step: 3 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 /** @typedef {import("./ring.model.js").Bar} Bar */
 
 const USES = 6; // of each ring, as many as the chapter follows
@@ -20,23 +20,32 @@ const BUGS = [
 /** @type {import("./ring.model.js").Tensor[]} */
 const TENSORS = ["K", "V"];
 
-/** @param {S} state */
+/** @param {State} state */
 function run(state) {
   const { stages, consumers, copy, product, softmax, bug } = state;
-  whole("Stages", stages, 1, 4);
-  whole("Consumers", consumers, 1, 3);
-  whole("Copy", copy, 0, 4096);
-  whole("Product", product, 1, 4096);
-  whole("Softmax", softmax, 1, 4096);
-  if (!BUGS.some(([value]) => value === bug)) throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
-  return simulate({ stages, consumers, copy, product, softmax, blocks: USES, bug: /** @type {import("./ring.model.js").Bug} */ (bug) });
+  wholeNumber("Stages", stages, 1, 4);
+  wholeNumber("Consumers", consumers, 1, 3);
+  wholeNumber("Copy", copy, 0, 4096);
+  wholeNumber("Product", product, 1, 4096);
+  wholeNumber("Softmax", softmax, 1, 4096);
+  if (!BUGS.some(([value]) => value === bug))
+    throw new Refused(`There is no bug “${bug}”; there are ${BUGS.map(([value]) => value).join(", ")}.`);
+  return simulate({
+    stages,
+    consumers,
+    copy,
+    product,
+    softmax,
+    blocks: USES,
+    bug: /** @type {import("./ring.model.js").Bug} */ (bug),
+  });
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => run(state).moments.length - 1;
 
-/** The run, and the moment that is shown. @param {S} state */
-function at(state) {
+/** The run, and the moment that is shown. @param {State} state */
+function current(state) {
   const all = run(state);
   return { ...all, now: all.moments[Math.min(Math.max(state.step, 0), all.moments.length - 1)] };
 }
@@ -44,11 +53,15 @@ function at(state) {
 /** Whether that work is under way. @param {number} clock */
 const during = (clock) => (/** @type {Bar} */ { start, end }) => start <= clock && clock < end;
 
-/** @param {S} state */
+/** @param {State} state */
 function rings(state) {
-  const { bars, now } = at(state);
-  const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.at));
-  const place = (/** @type {import("./ring.model.js").Tensor} */ tensor, /** @type {number} */ index, /** @type {number} */ y) => {
+  const { bars, now } = current(state);
+  const reads = bars.filter(({ kind }) => kind === "scores" || kind === "output").filter(during(now.clock));
+  const place = (
+    /** @type {import("./ring.model.js").Tensor} */ tensor,
+    /** @type {number} */ index,
+    /** @type {number} */ y,
+  ) => {
     const { holds, arriving, full, free } = now.rings[tensor][index];
     const x = 28 + index * 114;
     const role = tensor === "K" ? "key" : "value";
@@ -63,43 +76,55 @@ function rings(state) {
       <text class="small soft" x=${x + 8} y=${y + 68}>free</text><text class="end ink" x=${x + 100} y=${y + 68}>${free.phases & 1}</text>
       ${free.arrived ? svg`<text class="small end soft" x=${x + 84} y=${y + 68}>+${free.arrived}</text>` : nothing}`;
   };
-  return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.at}: each place with the use that it holds, and the phases of its two barriers.">
-    ${TENSORS.map((tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
-      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`)}
+  return html`<svg viewBox="0 0 480 184" role="img" aria-label="The rings of keys and of values at clock ${now.clock}: each place with the use that it holds, and the phases of its two barriers.">
+    ${TENSORS.map(
+      (tensor, row) => svg`<text class=${tensor === "K" ? "key" : "value"} x="0" y=${row * 90 + 44}>${tensor}</text>
+      ${now.rings[tensor].map((_, index) => place(tensor, index, row * 90 + 2))}`,
+    )}
   </svg>`;
 }
 
 /** @param {import("./ring.model.js").Wait} wait */
 const waited = ({ tensor, place, side, bit }) => `waits until ${side} ${tensor}${place} has ended phase ${bit}`;
 
-/** Who does what, in words. @param {S} state */
+/** Who does what, in words. @param {State} state */
 function workers(state) {
-  const { bars, now } = at(state);
-  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" };
+  const { bars, now } = current(state);
+  const does = {
+    scores: "multiplies queries by keys",
+    output: "multiplies exponentials by values",
+    softmax: "does softmax",
+    copy: "",
+  };
   const work = (/** @type {number} */ consumer) => {
-    const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.at);
+    const own = bars.filter((bar) => bar.consumer === consumer && bar.end > now.clock);
     const [next] = own.sort((a, b) => a.start - b.start);
     if (!next) return "is done";
-    return next.start > now.at ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}` : `${does[next.kind]}, use ${next.use}`;
+    return next.start > now.clock
+      ? `waits for the ${next.kind === "softmax" ? "exp2 units" : "tensor cores"}`
+      : `${does[next.kind]}, use ${next.use}`;
   };
   const [first, ...others] = now.waits;
-  const works = (/** @type {number} */ consumer) => bars.some((bar) => bar.consumer === consumer && during(now.at)(bar));
-  const lines = others.map((wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`);
+  const works = (/** @type {number} */ consumer) =>
+    bars.some((bar) => bar.consumer === consumer && during(now.clock)(bar));
+  const lines = others.map(
+    (wait, consumer) => `Consumer ${consumer} ${wait && !works(consumer) ? waited(wait) : work(consumer)}.`,
+  );
   return html`<ul>${[`The producer ${first ? waited(first) : "has asked for all tiles"}.`, ...lines].map((line) => html`<li>${line}</li>`)}</ul>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function timeline(state) {
-  const { bars, now } = at(state);
+  const { bars, now } = current(state);
   const span = 15 * state.product;
-  const from = Math.max(0, now.at - 0.7 * span);
+  const from = Math.max(0, now.clock - 0.7 * span);
   const x = (/** @type {number} */ clock) => 46 + (434 * Math.min(Math.max(clock - from, 0), span)) / span;
   const names = { copy: "", scores: "S", output: "O", softmax: "" };
   const look = { copy: "soft", scores: "key", output: "value", softmax: "query" };
   const draw = (/** @type {Bar} */ bar) => {
     if (bar.end <= from || bar.start >= from + span) return nothing;
     const [left, right, y] = [x(bar.start), x(bar.end), 4 + 30 * (bar.consumer + 1)];
-    const coming = bar.start > now.at;
+    const coming = bar.start > now.clock;
     const text = bar.kind === "copy" ? `${bar.tensor}${bar.use}` : `${names[bar.kind]}${bar.use}`;
     return svg`<g class=${coming ? "faint" : ""}>
       ${bar.kind === "softmax" ? nothing : svg`<rect class="${look[bar.kind]} fill tint" x=${left} y=${y} width=${Math.max(1, right - left)} height="24" />`}
@@ -107,25 +132,25 @@ function timeline(state) {
       ${right - left > 24 && !coming ? svg`<text class="small middle ink" x=${(left + right) / 2} y=${y + 17}>${text}</text>` : nothing}</g>`;
   };
   const below = 34 + 30 * state.consumers;
-  return html`<svg viewBox="0 0 480 ${below + 20}" role="img" aria-label="Who has worked when: copies by TMA, then a line for each consumer, with products S and O and softmaxes. A line marks clock ${now.at}.">
+  return html`<svg viewBox="0 0 480 ${below + 20}" role="img" aria-label="Who has worked when: copies by TMA, then a line for each consumer, with products S and O and softmaxes. A line marks clock ${now.clock}.">
     ${["TMA", "c0", "c1", "c2"].slice(0, state.consumers + 1).map((name, row) => svg`<text class="small soft" x="0" y=${21 + 30 * row}>${name}</text>`)}
     ${bars.map(draw)}
-    <path class="accent stroke" d="M${x(now.at)} 0 V${below}" />
-    <text class="small accent ${now.at > from + 0.6 * span ? "end" : ""}" x=${x(now.at)} y=${below + 16}>clock ${now.at}</text>
+    <path class="accent stroke" d="M${x(now.clock)} 0 V${below}" />
+    <text class="small accent ${now.clock > from + 0.6 * span ? "end" : ""}" x=${x(now.clock)} y=${below + 16}>clock ${now.clock}</text>
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const picture = (state) => html`${rings(state)} ${timeline(state)}`;
 
-/** @param {S} state */
+/** @param {State} state */
 const words = (state) => html`${workers(state)}
   <p class="soft">A barrier’s digit is the phase that it’s in, so a wait for phase 0 returns at digit 1. +1: one consumer has read. c0: that consumer reads now. …: the tile is on its way.</p>
   <p class="soft">S: queries · keys. O: exponentials · values. Dashed: softmax. TMA copies one tile at a time, and the tensor cores and the exp2 units serve one consumer at a time.</p>`;
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
-  const again = (/** @type {Partial<S>} */ change) => set({ ...change, step: 0 });
+  const again = (/** @type {Partial<State>} */ change) => set({ ...change, step: 0 });
   const clocks = { min: 0, max: 2048, step: 128 };
   return html`
     ${slider("Stages", state.stages, (stages) => again({ stages }), { min: 1, max: 4 })}
@@ -136,27 +161,34 @@ function more(state, set) {
     ${slider("Clocks of a softmax", state.softmax, (softmax) => again({ softmax }), { ...clocks, min: 128 })}`;
 }
 
-/** What has ended well or badly, once nothing more happens. @param {S} state */
+/** What has ended well or badly, once nothing more happens. @param {State} state */
 function ending(state) {
-  const { bars, now, hung } = at(state);
+  const { bars, now, hung } = current(state);
   const wrong = bars.filter((bar) => bar.wrong).length;
-  if (hung) return `Deadlock at clock ${now.at}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
-  if (wrong) return `Done at clock ${now.at}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
-  return `Done at clock ${now.at}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
+  if (hung)
+    return `Deadlock at clock ${now.clock}: everyone waits for a phase that will never end.${wrong ? ` Until then ${wrong} products read a tile that wasn’t theirs.` : ""}`;
+  if (wrong)
+    return `Done at clock ${now.clock}. Nothing crashed, but ${wrong} products read a tile that wasn’t theirs.`;
+  return `Done at clock ${now.clock}. The tensor cores multiplied ${shown(100 * busy(bars), 0)} % of the time from the first product to the last.`;
 }
 
-/** @param {S} state */
-function told(state) {
-  const { bars, notes, moments, now } = at(state);
-  const wrong = bars.find((bar) => bar.wrong && during(now.at)(bar));
+/** @param {State} state */
+function says(state) {
+  const { bars, notes, moments, now } = current(state);
+  const wrong = bars.find((bar) => bar.wrong && during(now.clock)(bar));
   const place = wrong?.tensor && now.rings[wrong.tensor][wrong.use % state.stages];
-  const there = !place || place.holds === wrong.use ? "is being overwritten" : place.holds < 0 ? "is still empty" : `holds use ${place.holds}`;
+  const there =
+    !place || place.holds === wrong.use
+      ? "is being overwritten"
+      : place.holds < 0
+        ? "is still empty"
+        : `holds use ${place.holds}`;
   const read = wrong
     ? `Consumer ${wrong.consumer} multiplies use ${wrong.use} of ${wrong.tensor}, but place ${wrong.use % state.stages} ${there}. Nothing crashes: the numbers are wrong. `
     : "";
   if (now === moments[moments.length - 1]) return read + ending(state);
   if (read) return read;
-  const news = notes.filter((note) => note.at === now.at);
+  const news = notes.filter((note) => note.clock === now.clock);
   const freed = news.find(({ what }) => what === "free");
   const full = news.find(({ what }) => what === "full");
   const phase = (/** @type {number} */ use) => Math.floor(use / state.stages) & 1;
@@ -171,16 +203,31 @@ function told(state) {
     const bit = phase(full.use);
     return `Use ${full.use} of ${full.tensor} is there: full of place ${full.use % state.stages} ends phase ${bit}, so whoever waits for bit ${bit} may read.`;
   }
-  if (now.at === 0 && state.bug === "greedy") return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
-  if (now.at === 0) {
+  if (now.clock === 0 && state.bug === "greedy")
+    return `The producer asks for all ${USES} uses of each ring at once, read or not.`;
+  if (now.clock === 0) {
     const times = state.stages === 1 ? "once" : `${state.stages} times`;
     return `At first every tile is free, though nobody has said so. The producer waits for bit 1 of a new barrier and passes, ${times} in each ring.`;
   }
-  const [next] = bars.filter(({ start, kind }) => start === now.at && kind !== "copy");
-  if (!next) return `Clock ${now.at}: nothing has become full or free.`;
-  const does = { scores: "multiplies queries by keys", output: "multiplies exponentials by values", softmax: "does softmax", copy: "" }[next.kind];
-  return `Clock ${now.at}: consumer ${next.consumer} ${does}, use ${next.use}.`;
+  const [next] = bars.filter(({ start, kind }) => start === now.clock && kind !== "copy");
+  if (!next) return `Clock ${now.clock}: nothing has become full or free.`;
+  const does = {
+    scores: "multiplies queries by keys",
+    output: "multiplies exponentials by values",
+    softmax: "does softmax",
+    copy: "",
+  }[next.kind];
+  return `Clock ${now.clock}: consumer ${next.consumer} ${does}, use ${next.use}.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "A ring of tiles, and the bit that each side waits for", start, picture, numbers: words, more, told, steps, next: () => "Next moment" };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "A ring of tiles, and the bit that each side waits for",
+  start,
+  picture,
+  numbers: words,
+  more,
+  says,
+  steps,
+  next: () => "Next moment",
+};

@@ -1,21 +1,35 @@
-// The Hopper kernel's rings: producer, consumers, and barriers that remember one bit, as kernels/hopper/ring.py has them.
+// The Hopper kernel's rings: producer, consumers, and barriers that remember one bit, as kernels/hopper/ring.py has
+// them.
 
 /** @typedef {"K" | "V"} Tensor */
-/** @typedef {"none" | "producer" | "consumers" | "greedy"} Bug producer, consumers: they wait for the other bit; greedy: the producer does not wait */
+/**
+ * @typedef {"none" | "producer" | "consumers" | "greedy"} Bug producer, consumers: they wait for the other bit; greedy:
+ *   the producer does not wait
+ */
 
 /**
  * Clocks of a copy, of a product and of a softmax; all copies share one engine, all products the tensor cores, all
  * softmaxes the exp2 units, and each takes one after the other.
- * @typedef {{stages: number, consumers: number, copy: number, product: number, softmax: number, blocks: number, bug?: Bug}} Setting
+ * @typedef {{stages: number, consumers: number, copy: number, product: number, softmax: number, blocks: number, bug?:
+ *   Bug}} Setting
  */
 
-/** @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their last bit */
+/**
+ * @typedef {{phases: number, arrived: number, count: number}} Barrier phases: how many have ended; it remembers their
+ *   last bit
+ */
 /** @typedef {{holds: number, arriving: number, full: Barrier, free: Barrier}} Place holds, arriving: a use, or -1 */
-/** @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start: number, end: number, wrong: boolean}} Bar */
+/**
+ * @typedef {{kind: "copy" | "scores" | "output" | "softmax", tensor?: Tensor, use: number, consumer: number, start:
+ *   number, end: number, wrong: boolean}} Bar
+ */
 /** @typedef {{tensor: Tensor, place: number, side: "full" | "free", bit: number}} Wait */
 /** @typedef {{wait?: Wait, until?: number}} Pause */
-/** @typedef {{at: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
-/** @typedef {{at: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer, then of each consumer */
+/** @typedef {{clock: number, what: "asked" | "full" | "free", tensor: Tensor, use: number}} Note */
+/**
+ * @typedef {{clock: number, rings: Record<Tensor, Place[]>, waits: (Wait | null)[]}} Moment waits: of the producer,
+ *   then of each consumer
+ */
 
 /** @type {Tensor[]} */
 const TENSORS = ["K", "V"];
@@ -26,12 +40,13 @@ const TENSORS = ["K", "V"];
  */
 export function simulate({ stages, consumers, copy, product, softmax, blocks, bug = "none" }) {
   const barrier = (/** @type {number} */ count) => ({ phases: 0, arrived: 0, count });
-  const ring = () => Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), free: barrier(consumers) }));
+  const ring = () =>
+    Array.from({ length: stages }, () => ({ holds: -1, arriving: -1, full: barrier(1), free: barrier(consumers) }));
   /** @type {Record<Tensor, Place[]>} */
   const rings = { K: ring(), V: ring() };
   const free = { engine: 0, tensorCores: 0, exp2: 0 }; // from when on
   let now = 0;
-  /** @type {{at: number, act: () => void}[]} */
+  /** @type {{clock: number, act: () => void}[]} */
   const due = [];
   /** @type {Bar[]} */
   const bars = [];
@@ -49,16 +64,18 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     return bar;
   }
 
-  /** An arrival; the last one that is wanted ends the phase. @param {Barrier} one @param {Omit<Note, "at">} note */
+  /** An arrival; the last one that is wanted ends the phase. @param {Barrier} one @param {Omit<Note, "clock">} note */
   function arrive(one, note) {
     one.arrived += 1;
     if (one.arrived < one.count) return;
     one.phases += 1;
     one.arrived = 0;
-    notes.push({ at: now, ...note });
+    notes.push({ clock: now, ...note });
   }
 
-  /** @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause} */
+  /**
+   * @param {Tensor} tensor @param {number} use @param {"full" | "free"} side @param {boolean} wrong @returns {Pause}
+   */
   function tile(tensor, use, side, wrong) {
     const bit = (Math.floor(use / stages) & 1) ^ Number(side === "free") ^ Number(wrong);
     return { wait: { tensor, place: use % stages, side, bit } };
@@ -69,12 +86,12 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     for (let use = 0; use < blocks; use++) {
       for (const tensor of TENSORS) {
         if (bug !== "greedy") yield tile(tensor, use, "free", bug === "producer");
-        notes.push({ at: now, what: "asked", tensor, use });
+        notes.push({ clock: now, what: "asked", tensor, use });
         const place = rings[tensor][use % stages];
         const bar = start("engine", copy, { kind: "copy", tensor, use, consumer: -1 });
-        due.push({ at: bar.start, act: () => Object.assign(place, { holds: -1, arriving: use }) });
+        due.push({ clock: bar.start, act: () => Object.assign(place, { holds: -1, arriving: use }) });
         due.push({
-          at: bar.end,
+          clock: bar.end,
           act() {
             Object.assign(place, { holds: use, arriving: -1 });
             arrive(place.full, { what: "full", tensor, use });
@@ -93,13 +110,18 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
         if (use < 0 || use >= blocks) continue;
         yield tile(tensor, use, "full", bug === "consumers");
         const place = rings[tensor][use % stages];
-        const bar = start("tensorCores", product, { kind: tensor === "K" ? "scores" : "output", tensor, use, consumer });
+        const bar = start("tensorCores", product, {
+          kind: tensor === "K" ? "scores" : "output",
+          tensor,
+          use,
+          consumer,
+        });
         const look = () => {
           bar.wrong ||= place.holds !== use;
         };
-        due.push({ at: bar.start, act: look });
+        due.push({ clock: bar.start, act: look });
         due.push({
-          at: bar.end,
+          clock: bar.end,
           act() {
             look();
             arrive(place.free, { what: "free", tensor, use });
@@ -112,7 +134,10 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
     }
   }
 
-  /** A wait returns once the phase of its bit has ended: the barrier is then in one of the other bit. @param {Pause} pause */
+  /**
+   * A wait returns once the phase of its bit has ended: the barrier is then in one of the other bit.
+   * @param {Pause} pause
+   */
   const over = ({ wait, until = 0 }) => (wait ? (rings[wait.tensor][wait.place][wait.side].phases & 1) !== wait.bit : until <= now);
 
   const workers = [produce(), ...Array.from({ length: consumers }, (_, i) => consume(i))];
@@ -121,7 +146,7 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   /** Does one thing that can be done now, what was started before first. */
   function moved() {
-    const next = due.findIndex(({ at }) => at <= now);
+    const next = due.findIndex(({ clock }) => clock <= now);
     if (next >= 0) {
       due.splice(next, 1)[0].act();
       return true;
@@ -135,8 +160,12 @@ export function simulate({ stages, consumers, copy, product, softmax, blocks, bu
 
   for (;;) {
     while (moved());
-    moments.push({ at: now, rings: { K: rings.K.map(copied), V: rings.V.map(copied) }, waits: pauses.map((pause) => pause?.wait ?? null) });
-    const times = [...due.map(({ at }) => at), ...pauses.flatMap((pause) => pause?.until ?? [])];
+    moments.push({
+      clock: now,
+      rings: { K: rings.K.map(copied), V: rings.V.map(copied) },
+      waits: pauses.map((pause) => pause?.wait ?? null),
+    });
+    const times = [...due.map(({ clock }) => clock), ...pauses.flatMap((pause) => pause?.until ?? [])];
     if (!times.length) break;
     now = Math.min(...times);
   }

@@ -12,7 +12,8 @@ export function examples() {
   const { n, dim, bytes } = SHAPE;
   const matmul = attentionFlops(SHAPE) / 2;
   const all = trips("typed", SHAPE);
-  const of = (/** @type {string} */ kernel) => all.filter((trip) => trip.kernel === kernel).reduce((sum, trip) => sum + trip.bytes, 0);
+  const of = (/** @type {string} */ kernel) =>
+    all.filter((trip) => trip.kernel === kernel).reduce((sum, trip) => sum + trip.bytes, 0);
   const fused = trips("fused", SHAPE);
   return {
     QKᵀ: { flops: matmul, moved: of("QKᵀ") },
@@ -33,5 +34,14 @@ export function place({ flops, moved: bytes }, { peak, bandwidth }, seconds) {
   const intensity = flops / bytes;
   const limit = attainable(intensity, peak, bandwidth);
   const reached = seconds ? flops / seconds : 0;
-  return { intensity, ridge: peak / bandwidth, limit, arithmetic: flops / peak, memory: bytes / bandwidth, least: flops / limit, reached, share: reached / limit };
+  return {
+    intensity,
+    ridge: peak / bandwidth,
+    limit,
+    arithmetic: flops / peak,
+    memory: bytes / bandwidth,
+    least: flops / limit,
+    reached,
+    share: reached / limit,
+  };
 }

@@ -1,7 +1,7 @@
 // Attention of a few words: all shares as a spreadsheet, and the row of one word from its scores to its output.
 import { html, nothing, svg } from "lit-html";
 import { Refused } from "./frame.js";
-import { counted, menu, numbers, shown, slider, table, textField, tick } from "./parts.js";
+import { checkbox, counted, menu, numbers, shown, slider, table, textField } from "./controls.js";
 import { blend, dot, products, shares, sum, transposed } from "./row.model.js";
 
 const start = {
@@ -15,28 +15,38 @@ const start = {
   columns: false,
 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 20; // a number of a query, key or value
 
 /** A row of numbers a word. @param {string} name @param {string} text @param {number} [width] */
 function rowsOf(name, text, width) {
   const texts = text.split(/[;/]/).filter((each) => each.trim());
-  const rows = texts.map((each, i) => numbers(`${name}, row ${i + 1}`, each, { least: -MOST, most: MOST, count: [1, 3] }));
-  if (rows.length < 2 || rows.length > 4) throw new Refused(`${name}: ${counted(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
+  const rows = texts.map((each, i) =>
+    numbers(`${name}, row ${i + 1}`, each, { least: -MOST, most: MOST, count: [1, 3] }),
+  );
+  if (rows.length < 2 || rows.length > 4)
+    throw new Refused(`${name}: ${counted(rows.length, "row")}; 2 to 4 are wanted, with a semicolon between them.`);
   const wanted = width ?? rows[0].length;
   const other = rows.findIndex((row) => row.length !== wanted);
-  if (other >= 0) throw new Refused(`${name}, row ${other + 1}: ${counted(rows[other].length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`);
+  if (other >= 0)
+    throw new Refused(
+      `${name}, row ${other + 1}: ${counted(rows[other].length, "number")}; ${wanted} ${wanted === 1 ? "is" : "are"} wanted.`,
+    );
   return rows;
 }
 
-/** All that is shown. @param {S} state */
+/** All that is shown. @param {State} state */
 function worked(state) {
   const queries = rowsOf("Queries", state.queries);
   const d = queries[0].length;
   const [keys, values] = [rowsOf("Keys", state.keys, d), rowsOf("Values", state.values)];
-  for (const [name, rows] of /** @type {[string, number[][]][]} */ ([["Keys", keys], ["Values", values]])) {
-    if (rows.length !== queries.length) throw new Refused(`${name}: ${rows.length} rows, but ${queries.length} words ask.`);
+  for (const [name, rows] of /** @type {[string, number[][]][]} */ ([
+    ["Keys", keys],
+    ["Values", values],
+  ])) {
+    if (rows.length !== queries.length)
+      throw new Refused(`${name}: ${rows.length} rows, but ${queries.length} words ask.`);
   }
   const word = state.word - 1;
   if (!queries[word]) throw new Refused(`Word ${state.word}: there are ${queries.length}.`);
@@ -46,10 +56,24 @@ function worked(state) {
   const scores = raw.map((row) => row.map((score) => score * factor));
   const powers = scores.map((row) => row.map(Math.exp));
   const high = Math.max(...powers.flat());
-  if (high === Infinity) throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than 64 bits can hold.`);
+  if (high === Infinity)
+    throw new Refused(`e to the ${shown(Math.max(...scores.flat()))} is more than 64 bits can hold.`);
   const all = shares(scores, state.columns);
   const divisors = state.columns ? transposed(powers).map(sum) : keys.map(() => sum(powers[word]));
-  return { queries, keys, values, d, word, raw, scores, powers, divisors, all, row: all[word], output: blend(all[word], values) };
+  return {
+    queries,
+    keys,
+    values,
+    d,
+    word,
+    raw,
+    scores,
+    powers,
+    divisors,
+    all,
+    row: all[word],
+    output: blend(all[word], values),
+  };
 }
 
 /** @param {number} share */
@@ -61,7 +85,10 @@ const bracketed = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join
 /** @param {number[]} row */
 const upright = (row) => row.map((x) => html`<div>${shown(x, 2)}</div>`);
 
-/** The shares as slices; what is missing from a whole stays open, what is too much goes round once more outside. @param {number[]} row */
+/**
+ * The shares as slices; what is missing from a whole stays open, what is too much goes round once more outside.
+ * @param {number[]} row
+ */
 function pie(row) {
   const at = (/** @type {number} */ part, /** @type {number} */ r) => {
     const turn = 2 * Math.PI * Math.min(part, 0.99999);
@@ -112,7 +139,7 @@ function sheet({ queries, keys, scores, all, word }) {
   );
 }
 
-/** One word's row, a line a step. @param {S} state @param {ReturnType<typeof worked>} now */
+/** One word's row, a line a step. @param {State} state @param {ReturnType<typeof worked>} now */
 function steps(state, { queries, keys, values, d, word, raw, scores, powers, divisors, row, output }) {
   const three = (/** @type {number[]} */ line) => line.map((x) => shown(x));
   const lines = [
@@ -123,47 +150,63 @@ function steps(state, { queries, keys, values, d, word, raw, scores, powers, div
     [state.columns ? "÷ column" : "÷ sum", ...three(divisors), ""],
     ["share", ...row.map(percent), percent(sum(row))],
     ["value", ...values.map((value) => upright(value)), ""],
-    ["share of it", ...values.map((value, i) => upright(value.map((x) => x * row[i]))), html`<strong>${upright(output)}</strong>`],
+    [
+      "share of it",
+      ...values.map((value, i) => upright(value.map((x) => x * row[i]))),
+      html`<strong>${upright(output)}</strong>`,
+    ],
   ];
   const head = [`word ${word + 1}`, ...keys.map((_, i) => `key ${i + 1}`), "sum"];
   return table(`From the scores of word ${word + 1} to its output`, head, lines.filter((line) => line !== null));
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const picture = (state) => drawing(worked(state));
 
-/** @param {S} state */
+/** @param {State} state */
 const tables = (state) => html`${sheet(worked(state))} ${steps(state, worked(state))}`;
 
-/** One dot product of the word that asks. @param {S} state @param {number} i @param {(change: Partial<S>) => void} set */
+/**
+ * One dot product of the word that asks.
+ * @param {State} state @param {number} i @param {(change: Partial<State>) => void} set
+ */
 function score(state, i, set) {
   const { raw, word } = worked(state);
   const value = raw[word][i];
-  const move = (/** @type {number} */ score) => set({ scores: raw[word].map((old, j) => (i === j ? score : old)).join(" ") });
+  const move = (/** @type {number} */ score) =>
+    set({ scores: raw[word].map((old, j) => (i === j ? score : old)).join(" ") });
   return slider(`q · k, key ${i + 1}`, value, move, { min: Math.min(-5, value), max: Math.max(10, value), step: 0.5 });
 }
 
 const MOVED = 1; // the key whose dot product is the one to move first
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const primary = (state, set) => score(state, MOVED, set);
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = worked(state);
   return html`
     ${now.keys.map((_, i) => (i === MOVED ? nothing : score(state, i, set)))}
     ${slider("Scores multiplied by", state.times, (times) => set({ times }), { min: 0, max: 4, step: 0.25 })}
-    ${menu("Softmax runs", String(state.columns), (columns) => set({ columns: columns === "true" }), [["false", "along each row"], ["true", "down each column"]])}
-    ${menu("Who asks", String(state.word), (word) => set({ word: Number(word), scores: "" }), now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]))}
-    ${tick(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
+    ${menu("Softmax runs", String(state.columns), (columns) => set({ columns: columns === "true" }), [
+      ["false", "along each row"],
+      ["true", "down each column"],
+    ])}
+    ${menu(
+      "Who asks",
+      String(state.word),
+      (word) => set({ word: Number(word), scores: "" }),
+      now.queries.map((_, i) => [String(i + 1), `word ${i + 1}`]),
+    )}
+    ${checkbox(`divide by √d = √${now.d}`, state.divide, (divide) => set({ divide }))}
     ${textField("Queries, a row a word", state.queries, (queries) => set({ queries, scores: "" }), 15)}
     ${textField("Keys", state.keys, (keys) => set({ keys, scores: "" }), 15)}
     ${textField("Values", state.values, (values) => set({ values }), 15)}`;
 }
 
-/** @param {S} state @param {S} earlier */
-function told(state, earlier) {
+/** @param {State} state @param {State} earlier */
+function says(state, earlier) {
   const { row, output, scores, word } = worked(state);
   const all = sum(row);
   if (state.columns) {
@@ -173,11 +216,20 @@ function told(state, earlier) {
   const result = `Word ${word + 1} takes home ${bracketed(output)}.`;
   const before = state.word === earlier.word ? Math.max(...worked(earlier).row) : best;
   const spread = Math.max(...scores[word]) - Math.min(...scores[word]);
-  if (spread === 0) return `All scores of word ${word + 1} are equal, so it takes ${percent(best)} from everyone. ${result}`;
+  if (spread === 0)
+    return `All scores of word ${word + 1} are equal, so it takes ${percent(best)} from everyone. ${result}`;
   const ratio = `Its highest score is ${shown(spread, 2)} above its lowest, so their shares are ${shown(Math.exp(spread), 2)} to 1.`;
   if (Math.abs(best - before) < 1e-9) return `${ratio} ${result}`;
   return `The largest share ${best > before ? "rises" : "falls"} from ${percent(before)} to ${percent(best)}. ${ratio} ${result}`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "Three words, from scores to shares to a blend", start, picture, numbers: tables, primary, more, told };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "Three words, from scores to shares to a blend",
+  start,
+  picture,
+  numbers: tables,
+  primary,
+  more,
+  says,
+};

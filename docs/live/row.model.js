@@ -9,10 +9,16 @@ export const sum = (row) => row.reduce((a, b) => a + b, 0);
 /** @param {number[][]} table */
 export const transposed = (table) => table[0].map((_, column) => table.map((row) => row[column]));
 
-/** Every query with every key: the row asks, the column is looked at. @param {number[][]} queries @param {number[][]} keys */
+/**
+ * Every query with every key: the row asks, the column is looked at.
+ * @param {number[][]} queries @param {number[][]} keys
+ */
 export const products = (queries, keys) => queries.map((q) => keys.map((k) => dot(q, k)));
 
-/** Each score as its share of the row; −∞ hides a key, and a row that is all hidden has zeros. @param {number[]} scores */
+/**
+ * Each score as its share of the row; −∞ hides a key, and a row that is all hidden has zeros.
+ * @param {number[]} scores
+ */
 export function softmax(scores) {
   const max = Math.max(...scores);
   if (max === -Infinity) return scores.map(() => 0);
@@ -21,7 +27,10 @@ export function softmax(scores) {
   return powers.map((power) => power / total);
 }
 
-/** Softmax of each row of a table, or by mistake of each column. @param {number[][]} scores @param {boolean} [columns] */
+/**
+ * Softmax of each row of a table, or by mistake of each column.
+ * @param {number[][]} scores @param {boolean} [columns]
+ */
 export const shares = (scores, columns = false) => (columns ? transposed(transposed(scores).map(softmax)) : scores.map(softmax));
 
 /** Word i sees the words up to itself. @param {number[][]} scores */
@@ -30,6 +39,9 @@ export const causal = (scores) => scores.map((row, i) => row.map((score, j) => (
 /** The average of the value rows by these shares. @param {number[]} row of shares @param {number[][]} values */
 export const blend = (row, values) => transposed(values).map((column) => dot(row, column));
 
-/** The three lines. @param {number[][]} queries @param {number[][]} keys @param {number[][]} values @param {number} scale */
+/**
+ * The three lines.
+ * @param {number[][]} queries @param {number[][]} keys @param {number[][]} values @param {number} scale
+ */
 export const attention = (queries, keys, values, scale) =>
   shares(products(queries, keys).map((row) => row.map((score) => score * scale))).map((row) => blend(row, values));

@@ -1,38 +1,51 @@
-// What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no ink.
+// What the drawings in pixels share: letters keep their size at any width, and a part that isn't there yet takes no
+// ink.
 import { html, nothing, svg } from "lit-html";
-import { shown } from "./parts.js";
+import { shown } from "./controls.js";
 
 const [NARROW, WIDE, PAPER] = [350, 1040, 640]; // the widths that the build draws, in pixels
 
-export const short = (/** @type {number} */ x) => Math.round(100 * x) / 100;
+export const hundredths = (/** @type {number} */ x) => Math.round(100 * x) / 100;
 export const clamp = (/** @type {number} */ low, /** @type {number} */ x, /** @type {number} */ high) => Math.min(high, Math.max(low, x));
-export const group = (/** @type {number} */ opacity, /** @type {unknown[]} */ ...content) => (opacity > 0 ? svg`<g opacity=${short(opacity)}>${content}</g>` : nothing);
+export const group = (/** @type {number} */ opacity, /** @type {unknown[]} */ ...content) => (opacity > 0 ? svg`<g opacity=${hundredths(opacity)}>${content}</g>` : nothing);
 export const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ look, /** @type {unknown} */ content, opacity = 1) =>
-  svg`<text class=${look} x=${short(x)} y=${short(y)} opacity=${short(opacity)}>${content}</text>`;
-export const rect = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ look, opacity = 1) =>
-  height > 0 ? svg`<rect class="fill ${look}" x=${short(x)} y=${short(y)} width=${short(width)} height=${short(height)} opacity=${short(opacity)} />` : nothing;
+  svg`<text class=${look} x=${hundredths(x)} y=${hundredths(y)} opacity=${hundredths(opacity)}>${content}</text>`;
+/** @param {number} x @param {number} y @param {number} width @param {number} height @param {string} look */
+export const rect = (x, y, width, height, look, opacity = 1) =>
+  height > 0 ? svg`<rect class="fill ${look}" x=${hundredths(x)} y=${hundredths(y)} width=${hundredths(width)} height=${hundredths(height)} opacity=${hundredths(opacity)} />` : nothing;
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
-  svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(short(Number(n))))} opacity=${short(opacity)} />`;
-export const power = (/** @type {number} */ exponent) => svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(Math.round(10 * exponent) / 10)}</tspan>`;
+  svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
+export const power = (/** @type {number} */ exponent) =>
+  svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${shown(Math.round(10 * exponent) / 10)}</tspan>`;
 /** How far a change is that waits for half of another one. @param {number} part */
 export const late = (part) => clamp(0, 2 * part - 1, 1);
 
-/** A word below a line that spans what it names. @param {number} x @param {number} right @param {number} y @param {string} name @param {number} [apart] how far the word may stick out */
+/**
+ * A word below a line that spans what it names.
+ * @param {number} x @param {number} right @param {number} y @param {string} name
+ * @param {number} [apart] how far the word may stick out
+ */
 export function bracket(x, right, y, name, apart = 0) {
   const look = name === "now" ? "ink strong" : "soft";
   const fits = right - x + apart > 8 * name.length + 4;
-  return [path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"), fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing];
+  return [
+    path(`M${x} ${y}H${right}`, look === "soft" ? "line thin" : "ink"),
+    fits ? text((x + right) / 2, y + 18, `small middle ${look}`, name) : nothing,
+  ];
 }
 
 /**
- * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all draw it for paper.
+ * A drawing at the width it has; the build, which doesn't know one, draws it for a phone and for a wide page, and all
+ * draw it for paper.
  * @param {number} width @param {string} label what it shows, in words
- * @param {(width: number, height: number, paper: boolean) => unknown} draw @param {[number, number]} heights on a phone, and on anything wider
+ * @param {(width: number, height: number, paper: boolean) => unknown} draw @param {[number, number]} heights on a
+ *   phone, and on anything wider
  * @param {number} [most] how wide it gets where something stands beside it
  */
 export function stage(width, label, draw, [low, high], most = Infinity) {
   const drawn = (/** @type {number} */ room, /** @type {string} */ name) => {
-    const [wide, tall] = room < 600 ? [room, low] : [Math.min(room, most), name === "printed" ? Math.min(400, high) : high];
+    const [wide, tall] =
+      room < 600 ? [room, low] : [Math.min(room, most), name === "printed" ? Math.min(400, high) : high];
     return html`<svg class="stage ${name}" style="height: ${tall}px" viewBox="0 0 ${wide} ${tall}" role="img" aria-label=${label}>${draw(wide, tall, name === "printed")}</svg>`;
   };
   return html`${width ? drawn(width, "") : [drawn(NARROW, "narrow"), drawn(WIDE, "wide")]}${drawn(PAPER, "printed")}`;

@@ -1,16 +1,16 @@
 // A matrix product in tiles: the rows and columns that a tile fetches, and how often each was fetched before.
 import { html, nothing, svg } from "lit-html";
-import { number, slider, table } from "./parts.js";
+import { number, slider, table } from "./controls.js";
 import { cost, fetched, tiles } from "./tile.model.js";
 import { brief } from "./units.model.js";
 
 const start = { size: 4, edge: 2, step: 1 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 const MOST = 8; // rows that are drawn
 
-/** @param {S} state */
+/** @param {State} state */
 function read(state) {
   const size = number("Size", String(state.size), { least: 2, most: MOST, whole: true });
   const edge = Math.min(size, number("Edge", String(state.edge), { least: 1, most: MOST, whole: true }));
@@ -18,10 +18,10 @@ function read(state) {
   return { size, edge, all, step: Math.max(0, Math.min(all.length, Math.round(state.step))) };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => read(state).all.length;
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { size, edge, all, step } = read(state);
   const cell = Math.min(60, 176 / size);
@@ -29,17 +29,26 @@ function drawing(state) {
   const tile = all[step - 1];
   const { rows, columns } = fetched(size, edge, step);
   const squares = Array.from({ length: size * size }, (_, place) => [Math.floor(place / size), place % size]);
-  /** @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit @param {(row: number, column: number) => unknown} told */
-  const grid = (colour, x, y, lit, told) => squares.map(([row, column]) => {
+  /**
+   * @param {string} colour @param {number} x @param {number} y @param {(row: number, column: number) => boolean} lit
+   * @param {(row: number, column: number) => unknown} number
+   */
+  const grid = (colour, x, y, lit, number) => squares.map(([row, column]) => {
     const [left, top] = [x + column * cell, y + row * cell];
     return svg`${lit(row, column) ? svg`<rect class="${colour} fill faint" x=${left} y=${top} width=${cell} height=${cell} />` : nothing}
       <rect class="line stroke thin" x=${left} y=${top} width=${cell} height=${cell} />
-      <text class="small middle ink" x=${left + cell / 2} y=${top + cell / 2 + 5}>${told(row, column)}</text>`;
-  });
-  const frame = (/** @type {string} */ colour, /** @type {number[]} */ [x, y, wide, high]) => svg`<rect class="${colour} stroke" x=${x} y=${y} width=${wide * cell} height=${high * cell} />`;
+      <text class="small middle ink" x=${left + cell / 2} y=${top + cell / 2 + 5}>${number(row, column)}</text>`;
+    });
+  const frame = (/** @type {string} */ colour, /** @type {number[]} */ [x, y, wide, high]) =>
+    svg`<rect class="${colour} stroke" x=${x} y=${y} width=${wide * cell} height=${high * cell} />`;
   const inRow = (/** @type {number} */ row) => tile && row >= tile.top && row < tile.top + tile.height;
   const inColumn = (/** @type {number} */ column) => tile && column >= tile.left && column < tile.left + tile.width;
-  const done = (/** @type {number} */ row, /** @type {number} */ column) => all.slice(0, step).some(({ top, left, height, width }) => row >= top && row < top + height && column >= left && column < left + width);
+  const done = (/** @type {number} */ row, /** @type {number} */ column) =>
+    all
+      .slice(0, step)
+      .some(
+        ({ top, left, height, width }) => row >= top && row < top + height && column >= left && column < left + width,
+      );
   const marks = tile && [
     frame("query", [0, far + tile.top * cell, size, tile.height]),
     frame("key", [far + tile.left * cell, 0, tile.width, size]),
@@ -58,7 +67,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function edges(state) {
   const { size, edge } = read(state);
   const some = [...new Set([1, 2, 3, 4, 8, edge, size])].filter((each) => each <= size).sort((a, b) => a - b);
@@ -70,19 +79,19 @@ function edges(state) {
   ]);
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 function more(state, set) {
   const now = read(state);
   return html`
-    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, told: `${now.size} × ${now.size}` })}
+    ${slider("Tables", now.size, (size) => set({ size, step: 1 }), { min: 2, max: MOST, inWords: `${now.size} × ${now.size}` })}
     ${slider("Edge of the tile", now.edge, (edge) => set({ edge, step: 1 }), { min: 1, max: now.size })}`;
 }
 
 /** "1 row", "2 rows" @param {number} count @param {string} name */
 const several = (count, name) => `${count} ${name}${count === 1 ? "" : "s"}`;
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { size, edge, all, step } = read(state);
   const { numbers, flop, perNumber, perByte } = cost(size, edge);
   if (step === 0) return `Nothing has been fetched yet. The product takes ${flop} FLOP, however we cut it.`;
@@ -94,5 +103,14 @@ function told(state) {
   return `Tile ${step} of ${all.length} fetches ${several(height, "row")} and ${several(width, "column")}, ${(height + width) * size} numbers for ${several(height * width, "cell")}. That makes ${fetched(size, edge, step).numbers} so far, and ${numbers} in the end.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "What a tile fetches", start, picture: drawing, numbers: edges, more, told, steps, next: () => "Next tile" };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "What a tile fetches",
+  start,
+  picture: drawing,
+  numbers: edges,
+  more,
+  says,
+  steps,
+  next: () => "Next tile",
+};

@@ -26,7 +26,10 @@ export function fetched(size, edge, count) {
   return { rows, columns, numbers };
 }
 
-/** The whole product: numbers fetched, and FLOP for each of them and for each of their bytes, two a number. @param {number} size @param {number} edge */
+/**
+ * The whole product: numbers fetched, and FLOP for each of them and for each of their bytes, two a number.
+ * @param {number} size @param {number} edge
+ */
 export function cost(size, edge) {
   const { numbers } = fetched(size, edge, Infinity);
   const flop = 2 * size ** 3;

@@ -1,16 +1,20 @@
 // The square of scores goes up and down between HBM and the chip; for the fused kernel it stays away.
 import { html, nothing, svg } from "lit-html";
 import { BYTES, qkvoBytes } from "./cost.model.js";
-import { among, choice, menu, slider, table, whole } from "./parts.js";
+import { choice, menu, oneOf, slider, table, wholeNumber } from "./controls.js";
 import { moved, trips } from "./trips.model.js";
 import { brief, grouped, metric } from "./units.model.js";
 
 const start = { form: "typed", words: 8192, dim: "128", type: "FP16", step: 3 };
 
-/** @typedef {typeof start} S */
+/** @typedef {typeof start} State */
 
 /** @type {Record<string, string>} */
-const FORMS = { typed: "the three lines, as typed", textbook: "the textbook’s three kernels", fused: "one fused kernel" };
+const FORMS = {
+  typed: "the three lines, as typed",
+  textbook: "the textbook’s three kernels",
+  fused: "one fused kernel",
+};
 
 const DIMS = ["64", "128", "256"];
 const MOST = 18; // a power of two of words: with d = 256 all is more than 1000 times the least only there
@@ -18,19 +22,25 @@ const MOST = 18; // a power of two of words: with d = 256 all is more than 1000 
 /** How a sentence begins with them. @type {Record<string, string>} */
 const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax" };
 
-/** @param {S} state */
+/** @param {State} state */
 function worked({ form, words, dim, type, step }) {
-  among("Form", form, Object.keys(FORMS));
-  among("Type", type, Object.keys(BYTES));
-  const shape = { n: whole("Words N", words, 1, 2 ** MOST), dim: Number(among("d", dim, DIMS)), bytes: BYTES[type] };
+  oneOf("Form", form, Object.keys(FORMS));
+  oneOf("Type", type, Object.keys(BYTES));
+  const shape = { n: wholeNumber("Words N", words, 1, 2 ** MOST), dim: Number(oneOf("d", dim, DIMS)), bytes: BYTES[type] };
   const all = trips(form, shape);
-  return { all, shape, at: Math.min(Math.max(Math.trunc(step), 0), all.length), least: qkvoBytes(shape), most: moved(trips("typed", shape), 9, true) };
+  return {
+    all,
+    shape,
+    at: Math.min(Math.max(Math.trunc(step), 0), all.length),
+    least: qkvoBytes(shape),
+    most: moved(trips("typed", shape), 9, true),
+  };
 }
 
-/** @param {S} state */
+/** @param {State} state */
 const steps = (state) => worked(state).all.length;
 
-/** @param {S} state */
+/** @param {State} state */
 function drawing(state) {
   const { all, at, least, most } = worked(state);
   const column = 480 / all.length;
@@ -53,7 +63,12 @@ function drawing(state) {
     return svg`<rect class="line fill" x=${x + 3} y="14" width=${width - 6} height=${top - 14} rx="4" />
       <text class="middle" x=${x + width / 2} y="46">${kernel === "fused" ? "QKᵀ, softmax, PV: the square stays here" : kernel}</text>`;
   };
-  const bar = (/** @type {number} */ y, /** @type {string} */ colour, /** @type {number} */ bytes, /** @type {string} */ name) => {
+  const bar = (
+    /** @type {number} */ y,
+    /** @type {string} */ colour,
+    /** @type {number} */ bytes,
+    /** @type {string} */ name,
+  ) => {
     const width = Math.max(1, (250 * bytes) / (most + least));
     return svg`<rect class="${colour} fill moves" x="0" y=${y} width=${width} height="16" /><text class="small" x=${width + 6} y=${y + 13}>${name} ${metric(bytes, "B")}</text>`;
   };
@@ -67,7 +82,7 @@ function drawing(state) {
   </svg>`;
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function sums(state) {
   const { all, at, least } = worked(state);
   const [now, end] = [at, all.length].map((step) => ({
@@ -84,33 +99,46 @@ function sums(state) {
   ]);
 }
 
-/** @param {S} state */
+/** @param {State} state */
 function picture(state) {
   const { shape } = worked(state);
   return html`<p><b>${FORMS[state.form]}</b>, one head: N = ${grouped(shape.n)}, d = ${state.dim}, ${state.type}; N/d = ${brief(shape.n / shape.dim)}</p>
     ${drawing(state)}`;
 }
 
-/** @param {S} state @param {(change: Partial<S>) => void} set */
+/** @param {State} state @param {(change: Partial<State>) => void} set */
 const more = (state, set) => html`
   ${menu("Form", state.form, (form) => set({ form, step: 0 }), Object.entries(FORMS))}
-  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, told: grouped(state.words) })}
+  ${slider("Words N", Math.log2(state.words), (value) => set({ words: Math.round(2 ** value) }), { min: 6, max: MOST, inWords: grouped(state.words) })}
   ${choice("d", state.dim, (dim) => set({ dim }), DIMS)}
   ${menu("Type", state.type, (type) => set({ type }), [["FP16", "FP16 or BF16"], ["FP32", "FP32"]])}`;
 
-/** @param {S} state */
-function told(state) {
+/** @param {State} state */
+function says(state) {
   const { all, shape, at, least } = worked(state);
   const square = moved(all, at, true);
   if (at === 0) return "Q, K and V are in HBM. Nothing has moved yet.";
   const { kernel, table: name, up, bytes } = all[at - 1];
   const what = `${NAMES[kernel] ?? kernel} ${up ? "reads" : "writes"} ${/^[a-z]/.test(name) ? `the ${name}` : name}, ${metric(bytes, "B")}.`;
-  if (at < all.length) return square ? `${what} The square alone has now moved ${brief(square / least)} times the bytes of Q, K, V and the output.` : what;
+  if (at < all.length)
+    return square
+      ? `${what} The square alone has now moved ${brief(square / least)} times the bytes of Q, K, V and the output.`
+      : what;
   if (!square) return `${what} That’s all: ${metric(least, "B")}, the least we can move. The square was never written.`;
   const ratio = brief(shape.n / shape.dim);
-  if (state.form === "textbook") return `${what} The square made four trips, 4N² ÷ 4Nd = N/d = ${ratio} times the bytes of everything else.`;
+  if (state.form === "textbook")
+    return `${what} The square made four trips, 4N² ÷ 4Nd = N/d = ${ratio} times the bytes of everything else.`;
   return `${what} The square made six trips, 6N² ÷ 4Nd = 1.5 · N/d = ${brief((1.5 * shape.n) / shape.dim)} times the bytes of everything else.`;
 }
 
-/** @type {import("./frame.js").Piece<S>} */
-export default { title: "The trips of the square", start, picture, numbers: sums, more, told, steps, next: () => "Next trip" };
+/** @type {import("./frame.js").Piece<State>} */
+export default {
+  title: "The trips of the square",
+  start,
+  picture,
+  numbers: sums,
+  more,
+  says,
+  steps,
+  next: () => "Next trip",
+};

@@ -4,7 +4,8 @@ const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const DECIMAL = ["", "k", "M", "G", "T", "P", "E"];
 
 /** 8192, and 131,072: four digits stand together. @param {number} value */
-export const grouped = (value) => String(Math.round(value)).replace(/(?<=\d{2})(?=(\d{3})+$)|(?<=^\d)(?=(\d{3}){2,}$)/g, ",");
+export const grouped = (value) =>
+  String(Math.round(value)).replace(/(?<=\d{2})(?=(\d{3})+$)|(?<=^\d)(?=(\d{3}){2,}$)/g, ",");
 
 /** Three digits, and never a power of ten below a million. @param {number} value */
 export const brief = (value) => (value >= 1000 ? grouped(value) : String(Number(value.toPrecision(3))));

@@ -16,13 +16,13 @@ HERE = Path(__file__).parent
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # so that the same contents make the same archive
 LEFT_OUT = {"sitemap.xml", "sitemap.xml.gz", "objects.inv", "downloads"}
 LINK = re.compile(r'(?<=href=")(?![a-z]+:|//)([^"#?]*)(?=[#?"])')
-MAP = re.compile(r'<script type="importmap">.*?"([^"]*)vendor/lit-html\.js".*?</script>', re.DOTALL)
+IMPORT_MAP = re.compile(r'<script type="importmap">.*?"([^"]*)vendor/lit-html\.js".*?</script>', re.DOTALL)
 PRELOAD = re.compile(r'<link rel="preload"[^>]*>')  # a browser gives no font from a disk to whoever asks so early
-SHIM = '<script src="{0}live/offline.js"></script><script defer src="{0}live/bundle.js"></script>'
+SCRIPTS = '<script src="{0}live/offline.js"></script><script defer src="{0}live/bundle.js"></script>'
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
-EXPORTED = re.compile(r"export\{([^}]*)\};")  # of lit-html, at its end
-ASKED = re.compile(r"\bimport\(")
+LIT_EXPORTS = re.compile(r"export\{([^}]*)\};")  # of lit-html, at its end
+DYNAMIC_IMPORT = re.compile(r"\bimport\(")
 
 
 def write(site: Path, archive: Path, name: str = "attention-handbook") -> None:
@@ -44,7 +44,7 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
         if path.suffix == ".html":
             content = offline_page(content.decode()).encode()
         elif inside.as_posix() == "javascripts/handbook.js":
-            content = ASKED.sub("imported(", content.decode()).encode()
+            content = DYNAMIC_IMPORT.sub("imported(", content.decode()).encode()
         elif inside.as_posix() == "search/search_index.json":
             yield "search/search_index.js", index(content.decode()).encode()
         yield inside.as_posix(), content
@@ -55,7 +55,7 @@ def contents(site: Path) -> Iterator[tuple[str, bytes]]:
 def offline_page(html: str) -> str:
     """A page whose links name files, and whose scripts are plain ones."""
     html = PRELOAD.sub("", LINK.sub(lambda link: file_of(link[1]), html))
-    return MAP.sub(lambda found: SHIM.format(found[1]), html)
+    return IMPORT_MAP.sub(lambda found: SCRIPTS.format(found[1]), html)
 
 
 def file_of(address: str) -> str:
@@ -84,12 +84,12 @@ def bundle(site: Path) -> str:
 
 def module(name: str, text: str) -> str:
     exported = ["default: $default" if default else own for default, _, own in EXPORT.findall(text)]
-    for names in EXPORTED.findall(text):
+    for names in LIT_EXPORTS.findall(text):
         exported += [": ".join(reversed(each.split(" as "))) for each in names.split(",")]
-    text = EXPORTED.sub("", re.sub(r"^//# sourceMappingURL.*$", "", text, flags=re.MULTILINE))
+    text = LIT_EXPORTS.sub("", re.sub(r"^//# sourceMappingURL.*$", "", text, flags=re.MULTILINE))
     text = IMPORT.sub(required, text)
     text = EXPORT.sub(lambda line: "const $default = " if line[1] else line[2], text)
-    text = ASKED.sub("imported(", text)
+    text = DYNAMIC_IMPORT.sub("imported(", text)
     return f"modules[{json.dumps(name)}] = () => {{ {text}\nreturn {{ {', '.join(exported)} }}; }};"
 
 

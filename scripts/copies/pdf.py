@@ -17,12 +17,12 @@ from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringO
 
 TITLE = "The Attention Kernel Handbook"
 SCALES = (1, 0.98, 0.96, 0.94)
-FEW = 120  # words: a quarter of a leaf
-LOADED = """Promise.all([...document.images].map((one) => {
+FEW_WORDS = 120  # a quarter of a leaf: a last one with fewer is worth saving
+LOAD_IMAGES = """Promise.all([...document.images].map((one) => {
   one.loading = "eager";
   return one.decode().catch(() => {});
 }))"""
-FOOT = """
+FOOTER_STYLE = """
 <style>
   @page { margin: 0; } body { margin: 0; }
   div { box-sizing: border-box; break-after: page; color: #54525a; display: flex; font: 8pt system-ui, sans-serif;
@@ -50,13 +50,13 @@ def write(browser: Browser, url: str, paths: Iterable[str], target: Path, site_u
     page = context.new_page()
     printed = [print_page(page, url, path, paper) for path in paths]
     whole = PdfWriter()
-    first: dict[str, int] = {}
+    first_leaf: dict[str, int] = {}
     for each in printed:
-        first[each.path] = len(whole.pages)
+        first_leaf[each.path] = len(whole.pages)
         whole.append(each.reader, import_outline=True)
     add_footers(context.new_page(), whole, printed, paper)
     context.close()
-    link_within(whole, url, first, site_url)
+    link_within(whole, url, first_leaf, site_url)
     whole.add_metadata({"/Title": TITLE})
     whole.page_mode = "/UseOutlines"  # a reader opens with the bookmarks
     whole.compress_identical_objects(remove_unreferenced=True)
@@ -72,7 +72,7 @@ def print_page(page: Page, url: str, path: str, paper: str) -> PrintedPage:
     page.keyboard.press("Control+p")
     if page.query_selector(".hb-plot"):
         page.wait_for_function("window.drawn")
-    page.evaluate(LOADED)
+    page.evaluate(LOAD_IMAGES)
     page.add_style_tag(content="html, body { background: #fff !important; }")  # paper has its own colour
     title = page.locator("h1").first.text_content().removesuffix("¶")
     return PrintedPage(path, title, to_pdf(page, paper))
@@ -83,7 +83,7 @@ def to_pdf(page: Page, paper: str) -> PdfReader:
     options = {"format": paper, "outline": True, "tagged": True, "print_background": True}
     sizes = (PdfReader(io.BytesIO(page.pdf(scale=scale, **options))) for scale in SCALES)
     whole = next(sizes)
-    if len(whole.pages[-1].extract_text().split()) >= FEW:
+    if len(whole.pages[-1].extract_text().split()) >= FEW_WORDS:
         return whole
     return next((smaller for smaller in sizes if len(smaller.pages) < len(whole.pages)), whole)
 
@@ -91,11 +91,13 @@ def to_pdf(page: Page, paper: str) -> PdfReader:
 def add_footers(page: Page, whole: PdfWriter, printed: list[PrintedPage], paper: str) -> None:
     """Below each leaf the title of its page, and its number.
 
-    page: a new one, since a script of the site that has still something to do would put it behind the last foot
+    page: a new one, since a script of the site that has still something to do would put it after the last footer
     """
     titles = [each.title for each in printed for _ in each.reader.pages]
-    feet = [f"<div><span>{escape(title)}</span><span>{at}</span></div>" for at, title in enumerate(titles, 1)]
-    page.set_content(FOOT + "".join(feet))
+    footers = [
+        f"<div><span>{escape(title)}</span><span>{number}</span></div>" for number, title in enumerate(titles, 1)
+    ]
+    page.set_content(FOOTER_STYLE + "".join(footers))
     stamps = PdfReader(io.BytesIO(page.pdf(format=paper))).pages
     assert len(stamps) == len(titles), (len(stamps), len(titles))
     for leaf, stamp in zip(whole.pages, stamps, strict=True):
@@ -103,7 +105,7 @@ def add_footers(page: Page, whole: PdfWriter, printed: list[PrintedPage], paper:
         leaf.compress_content_streams()
 
 
-def link_within(whole: PdfWriter, url: str, first: dict[str, int], site_url: str) -> None:
+def link_within(whole: PdfWriter, url: str, first_leaf: dict[str, int], site_url: str) -> None:
     """Links to a page that is in the PDF lead to its first leaf, those to other pages to the site."""
     for leaf in whole.pages:
         for annotation in leaf.get("/Annots") or []:
@@ -112,10 +114,10 @@ def link_within(whole: PdfWriter, url: str, first: dict[str, int], site_url: str
             if not address.startswith(url):
                 continue
             path = address.removeprefix(url).partition("#")[0].partition("?")[0]
-            if path in first:
+            if path in first_leaf:
                 action.pop("/URI")
                 action[NameObject("/S")] = NameObject("/GoTo")
-                place = whole.pages[first[path]].indirect_reference
+                place = whole.pages[first_leaf[path]].indirect_reference
                 action[NameObject("/D")] = ArrayObject([place, NameObject("/Fit")])
             else:
                 action[NameObject("/URI")] = TextStringObject(site_url + address.removeprefix(url))

@@ -2,8 +2,8 @@
 
 A fact is a function in scripts/chapters/NAME/facts.py. It declares the table it reads and the two forms that it
 compares, and returns the words that a page prints: ``[about half the time of]{fact=name}``, or ``{fact=chapter.name}``
-on a page of another chapter. The build compares; ``.venv/bin/python -m scripts.facts --write`` puts today's words onto
-the pages. In the text alternative of a figure, ``{fact=name}`` alone stands for the words.
+on a page of another chapter. The build compares; ``make facts`` puts today's words onto the pages. In the text
+alternative of a figure, ``{fact=name}`` alone stands for the words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Says where a page's words aren't what its facts return today: ``.venv/bin/python -m scripts.facts [--write]``.
-
-``--write`` puts today's words onto the pages.
-"""
+"""Puts today's words of every fact onto the pages, and says which fact has none: ``make facts``."""
 
 from __future__ import annotations
 
@@ -13,18 +10,16 @@ from scripts.facts.words import NoWords
 DOCS = records.ROOT / "docs"
 
 
-def main(arguments: list[str]) -> int:
-    write, wrong = "--write" in arguments, []
+def main() -> int:
+    wrong = []
     for path in sorted(DOCS.rglob("*.md")):
         page, text = path.relative_to(DOCS).as_posix(), path.read_text(encoding="utf-8")
         new_text, fault = rewrite(page, text)
         wrong += fault
-        if new_text != text and write:
+        if new_text != text:
             path.write_text(new_text, encoding="utf-8")
             print(f"docs/{page}: rewritten")
-        elif new_text != text:
-            wrong.append(f"docs/{page}: words to rewrite; .venv/bin/python -m scripts.facts --write does it")
-    print("\n".join(wrong))
+    print("\n".join(wrong) or "Each page says what its facts return today.")
     return int(bool(wrong))
 
 
@@ -44,4 +39,4 @@ def rewrite(page: str, text: str) -> tuple[str, list[str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -18,7 +18,7 @@ PREFIXES = {"": 1, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e
 PREFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "%": 0.01, "million": 1e6, "billion": 1e9}
 UNIT = r"(?:(?:[KMGT]i|[nµmkMGT])?(?:B|bytes?|FLOP|Hz|s|seconds?|W)(?:/s)?(?!\w)|%|(?:million|billion)\b)"
 PREFIX = re.compile(r" ?(%|million|billion|[KMGT]i(?=B)|[nµmkMGT](?=B|FLOP|Hz|s|W)|)")
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 PYTHON = {"−": "-", "·": "*", "×": "*", "÷": "/", "^": "**", "mod": "%", "div": "//", "[": "vector(", "]": ")"}
 PYTHON |= {"√": "sqrt", "log₂": "log2"}
 NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?![\w.]*\d)|\.\d+)(?:·10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?"
@@ -141,13 +141,13 @@ def evaluate(tokens: list[Token]) -> float | Vector | None:
         match token.kind:
             case "number":
                 digits, _, power = token.text.replace(",", "").partition("·10")
-                piece = f"({digits}{f'e{power.translate(RAISED)}' if power else ''})"
+                piece = f"({digits}{f'e{power.translate(SUPERSCRIPTS)}' if power else ''})"
                 piece = f"({piece})" if last == "function" else piece  # ln 3.006
             case "unit":  # it belongs to what stands before it, not to all of the product
                 source, piece = source[:-1] if last == "number" else source, f"*{factor(token.text)!r}"
                 piece += ")" if last == "number" else ""
             case "raised":
-                piece = f"**({token.text.translate(RAISED)})"
+                piece = f"**({token.text.translate(SUPERSCRIPTS)})"
             case _:
                 piece = PYTHON.get(token.text, token.text)
         source, last = source + piece, token.kind

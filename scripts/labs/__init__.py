@@ -16,10 +16,10 @@ def grade(slug: str, **functions: Callable) -> None:
 
     It runs in this process: an endless loop is ended by interrupting it.
     """
-    from scripts.labs import notebook
+    from scripts.labs import forbidden_in_notebook
     from scripts.labs.grading.judge import judge
     from scripts.labs.lab import load
     from scripts.labs.message import format_verdict
 
     lab = load(slug)
-    print(notebook.why_forbidden(lab.about, functions) or format_verdict(lab, judge(lab, functions)))
+    print(forbidden_in_notebook.why_forbidden(lab.about, functions) or format_verdict(lab, judge(lab, functions)))

@@ -100,7 +100,7 @@ def limit() -> float:
     """Seconds: in the interpreter of processor time and for everything, on a GPU by the clock and for each case."""
     if given := os.environ.get("LAB_SECONDS"):
         return float(given)
-    from scripts.labs.grading.watched import is_interpreted
+    from scripts.labs.grading.accesses import is_interpreted
 
     return SECONDS if is_interpreted() else SECONDS_ON_GPU
 
@@ -120,7 +120,7 @@ def memory_limited() -> Iterator[None]:
 def main(slug: str, file: str, verdict: str, trace: str, case: str) -> None:
     import torch
 
-    from scripts.labs.grading.watched import is_interpreted
+    from scripts.labs.grading.accesses import is_interpreted
 
     in_interpreter = is_interpreted()
     if in_interpreter:

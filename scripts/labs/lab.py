@@ -12,7 +12,7 @@ from torch import Tensor
 
 from scripts.labs import about
 from scripts.labs.about import About
-from scripts.labs.grading.watched import Access
+from scripts.labs.grading.accesses import Access
 
 if TYPE_CHECKING:
     from scripts.labs.verdict import Rejection

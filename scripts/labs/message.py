@@ -9,9 +9,9 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.lab import Case, Lab
+from scripts.labs.phrases import number, plain, sentence, two_digits
 from scripts.labs.verdict import UNWRITTEN as NOT_YET
 from scripts.labs.verdict import Rejection, Verdict
-from scripts.labs.words import number, plain, sentence, two_digits
 
 RIGHT, WRONG, NAN, UNWRITTEN = "·", "#", "?", "∅"
 KEY = f"{RIGHT} right   {WRONG} wrong   {NAN} NaN   {UNWRITTEN} never written"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from scripts.labs.grading.accesses import Outside
 from scripts.labs.grading.strict import Refused
-from scripts.labs.grading.watched import Outside
 from scripts.labs.lab import Case
 from scripts.labs.verdict import UNWRITTEN, Rejection
 

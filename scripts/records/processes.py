@@ -23,8 +23,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from scripts.records.record import plain, refuse_unfit
 from scripts.records.root import ROOT, RecordError
 
-WATCHED = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
-NOTICED = 1.5  # seconds: we notice a dead kernel within one, and those that waited for it may have failed before
+IMPORT_WATCHED = "__import__('scripts.records.watched', fromlist=['watched'])"  # leaves no name behind
+DEATH_NOTICED = 1.5  # seconds: we notice a dead kernel within one, and those that waited for it may have failed before
 
 
 class Died(RecordError):
@@ -61,7 +61,7 @@ async def answers(coroutines: Iterable[Coroutine]) -> list:
     try:
         done, waiting = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if waiting:
-            await asyncio.wait(waiting, timeout=NOTICED)
+            await asyncio.wait(waiting, timeout=DEATH_NOTICED)
         failed = [error for task in [*done, *waiting] if task.done() and (error := task.exception())]
         if failed:
             raise min(failed, key=lambda error: not isinstance(error, Died))
@@ -92,7 +92,7 @@ class Process:
         folder.mkdir()
         self.log, self.stderr = folder / "log", folder / "stderr"  # until it has started; what C code writes after that
         self.stderr.touch()
-        first, last = (new_code_cell(f"{WATCHED}.{step}({str(folder)!r})") for step in ("start", "report"))
+        first, last = (new_code_cell(f"{IMPORT_WATCHED}.{step}({str(folder)!r})") for step in ("start", "report"))
         self.cells = [first, *(new_code_cell(cell.source, id=cell.id) for cell in cells), last]
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         own = {"PYTHONPATH": path, "IPYTHONDIR": str(folder)}  # and nothing of the user's own IPython set-up

@@ -26,7 +26,7 @@ class Reader:
     """Snippets and records below a root. Each record is read once: a build makes a reader of its own.
 
     preview: a stale record that isn't listed is shown as if it were
-    earlier: read the frozen copies in snippets/earlier, for pages that aren't converted yet
+    earlier: read the records in snippets/earlier where there's one, for pages that begin with ``records: earlier``
     """
 
     def __init__(self, root: Path = ROOT, preview: bool = False, earlier: bool = False):
@@ -58,7 +58,7 @@ class Reader:
 
     @cached_property
     def behind(self) -> dict[str, str]:
-        """Snippet -> why its record is an earlier run, or why there is none."""
+        """Snippet -> the reason why its record is stale or missing."""
         try:
             return tomllib.loads(text_of(self.root / BEHIND))
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class Reader:
 
     def state(self, name: str) -> tuple[Record | None, RecordError | None]:
         """Returns the newest record, and what's wrong with it whether it's listed or not."""
-        path = record_of(self.path(name))
+        path = record_path(self.path(name))
         if not path.exists():
             return None, Missing(f"snippet {name} has never run")
         try:
@@ -118,15 +118,15 @@ class Reader:
         """
         self._asked.add(name)
         if name not in self._read:
-            self._read[name] = self._frozen(name) or self._newest(name)
+            self._read[name] = self._earlier(name) or self._newest(name)
         return self._read[name]
 
-    def _frozen(self, name: str) -> Record | None:
-        path = record_of(self.path(name))
+    def _earlier(self, name: str) -> Record | None:
+        path = record_path(self.path(name))
         copy = self.root / "snippets/earlier" / path.parent.name / path.name
         if not self.earlier or not copy.exists():
             return None
-        return files.parse(name, copy.read_text(encoding="utf-8"), frozen=True)
+        return files.parse(name, copy.read_text(encoding="utf-8"), earlier=True)
 
     def _newest(self, name: str) -> Record:
         record, fault = self.state(name)
@@ -170,5 +170,5 @@ def active_reader() -> Reader:
     return _active.get(_of_this_process)
 
 
-def record_of(snippet: Path) -> Path:
+def record_path(snippet: Path) -> Path:
     return snippet.with_suffix(".record.ipynb")

@@ -18,7 +18,7 @@ from scripts.records.snippets import is_code
 METADATA = "attention_handbook"  # where a notebook's metadata holds the provenance
 TABLE = "application/vnd.attention-handbook.table+json"
 ABSOLUTE_PATH = re.compile(r"(?<![\w.:/<+=])/[\w.@+-]+(?:/[\w.@+-]+)+")
-STEERING = re.compile(
+CONTROL_SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, moves, erasures
     r"|\x1b[\]PX^_][^\x1b\x07]*(?:\x07|\x1b\\)"  # titles, links and other strings
     r"|\x1b[ -/]*[0-~]"
@@ -33,9 +33,9 @@ class Record:
     provenance: where and when it ran, from which commit, what it depends on and which functions were executed
     outputs: tag of a code cell -> its outputs
     sources: tag of a code cell -> its text as it ran
-    behind: why this is an earlier run, from snippets/behind.toml; empty if it's of today's source
+    behind: the reason in snippets/behind.toml; empty if it's of today's source
     changed: what has changed since: ``snippet``, and modules of kernels/
-    frozen: it's one of snippets/earlier
+    earlier: it's one of snippets/earlier
     """
 
     name: str
@@ -44,7 +44,7 @@ class Record:
     sources: dict[str, str]
     behind: str = ""
     changed: tuple[str, ...] = ()
-    frozen: bool = False
+    earlier: bool = False
 
     @property
     def chip(self) -> str:
@@ -76,7 +76,7 @@ def rerun_command(name: str) -> str:
 
 
 @memoized
-def parse(name: str, text: str, frozen: bool = False) -> Record:
+def parse(name: str, text: str, earlier: bool = False) -> Record:
     """Returns the record in a file's text; raises RecordError if it can't be read, was edited, or is ``unfit``."""
     the = f"the record of {name}"
     try:
@@ -89,7 +89,7 @@ def parse(name: str, text: str, frozen: bool = False) -> Record:
     refuse_unless_whole(ran.get("checksum"), checksum(ran, outputs), ran, the, rerun_command(name))
     if not ran.get("executed"):
         raise RecordError(f"{the} executed nothing of kernels/; {rerun_command(name)}")
-    return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, frozen=frozen)
+    return Record(name, ran, outputs, {cell.id: cell.source for cell in cells}, earlier=earlier)
 
 
 def refuse_unless_whole(sum_then: str, sum_now: str, ran: dict, subject: str, remedy: str) -> None:
@@ -159,7 +159,7 @@ def store(path: Path, text: str) -> None:
 def plain(value: object) -> object:
     """Returns the same text, list or mapping without terminal sequences and control characters."""
     if isinstance(value, str):
-        return STEERING.sub("", value)
+        return CONTROL_SEQUENCES.sub("", value)
     if isinstance(value, list):
         return [plain(each) for each in value]
     if isinstance(value, dict):

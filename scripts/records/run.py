@@ -4,12 +4,12 @@ import asyncio
 import json
 
 from scripts.records.processes import execute
-from scripts.records.reader import Reader, record_of
+from scripts.records.reader import Reader, record_path
 from scripts.records.record import METADATA, absolute_path, write
 from scripts.records.root import RecordError
 from scripts.records.snippets import is_code
 
-LARGEST = 200  # KB: a page is to be read
+MOST_KB = 200  # a page is to be read
 
 
 def run(name: str) -> None:
@@ -32,12 +32,12 @@ def run(name: str) -> None:
     for cell in cells:
         if path := absolute_path(cell.outputs):
             raise RecordError(f"cell {cell.id} of {name} shows the absolute path {path}, true of one machine only")
-        if (size := len(json.dumps(cell.outputs)) // 1000) > LARGEST:
-            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {LARGEST} at most: show less")
+        if (size := len(json.dumps(cell.outputs)) // 1000) > MOST_KB:
+            raise RecordError(f"cell {cell.id} of {name} shows {size} KB, a page takes {MOST_KB} at most: show less")
     if Reader().digest(name) != before:
         raise RecordError(f"{name}, or a module that it reaches, was edited while it ran; run it again")
     notebook.metadata[METADATA] = {**provenance, "digest": before}
-    write(record_of(reader.path(name)), notebook)
+    write(record_path(reader.path(name)), notebook)
 
 
 def ranks_of(name: str) -> int:

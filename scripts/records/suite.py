@@ -13,7 +13,7 @@ from scripts.records.root import RecordError
 
 TESTS = "tests/kernels/outcomes.json"
 RANDOM_CASES = "tests/kernels/random_cases.json"
-DRAWN = "tests.kernels.random_cases."
+RANDOM_CASE_MODULES = "tests.kernels.random_cases."
 
 
 def test_files(root: Path) -> list[str]:
@@ -27,7 +27,7 @@ def digest_of_file(modules: Modules, file: str) -> str:
 
 
 def digest_of_random_cases(modules: Modules) -> str:
-    last = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(DRAWN)}
+    last = {name: name.rpartition(".")[2] for name in modules.files if name.startswith(RANDOM_CASE_MODULES)}
     return digest_of(modules, {name for name, end in last.items() if end != "__main__" and not end.startswith("test_")})
 
 

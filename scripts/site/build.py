@@ -23,7 +23,7 @@ from scripts.site.markup.unbroken import unbroken
 from scripts.site.meta import head, repository, search
 from scripts.site.meta.cards import Cards
 from scripts.site.pages import api, glossary, labs, order, redirects
-from scripts.site.pages.lists import Lists
+from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 from scripts.site.pages.snippets import Snippets
 
@@ -60,7 +60,7 @@ class Build(BasePlugin):
         self.snippets = Snippets(config, list(paths), self.reader, self.fences)
         config.nav = order.navigation(config.nav, self.chapters, by_chapter, self.docs)
         self.sheets = Sheets(self.reader, self.earlier)
-        self.lists = Lists(
+        self.lists = Placeholders(
             self.chapters,
             config.nav,
             self.reader,

@@ -1,4 +1,4 @@
-"""Every figure as a page draws it: from today's records, and from the earlier ones if its page isn't converted yet.
+"""Every figure as a page draws it: from today's records, and from snippets/earlier if its page is an earlier one.
 
 One whose record is missing or stale is skipped, with the reason: the tests of snippets say what to run.
 """

@@ -5,6 +5,8 @@ figures: by the name of a figure, the numbers that it places itself, besides tho
 searches: what somebody types who should find this chapter first
 answers: what a step of its board keeps back until `a` is pressed, since the room is asked for it. Each has the step,
     `words` as patterns, and how many `strokes` without words come with them at least.
+
+No line names a measured number, which the next run would change: write `\\d+ ms`, or a word that stands beside it.
 """
 
 import tomllib

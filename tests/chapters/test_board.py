@@ -132,4 +132,6 @@ def test_a_third_of_the_later_pictures_show_old_marks_beside_new_ones():
 def test_every_step_draws_something_and_says_what(name):
     board = sheets.board(name)
     for step, shows in enumerate(board.alternatives, 1):
-        assert any(ink.step == step for ink in board.ink) and len(shows.split()) > 4 and shows.endswith(".")
+        assert any(ink.step == step for ink in board.ink), f"step {step} draws nothing"
+        says = len(shows.split()) > 4 and shows.endswith(".")
+        assert says, f"step {step} of scripts/chapters/{name}/board.py: say in sentences what it shows, not {shows!r}"

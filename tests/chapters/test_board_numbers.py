@@ -1,4 +1,7 @@
-"""Each number on a board is on its sheet, in its demo, which the library computes, or in a table that it reads."""
+"""Each number on a board is on its sheet, in its demo, which the library computes, or in a table that it reads.
+
+No sheet types one that was measured.
+"""
 
 import re
 from functools import cache
@@ -10,10 +13,12 @@ from scripts.chapters import demo
 from scripts.facts.quantities import is_earlier
 from scripts.records import ROOT, Reader, Record
 from scripts.site.pages import sheets
+from tests.chapters.another_run import another_run
 from tests.chapters.expected import EXPECTED
 
 SHEETS = sheets.every(ROOT)
 DEMOS = {chapter: snippet for snippet, chapter in demo.chapters().items()}
+MARKS = re.compile(r"`#!value[^`]*`|\]\{fact=[^}]*\}|<!--.*?-->")  # what the build fills or compares
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
@@ -34,10 +39,10 @@ def board_and_known(name: str) -> tuple[set[str], set[str], list[float]]:
         return found
 
     with reader.track_reads(), mock.patch.object(Record, "table", noted):
-        board = sheets.board(name.replace("-", "_"))
+        written = board_numbers(name)
     recorded = [value for row in rows for value in row.values() if isinstance(value, int | float)]
-    written = numbers(" | ".join(text for step in range(1, board.steps + 1) for text in board.read(step)))
     folder = name.replace("-", "_")
+    assert folder in DEMOS, f"the sheet {name} wants its demo, scripts/chapters/{folder}/demo.py"
     printed = "\n".join(demo.lines(DEMOS[folder]))
     labels = EXPECTED.get(folder, {}).get("labels", "")
     known = numbers(" ".join((re.sub("<!--.*?-->", "", page), printed, labels)))
@@ -50,6 +55,24 @@ def unknown(written: set[str], known: set[str], recorded: list[float]) -> set[st
         return any(f"{value * unit:.{digits}f}" == number for value in recorded for unit in (1, 1e3, 1e-3, 100))
 
     return {number for number in written - known if not was_recorded(number)}
+
+
+def board_numbers(name: str) -> set[str]:
+    board = sheets.board(name.replace("-", "_"))
+    return numbers(" | ".join(text for step in range(1, board.steps + 1) for text in board.read(step)))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, page in SHEETS.items() if not is_earlier(page.read_text(encoding="utf-8"))]
+)
+def test_a_number_that_another_run_would_change_is_typed_nowhere(name):
+    measured = board_numbers(name)
+    with another_run():
+        measured -= board_numbers(name)
+    page = MARKS.sub("", SHEETS[name].read_text(encoding="utf-8"))
+    labels = EXPECTED.get(name.replace("-", "_"), {}).get("labels", "")
+    typed = measured & numbers(f"{page} | {labels}")
+    assert not typed, f"{SHEETS[name]} or the labels in expected.toml type {typed}, which were measured: quote a value"
 
 
 @pytest.mark.parametrize("name", SHEETS)

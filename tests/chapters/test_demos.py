@@ -51,14 +51,20 @@ def printed():
 
 
 def test_every_sheet_has_one_demo_and_each_is_named_after_a_snippet():
-    assert sorted(CHAPTERS.values()) == sorted(name.replace("-", "_") for name in sheets.every(ROOT))
-    assert set(NAMES) <= set(run.SNIPPETS)
+    with_sheet = {name.replace("-", "_") for name in sheets.every(ROOT)}
+    odd = with_sheet ^ {*CHAPTERS.values()}
+    assert not odd, f"a sheet has one demo, scripts/chapters/NAME/demo.py, and a demo its sheet: {odd}"
+    unknown = {*NAMES} - {*run.SNIPPETS}
+    assert not unknown, f"SNIPPET of a demo.py names {unknown}, and there's no such snippet"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_prints_only_numbers_of_the_board_and_its_key(name, printed):
     there = set.union(*pictures(name)) | numbers(key(name))
-    assert numbers("\n".join(printed[0][name])) - there == set()
+    strange = numbers("\n".join(printed[0][name])) - there
+    assert not strange, (
+        f"scripts/chapters/{CHAPTERS[name]}/demo.py prints {strange}: neither on the board nor in its key"
+    )
 
 
 def test_a_number_with_another_digit_is_found(printed):

@@ -27,6 +27,10 @@ def fixed_colours(part, path=""):
             yield from fixed_colours(inner, f"{path}[{index}]")
 
 
+def place(name):
+    return figures.paths(ROOT)[name].relative_to(ROOT)
+
+
 def test_each_name_is_the_name_of_one_figure():
     assert len(figures.paths(ROOT)) == len(list(ROOT.glob("scripts/chapters/*/figures/*.py"))) > 0
 
@@ -68,7 +72,9 @@ def state(figure):
 
 @pytest.mark.parametrize("name", figures.paths(ROOT))
 def test_a_text_alternative_is_sentences_without_measured_numbers(name):
-    assert re.fullmatch(r"[A-Z][^\d]{80,}\.", figures.load(name, ROOT).alternative)
+    said = figures.load(name, ROOT).alternative
+    fits = re.fullmatch(r"[A-Z][^\d]{80,}\.", said)
+    assert fits, f"ALT in {place(name)}: sentences of 80 signs or more, without a digit, not {said!r}"
 
 
 # Words that compare or count. What a figure shows is free; what it shows *about its numbers* is a fact.
@@ -78,16 +84,17 @@ CONCLUDES = re.compile(
 )
 
 
-def converted():
-    """The figures that a page without frozen records shows."""
+def on_new_pages():
+    """The figures that a page shows which isn't an earlier one."""
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     new = "\n".join(page for page in pages if not is_earlier(page))
     return sorted(set(re.findall(r"^ *``` figure.*\n *(\w+)", new, re.MULTILINE)))
 
 
-@pytest.mark.parametrize("name", converted())
+@pytest.mark.parametrize("name", on_new_pages())
 def test_a_text_alternative_concludes_through_facts_alone(name):
-    assert CONCLUDES.findall(figures.load(name, ROOT).alternative) == []
+    concludes = CONCLUDES.findall(figures.load(name, ROOT).alternative)
+    assert not concludes, f"ALT in {place(name)} says {concludes}: leave that to a fact, {{fact=name}}"
 
 
 def test_a_fact_in_a_text_alternative_is_todays():

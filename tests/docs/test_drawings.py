@@ -24,9 +24,14 @@ def numbers(text):
 def test_the_text_alternative_says_what_is_drawn(page, words, drawing):
     written = PICTURE.sub("", (DOCS / page).read_text(encoding="utf-8")).replace("{,}", ",")
     drawn = " ".join(ElementTree.parse(drawing).getroot().itertext())
-    assert numbers(words) - numbers(drawn) - numbers(written) == set()
+    neither = numbers(words) - numbers(drawn) - numbers(written)
+    assert not neither, f"docs/{page}: the alternative of {drawing.name} says {neither}, and nothing draws that"
 
 
-def test_every_drawing_is_shown():
-    on_the_path = {f"path-{chapter.name}.svg" for chapter in (DOCS / "chapters").iterdir()}
-    assert {path.name for path in DRAWINGS.glob("*.svg")} == on_the_path | {drawing.name for _, _, drawing in SHOWN}
+def test_every_drawing_is_shown_and_every_chapter_has_one():
+    there = {path.name for path in DRAWINGS.glob("*.svg")}
+    on_cards = {f"path-{chapter.name}.svg" for chapter in (DOCS / "chapters").iterdir()}
+    missing = on_cards - there
+    assert not missing, f"draw {missing} into docs/assets/drawings, for the chapter's card"
+    unused = there - on_cards - {drawing.name for _, _, drawing in SHOWN}
+    assert not unused, f"no page shows {unused} of docs/assets/drawings: show or delete them"

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from urllib.parse import urldefrag
 
@@ -57,20 +58,25 @@ LISTS = {page.parent.name: section(page.read_text(encoding="utf-8"), "References
 CITED = {chapter: works(text) for chapter, text in LISTS.items()}
 
 
-@pytest.mark.parametrize("name, text", [("the page", PAGE), *LISTS.items()], ids=["the page", *LISTS])
+@pytest.mark.parametrize("name, text", [("references.md", PAGE), *LISTS.items()], ids=["references.md", *LISTS])
 def test_each_entry_is_a_work_with_an_address_and_stands_once(name, text):
-    assert items(text)
+    page = "docs/references.md" if text is PAGE else f"docs/chapters/{name}/index.md"
+    assert items(text), f"{page} wants a list `## References`, each work in the words of docs/references.md"
     found = [(WORK.match(item), item) for item in items(text)]
-    assert [item for match, item in found if not match] == []
-    assert len({match["address"] for match, _ in found}) == len(found)
-    assert re.findall(r"^ +\d+\. .*", text, re.MULTILINE) == [], "Markdown begins a numbered list here"
+    strange = [item for match, item in found if not match]
+    assert not strange, f"{page}: a work is `- authors, *title*, year, [where](https://…).`: {strange}"
+    twice = [address for address, times in Counter(match["address"] for match, _ in found).items() if times > 1]
+    assert not twice, f"{page} lists {twice} twice"
+    numbered = re.findall(r"^ +\d+\. .*", text, re.MULTILINE)
+    assert not numbered, f"{page}: Markdown begins a numbered list here: {numbered}"
 
 
 @pytest.mark.parametrize("chapter", CITED)
 def test_a_chapter_cites_works_of_the_page_in_its_words(chapter):
     for address, (words, _) in CITED[chapter].items():
-        assert address in ON_PAGE, f"{address} is missing on the references page"
-        assert words == ON_PAGE[address][0]
+        assert address in ON_PAGE, f"docs/chapters/{chapter}/index.md cites {address}: add it to docs/references.md"
+        known = ON_PAGE[address][0]
+        assert words == known, f"docs/chapters/{chapter}/index.md says {words!r}, docs/references.md {known!r}"
 
 
 @pytest.mark.parametrize("module", KERNELS)
@@ -78,7 +84,7 @@ def test_a_docstring_cites_works_of_the_page_in_its_words(module):
     text = docstrings(module)
     for number in re.findall(r"arXiv:(\d{4}\.\d{5})", text):
         address = f"https://arxiv.org/abs/{number}"
-        assert address in ON_PAGE, f"{address} is missing on the references page"
+        assert address in ON_PAGE, f"{module} cites {address}: add it to docs/references.md"
         assert plain(ON_PAGE[address][0]) in text
 
 
@@ -87,11 +93,13 @@ def test_an_entry_names_those_who_cite_it():
         chapters = {chapter for chapter in CITED if address in CITED[chapter]}
         modules = {module for module in KERNELS if plain(words) in docstrings(module)}
         if address in FURTHER:
-            assert not chapters | modules, f"{address} is cited: it belongs to a group above"
+            assert not chapters | modules, f"docs/references.md: {address} is cited, it belongs to a group above"
             continue
-        assert chapters, f"no chapter cites {address}"
-        assert set(re.findall(r"\(chapters/([\w-]+)/index\.md\)", item)) == chapters, address
-        assert set(re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)) == modules, address
+        assert chapters, f"docs/references.md: no chapter cites {address}"
+        named = {*re.findall(r"\(chapters/([\w-]+)/index\.md\)", item)}
+        assert named == chapters, f"docs/references.md: {chapters} cite {address}, its line links {named}"
+        named = {*re.findall(r"\(api\.md#(kernels[\w.]*)\)", item)}
+        assert named == modules, f"docs/references.md: {modules} cite {address}, its line links {named}"
 
 
 def test_an_entry_has_an_anchor_of_its_own():
@@ -103,13 +111,17 @@ def test_an_entry_has_an_anchor_of_its_own():
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_no_page_leads_outside_but_to_a_work_of_the_page(page):
     found = {urldefrag(address).url for address in OUTSIDE.findall(page.read_text(encoding="utf-8"))}
-    assert found <= set(ON_PAGE)
+    strange = found - set(ON_PAGE)
+    assert not strange, (
+        f"{page.relative_to(ROOT)} leads to {strange}: add them to docs/references.md, or link its entry"
+    )
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_file_that_a_page_names_is_there(page):
     named = FILE.findall(page.read_text(encoding="utf-8"))
-    assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
+    gone = [path for path in named if "NAME" not in path and not (ROOT / path).exists()]
+    assert not gone, f"{page.relative_to(ROOT)} names {gone}, and there's no such file"
 
 
 def test_a_number_of_arxiv_is_the_address_it_leads_to():

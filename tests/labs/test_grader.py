@@ -12,7 +12,7 @@ from scripts.labs import __main__ as command
 from scripts.labs import about, forbidden, grader, progress
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded
-from scripts.labs.grading.watched import is_interpreted
+from scripts.labs.grading.accesses import is_interpreted
 from tests.labs.wrong import wrong_solution
 
 ADD = ROOT / "scripts/labs/catalogue/vector_add/solution.py"
@@ -299,13 +299,13 @@ def test_a_line_at_which_tritons_compiler_stops_is_the_files(tmp_path):
     [("is there a loop?", "loop?"), ("it ends", "ends."), ("read this.", "this.")],
 )
 def test_a_sentence_ends_once(says, ends):
-    from scripts.labs.words import sentence
+    from scripts.labs.phrases import sentence
 
     assert sentence(says).endswith(ends)
 
 
 def test_one_and_many_are_told_apart():
-    from scripts.labs.words import joined, pluralized
+    from scripts.labs.phrases import joined, pluralized
 
     assert [pluralized(many, "place") for many in (0, 1, 2)] == ["0 places", "1 place", "2 places"]
     assert [joined("qkv"[:many]) for many in (1, 2, 3)] == ["q", "q and k", "q, k and v"]

@@ -10,7 +10,7 @@ import pytest
 
 from scripts.labs import about, forbidden, grader
 from scripts.labs.grading import judge, known_mistake
-from scripts.labs.grading.watched import is_interpreted
+from scripts.labs.grading.accesses import is_interpreted
 from scripts.labs.lab import Lab, load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong

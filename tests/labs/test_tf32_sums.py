@@ -10,7 +10,7 @@ import torch
 
 from scripts.labs.about import ROOT
 from scripts.labs.grading import guarded, judge
-from scripts.labs.grading.watched import Watch, is_interpreted
+from scripts.labs.grading.accesses import Watch, is_interpreted
 from scripts.labs.lab import load
 from scripts.labs.message import format_verdict
 from tests.labs import wrong

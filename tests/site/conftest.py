@@ -21,7 +21,7 @@ from playwright.sync_api import BrowserType, Error, Page, TimeoutError, sync_pla
 
 from scripts import records
 from scripts.records import ROOT
-from scripts.records.reader import record_of
+from scripts.records.reader import record_path
 from scripts.records.record import write
 from scripts.speed import browser as chosen
 from scripts.speed.static_server import serve
@@ -57,7 +57,7 @@ def mkdocs(*arguments: str, root: Path = ROOT, **environment: str) -> subprocess
 
 
 NEWEST = records.Reader(preview=True)
-EARLIER = records.Reader(preview=True, earlier=True)  # for pages that aren't converted yet
+EARLIER = records.Reader(preview=True, earlier=True)  # for pages that begin with `records: earlier`
 
 
 def never_ran(name: str) -> bool:
@@ -85,7 +85,7 @@ class Copy:
         """Rewrites a stale record as if its run had been of today's source."""
         if not isinstance(reader.state(name)[1], records.Stale):
             return
-        path, code = record_of(reader.path(name)), reader.snippet(name).code
+        path, code = record_path(reader.path(name)), reader.snippet(name).code
         notebook = nbformat.read(path, as_version=4)
         ran, today = notebook.metadata[records.METADATA], reader.digest(name)
         modules = {each.partition(":")[0] for each in ran["executed"]} | (today.keys() - ran["digest"].keys())

@@ -13,7 +13,7 @@ import nbformat
 
 from scripts.records import METADATA, ROOT, TABLE, Reader
 from scripts.records.digest import Modules
-from scripts.records.reader import record_of
+from scripts.records.reader import record_path
 from scripts.records.record import write
 from scripts.records.suite import RANDOM_CASES, TESTS, digest_of_file, digest_of_random_cases, keep
 
@@ -66,7 +66,7 @@ FILES = {
     "docs/tested.md": "# Tests\n\n``` suite\ntests/kernels/random_cases\n```\n\n``` suite\ntests/kernels\n```\n",
     "docs/chapters/online-softmax/index.md": f"# A\n\n[one row]{{fact=rows}}\n\n{''.join(map(SHOWN.format, SNIPPETS))}",
     "kernels/state.py": "class State: ...\n",
-    "scripts/chapters/worksheet.py": "def pages():\n    return []\n",
+    "scripts/chapters/worksheets.py": "def pages():\n    return []\n",
     "scripts/chapters/online_softmax/facts.py": FACTS,
     WAITS: '"""Waits."""\n\n\ndef test_b(): ...\n',
     "LICENSE": "",
@@ -137,7 +137,7 @@ def keep_record(texts: Texts, reader: Reader, name: str, **changed: str) -> None
     ]
     ran = {"executed": ["kernels.state:State"], "digest": reader.digest(name) | changed}
     notebook.metadata[METADATA] = texts.ran(name) | ran
-    write(record_of(reader.path(name)), notebook)
+    write(record_path(reader.path(name)), notebook)
 
 
 def keep_suites(texts: Texts, root: Path) -> None:

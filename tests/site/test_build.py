@@ -58,16 +58,22 @@ def test_the_readme_names_every_chapter_of_a_part(config):
     chapters = order.chapters(config.extra["chapters"], ROOT / "docs")
     assert chapters
     for chapter in chapters:
-        assert not chapter.part or f"{chapter.number} {chapter.title}" in readme, chapter.name
-        assert chapter.part in readme
+        line = f"{chapter.number} {chapter.title}"
+        assert not chapter.part or line in readme, f"README.md, the table of parts: add {line!r} to {chapter.part!r}"
+        assert chapter.part in readme, f"README.md, the table of parts: add the part {chapter.part!r}"
 
 
 def test_the_glossary_names_a_chapter_that_has_the_words_of_the_term(config):
     explained = glossary.terms_by_chapter(ROOT / "docs")
     for chapter in order.chapters(config.extra["chapters"], ROOT / "docs"):
-        text = (chapter.text + (ROOT / "docs" / chapter.notes).read_text(encoding="utf-8")).lower()
+        notes = ROOT / "docs" / chapter.notes
+        assert notes.is_file(), f"write docs/{chapter.notes}: what only some readers of {chapter.title!r} want"
+        text = (chapter.text + notes.read_text(encoding="utf-8")).lower()
         for term in explained.get(chapter.number, []):
-            assert all(word in text for word in term.lower().split()), (chapter.name, term)
+            explains = all(word in text for word in term.lower().split())
+            assert explains, (
+                f"docs/glossary.md: {term!r} leads to chapter {chapter.number}, which doesn't have the word"
+            )
 
 
 @pytest.mark.parametrize(("command", "looks"), [("build", False), ("serve", True)])

@@ -7,13 +7,13 @@ from bs4 import BeautifulSoup
 
 from kernels.bench import hardware
 from scripts import records
-from scripts.site.pages import bars
+from scripts.site.pages import peer_bars
 from tests.site.test_browser import axe
 
 PAGE = "measurements/"
 FIELD = ".hb-find input"
 OURS = {"flash_attention", "hopper_attention"}
-SAID = bars.settings(records.ROOT / "docs" / "measurements.md")
+CHART = peer_bars.settings(records.ROOT / "docs" / "measurements.md")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_the_bars_stand_before_all_tables_and_say_which_runs_they_are_of(figure)
 
 def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
     """At these lengths the arithmetic is the limit."""
-    for panel, table in zip(SAID.panels, figure.select("table.hb-bars"), strict=True):
+    for panel, table in zip(CHART.panels, figure.select("table.hb-bars"), strict=True):
         peak = vars(hardware)[records.read(panel.snippet).chip]["bf16 peak"].value / 1e12
         one_table = panel.snippet == "beside_cudnn"
         rows = records.table(panel.snippet, panel.direction if one_table else f"{panel.direction}_128")
@@ -38,7 +38,7 @@ def test_each_bar_is_as_long_as_its_part_of_the_limit(figure):
         speeds = {row["form"]: row["speed"] for row in rows}
         drawn = {}
         for line in table.tbody.find_all("tr"):
-            (form,) = [form for form, name in SAID.forms.items() if name == line.th.get_text()]
+            (form,) = [form for form, name in CHART.forms.items() if name == line.th.get_text()]
             speed, part = (cell.get_text().rstrip("\u00a0%") for cell in line.find_all("td"))
             assert (int(speed), int(part)) == (round(speeds[form]), round(100 * speeds[form] / peak))
             drawn[form] = float(re.search(r"[\d.]+", line.i["style"])[0])
@@ -70,17 +70,17 @@ def test_ratios_pair_rows_of_one_setting():
         {"form": form, "head_dim": d, "n": n, "causal": False, "speed": speed}
         for form, d, n, speed in [("a", 64, 1, 8), ("a", 64, 2, 2), ("b", 64, 1, 4), ("b", 64, 2, 4), ("b", 128, 1, 9)]
     ] + [{"form": "a", "head_dim": 128, "n": 1, "causal": False, "speed": None}]
-    assert bars.ratios(rows, "a", "b") == (2, 1.0, 0.5, 2.0)
-    assert bars.ratios(rows, "a", "c") is None
+    assert peer_bars.ratios(rows, "a", "b") == (2, 1.0, 0.5, 2.0)
+    assert peer_bars.ratios(rows, "a", "c") is None
 
 
 def test_a_run_in_rounds_divides_its_ratios_and_not_its_medians():
     row = {"head_dim": 64, "n": 1, "causal": False, "low": 1}
     rows = [row | {"form": form, "speed": speed, "ratio": ratio} for form, speed, ratio in [("a", 8, 5), ("b", 4, 3)]]
-    assert bars.ratios(
+    assert peer_bars.ratios(
         [*rows, row | {"form": "sdpa_cudnn", "speed": 2, "ratio": 1}], "a", "sdpa_cudnn"
     ).mean == pytest.approx(5)
-    assert bars.ratios(rows, "a", "b").mean == pytest.approx(5 / 3)
+    assert peer_bars.ratios(rows, "a", "b").mean == pytest.approx(5 / 3)
 
 
 def shown(page, selector: str) -> int:

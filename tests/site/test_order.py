@@ -11,7 +11,7 @@ import kernels
 from scripts.records import ROOT, Reader
 from scripts.site.live import Pieces
 from scripts.site.pages import order
-from scripts.site.pages.lists import Lists
+from scripts.site.pages.placeholders import Placeholders
 from scripts.site.pages.sheets import Sheets
 
 ORDER = ["start", {"First part": ["one-two", "three"]}, {"Second part": ["four"]}]
@@ -88,7 +88,7 @@ def test_a_folder_of_no_chapter_stops_the_build(chapters):
 def test_lists_hold_every_chapter_and_every_sheet(docs, chapters):
     nav, root = order.navigation(NAV, chapters, [], docs), docs.parent
     as_typed = SimpleNamespace(lay_out=lambda text, name, home, alone: text)
-    lists = Lists(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
+    lists = Placeholders(chapters, nav, Reader(root), Pieces(ROOT / "docs" / "live"), {}, as_typed)
     assert lists.fill("<!-- hours to read -->, <!-- hours at the board -->") == "about 0 hours, about 1 hours"
     rows = lists.fill("| a |\n<!-- a row for every sheet -->\n| b |")
     assert rows == "| a |\n| [Three](../chapters/three/sheet.md) | [2](../chapters/three/index.md) | 40 |\n| b |"
@@ -100,7 +100,7 @@ def filled(text, **options):
     """A page with the lists of today's folders."""
     reader = Reader(ROOT)
     pieces, sheets = Pieces(ROOT / "docs" / "live"), Sheets(reader, reader)
-    return Lists([], [], reader, pieces, {}, sheets, **options).fill(text)
+    return Placeholders([], [], reader, pieces, {}, sheets, **options).fill(text)
 
 
 def test_the_measurements_have_a_section_for_every_snippet():
@@ -131,7 +131,7 @@ def test_labs_come_by_number_each_with_its_chapter(docs, chapters):
     nav = order.navigation([{"Labs": ["labs/"]}], chapters, [], docs)
     assert nav == [{"Labs": [{"1 · second": "labs/second.md"}, {"2 · first_one": "labs/first-one.md"}]}]
     reader = Reader(docs.parent)
-    lists = Lists(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
+    lists = Placeholders(chapters, [], reader, Pieces(ROOT / "docs" / "live"), {}, Sheets(reader, reader))
     rows = lists.fill("<!-- a row for every lab -->")
     assert rows.splitlines()[0] == "| [1 · second](labs/second.md) | [2](chapters/three/index.md) | 9 |"
     assert lists.fill("<!-- labs of three -->") == (

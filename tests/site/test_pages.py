@@ -47,7 +47,7 @@ def markdown_of(page: str) -> str:
 
 
 def reader(page: str) -> Reader:
-    """The reader of a page's records: a page that isn't converted yet has the frozen ones."""
+    """The reader of a page's records: an earlier page has those of snippets/earlier."""
     return EARLIER if is_earlier(markdown_of(page)) else NEWEST
 
 
@@ -56,7 +56,7 @@ def cells_shown(page: str) -> list[str]:
     if page.startswith("snippets/"):
         name = page.split("/")[1]
         return [f"{name}:{tag}" for tag in NEWEST.snippet(name).code]
-    return re.findall(r"^\s*``` run\n\s*(\S+)", markdown_of(page), re.MULTILINE)
+    return re.findall(r"^\s*``` run\b.*\n\s*(\S+)", markdown_of(page), re.MULTILINE)
 
 
 def source_snippets(figure: str) -> set[str]:
@@ -67,9 +67,9 @@ def source_snippets(figure: str) -> set[str]:
 DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
 
 
-def says_where_and_when(line, name: str, ran: dict, frozen: bool = False) -> bool:
+def says_where_and_when(line, name: str, ran: dict, earlier: bool = False) -> bool:
     day = date.fromisoformat(ran["date"])
-    facts = [f"{name} {'an earlier run' if frozen else 'ran'} on {machine(ran)}, {day.day} {day:%B %Y}"]
+    facts = [f"{name} {'an earlier run' if earlier else 'ran'} on {machine(ran)}, {day.day} {day:%B %Y}"]
     facts += [f"torch {ran['torch']}", f"triton {ran['triton']}", f"CUDA {ran['cuda']}", f"driver {ran['driver']}"]
     facts += [f"Python {ran['python']}", f"commit {ran['commit']}"]
     return all(fact in line.get_text() for fact in facts)
@@ -84,7 +84,7 @@ def says(line, page: str, name: str) -> bool:
     if never_ran(name):
         return says_how_to_run(line, name)
     record = reader(page).read(name)
-    return says_where_and_when(line, name, record.provenance, record.frozen)
+    return says_where_and_when(line, name, record.provenance, record.earlier)
 
 
 def test_there_is_a_page_for_everything(pages):

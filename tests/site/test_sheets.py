@@ -7,7 +7,7 @@ from unicodedata import normalize
 import pypdf
 import pytest
 
-from scripts.chapters import worksheet as worksheets
+from scripts.chapters import worksheets
 from scripts.records import ROOT
 from scripts.site.pages import sheets
 from tests.site.conftest import WALKS

@@ -98,7 +98,8 @@ def test_a_snippet_keeps_the_rules_that_records_and_pages_rely_on(name):
     assert snippet.source.startswith("# %%") and snippet.code and prose[0].startswith("# ")  # its page needs a title
     found = [*breaches_of_imports(tree, ALLOWED), *breaches_of_files(tree), *breaches_of_data(name, tree)]
     found += [breach for text in prose for breach in breaches_of_prose(text)]
-    assert [*found, *breaches_of_length(snippet.code.values())] == []
+    found += breaches_of_length(snippet.code.values())
+    assert not found, f"{READER.path(name).relative_to(ROOT)}: {'; '.join(found)}"
 
 
 def test_a_kernel_file_imports_modules_of_kernels_by_name_and_reads_no_file():

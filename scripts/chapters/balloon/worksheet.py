@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kernels.bench.cost import qkvo_bytes, square_bytes
-from scripts.chapters.worksheet import Blank, Worksheet, sized
+from scripts.chapters.worksheets import Blank, Worksheet, sized
 
 TYPES = {"FP32": 4, "FP16": 2}
 

@@ -8,7 +8,7 @@ import random
 from kernels.bench.cost import qkvo_bytes, requested_bytes
 from kernels.bench.hardware import H100
 from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheet import Blank, Worksheet, counted, listed, rows_of, sized
+from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, rows_of, sized
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 
-from scripts.chapters.worksheet import Blank, Worksheet
+from scripts.chapters.worksheets import Blank, Worksheet
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:

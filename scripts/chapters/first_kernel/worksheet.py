@@ -7,7 +7,7 @@ import random
 
 from kernels.bench.cost import mb, qkvo_bytes, requested_bytes
 from scripts.chapters.rounded_shares import blend, percent
-from scripts.chapters.worksheet import Blank, Worksheet, rows_of
+from scripts.chapters.worksheets import Blank, Worksheet, rows_of
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))

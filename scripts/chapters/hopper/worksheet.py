@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from kernels.bench.cost import attention_flops
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheet import Blank, Worksheet, counted
+from scripts.chapters.worksheets import Blank, Worksheet, counted
 
 ROWS, THREADS, BLOCK = 64, 128, 128  # queries and threads of a consumer; queries and keys of a block, causal
 HEAD_DIMS = (64, 128, 256)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from kernels.bench.parallel.cost import Part, hidden_from, sent_bytes
-from scripts.chapters.worksheet import Blank, Worksheet, counted, listed, rows_of, sized
+from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, rows_of, sized
 
 KEYS = ((1, 0), (0, 1), (1, 1))
 TOTALS = (6, 9, 10, 12, 18, 20)  # of the two numbers of each value

@@ -6,7 +6,7 @@ import random
 from itertools import permutations
 
 from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheet import Blank, Worksheet, listed, rows_of
+from scripts.chapters.worksheets import Blank, Worksheet, listed, rows_of
 
 STARTS = (
     (1, 0, 1),

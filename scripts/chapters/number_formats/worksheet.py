@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from kernels.bench.cost import square_bytes
 from scripts.chapters.number_formats.worked import MARKS, TIES, e2m1, e4m3
-from scripts.chapters.worksheet import Blank, Worksheet, sized
+from scripts.chapters.worksheets import Blank, Worksheet, sized
 
 TENSORS = (0.25, 0.5, 1, 2)
 SCALES = (0.625, 0.75, 0.875, 1.25, 1.75, 2.25, 2.5, 3.0, 3.5)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scripts.chapters.online_softmax.board import pair
 from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, state_of
-from scripts.chapters.worksheet import Blank, Worksheet
+from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))
 POWERS = {power: round(math.exp(-power), 3) for power in range(4)}  # what the sheet gives, in its digits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheet import Blank, Worksheet, counted, listed, sized
+from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, sized
 
 
 def worksheet(draw: random.Random) -> Worksheet | None:

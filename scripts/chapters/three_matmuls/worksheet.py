@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from scripts.chapters.rounded_shares import HANDED, POWERS, of_dots, percent
-from scripts.chapters.worksheet import Blank, Worksheet, rows_of
+from scripts.chapters.worksheets import Blank, Worksheet, rows_of
 
 ROWS = ((1, 0), (0, 1), (1, 1))
 VALUES = ((10, 0), (0, 10), (5, 5))

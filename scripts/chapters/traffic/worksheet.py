@@ -6,7 +6,7 @@ import random
 
 from kernels.bench.cost import qkvo_bytes, square_bytes
 from kernels.bench.hardware import H100
-from scripts.chapters.worksheet import Blank, Worksheet, sized
+from scripts.chapters.worksheets import Blank, Worksheet, sized
 
 PEAK, BANDWIDTH = 989, H100["hbm bandwidth"].value / 1e12  # TFLOP/s and TB/s, as the sheet has them
 

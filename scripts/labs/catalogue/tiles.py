@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scripts.labs.grading.watched import Access
+from scripts.labs.grading.accesses import Access
 from scripts.labs.lab import Case
 
 LONG_TABLE = 256  # rows; below that a block of the reader's may well hold all of them

@@ -12,17 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from scripts.labs.grading.accesses import Watch, is_interpreted
 from scripts.labs.grading.budget import Expected, expected_results, results
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.guarded_case import guarded_case
 from scripts.labs.grading.known_mistake import find_mistake
 from scripts.labs.grading.timed import timed
-from scripts.labs.grading.watched import Watch, is_interpreted
 from scripts.labs.grading.who_wrote import WITHOUT, describe_number
 from scripts.labs.lab import Case, Lab, Part
+from scripts.labs.phrases import joined, number, pluralized
 from scripts.labs.reader_file import first_line, functions_of, to_rejection
 from scripts.labs.verdict import Rejected, Rejection, Verdict
-from scripts.labs.words import joined, number, pluralized
 
 MASKED = "PyTorch takes an index in uint8 for a mask, 0 for False and all else for True: index with codes.long()."
 NOTHING = "No kernel has stored anything: a kernel returns nothing, it ends with tl.store."

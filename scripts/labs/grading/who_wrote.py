@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor
 
-from scripts.labs.grading.watched import Watch, program_name
-from scripts.labs.words import joined, pluralized
+from scripts.labs.grading.accesses import Watch, program_name
+from scripts.labs.phrases import joined, pluralized
 
 MOST = 6  # tables that are listed
 WITHOUT = "without other"

@@ -75,7 +75,7 @@ def any_option(language, inputs, options, attrs, md) -> bool:
 class Fences:
     """The formatters of one build, and the page on which they stand.
 
-    newest: reads today's records   earlier: reads the frozen ones, for pages that aren't converted yet
+    newest: reads today's records   earlier: reads those of snippets/earlier
     library: the modules that a value asks besides records, ``{"hardware": …, "cost": …}``
     repository: the address that a reader clones, empty if it isn't known
     """
@@ -122,7 +122,7 @@ class Fences:
             raise self.page.error_at_fence("run", mark, f"{mark}: {path} has no cell {tag}; it has {', '.join(cells)}")
         record, ran = self.recorded(name)
         code = Markup(highlighted(cells[tag], md, {**options, "title": f"{path} · {tag}"}))
-        if record and not record.frozen and record.sources.get(tag) != cells[tag]:
+        if record and not record.earlier and record.sources.get(tag) != cells[tag]:
             code += outputs.changed_html()
         printed = outputs.cell_html(record, name, tag)
         return Markup('<div class="hb-run"><div data-quote="{}">{}</div>{}{}</div>').format(mark, code, printed, ran)
@@ -265,8 +265,7 @@ class Fences:
         except (facts.FactError, records.RecordError) as error:
             raise self.page.error_at_mark("fact", name, error) from error
         if words != today:
-            how = ".venv/bin/python -m scripts.facts --write"
-            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: {how}"
+            why = f"{{fact={name}}} says {words!r}, and the records give {today!r}: `make facts` writes that"
             raise self.page.error_at_mark("fact", name, why)
         return outputs.source_of_number(record)
 

@@ -210,7 +210,7 @@ def ran_html(record: Record | None, name: str, url: str | None = None) -> Markup
     """
     if not record:
         return notice_html(f"{name} has never run on a GPU. {how_to_run(name)}")
-    return behind_html(record) + provenance_html(record.provenance, name, url, frozen=record.frozen)
+    return behind_html(record) + provenance_html(record.provenance, name, url, earlier=record.earlier)
 
 
 def behind_html(record: Record) -> Markup:
@@ -241,10 +241,10 @@ def day_of(ran: dict) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def provenance_html(ran: dict, name: str, url: str | None = None, frozen: bool = False) -> Markup:
+def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool = False) -> Markup:
     """Returns one line, the machine and the day, which opens to its software.
 
-    url: where the snippet's page is, if that isn't the page itself   frozen: it's one of the records kept aside
+    url: where the snippet's page is, if that isn't the page itself   earlier: it's one of snippets/earlier
     """
     named = Markup('<a href="{}">{}</a>').format(url, name) if url else name
     return Markup(
@@ -252,7 +252,7 @@ def provenance_html(ran: dict, name: str, url: str | None = None, frozen: bool =
         "<p>torch {} · triton {} · CUDA {} · driver {} · Python {} · commit {}</p></details></div>"
     ).format(
         named,
-        "an earlier run" if frozen else "ran",
+        "an earlier run" if earlier else "ran",
         machine(ran),
         day_of(ran),
         *(ran[key] for key in ("torch", "triton", "cuda", "driver", "python", "commit")),

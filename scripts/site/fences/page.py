@@ -44,7 +44,7 @@ class Page:
     """One page of the site while MkDocs renders it.
 
     text: its Markdown, which begins on line ``first_line`` of its file ``source``, as MkDocs has it
-    is_earlier: it reads the frozen records
+    is_earlier: it reads the records of snippets/earlier
     quoted: the symbols it quotes   shown: the snippets of which it says where and when they ran
     valued: snippet -> the first `#!value` that asks its record
     fences_seen: kind and body of a fence -> how often it has come so far
@@ -103,7 +103,7 @@ class Page:
         return self.error_at(re.search(rf"\{{{kind}={re.escape(name)}\}}", self.text), why)
 
     def check_numbers(self) -> None:
-        """Evaluates the equations of the page and looks for typed measurements, unless the page isn't converted yet.
+        """Evaluates the equations of the page and looks for typed measurements, unless it's an earlier page.
 
         Raises:
             FenceError: for the first equation that doesn't hold, or number that nothing vouches for.

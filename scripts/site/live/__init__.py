@@ -13,7 +13,7 @@ from pathlib import Path
 import quickjs
 
 HERE = Path(__file__).parent
-SHARED = {"bars", "element", "frame", "parts", "quiz", "strokes"}  # modules that are no piece
+SHARED = {"bars", "controls", "element", "frame", "quiz", "strokes"}  # modules that are no piece
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:(default) |((?:const|let|function\*?|class) (\w+)))", re.MULTILINE)
 LACKED = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN')  # strings too, so that a word inside one is left alone

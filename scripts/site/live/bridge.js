@@ -18,8 +18,8 @@ const calls = (module, name, rows) => written(read(rows).map((row) => modules[mo
 
 /** The drawing of a piece in a state, as JSON: Python cannot take a long text that QuickJS keeps in parts. */
 function still(name, asked) {
-  const { stateFrom, whole } = modules["frame.js"];
+  const { stateFrom, drawPiece } = modules["frame.js"];
   const piece = modules[`${name}.js`].default;
   const state = stateFrom(piece, read(asked));
-  return JSON.stringify(modules["lit-html"].text(whole(piece, state, state, { width: 0, t: Infinity }, null)));
+  return JSON.stringify(modules["lit-html"].text(drawPiece(piece, state, state, { width: 0, elapsed: Infinity }, null)));
 }

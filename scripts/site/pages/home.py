@@ -81,7 +81,7 @@ def question(chapter: Chapter, home: dict) -> str:
 
 def sentence(pieces: Pieces) -> Markup:
     """The sentence as it looks before anybody has asked it anything."""
-    ((view,)) = pieces.calls("sentence.view.js", "still", [[]])
+    ((view,)) = pieces.calls("home.view.js", "still", [[]])
     return Markup(re.sub(r"\s*\n\s*", " ", view["text"]))
 
 

@@ -123,7 +123,7 @@ class Sheets:
 
     @cached_property
     def worksheets(self):
-        return import_module("scripts.chapters.worksheet")
+        return import_module("scripts.chapters.worksheets")
 
     def files(self, config) -> Iterator[File]:
         """The worksheets, and the pictures: where the room is asked for something, one more before each answer."""

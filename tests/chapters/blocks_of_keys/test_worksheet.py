@@ -7,8 +7,8 @@ from kernels.bench.cost import requested_bytes
 from kernels.bench.hardware import H100
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, by_hand, in_bytes, numbers, pairs
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, by_hand, in_bytes, numbers, pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)

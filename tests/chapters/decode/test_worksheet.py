@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from kernels.reference import attention
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import LN_2, SEEDS, numbers, pairs
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import LN_2, SEEDS, numbers, pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)

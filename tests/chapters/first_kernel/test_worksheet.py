@@ -8,8 +8,8 @@ import torch
 from kernels.bench.cost import requested_bytes
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, numbers, pairs
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, numbers, pairs
 
 
 @pytest.mark.parametrize("seed", SEEDS)

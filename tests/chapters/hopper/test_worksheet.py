@@ -8,9 +8,9 @@ import pytest
 
 from kernels.hopper import ring, schedule
 from kernels.hopper.arguments import Sizes
-from scripts.chapters import worksheet as worksheets
+from scripts.chapters import worksheets
 from scripts.chapters.hopper.figures import hopper_timeline
-from tests.chapters.worksheets import SEEDS, numbers
+from tests.chapters.worksheet_numbers import SEEDS, numbers
 
 IN_PYTHON = SimpleNamespace(
     minimum=min, cdiv=lambda x, y: -(-x // y), where=lambda condition, x, y: x if condition else y

@@ -9,8 +9,8 @@ import torch
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend
 from kernels.reference import attention
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, numbers
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)

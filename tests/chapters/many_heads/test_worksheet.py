@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from kernels.multihead import LoopedMultiHeadAttention, MultiHeadAttention
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, by_hand, numbers, pairs, words_of
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, by_hand, numbers, pairs, words_of
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,8 +5,8 @@ import torch
 
 from kernels.formats.block import NVFP4, dequantize, quantize
 from kernels.formats.value import E2M1, E4M3, decode, encode, fields, unpack_e2m1
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, in_bytes, numbers
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, in_bytes, numbers
 
 
 @pytest.mark.parametrize("seed", [*SEEDS, *map(str, range(11, 61))])

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below, safe_softmax
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, numbers
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -3,8 +3,8 @@
 import pytest
 
 from kernels.reference import attention
-from scripts.chapters import worksheet as worksheets
-from tests.chapters.worksheets import SEEDS, matrices, numbers
+from scripts.chapters import worksheets
+from tests.chapters.worksheet_numbers import SEEDS, matrices, numbers
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -101,13 +101,13 @@ def test_what_is_no_whole_record_of_a_gpu_is_refused_even_if_it_is_listed(projec
         project.reader(preview=True).read("chain")
 
 
-def test_earlier_reads_the_frozen_copy_and_else_the_newest(project):
-    assert not project.reader(earlier=True).read("chain").frozen
+def test_earlier_reads_the_earlier_record_and_else_the_newest(project):
+    assert not project.reader(earlier=True).read("chain").earlier
     project.write("snippets/earlier/chapter/chain.record.ipynb", project.path("chain").read_text())
     change(project)
     project.pretend("chain", date="1")
     found = [project.reader(earlier=earlier).read("chain") for earlier in (False, True)]
-    assert [(record.frozen, record.provenance["date"]) for record in found] == [(False, "1"), (True, "0")]
+    assert [(record.earlier, record.provenance["date"]) for record in found] == [(False, "1"), (True, "0")]
 
 
 def test_a_page_has_todays_cells_with_the_recorded_outputs(project):

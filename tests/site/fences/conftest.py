@@ -78,7 +78,7 @@ class Renderer:
     def __init__(self, root, config):
         self.root, self.first_line = root, 1
         self.shelf = FakeReader(root, first=record_of(PRINTED, shown(TABLE)), second=NEVER)
-        self.fences = Fences(self.shelf, FakeReader(root, first=record_of(frozen=True), second=NEVER), LIBRARY)
+        self.fences = Fences(self.shelf, FakeReader(root, first=record_of(earlier=True), second=NEVER), LIBRARY)
         self.config = SimpleNamespace(
             markdown_extensions=list(config.markdown_extensions), mdx_configs=dict(config.mdx_configs)
         )

@@ -183,7 +183,7 @@ def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_
 
 
 @pytest.mark.parametrize(
-    "recorded, frozen, marks, printed",
+    "recorded, earlier, marks, printed",
     [
         ({"show": CELL}, False, [], 1),
         ({"show": "print(1)"}, False, [CHANGED], 1),
@@ -191,15 +191,15 @@ def test_a_record_that_is_behind_is_shown_with_a_mark_and_a_stale_one_stops_the_
         ({"show": "print(1)"}, True, [], 1),
     ],
 )
-def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded, frozen, marks, printed):
-    record = record_of(PRINTED, sources=recorded, frozen=frozen)
+def test_a_cell_whose_text_is_not_the_recorded_one_is_marked(renderer, recorded, earlier, marks, printed):
+    record = record_of(PRINTED, sources=recorded, earlier=earlier)
     renderer.record = replace(record, outputs={tag: [PRINTED] for tag in recorded})
     page = renderer.render(RUN)
     assert [mark.get_text() for mark in page.select(".hb-stale")] == marks
     assert len(page.select("[data-record]")) == printed
 
 
-def test_a_page_that_is_not_converted_shows_the_frozen_record(renderer):
+def test_an_earlier_page_shows_the_earlier_record(renderer):
     for is_earlier, says in ((True, "an earlier run on NVIDIA H100"), (False, "ran on")):
         page = renderer.render(RUN, is_earlier)
         assert page.find(class_="hb-provenance").summary.get_text().startswith(says)

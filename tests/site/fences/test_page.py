@@ -106,7 +106,7 @@ def test_a_number_has_its_record_shown_or_linked_on_the_page(renderer):
         ("2 · 2 = 4, and `2 · 2 = 5`\n", None),
     ],
 )
-def test_a_wrong_equation_and_a_typed_measurement_stop_the_build_of_a_converted_page(text, words):
+def test_a_wrong_equation_and_a_typed_measurement_stop_the_build(text, words):
     Page(text=text, is_earlier=True).check_numbers()
     page = Page(text=text, first_line=10)
     if not words:

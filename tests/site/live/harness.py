@@ -10,12 +10,12 @@ from pathlib import Path
 from scripts.site.live import Pieces
 
 FEW = 300
-ASKS = Path(__file__).with_name("asks.js").read_text()
+MODEL_CALLS = Path(__file__).with_name("model_calls.js").read_text()
 
 
 @dataclass(frozen=True)
 class Row:
-    asks: str  # "row: attention" is a function of row.model.js, or what asks.js makes of several
+    asks: str  # "row: attention" is a function of row.model.js, or what model_calls.js makes of several
     oracle: Callable[[list], Iterable]  # all cases -> what is true of each
     cases: Callable[[], list]  # the arguments of each call, random ones and special ones
     wrong: tuple[str, str]  # a piece of the source, and what a mistake makes of it
@@ -31,7 +31,7 @@ class Row:
         pieces.load(self.module)
         module, name = f"modules[{json.dumps(self.module)}]", json.dumps(self.asks)
         function = f"asks[{name}]?.({module}) ?? {module}[{json.dumps(self.asks.partition(': ')[2])}]"
-        pieces.engine.eval(f"{{ {ASKS}; modules.row = {{ asked: {function} }}; }} 0")
+        pieces.engine.eval(f"{{ {MODEL_CALLS}; modules.row = {{ asked: {function} }}; }} 0")
         pieces.loaded.add("row")
         return pieces.calls("row", "asked", cases)
 

@@ -127,15 +127,15 @@ def softmaxes(scores, columns):
     return x.softmax(dim).masked_fill((x == -INF).all(dim, keepdim=True), 0)
 
 
-ASKS = double([[2, 0, 1, 0], [1, 2, 0, 0], [2, 0, 1, 1], [0, 1, 3, 0], [2, 0, 1, 0], [0, 1, 0, 2]])
-OFFERS = double([[0, 0, 0, 1], [2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 1], [1, 0, 2, 0]])
+SENTENCE_QUERIES = double([[2, 0, 1, 0], [1, 2, 0, 0], [2, 0, 1, 1], [0, 1, 3, 0], [2, 0, 1, 0], [0, 1, 0, 2]])
+SENTENCE_KEYS = double([[0, 0, 0, 1], [2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 1], [1, 0, 2, 0]])
 
 
 @each
-def looks(times, causal):
+def all_pairs(times, causal):
     names = ("the_1", "cat", "sat", "on", "the_2", "mat")
     scores = [[row[name] for name in names] for row in records.table("sentence", "scores")]
-    return {"scores": scores, "shares": weights(times * ASKS, OFFERS, is_causal=causal)}
+    return {"scores": scores, "shares": weights(times * SENTENCE_QUERIES, SENTENCE_KEYS, is_causal=causal)}
 
 
 @cache
@@ -304,7 +304,7 @@ ROWS = [
         near=1e-6, floor=1e-9),
     Row("row: causal", each(lambda q, k, *_: weights(double(q), double(k), is_causal=True, scale=1.0)), words,
         ("j > i ? -Infinity", "j > i + 1 ? -Infinity"), near=1e-6, floor=1e-9),
-    Row("words: looks", looks, lambda: [[4 * random.Random(i).random(), i % 2 == 0] for i in range(100)],
+    Row("sentence: allPairs", all_pairs, lambda: [[4 * random.Random(i).random(), i % 2 == 0] for i in range(100)],
         ("hidden ? causal(divided) : divided", "divided"), near=1e-6),
     Row("dot: measured", measured, arrows, ("number * b[i])", "number + b[i])"), near=1e-6, floor=1e-9),
     Row("dot: angle", each(lambda *_: math.degrees(1e-9)), lambda: [[[1.0, 1e-9], [1.0, 0.0]]],

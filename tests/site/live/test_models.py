@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.site.live import rows_attention, rows_cost, rows_formats, rows_kernel, rows_machine
+from tests.site.live import rows_attention, rows_cost, rows_formats, rows_machine, rows_one_head
 from tests.site.live.test_pieces import NAMES, modules
 
-ROWS = [*rows_attention.ROWS, *rows_cost.ROWS, *rows_formats.ROWS, *rows_kernel.ROWS, *rows_machine.ROWS]
+ROWS = [*rows_attention.ROWS, *rows_cost.ROWS, *rows_formats.ROWS, *rows_one_head.ROWS, *rows_machine.ROWS]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.asks)
 
 

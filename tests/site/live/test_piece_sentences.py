@@ -33,17 +33,17 @@ SENTENCES = [
     ("accumulator", {"step": 2}, "all three columns shrank by e−1"),
     ("accumulator", {"step": 4}, "the output: [5, 5]"),
     ("accumulator", {"step": 4, "forget": "true"}, "the output is [6.12, 3.88]. All six at once give [5, 5]"),
-    ("kernel", {}, "Let’s take the first line by line"),
-    ("kernel", {"step": 7}, "1 · 0 + 0 · 1 = 0 goes to place 1"),
-    ("kernel", {"step": 19}, "[6.33, 3.67] goes out to memory"),
-    ("kernel", {"step": 21}, "3 queries, but 9 keys: each key 3 times"),
-    ("kernel", {"slowly": "true", "step": 38}, "But program 1 fetched every key again"),
-    ("kernel", {"wrong": "true", "step": 4}, "since 0 × 2 is 0, too"),
-    ("kernel", {"wrong": "true", "step": 6}, "read from 1 on and get [0, 0]: half of key 0 and half of key 1"),
-    ("kernel", {"wrong": "true", "step": 8}, "get [0, 1]: that’s key 1. It should be [1, 1]"),
-    ("kernel", {"wrong": "true", "step": 19}, "it should be [6.33, 3.67]. And nothing crashed"),
-    ("kernel", {"wrong": "true", "step": 20}, "writes [6.33, 3.67] instead of [5, 5]"),
-    ("kernel", {"wrong": "true", "step": 21}, "nobody ever read its last row"),
+    ("one_head", {}, "Let’s take the first line by line"),
+    ("one_head", {"step": 7}, "1 · 0 + 0 · 1 = 0 goes to place 1"),
+    ("one_head", {"step": 19}, "[6.33, 3.67] goes out to memory"),
+    ("one_head", {"step": 21}, "3 queries, but 9 keys: each key 3 times"),
+    ("one_head", {"slowly": "true", "step": 38}, "But program 1 fetched every key again"),
+    ("one_head", {"wrong": "true", "step": 4}, "since 0 × 2 is 0, too"),
+    ("one_head", {"wrong": "true", "step": 6}, "read from 1 on and get [0, 0]: half of key 0 and half of key 1"),
+    ("one_head", {"wrong": "true", "step": 8}, "get [0, 1]: that’s key 1. It should be [1, 1]"),
+    ("one_head", {"wrong": "true", "step": 19}, "it should be [6.33, 3.67]. And nothing crashed"),
+    ("one_head", {"wrong": "true", "step": 20}, "writes [6.33, 3.67] instead of [5, 5]"),
+    ("one_head", {"wrong": "true", "step": 21}, "nobody ever read its last row"),
     ("merge", {}, "Only the first shrinks, by e−1. Together: 3.006"),
     ("merge", {"cut": 3}, "neither shrinks. Together: 3.006"),
     ("merge", {"cut": 0}, "The first read nothing: maximum −∞, sum 0"),
@@ -63,8 +63,8 @@ SENTENCES = [
     ("tile", {"size": 6, "step": 99}, "3 times, 216 fetches for 432 FLOP"),
     ("trips", {"form": "fused", "step": 2}, "never written"),
     ("trips", {"form": "textbook", "step": 99, "words": 16384}, "= 128 times"),
-    ("words", {"word": 1, "causal": "true"}, "sees only itself"),
-    ("words", {"times": 0}, "everything it sees alike: 17 %"),
+    ("sentence", {"word": 1, "causal": "true"}, "sees only itself"),
+    ("sentence", {"times": 0}, "everything it sees alike: 17 %"),
 ]  # fmt: skip
 
 REFUSED = [
@@ -85,13 +85,13 @@ REFUSED = [
     ("roof", {"kernel": "own", "flops": 0}, "GFLOP: 0 is outside"),
     ("row", {"keys": "1 0; 0 one; 1 1"}, "“one” is no number"),
     ("trips", {"dim": 0}, "d: "),
-    ("words", {"word": 7}, "the sentence has 6"),
+    ("sentence", {"word": 7}, "the sentence has 6"),
 ]
 
 
 def sentence_of(pieces, name: str, state: dict) -> str:
     still = pieces.draw_state(name, {key: str(value) for key, value in state.items()})
-    return re.sub(r"\s+", " ", BeautifulSoup(still, "html.parser").select_one(".hb-live__told").text)
+    return re.sub(r"\s+", " ", BeautifulSoup(still, "html.parser").select_one(".hb-live__says").text)
 
 
 @pytest.mark.parametrize("name, state, words", SENTENCES, ids=lambda each: str(each)[:40])
@@ -109,5 +109,5 @@ def test_a_piece_refuses_it(pieces, name, state, words):
 def test_a_page_that_asks_for_a_step_gets_one_that_the_piece_has(pieces, step, drawn):
     assert (
         drawn
-        in BeautifulSoup(pieces.draw_state("stream", {"step": step}), "html.parser").select_one(".hb-live__told").text
+        in BeautifulSoup(pieces.draw_state("stream", {"step": step}), "html.parser").select_one(".hb-live__says").text
     )

@@ -17,16 +17,16 @@ FOLDER = ROOT / "docs" / "live"
 NAMES = Pieces(FOLDER).names()
 EXPORTED = {name: (FOLDER / f"{name}.js").read_text().partition("export default")[2] for name in NAMES}
 STEPS = [name for name in NAMES if re.search(r"\bsteps\b", EXPORTED[name])]
-SHARED = {"frame.js", "parts.js"}
+SHARED = {"frame.js", "controls.js"}
 LIGHT = 15_000  # bytes, compressed
 FINGER = 44  # pixels
-LOOKS = Path(__file__).with_name("looks.js").read_text().partition("\n")[2].strip()
+IN_BROWSER = Path(__file__).with_name("in_browser.js").read_text().partition("\n")[2].strip()
 every_piece = pytest.mark.parametrize("name", NAMES)
 every_width = pytest.mark.parametrize("width", [1280, 390])
 
 
 def look(piece, what: str):
-    return piece.evaluate(f"(piece) => looks.{what}(piece)".replace("looks", LOOKS))
+    return piece.evaluate(f"(piece) => looks.{what}(piece)".replace("looks", IN_BROWSER))
 
 
 def modules(name: str) -> set[str]:
@@ -50,7 +50,7 @@ def test_what_all_share_is_light():
 @every_piece
 def test_the_drawing_without_scripts_says_what_is_so(name, pieces):
     still = BeautifulSoup(pieces.draw_state(name, {}), "html.parser")
-    assert still.select_one(".hb-live__told").text.strip()
+    assert still.select_one(".hb-live__says").text.strip()
     assert not re.search(r"undefined|NaN(?!,| is)|\[object|function", str(still))
     assert all(drawing.get("aria-label") for drawing in still.select('svg[role="img"]'))
 
@@ -163,7 +163,7 @@ def test_what_moves_comes_to_rest_and_with_reduced_motion_it_is_there_at_once(vi
     """And the sentence about it is there from the start."""
     press = """(piece) => {
         piece.querySelector(".hb-live__main").click();
-        return [piece.querySelector(".end .big").textContent, piece.querySelector(".hb-live__told").textContent.slice(0, 10)];
+        return [piece.querySelector(".end .big").textContent, piece.querySelector(".hb-live__says").textContent.slice(0, 10)];
     }"""
     for motion, at_once, lasts in (("reduce", "1.368", "0s"), ("no-preference", "0.000", "0.4s")):
         page = visit("live/?stream.step=0#live-stream")
@@ -209,16 +209,16 @@ def test_a_field_that_was_refused_holds_back_no_other_and_two_fields_may_change_
 
 def test_a_piece_is_fetched_when_it_comes_near_and_keeps_the_focus_that_its_drawing_had(visit):
     asked = []
-    page = visit("live/", routes={"**/live/words.js": lambda route: asked.append(route)})
+    page = visit("live/", routes={"**/live/sentence.js": lambda route: asked.append(route)})
     assert not asked
-    button = page.locator("#live-words .hb-live__words button").nth(3)
+    button = page.locator("#live-sentence .hb-live__words button").nth(3)
     button.focus()
     before = page.evaluate("scrollY")
-    page.wait_for_function("document.querySelector('#live-words live-piece:not([ready])')")
+    page.wait_for_function("document.querySelector('#live-sentence live-piece:not([ready])')")
     while not asked:
         page.wait_for_timeout(20)
     asked[0].continue_()
-    page.locator("#live-words live-piece[ready]").wait_for()
+    page.locator("#live-sentence live-piece[ready]").wait_for()
     assert button.evaluate("(button) => button === document.activeElement") and page.evaluate("scrollY") == before
     page.keyboard.press("Space")
     assert button.get_attribute("aria-pressed") == "true"
@@ -276,7 +276,7 @@ def test_what_a_finger_holds_follows_it_and_the_page_stays(visit, name, right, d
 def test_on_paper_the_picture_is_whole_and_no_control_is_left(open_piece):
     piece = open_piece("stream", step=0)
     page = piece.page
-    shows_its_end = ("accumulator", "kernel", "stream")
+    shows_its_end = ("accumulator", "one_head", "stream")
     others = [started(page, name) for name in NAMES if name not in shows_its_end]
     drawn = [look(other, "read")[0] for other in others]
     page.emulate_media(media="print")

@@ -8,7 +8,7 @@ from torch import Tensor
 from scripts.labs.catalogue.causal_and_ragged.mistakes import MISTAKES
 from scripts.labs.catalogue.causal_and_ragged.truth import error_scale, flash, roundings
 from scripts.labs.catalogue.tiles import loads_whole_table
-from scripts.labs.grading.watched import Access, program_name
+from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import SEEDS, Case, Part, normal
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from scripts.labs.about import heading
 from scripts.labs.catalogue import see
-from scripts.labs.grading.watched import Access, program_name
+from scripts.labs.grading.accesses import Access, program_name
 from scripts.labs.lab import Case, Mistake, Part, normal
-from scripts.labs.words import plain
+from scripts.labs.phrases import plain
 
 BLOCK, TILE = 256, 32  # as the start file has them
 SEGMENT = 128  # bytes

@@ -17,9 +17,9 @@ from scripts.labs.grading.judge import judge_case
 from scripts.labs.grading.strict import Refused
 from scripts.labs.lab import Case, Lab, Part, widened
 from scripts.labs.message import first_wrong
+from scripts.labs.phrases import joined, pluralized, sentence, two_digits
 from scripts.labs.reader_file import functions_of, to_rejection
 from scripts.labs.verdict import UNWRITTEN, Rejected, Rejection, Verdict
-from scripts.labs.words import joined, pluralized, sentence, two_digits
 
 LARGEST_SIZE = 64
 LARGEST_SCORE = 1000.0

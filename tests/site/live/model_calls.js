@@ -1,10 +1,10 @@
 // What the rows ask of more than one function of a model at once; `m` is the module.
 const asks = {
-  "stream: sums": (m) => (scores, block) => m.read(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
+  "stream: sums": (m) => (scores, block) => m.readInBlocks(scores, block).steps.slice(1).map(({ max, sum }) => [max, sum]),
   "stream: instants": (m) => (scores, block) => {
-    const run = m.read(scores, block);
+    const run = m.readInBlocks(scores, block);
     return run.steps.slice(1).map((_, i) => {
-      const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.times(run, i + 1)];
+      const [from, to, { line, shrink, drops }] = [m.frame(run, i + 1, 0), m.frame(run, i + 1), m.schedule(run, i + 1)];
       const waits = (shrink === line || shrink[0] >= line[1]) && drops.every(([start]) => start >= shrink[1]);
       return [from.sum, to.sum, to.max, waits];
     });
@@ -15,7 +15,7 @@ const asks = {
     return m.output(state);
   },
   "accumulator: columns": (m) => (scores, values, forget) => {
-    const run = modules["stream.model.js"].read(scores, 2, forget, values);
+    const run = modules["stream.model.js"].readInBlocks(scores, 2, forget, values);
     const heights = (k, t) => m.columns(run, k, t).columns.map(({ height }) => height);
     return [...run.steps.slice(1).map((_, i) => [heights(i + 1, 0), heights(i + 1)]), heights(m.last(run))];
   },
@@ -81,16 +81,16 @@ const asks = {
     return [codes, blocks.flatMap(({ scale }) => scale ?? []), tensor, blocks.flatMap(({ back }) => back)];
   },
   "block: back": (m) => (name, row) => asks["block: quantized"](m)(name, row)[3],
-  "kernel: words": (m) => () => m.WORDS,
-  "kernel: clicks": (m) => (wrong, slowly) => {
+  "one_head: words": (m) => () => m.WORDS,
+  "one_head: clicks": (m) => (wrong, slowly) => {
     const [, ...steps] = m.launch(m.WORDS, wrong, slowly);
     const lines = steps.filter(({ program }) => program === 0).flatMap(({ moments }) => moments.map(({ line }) => line));
     const all = m.run(m.WORDS, 0, wrong).map(({ line }) => line);
     return [m.WORDS.q.map((_, i) => steps.filter(({ program }) => program === i).length), lines.join() === all.join()];
   },
-  "kernel: touched": (m) => (problem, wrong) =>
+  "one_head: touched": (m) => (problem, wrong) =>
     m.launch(problem, wrong).slice(-1)[0].touched.map(({ tensor, places, numbers }) => [tensor, places, numbers]),
-  "kernel: registers": (m) => (problem, program) => {
+  "one_head: registers": (m) => (problem, program) => {
     const { scores, exponentials, weights, output } = m.run(problem, program, false).slice(-1)[0].held;
     return [scores, exponentials, weights, output];
   },

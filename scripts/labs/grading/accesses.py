@@ -15,7 +15,7 @@ from torch import Tensor
 
 from scripts.labs.grading.guarded import Guarded
 from scripts.labs.grading.strict import DOT, SUM, fill_masked, no_rows_as_conditions, rounds_to_tf32, trace_products
-from scripts.labs.words import pluralized
+from scripts.labs.phrases import pluralized
 
 # What the interpreter does to memory -> what is said of it, and which argument has the addresses, which the mask.
 OPERATIONS = {

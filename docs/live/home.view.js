@@ -1,12 +1,14 @@
-// A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they run
-// down, and the same cells change places.
+// A sentence that looks at itself: the build draws it, and `start` makes it answer. Words run across; on a phone they
+// run down, and the same cells change places.
 import { html, render, svg } from "lit-html";
-import { attend, endings, features, sentence } from "./sentence.model.js";
+import { attend, endings, features, sentence } from "./home.model.js";
 
 /**
- * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn with
- * grown: how far the ribbons have grown, up to 1   event: what has just happened   told: whether the sentence says so yet
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", told: boolean, shown: number[], blended: number[], grown: number}} Look
+ * shown: the shares as they're drawn, on their way from one row to the next
+ * blended: those that the output is drawn with   grown: how far the ribbons have grown, up to 1
+ * event: what has just happened   said: whether the sentence says so yet
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", said: boolean, shown: number[],
+ *   blended: number[], grown: number}} State
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
@@ -26,22 +28,24 @@ const percent = (share) => `${Math.round(100 * share)} %`;
 const signed = (x, digits = 0) => x.toFixed(digits).replace("-", "−");
 /** @param {number[]} vector */
 const list = (vector) => vector.map((x) => signed(x)).join(", ");
-/** @param {number[]} from @param {number[]} to @param {number} t */
-const mix = (from, to, t) => to.map((x, i) => from[i] + t * (x - from[i]));
+/** @param {number[]} from @param {number[]} to @param {number} part */
+const mix = (from, to, part) => to.map((x, i) => from[i] + part * (x - from[i]));
 
-/** @returns {Look} */
+/** @returns {State} */
 function first() {
   const asker = it(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
-  return { ending: endings[0], asker, event: "start", told: true, shown: shares, blended: shares, grown: 1 };
+  return { ending: endings[0], asker, event: "start", said: true, shown: shares, blended: shares, grown: 1 };
 }
 
 /**
  * The outline of a ribbon to each word, as wide as its share. All leave side by side: together they're the whole.
- * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where @param {number} grown
+ * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where
+ * @param {number} grown
  */
 export function ribbons(shares, asker, { length, room, down }, grown) {
-  const place = (/** @type {number} */ along, /** @type {number} */ up) => (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
+  const place = (/** @type {number} */ along, /** @type {number} */ up) =>
+    (down ? [room - up, along] : [along, room - up]).map((x) => Number(x.toFixed(1))).join(" ");
   const step = length / shares.length;
   const whole = Math.min(60, 0.8 * step);
   const wide = shares.map((share) => Math.max(share * whole, 0.75) * grown);
@@ -77,77 +81,101 @@ export function ribbons(shares, asker, { length, room, down }, grown) {
   return outlines;
 }
 
-/** @param {Look} look @param {typeof ACROSS} where @param {string} name */
+/** @param {State} state @param {typeof ACROSS} where @param {string} name */
 function arcs({ shown, asker, grown }, where, name) {
   const box = where.down ? `0 0 ${where.room} ${where.length}` : `0 0 ${where.length} ${where.room}`;
   const outlines = ribbons(shown, asker, where, grown);
   return html`<svg class="arcs ${name}" viewBox=${box} preserveAspectRatio="none" aria-hidden="true">${outlines.map((d) => svg`<path d=${d}></path>`)}</svg>`;
 }
 
-/** Says in one breath what happened, and at first asks for a guess. @param {Look} look */
-function told({ ending, asker, event }) {
+/** Says in one breath what happened, and at first asks for a guess. @param {State} state */
+function says({ ending, asker, event }) {
   const words = sentence(ending);
   const { shares, output } = attend(words, asker);
-  const most = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, 3).filter((i) => shares[i] >= 0.1);
-  const from = most.map((i, n) => html`${n ? ", " : ""}${percent(shares[i])} from ${i === asker ? "itself" : html`<em>${words[i].word}</em>`}`);
+  const most = [...shares.keys()]
+    .sort((a, b) => shares[b] - shares[a])
+    .slice(0, 3)
+    .filter((i) => shares[i] >= 0.1);
+  const from = most.map(
+    (i, n) =>
+      html`${n ? ", " : ""}${percent(shares[i])} from ${i === asker ? "itself" : html`<em>${words[i].word}</em>`}`,
+  );
   const largest = Math.max(...output);
   const together = html`Together that’s above all <b>${features[output.indexOf(largest)]}</b>, ${largest.toFixed(1)} of 10.`;
   const { word, asks } = words[asker];
-  if (event === "start") return html`<em>${word}</em> takes ${from} and a little from everyone else. Guess first: where will the thick ribbon go?`;
-  if (event === "swap") return html`One word changed, and the ribbon moved. <em>${word}</em> takes ${from}. ${together} Now pick another word.`;
+  if (event === "start")
+    return html`<em>${word}</em> takes ${from} and a little from everyone else. Guess first: where will the thick ribbon go?`;
+  if (event === "swap")
+    return html`One word changed, and the ribbon moved. <em>${word}</em> takes ${from}. ${together} Now pick another word.`;
   return html`<em>${word}</em> asks: ${asks} It takes ${from} and a little from everyone else. ${together}`;
 }
 
-/** How the shares come about, number by number. @param {Look} look */
+/** How the shares come about, number by number. @param {State} state */
 function sums({ ending, asker }) {
   const words = sentence(ending);
   const { query, scores, scaled, shares } = attend(words, asker);
   const powers = scaled.map(Math.exp);
-  const row = (/** @type {import("./sentence.model.js").Word} */ { word, key }, /** @type {number} */ i) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
+  const row = (
+    /** @type {import("./home.model.js").Word} */ { word, key },
+    /** @type {number} */ i,
+  ) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
-  return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
-    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
+  const looksFor = html`<em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>`;
+  return html`<table class="sums"><caption>${looksFor}: ${features.join(", ")}</caption>
+    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th>
+      <th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
     <tbody>${words.map(row)}</tbody>
-    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td>
+      <td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
 }
 
-/** What a track means, said on one: of the words that are all one thing, that from which most is taken. @param {Look} look */
+/**
+ * What a track means, said on one: of the words that are all one thing, that from which most is taken.
+ * @param {State} state
+ */
 function example({ ending, asker, shown }) {
   const words = sentence(ending);
   const one = words.map(({ value }, i) => (Math.max(...value) === WORTH ? shown[i] : 0));
   const i = one.indexOf(Math.max(...one));
-  return html`<span class="example" aria-hidden="true" style="--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}"><span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}</span>`;
+  const takes = html`<span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}`;
+  const style = `--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}`;
+  return html`<span class="example" aria-hidden="true" style=${style}>${takes}</span>`;
 }
 
-/** All of it. Without `answers` it's a drawing. @param {Look} look @param {Answers} [answers] */
-function view(look, answers) {
-  const { ending, asker, shown, blended } = look;
+/** All of it. Without `answers` it's a drawing. @param {State} state @param {Answers} [answers] */
+function view(state, answers) {
+  const { ending, asker, shown, blended } = state;
   const words = sentence(ending);
   const { shares } = attend(words, asker);
   const most = 0.99 * Math.max(...shares);
-  const column = (/** @type {import("./sentence.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
+  const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
-    ${value.map((amount, f) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${f}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
-  const output = (/** @type {string} */ name, /** @type {number} */ f) => {
-    const parts = words.map(({ value }, i) => blended[i] * value[f]);
-    return html`<span class="feature" style="--f: ${f}">${name}</span>
-      <span class="out" style="--f: ${f}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
+    ${value.map((amount, feature) => {
+      const style = `--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}`;
+      return html`<span class="cell" aria-hidden="true" style=${style}><i></i><b></b></span>`;
+    })}`;
+  const output = (/** @type {string} */ name, /** @type {number} */ feature) => {
+    const parts = words.map(({ value }, i) => blended[i] * value[feature]);
+    const bars = parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`);
+    const total = parts.reduce((a, b) => a + b).toFixed(1);
+    return html`<span class="feature" style="--f: ${feature}">${name}</span>
+      <span class="out" style="--f: ${feature}">${bars}<span>${total}</span></span>`;
   };
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
       <legend>Which word asks?</legend>
-      ${arcs(look, ACROSS, "across")}${arcs(look, DOWN, "down")}
+      ${arcs(state, ACROSS, "across")}${arcs(state, DOWN, "down")}
       ${words.map(column)}
-      ${example(look)}
+      ${example(state)}
       ${features.map(output)}
       <span class="outname">what <em>${words[asker].word}</em> takes home</span>
     </fieldset>
     <div class="controls">
       <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
-      <p class="told ${look.told ? "" : "soon"}" role="status">${told(look)}</p>
+      <p class="says ${state.said ? "" : "soon"}" role="status">${says(state)}</p>
     </div>
-    <details><summary>Show the dot products</summary><div class="scroll">${sums(look)}</div></details>`;
+    <details><summary>Show the dot products</summary><div class="scroll">${sums(state)}</div></details>`;
 }
 
 /** What the build draws. */
@@ -157,22 +185,25 @@ export const still = () => view(first());
 export function start(place) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const box = document.createElement("div");
-  let look = first();
+  let state = first();
   let frame = 0;
-  const draw = (/** @type {Partial<Look>} */ change) => {
-    look = { ...look, ...change };
-    render(view(look, answers), box);
+  const draw = (/** @type {Partial<State>} */ change) => {
+    state = { ...state, ...change };
+    render(view(state, answers), box);
   };
 
-  /** Runs a step from 0 to 1, easing out; a new movement replaces one that's under way. @param {(t: number) => void} step */
+  /**
+   * Runs a step from 0 to 1, easing out; a new movement replaces one that's under way.
+   * @param {(part: number) => void} step
+   */
   const move = (step) => {
     cancelAnimationFrame(frame);
     return new Promise((done) => {
       const begin = performance.now();
       const tick = (/** @type {number} */ now) => {
-        const t = calm.matches ? 1 : Math.min(1, Math.max(0, now - begin) / MOVE);
-        step(1 - (1 - t) ** 3);
-        if (t < 1) frame = requestAnimationFrame(tick);
+        const part = calm.matches ? 1 : Math.min(1, Math.max(0, now - begin) / MOVE);
+        step(1 - (1 - part) ** 3);
+        if (part < 1) frame = requestAnimationFrame(tick);
         else done(undefined);
       };
       tick(begin);
@@ -191,28 +222,33 @@ export function start(place) {
       const to = outs[n % features.length][Math.floor(n / features.length)].getBoundingClientRect();
       const copy = document.createElement("i");
       copy.className = "flying";
-      Object.assign(copy.style, { left: `${from.x - home.x}px`, top: `${from.y - home.y}px`, width: `${from.width}px`, height: `${from.height}px` });
+      Object.assign(copy.style, {
+        left: `${from.x - home.x}px`,
+        top: `${from.y - home.y}px`,
+        width: `${from.width}px`,
+        height: `${from.height}px`,
+      });
       stage.append(copy);
       const there = { transform: `translate(${to.x - from.x}px, ${to.y - from.y}px)`, opacity: 0.4 };
       copy.animate([{}, there], { duration: MOVE, easing: "ease-out" }).finished.then(() => copy.remove());
     });
   };
 
-  /** First the shares move, then what they take flies to the output. @param {Partial<Look>} next */
+  /** First the shares move, then what they take flies to the output. @param {Partial<State>} next */
   const change = async (next) => {
-    const { shown: from, blended: before, asker } = look;
-    draw({ ...next, told: false });
-    const { shares } = attend(sentence(look.ending), look.asker);
-    await move((t) => draw({ shown: mix(from, shares, t), grown: look.asker === asker ? 1 : t }));
-    draw({ blended: shares, told: true }); // so that fly() can see where the parts will lie
+    const { shown: from, blended: before, asker } = state;
+    draw({ ...next, said: false });
+    const { shares } = attend(sentence(state.ending), state.asker);
+    await move((part) => draw({ shown: mix(from, shares, part), grown: state.asker === asker ? 1 : part }));
+    draw({ blended: shares, said: true }); // so that fly() can see where the parts will lie
     fly();
-    await move((t) => draw({ blended: mix(before, shares, t) }));
+    await move((part) => draw({ blended: mix(before, shares, part) }));
   };
 
   /** @type {Answers} */
   const answers = {
     pick: (asker) => change({ asker, event: "pick" }),
-    swap: () => change({ ending: other(look.ending), asker: it(look.ending), event: "swap" }),
+    swap: () => change({ ending: other(state.ending), asker: it(state.ending), event: "swap" }),
   };
   draw({});
   place.replaceChildren(box);

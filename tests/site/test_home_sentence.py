@@ -12,7 +12,7 @@ from scripts.records import ROOT
 from scripts.site.live import Pieces
 
 LIVE = ROOT / "docs" / "live"
-MODEL = "sentence.model.js"
+MODEL = "home.model.js"
 ENDINGS = ["soft", "tired"]
 IT = 7
 WRONG = {  # what it must not compute
@@ -74,7 +74,7 @@ def test_a_ribbon_is_as_wide_as_its_share_and_together_they_are_the_whole(pieces
     (words, _) = sentences(pieces)
     (row,) = pieces.calls(MODEL, "attend", [[words, IT]])
     where = {"length": 860, "room": 150, "down": False}
-    (outlines,) = pieces.calls("sentence.view.js", "ribbons", [[row["shares"], IT, where, 1]])
+    (outlines,) = pieces.calls("home.view.js", "ribbons", [[row["shares"], IT, where, 1]])
     leaves = []
     for outline, share in zip(outlines, row["shares"], strict=True):
         xs = [float(x) for x in re.findall(r"(-?[\d.]+) 150(?=[CLZ])", outline)]
@@ -104,12 +104,12 @@ def test_it_starts_as_it_was_drawn(site, sentence):
 
 
 def test_change_the_ending_and_it_is_the_cat(sentence):
-    told, swap = sentence.get_by_role("status"), sentence.get_by_role("button")
-    assert "59 % from mat" in told.inner_text() and swap.inner_text() == "Change soft to tired"
+    says, swap = sentence.get_by_role("status"), sentence.get_by_role("button")
+    assert "59 % from mat" in says.inner_text() and swap.inner_text() == "Change soft to tired"
     sentence.locator(".word").nth(2).click()
-    assert "54 % from cat" in told.inner_text()
+    assert "54 % from cat" in says.inner_text()
     swap.press("Enter")
-    assert "59 % from cat" in told.inner_text() and "animal" in told.inner_text()
+    assert "59 % from cat" in says.inner_text() and "animal" in says.inner_text()
     assert sentence.get_by_role("radio").nth(IT).is_checked() and sentence.get_by_role("radio").nth(9).count()
     assert sentence.locator(".word").nth(9).inner_text() == "tired" and swap.inner_text() == "Change tired to soft"
 

@@ -1,6 +1,6 @@
 // What the tests of all pieces look at, in the browser.
 ({
-  shown: (piece) => ["picture", "told", "numbers"].map((part) => piece.querySelector(`.hb-live__${part}`)?.innerHTML.replace(/<!--.*?-->/g, "")).join(),
+  shown: (piece) => ["picture", "says", "numbers"].map((part) => piece.querySelector(`.hb-live__${part}`)?.innerHTML.replace(/<!--.*?-->/g, "")).join(),
   read: (piece) => ["picture", "bar"].map((part) => piece.querySelector(`.hb-live__${part}`).innerText.split(/\s+/)),
   fields: (piece) => [...piece.querySelectorAll("input, select")].map(({ value, checked }) => `${value} ${checked}`),
   wide: (piece) => piece.scrollWidth > piece.clientWidth,

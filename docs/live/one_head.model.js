@@ -1,18 +1,26 @@
-// One head of attention, as kernels.first.one_head runs it for a few words: each line, the numbers that it loads and stores,
-// and the registers that it writes. It's this one kernel by hand and no interpreter: a test holds its text, its addresses and
-// its numbers against the kernel.
+// One head of attention, as kernels.first.one_head runs it for a few words: each line, the numbers that it loads and
+// stores, and the registers that it writes. It's this one kernel by hand and no interpreter: a test holds its text, its
+// addresses and its numbers against the kernel.
 
 /**
  * @typedef {{q: number[][], k: number[][], v: number[][], scale: number}} Problem
  * @typedef {"q" | "k" | "v" | "out"} Tensor
- * @typedef {{tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line loads or stores; places count from the tensor's first number
+ * @typedef {{tensor: Tensor, register: string, places: number[], numbers: number[]}} Touch what a line loads or stores;
+ *   places count from the tensor's first number
  * @typedef {Record<string, number[]>} Held the registers of a program
- * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment what one line has done; turn: which of its loop
- * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], all: Moment[] | null}} Step what the reader sees at once; touched: by all programs so far; all: the lines of a program that runs in one step
+ * @typedef {{line: number, turn: number, reads: string[], writes: string[], touch: Touch | null, held: Held}} Moment
+ *   what one line has done; turn: which of its loop
+ * @typedef {{program: number, moments: Moment[], held: Held, touched: Touch[], all: Moment[] | null}} Step what the
+ *   reader sees at once; touched: by all programs so far; all: the lines of a program that runs in one step
  */
 
 /** The three words of chapter 1. The division by √d is left out, so the scores are whole numbers. @type {Problem} */
-export const WORDS = { q: [[1, 0], [1, 1], [0, 1]], k: [[1, 0], [0, 1], [1, 1]], v: [[10, 0], [0, 10], [5, 5]], scale: 1 };
+export const WORDS = {
+  q: [[1, 0], [1, 1], [0, 1]],
+  k: [[1, 0], [0, 1], [1, 1]],
+  v: [[10, 0], [0, 10], [5, 5]],
+  scale: 1,
+};
 
 /** The kernel's body, in paragraphs. */
 const SOURCE = [
@@ -34,12 +42,29 @@ for key_number in range(seq_k):
 ];
 
 /** Where the lines are that a picture has to know. */
-export const LINES = { column: 0, place: 1, own: 2, query: 3, scores: 4, keys: 5, key: 6, score: 7, exponentials: 8, weights: 9, output: 10, values: 11, value: 12, add: 13, store: 14 };
+export const LINES = {
+  column: 0,
+  place: 1,
+  own: 2,
+  query: 3,
+  scores: 4,
+  keys: 5,
+  key: 6,
+  score: 7,
+  exponentials: 8,
+  weights: 9,
+  output: 10,
+  values: 11,
+  value: 12,
+  add: 13,
+  store: 14,
+};
 
 const [FROM, WITHOUT] = ["k + key_number * HEAD_DIM", "k + key_number"];
 
 /** The lines of each paragraph. @param {boolean} wrong the address of a key lacks `* HEAD_DIM` */
-export const source = (wrong) => SOURCE.map((paragraph) => (wrong ? paragraph.replace(FROM, WITHOUT) : paragraph).split("\n"));
+export const source = (wrong) =>
+  SOURCE.map((paragraph) => (wrong ? paragraph.replace(FROM, WITHOUT) : paragraph).split("\n"));
 
 export const range = (/** @type {number} */ n) => Array.from({ length: n }, (_, i) => i);
 /** The places of a row that has room for so many numbers. @param {number} n */
@@ -56,12 +81,18 @@ export function run({ q, k, v, scale }, program, wrong) {
   const moments = [];
   /** @type {Held} */
   let held = {};
-  /** @param {number} line @param {string[]} reads @param {Held} writes @param {number} [turn] @param {Touch | null} [touch] */
+  /**
+   * @param {number} line @param {string[]} reads @param {Held} writes @param {number} [turn]
+   * @param {Touch | null} [touch]
+   */
   const does = (line, reads, writes, turn = 0, touch = null) => {
     held = { ...held, ...writes };
     moments.push({ line, turn, reads, writes: Object.keys(writes), touch, held });
   };
-  /** @param {number} line @param {string} register @param {"q" | "k" | "v"} tensor @param {number[]} places @param {string[]} reads @param {number} [turn] */
+  /**
+   * @param {number} line @param {string} register @param {"q" | "k" | "v"} tensor @param {number[]} places
+   * @param {string[]} reads @param {number} [turn]
+   */
   const load = (line, register, tensor, places, reads, turn) => {
     const numbers = places.map((i) => memory[tensor][i]);
     does(line, reads, { [register]: numbers }, turn, { tensor, register, places, numbers });
@@ -75,7 +106,12 @@ export function run({ q, k, v, scale }, program, wrong) {
   for (const turn of range(k.length)) {
     load(LINES.key, "key", "k", column.map((c) => turn * (wrong ? 1 : dim) + c), ["column"], turn);
     const score = total(held.query.map((x, c) => x * held.key[c])) * scale;
-    does(LINES.score, ["place", "query", "key"], { scores: held.scores.map((old, i) => (i === turn ? score : old)) }, turn);
+    does(
+      LINES.score,
+      ["place", "query", "key"],
+      { scores: held.scores.map((old, i) => (i === turn ? score : old)) },
+      turn,
+    );
   }
   const largest = Math.max(...held.scores);
   does(LINES.exponentials, ["scores"], { exponentials: held.scores.map((score) => Math.exp(score - largest)) });
@@ -85,20 +121,40 @@ export function run({ q, k, v, scale }, program, wrong) {
   for (const turn of range(k.length)) {
     load(LINES.value, "value", "v", column.map((c) => turn * dim + c), ["column"], turn);
     const weight = total(held.weights.map((x, i) => (i === turn ? x : 0)));
-    does(LINES.add, ["place", "weights", "value"], { output: held.output.map((x, c) => x + weight * held.value[c]) }, turn);
+    does(
+      LINES.add,
+      ["place", "weights", "value"],
+      { output: held.output.map((x, c) => x + weight * held.value[c]) },
+      turn,
+    );
   }
   does(LINES.store, ["own", "output"], {}, 0, { tensor: "out", register: "output", places: own, numbers: held.output });
   return moments;
 }
 
-/** The step after that one, with these lines of a program. @param {Step} before @param {number} program @param {Moment[]} moments @returns {Step} */
-const after = (before, program, moments) =>
-  ({ program, moments, held: moments[moments.length - 1].held, touched: [...before.touched, ...moments.flatMap(({ touch }) => touch ?? [])], all: null });
+/**
+ * The step after that one, with these lines of a program.
+ * @param {Step} before @param {number} program @param {Moment[]} moments @returns {Step}
+ */
+const stepAfter = (before, program, moments) => ({
+  program,
+  moments,
+  held: moments[moments.length - 1].held,
+  touched: [...before.touched, ...moments.flatMap(({ touch }) => touch ?? [])],
+  all: null,
+});
 
-/** The step after that one, with a program that has come so far; only its last line is shown. @param {Step} before @param {number} program @param {Moment[]} all @returns {Step} */
-export const whole = (before, program, all) => ({ ...after(before, program, all), moments: all.slice(-1), all });
+/**
+ * The step after that one, with a program that has come so far; only its last line is shown.
+ * @param {Step} before @param {number} program @param {Moment[]} all @returns {Step}
+ */
+export const programStep = (before, program, all) => ({ ...stepAfter(before, program, all), moments: all.slice(-1), all });
 
-/** What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the three lines that count places are one step. @param {Problem} problem @param {boolean} wrong @param {boolean} slowly */
+/**
+ * What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the
+ * three lines that count places are one step.
+ * @param {Problem} problem @param {boolean} wrong @param {boolean} slowly
+ */
 export function launch(problem, wrong, slowly) {
   /** @type {Step[]} */
   const steps = [{ program: 0, moments: [], held: {}, touched: [], all: null }];
@@ -106,8 +162,8 @@ export function launch(problem, wrong, slowly) {
   for (const program of range(problem.q.length)) {
     const all = run(problem, program, wrong);
     const [places, rest] = [all.slice(0, LINES.query), all.slice(LINES.query)];
-    if (program && !slowly) steps.push(whole(before(), program, all));
-    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(after(before(), program, lines));
+    if (program && !slowly) steps.push(programStep(before(), program, all));
+    else for (const lines of [places, ...rest.map((line) => [line])]) steps.push(stepAfter(before(), program, lines));
   }
   return steps;
 }
@@ -116,11 +172,15 @@ export function launch(problem, wrong, slowly) {
 export function output({ q }, { touched }) {
   /** @type {(number | null)[]} */
   const out = q.flat().map(() => null);
-  for (const { tensor, places, numbers } of touched) if (tensor === "out") places.forEach((i, c) => (out[i] = numbers[c]));
+  for (const { tensor, places, numbers } of touched)
+    if (tensor === "out") places.forEach((i, c) => (out[i] = numbers[c]));
   return out;
 }
 
-/** How often a row of a tensor was touched. @param {Step} step @param {Tensor} tensor @param {number} row @param {number} dim */
+/**
+ * How often a row of a tensor was touched.
+ * @param {Step} step @param {Tensor} tensor @param {number} row @param {number} dim
+ */
 export const loads = ({ touched }, tensor, row, dim) =>
   touched.filter((touch) => touch.tensor === tensor && touch.places.some((i) => Math.floor(i / dim) === row)).length;
 

@@ -16,7 +16,7 @@ from scripts.records import Reader
 from scripts.site.live import Pieces
 from scripts.site.meta import reading
 from scripts.site.meta.repository import to_clone
-from scripts.site.pages import api, bars, home, labs, order
+from scripts.site.pages import api, home, labs, order, peer_bars
 from scripts.site.pages.order import Chapter
 from scripts.site.pages.sheets import Sheets
 
@@ -32,7 +32,7 @@ LABS = re.compile(r"<!-- labs of ([\w-]+) -->")
 LAB = re.compile(r"<!-- lab ([\w-]+) -->")
 
 
-class Lists:
+class Placeholders:
     """nav: the navigation, which has the order of sheets and of the pages of the API
     library: the modules that a list asks besides records, as in ``fences.Fences``
     drawn: what lays the sheets out   copies: whether PDFs and an archive will stand in downloads/
@@ -59,8 +59,8 @@ class Lists:
         self.rooms = [docs / page for page in pages if page.startswith("api/")]
         self.docs = docs
         self.marks = {
-            "<!-- the kernels beside their peers -->": lambda: bars.html(
-                bars.settings(docs / "measurements.md"), self.reader, library
+            "<!-- the kernels beside their peers -->": lambda: peer_bars.html(
+                peer_bars.settings(docs / "measurements.md"), self.reader, library
             ),
             "<!-- the path -->": lambda: home.path(self.chapters, docs),
             "<!-- the sentence -->": lambda: home.sentence(self.pieces),

@@ -90,5 +90,5 @@ def test_paragraphs_are_what_a_reader_sees_and_know_their_lines():
         ("3\n\n---\nrecords: earlier\n---\n", False),
     ],
 )
-def test_a_page_that_says_so_is_not_converted(text, yes):
+def test_a_page_that_says_so_is_earlier(text, yes):
     assert is_earlier(text) == yes

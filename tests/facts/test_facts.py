@@ -156,7 +156,7 @@ def test_the_command_writes_todays_words(monkeypatch, tmp_path):
     page.parent.mkdir()
     page.write_text(f"One [other words]{{fact={name}}} and\n[none]{{fact=nothing}}.\n")
     monkeypatch.setattr(command, "DOCS", tmp_path)
-    assert command.main(["--write"]) == 1  # because of the fact that isn't there
+    assert command.main() == 1  # because of the fact that isn't there
     assert page.read_text().startswith(f"One [{fact()}]{{fact={name}}} and")
     page.write_text(f"[{fact()}]{{fact={name}}}")
-    assert command.main([]) == 0
+    assert command.main() == 0

@@ -5,7 +5,8 @@ import { Refused } from "./frame.js";
 /**
  * The numbers of a text, between blanks or commas.
  * @param {string} name how the reader knows the field @param {string} text
- * @param {{least?: number, most?: number, whole?: boolean, count?: [number, number]}} [within] bounds, and how many there may be
+ * @param {{least?: number, most?: number, whole?: boolean, count?: [number, number]}} [within] bounds, and how many
+ *   there may be
  */
 export function numbers(name, text, { count = [1, 16], ...each } = {}) {
   const words = text.split(/[\s,;]+/).filter(Boolean);
@@ -26,7 +27,8 @@ export function number(name, text, { least = -Infinity, most = Infinity, whole =
   const value = Number(word);
   if (word === "" || Number.isNaN(value)) throw new Refused(`${name}: “${text}” is no number.`);
   if (whole && !Number.isInteger(value)) throw new Refused(`${name}: ${shown(value)} is no whole number.`);
-  if (value < least || value > most) throw new Refused(`${name}: ${shown(value)} is outside ${shown(least)} to ${shown(most)}.`);
+  if (value < least || value > most)
+    throw new Refused(`${name}: ${shown(value)} is outside ${shown(least)} to ${shown(most)}.`);
   return value;
 }
 
@@ -40,8 +42,11 @@ export function pairs(name, text, most) {
   return Array.from({ length: all.length / 2 }, (_, row) => all.slice(2 * row, 2 * row + 2));
 }
 
-/** A whole number within bounds, or a refusal that names it. @param {string} name @param {number} value @param {number} least @param {number} most */
-export function whole(name, value, least, most) {
+/**
+ * A whole number within bounds, or a refusal that names it.
+ * @param {string} name @param {number} value @param {number} least @param {number} most
+ */
+export function wholeNumber(name, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new Refused(`${name}: ${shown(value)}; a whole number from ${least} to ${most} is wanted.`);
 }
@@ -52,18 +57,25 @@ export const counted = (count, thing) => `${count} ${thing}${count === 1 ? "" : 
 /** A row of numbers, in brackets. @param {number[]} row @param {number} [digits] */
 export const vector = (row, digits = 2) => `[${row.map((x) => shown(x, digits)).join(", ")}]`;
 
-/** A choice that the page or the address asked for, if it is one. @param {string} name @param {string} choice @param {string[]} choices */
-export function among(name, choice, choices) {
+/**
+ * A choice that the page or the address asked for, if it is one.
+ * @param {string} name @param {string} choice @param {string[]} choices
+ */
+export function oneOf(name, choice, choices) {
   if (!choices.includes(choice)) throw new Refused(`${name}: there is no “${choice}”; there is ${choices.join(", ")}.`);
   return choice;
 }
 
-/** A number for a reader: a true minus, ∞, and no more digits than asked for. @param {number} value @param {number} [digits] */
+/**
+ * A number for a reader: a true minus, ∞, and no more digits than asked for.
+ * @param {number} value @param {number} [digits]
+ */
 export function shown(value, digits = 3) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
   const size = Math.abs(value);
-  const text = size !== 0 && (size < 1e-3 || size >= 1e6) ? powers(value, digits) : String(Number(value.toFixed(digits)));
+  const text =
+    size !== 0 && (size < 1e-3 || size >= 1e6) ? powers(value, digits) : String(Number(value.toFixed(digits)));
   return text.replace("-", "−");
 }
 
@@ -74,16 +86,25 @@ function powers(value, digits) {
   return `${Number(mantissa)}·10${raised}`;
 }
 
-/** @param {string} label @param {string} value @param {(text: string) => void} change @param {number} [width] in characters */
+/**
+ * @param {string} label @param {string} value @param {(text: string) => void} change
+ * @param {number} [width] in characters
+ */
 export const textField = (label, value, change, width = 20) => html`
   <label class="hb-live__field">${label}
     <input type="text" size=${width} autocomplete="off" spellcheck="false" .value=${value} @input=${typed(change)}>
   </label>`;
 
-/** Where a finger came down on a slider, and what its value was. @type {WeakMap<EventTarget, {x: number, value: string}>} */
+/**
+ * Where a finger came down on a slider, and what its value was.
+ * @type {WeakMap<EventTarget, {x: number, value: string}>}
+ */
 const held = new WeakMap();
 
-/** A finger on a slider may want to scroll the page: it counts once it moves sideways or is lifted. @param {(value: number) => void} change */
+/**
+ * A finger on a slider may want to scroll the page: it counts once it moves sideways or is lifted.
+ * @param {(value: number) => void} change
+ */
 const slid = (change) => (/** @type {Event} */ event) => {
   const slider = /** @type {HTMLInputElement} */ (event.target);
   const finger = held.get(slider);
@@ -100,13 +121,13 @@ const slid = (change) => (/** @type {Event} */ event) => {
 /**
  * A slider, with its value above it.
  * @param {string} label @param {number} value @param {(value: number) => void} change
- * @param {{min: number, max: number, step?: number, told?: string}} range told: the value in words, "64 KiB"
+ * @param {{min: number, max: number, step?: number, inWords?: string}} range inWords: the value in words, "64 KiB"
  */
-export function slider(label, value, change, { min, max, step = 1, told = shown(value) }) {
+export function slider(label, value, change, { min, max, step = 1, inWords = shown(value) }) {
   const on = slid(change);
   return html`
-    <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${told}</b></span>
-      <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${told}
+    <label class="hb-live__field hb-live__slider"><span>${label} <b aria-hidden="true">${inWords}</b></span>
+      <input type="range" min=${min} max=${max} step=${step} .value=${String(value)} aria-valuetext=${inWords}
         @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>
     </label>`;
 }
@@ -117,12 +138,13 @@ const GRIP = 44; // pixels, as wide and as high as a finger
  * A slider without a look of its own, on top of a drawing that shows its value as something to hold: mouse, finger and
  * keyboard have it all the same.
  * @param {string} label @param {number} value @param {(value: number) => void} change
- * @param {{min: number, max: number, step?: number, told?: string}} range
- * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in pixels
+ * @param {{min: number, max: number, step?: number, inWords?: string}} range
+ * @param {{from: number, to: number, y: number}} place the middle of what is held, at the least and at the most, in
+ *   pixels
  */
-export function grip(label, value, change, { min, max, step = 1, told = shown(value) }, { from, to, y }) {
+export function grip(label, value, change, { min, max, step = 1, inWords = shown(value) }, { from, to, y }) {
   const on = slid(change);
-  return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${told}
+  return html`<input type="range" class="hb-live__grip" aria-label=${label} aria-valuetext=${inWords}
     style="left: ${from - GRIP / 2}px; top: ${y - GRIP / 2}px; width: ${to - from + GRIP}px"
     min=${min} max=${max} step=${step} .value=${String(value)}
     @input=${on} @pointerdown=${on} @pointermove=${on} @pointerup=${on} @pointercancel=${on}>`;
@@ -130,7 +152,8 @@ export function grip(label, value, change, { min, max, step = 1, told = shown(va
 
 /**
  * A menu. It binds the property, since the attribute no longer counts once the reader has chosen.
- * @param {string} label @param {string} value @param {(value: string) => void} change @param {[string, string][]} choices value and name
+ * @param {string} label @param {string} value @param {(value: string) => void} change
+ * @param {[string, string][]} choices value and name
  */
 export const menu = (label, value, change, choices) => html`
   <label class="hb-live__field">${label}
@@ -139,18 +162,22 @@ export const menu = (label, value, change, choices) => html`
     </select>
   </label>`;
 
-/** A menu whose choices are called what they are. @param {string} label @param {string} value @param {(value: string) => void} change @param {string[]} names */
+/**
+ * A menu whose choices are called what they are.
+ * @param {string} label @param {string} value @param {(value: string) => void} change @param {string[]} names
+ */
 export const choice = (label, value, change, names) => menu(label, value, change, names.map((name) => [name, name]));
 
 /** @param {string} label @param {boolean} value @param {(value: boolean) => void} change */
-export const tick = (label, value, change) => html`
+export const checkbox = (label, value, change) => html`
   <label class="hb-live__tick">
     <input type="checkbox" .checked=${value} @change=${(/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).checked)}> ${label}
   </label>`;
 
 /**
  * A table of numbers, which scrolls sideways where it's too wide.
- * @param {string} label what it holds @param {unknown[]} head @param {unknown[][]} rows the first cell of each is its name
+ * @param {string} label what it holds @param {unknown[]} head @param {unknown[][]} rows the first cell of each is its
+ *   name
  */
 export const table = (label, head, rows) => html`
   <div class="hb-live__wide" role="group" tabindex="0" aria-label=${label}><table class="hb-live__table">
@@ -160,10 +187,14 @@ export const table = (label, head, rows) => html`
 
 /** For a part of a drawing that a finger drags: the page would scroll with it, and end the drag. (In a drawing, Chromium
  * doesn't heed `touch-action`.) @param {Event} event */
-export const stay = (event) => event.preventDefault();
+export const keepPageStill = (event) => event.preventDefault();
 
-/** @param {string} label @param {() => void} press @param {boolean} [off] it says that it does nothing now, and keeps the focus */
-export const button = (label, press, off = false) => html`<button type="button" aria-disabled=${String(off)} @click=${press}>${label}</button>`;
+/**
+ * @param {string} label @param {() => void} press
+ * @param {boolean} [off] it says that it does nothing now, and keeps the focus
+ */
+export const button = (label, press, off = false) =>
+  html`<button type="button" aria-disabled=${String(off)} @click=${press}>${label}</button>`;
 
 /** @param {(text: string) => void} change */
 const typed = (change) => (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value);

@@ -4,7 +4,7 @@ import re
 
 import torch
 
-from scripts.chapters import worksheet as worksheets
+from scripts.chapters import worksheets
 
 SEEDS = [*worksheets.VERSIONS, "7", "8", "9", "10"]
 LN_2 = torch.log(torch.tensor(2.0, dtype=torch.float64)).item()

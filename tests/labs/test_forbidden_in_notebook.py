@@ -4,7 +4,7 @@ import linecache
 
 import pytest
 
-from scripts.labs import about, grade, notebook
+from scripts.labs import about, forbidden_in_notebook, grade
 
 DOT = "import torch\n\n\ndef dot(x, y):\n    return (x * y).sum()\n\n\n"
 SOFTMAX = "def softmax_row(scores):\n    return share(scores)\n\n\n"
@@ -23,7 +23,7 @@ def run(source):
 def why_forbidden(source):
     lab = about.find("dot-and-softmax")
     names = run(source)
-    return notebook.why_forbidden(lab, {name: names[name] for name in lab.functions})
+    return forbidden_in_notebook.why_forbidden(lab, {name: names[name] for name in lab.functions})
 
 
 def test_functions_that_use_what_is_allowed_may_be_graded():

@@ -100,13 +100,13 @@ def problems() -> list[dict]:
 
 
 ROWS = [
-    Row("kernel: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
-    Row("kernel: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
-    Row("kernel: clicks", clicks, lambda: [[wrong, slowly] for wrong in (False, True) for slowly in (False, True)],
+    Row("one_head: source", source, lambda: [[False], [True]], ("weights, 0.0))", "weights, 1.0))")),
+    Row("one_head: words", each(lambda: problems()[0]), lambda: [[]], ("[0, 10], [5, 5]", "[0, 10], [5, 6]")),
+    Row("one_head: clicks", clicks, lambda: [[wrong, slowly] for wrong in (False, True) for slowly in (False, True)],
         ("program && !slowly", "program")),
-    Row("kernel: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
+    Row("one_head: touched", touched, lambda: [[problem, wrong] for problem in problems() for wrong in (False, True)],
         ("turn * (wrong ? 1 : dim) + c", "turn * dim + c"), near=1e-5, floor=1e-5, also=(("program * dim + c", "program + c"),)),
-    Row("kernel: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
+    Row("one_head: registers", registers, lambda: [[problem, program] for problem in problems() for program in range(len(problem["q"]))],
         ("place.map(() => -Infinity)", "place.map(() => 0)"), near=1e-12, floor=1e-12, also=(
             ("(i === turn ? score : old)", "score"),
             ("(i === turn ? x : 0)", "x"),

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts import worksheet as command
-from scripts.chapters import worksheet as worksheets
+from scripts.chapters import worksheets
 
 CHAPTERS = worksheets.chapters()
 

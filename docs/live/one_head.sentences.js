@@ -1,0 +1,94 @@
+// What the piece says of a step of the kernel's run, in one sentence or two.
+import { LINES, right, total } from "./one_head.model.js";
+import { shown, vector } from "./controls.js";
+
+/** @typedef {import("./one_head.model.js").Moment} Moment */
+
+/**
+ * How much it's like the row it should be, to all digits that a reader sees.
+ * @param {number[]} row @param {number[]} wanted
+ */
+const same = (row, wanted) => row.every((x, c) => Math.abs(x - wanted[c]) < 5e-3);
+
+/** "1 · 0 + 0 · 1 = 0" @param {Moment} moment */
+const product = ({ held, turn }) =>
+  `${held.query.map((x, c) => `${shown(x)} · ${shown(held.key[c])}`).join(" + ")} = ${shown(held.scores[turn])}`;
+
+/** A key that was loaded from the wrong place. @param {Moment} moment @param {number} dim @param {number[]} key */
+function missed({ turn, held, touch }, dim, key) {
+  if (turn === 0) return `The address lacks * HEAD_DIM. Key 0 arrives all the same, since 0 × ${dim} is 0, too.`;
+  const where = `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}, but we read from ${touch?.places[0]} on`;
+  const row = Math.floor(turn / dim);
+  const what = turn % dim ? `half of key ${row} and half of key ${row + 1}` : `that’s key ${row}`;
+  return `${where} and get ${vector(held.key)}: ${what}. It should be ${vector(key)}.`;
+}
+
+/**
+ * The end of a program.
+ * @param {import("./one_head.model.js").Problem} problem @param {number} program @param {number[]} output
+ */
+function ended(problem, program, output) {
+  const [wanted, last] = [right(problem, program), problem.q.length - 1];
+  const [row, keys] = [vector(output), problem.k.length];
+  if (!same(output, wanted)) {
+    if (program === 0) return `${row} goes out. That’s wrong, it should be ${vector(wanted)}. And nothing crashed.`;
+    const what = `Program ${program} writes ${row} instead of ${vector(wanted)}.`;
+    return program === last ? `${what} Look at K: nobody ever read its last row.` : what;
+  }
+  if (program === 0)
+    return `${row} goes out to memory. The program ends, and everything else in its registers is forgotten.`;
+  if (program < last)
+    return `Its own query gave its own row, ${row}, and that goes out. But program ${program} fetched every key again.`;
+  return `${row} is the last row. We loaded ${last + 1} queries, but ${keys * (last + 1)} keys: each key ${last + 1} times.`;
+}
+
+/**
+ * In whose products no line ends.
+ * @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong
+ * @param {import("./one_head.model.js").Step} step
+ */
+export const says = (problem, wrong, step) => sentence(problem, wrong, step).replace(/ ([·×]) /g, "\u00a0$1\u00a0");
+
+/**
+ * @param {import("./one_head.model.js").Problem} problem @param {boolean} wrong
+ * @param {import("./one_head.model.js").Step} step
+ */
+function sentence(problem, wrong, { program, moments, held }) {
+  const [dim, keys] = [problem.q[0].length, problem.k.length];
+  const moment = moments[moments.length - 1];
+  if (!moment)
+    return "Three programs, one for each query. A GPU runs them at the same time. Let’s take the first line by line.";
+  const { line, turn } = moment;
+  const largest = Math.max(...(held.scores ?? [0]));
+  switch (line) {
+    case LINES.own:
+      return `I’m program ${program}, so row ${program} is mine. It starts at ${program} × ${dim} = ${program * dim}: numbers ${held.own.join(" and ")}.`;
+    case LINES.query:
+      return `Query ${program} arrives from memory: ${vector(held.query)}. It stays in registers to the end.`;
+    case LINES.scores:
+      return `${keys} keys take ${held.scores.length} places, a power of two. All start at −∞, so a place without a key gets no weight.`;
+    case LINES.key: {
+      if (wrong) return missed(moment, dim, problem.k[turn]);
+      if (turn === 0) return `Program ${program} holds its query. Now key 0 arrives from memory: ${vector(held.key)}.`;
+      return `Key ${turn} starts at ${turn} × ${dim} = ${turn * dim}. It arrives, and key ${turn - 1} is forgotten.`;
+    }
+    case LINES.score: {
+      if (turn === 0)
+        return `${product(moment)} goes to place 0 (our scale is 1). Registers have no addresses, so tl.where makes a new row.`;
+      const free = turn === keys - 1 && held.scores.length > keys ? ` Place ${keys} stays −∞.` : "";
+      return `${product(moment)} goes to place ${turn}.${free}`;
+    }
+    case LINES.exponentials:
+      return `Take off the largest score, ${shown(largest)}, then take exponentials. The −∞ becomes 0.`;
+    case LINES.weights:
+      return `Divide by their sum, ${shown(total(held.exponentials))}: now they add up to 1. No score and no weight has touched memory.`;
+    case LINES.output:
+      return "The accumulator starts at zero. Now each value is added to it, times its weight.";
+    case LINES.value:
+      return `Value ${turn} arrives: ${vector(held.value)}. Its weight is ${shown(held.weights[turn], 2)}.`;
+    case LINES.add:
+      return `${shown(held.weights[turn], 2)} of value ${turn} is added, and the accumulator is ${vector(held.output)}.`;
+    default:
+      return ended(problem, program, held.output);
+  }
+}
