@@ -433,7 +433,8 @@ function code(wrong, { moments }) {
       return html`<li class=${look} aria-current=${now.includes(i) ? "step" : "false"} style=${indent}>${named}</li>`;
     });
     const open = now.length ? now[0] >= from && now[0] <= i : number === 0;
-    return html`<li class=${open ? "open" : ""}><p><b>${name}</b> <span>${what}</span></p><ol>${items}</ol></li>`;
+    const does = html`<p class="hb-live__does"><b>${name}</b> <span>${what}</span></p>`;
+    return html`<li class=${open ? "open" : ""}>${does}<ol>${items}</ol></li>`;
   })}</ol>`;
 }
 

@@ -148,7 +148,11 @@ const stepAfter = (before, program, moments) => ({
  * The step after that one, with a program that has come so far; only its last line is shown.
  * @param {Step} before @param {number} program @param {Moment[]} all @returns {Step}
  */
-export const programStep = (before, program, all) => ({ ...stepAfter(before, program, all), moments: all.slice(-1), all });
+export const programStep = (before, program, all) => ({
+  ...stepAfter(before, program, all),
+  moments: all.slice(-1),
+  all,
+});
 
 /**
  * What the reader walks through: program 0 a line a step, and then each of the others so, too, or in one step; the

@@ -115,7 +115,8 @@ const primary = (state, set) =>
 /** @param {State} state @param {Set} set */
 function more(state, set) {
   const shown = fields(state);
-  const own = (/** @type {Partial<State>} */ change) => set((state) => ({ ...fields(state), ...change, kernel: "own" }));
+  const own = (/** @type {Partial<State>} */ change) =>
+    set((state) => ({ ...fields(state), ...change, kernel: "own" }));
   const { work } = worked(state);
   const slide = (
     /** @type {string} */ label,

@@ -12,7 +12,9 @@ export const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type
   svg`<text class=${look} x=${hundredths(x)} y=${hundredths(y)} opacity=${hundredths(opacity)}>${content}</text>`;
 /** @param {number} x @param {number} y @param {number} width @param {number} height @param {string} look */
 export const rect = (x, y, width, height, look, opacity = 1) =>
-  height > 0 ? svg`<rect class="fill ${look}" x=${hundredths(x)} y=${hundredths(y)} width=${hundredths(width)} height=${hundredths(height)} opacity=${hundredths(opacity)} />` : nothing;
+  height > 0
+    ? svg`<rect class="fill ${look}" x=${hundredths(x)} y=${hundredths(y)} width=${hundredths(width)} height=${hundredths(height)} opacity=${hundredths(opacity)} />`
+    : nothing;
 export const path = (/** @type {string} */ d, /** @type {string} */ look, opacity = 1) =>
   svg`<path class="stroke ${look}" d=${d.replace(/\d+\.\d+/g, (n) => String(hundredths(Number(n))))} opacity=${hundredths(opacity)} />`;
 export const power = (/** @type {number} */ exponent) =>

@@ -26,7 +26,11 @@ const NAMES = { fused: "The fused kernel", scale: "The scale", softmax: "Softmax
 function worked({ form, words, dim, type, step }) {
   oneOf("Form", form, Object.keys(FORMS));
   oneOf("Type", type, Object.keys(BYTES));
-  const shape = { n: wholeNumber("Words N", words, 1, 2 ** MOST), dim: Number(oneOf("d", dim, DIMS)), bytes: BYTES[type] };
+  const shape = {
+    n: wholeNumber("Words N", words, 1, 2 ** MOST),
+    dim: Number(oneOf("d", dim, DIMS)),
+    bytes: BYTES[type],
+  };
   const all = trips(form, shape);
   return {
     all,

@@ -31,7 +31,10 @@ export function trips(form, shape) {
   const trip = (/** @type {string} */ kernel, /** @type {boolean} */ up) => (/** @type {string} */ table) => {
     return { kernel, table, up, square: SQUARES.includes(table), bytes: size(table) };
   };
-  return Object.entries(TABLES[form]).flatMap(([kernel, { read, written }]) => [...read.map(trip(kernel, true)), ...written.map(trip(kernel, false))]);
+  return Object.entries(TABLES[form]).flatMap(([kernel, { read, written }]) => [
+    ...read.map(trip(kernel, true)),
+    ...written.map(trip(kernel, false)),
+  ]);
 }
 
 /**

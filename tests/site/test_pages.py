@@ -61,7 +61,11 @@ def cells_shown(page: str) -> list[str]:
 
 def source_snippets(figure: str) -> set[str]:
     """The snippets whose records a figure draws."""
-    return set(re.findall(r'records\.table\("(\w+)"', figures.paths(ROOT)[figure].read_text()))
+    path = figures.paths(ROOT)[figure]
+    text = path.read_text()
+    if "import steps" in text:
+        text += (path.parents[1] / "steps.py").read_text()
+    return set(re.findall(r'records\.table\("(\w+)"', text))
 
 
 DRAWN_WITHOUT = {"percent_of_ideal": {"more_gpus"}}  # figures that have enough to draw while these have never run
