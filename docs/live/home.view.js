@@ -4,11 +4,11 @@ import { html, render, svg } from "lit-html";
 import { attend, endings, features, sentence } from "./home.model.js";
 
 /**
- * shown: the shares as they're drawn, on their way from one row to the next   blended: those that the output is drawn
- * with grown: how far the ribbons have grown, up to 1   event: what has just happened   says: whether the sentence says
- * so yet
- * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", says: boolean, shown: number[], blended:
- *   number[], grown: number}} State
+ * shown: the shares as they're drawn, on their way from one row to the next
+ * blended: those that the output is drawn with   grown: how far the ribbons have grown, up to 1
+ * event: what has just happened   said: whether the sentence says so yet
+ * @typedef {{ending: string, asker: number, event: "start" | "swap" | "pick", said: boolean, shown: number[],
+ *   blended: number[], grown: number}} State
  */
 /** @typedef {{pick: (asker: number) => void, swap: () => void}} Answers */
 
@@ -35,13 +35,13 @@ const mix = (from, to, part) => to.map((x, i) => from[i] + part * (x - from[i]))
 function first() {
   const asker = it(endings[0]);
   const { shares } = attend(sentence(endings[0]), asker);
-  return { ending: endings[0], asker, event: "start", says: true, shown: shares, blended: shares, grown: 1 };
+  return { ending: endings[0], asker, event: "start", said: true, shown: shares, blended: shares, grown: 1 };
 }
 
 /**
  * The outline of a ribbon to each word, as wide as its share. All leave side by side: together they're the whole.
- * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where @param
- *   {number} grown
+ * @param {number[]} shares @param {number} asker @param {{length: number, room: number, down: boolean}} where
+ * @param {number} grown
  */
 export function ribbons(shares, asker, { length, room, down }, grown) {
   const place = (/** @type {number} */ along, /** @type {number} */ up) =>
@@ -120,10 +120,13 @@ function sums({ ending, asker }) {
     /** @type {number} */ i,
   ) => html`<tr><th scope="row"><em>${word}</em></th><td class="key">${list(key)}</td><td>${signed(scores[i])}</td>
     <td>${signed(scaled[i], 1)}</td><td>${powers[i].toFixed(2)}</td><td class="rose">${(100 * shares[i]).toFixed(1)} %</td></tr>`;
-  return html`<table class="sums"><caption><em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>: ${features.join(", ")}</caption>
-    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th><th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
+  const looksFor = html`<em>${words[asker].word}</em> looks for <b class="query">q = (${list(query)})</b>`;
+  return html`<table class="sums"><caption>${looksFor}: ${features.join(", ")}</caption>
+    <thead><tr><th scope="col">word</th><th scope="col" class="key">key k</th><th scope="col">q · k</th>
+      <th scope="col">÷ √4</th><th scope="col">e<sup>x</sup></th><th scope="col">share</th></tr></thead>
     <tbody>${words.map(row)}</tbody>
-    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td><td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
+    <tfoot><tr><th scope="row">sum</th><td></td><td></td><td></td>
+      <td>${powers.reduce((a, b) => a + b).toFixed(2)}</td><td>100 %</td></tr></tfoot></table>`;
 }
 
 /**
@@ -134,7 +137,9 @@ function example({ ending, asker, shown }) {
   const words = sentence(ending);
   const one = words.map(({ value }, i) => (Math.max(...value) === WORTH ? shown[i] : 0));
   const i = one.indexOf(Math.max(...one));
-  return html`<span class="example" aria-hidden="true" style="--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}"><span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}</span>`;
+  const takes = html`<span><em>${words[asker].word}</em> takes </span>${percent(shown[i])} of ${WORTH}`;
+  const style = `--i: ${i}; --f: ${words[i].value.indexOf(WORTH)}`;
+  return html`<span class="example" aria-hidden="true" style=${style}>${takes}</span>`;
 }
 
 /** All of it. Without `answers` it's a drawing. @param {State} state @param {Answers} [answers] */
@@ -146,11 +151,16 @@ function view(state, answers) {
   const column = (/** @type {import("./home.model.js").Word} */ { word, value }, /** @type {number} */ i) => html`
     <label class="word" style="--i: ${i}"><input type="radio" name="asker" .checked=${i === asker} @change=${() => answers?.pick(i)}><span>${word}</span></label>
     <span class="share ${shares[i] > most ? "most" : shares[i] < LITTLE ? "little" : ""}" style="--i: ${i}">${percent(shown[i])}</span>
-    ${value.map((amount, feature) => html`<span class="cell" aria-hidden="true" style="--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}"><i></i><b></b></span>`)}`;
+    ${value.map((amount, feature) => {
+      const style = `--i: ${i}; --f: ${feature}; --amount: ${amount}; --share: ${shown[i].toFixed(4)}`;
+      return html`<span class="cell" aria-hidden="true" style=${style}><i></i><b></b></span>`;
+    })}`;
   const output = (/** @type {string} */ name, /** @type {number} */ feature) => {
     const parts = words.map(({ value }, i) => blended[i] * value[feature]);
+    const bars = parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`);
+    const total = parts.reduce((a, b) => a + b).toFixed(1);
     return html`<span class="feature" style="--f: ${feature}">${name}</span>
-      <span class="out" style="--f: ${feature}">${parts.map((part) => html`<i style="--part: ${part.toFixed(3)}"></i>`)}<span>${parts.reduce((a, b) => a + b).toFixed(1)}</span></span>`;
+      <span class="out" style="--f: ${feature}">${bars}<span>${total}</span></span>`;
   };
   return html`
     <fieldset class="stage" ?disabled=${!answers}>
@@ -163,7 +173,7 @@ function view(state, answers) {
     </fieldset>
     <div class="controls">
       <button type="button" class="md-button md-button--primary" @click=${() => answers?.swap()}>Change <em>${ending}</em> to <em>${other(ending)}</em></button>
-      <p class="says ${state.says ? "" : "soon"}" role="status">${says(state)}</p>
+      <p class="says ${state.said ? "" : "soon"}" role="status">${says(state)}</p>
     </div>
     <details><summary>Show the dot products</summary><div class="scroll">${sums(state)}</div></details>`;
 }
@@ -227,10 +237,10 @@ export function start(place) {
   /** First the shares move, then what they take flies to the output. @param {Partial<State>} next */
   const change = async (next) => {
     const { shown: from, blended: before, asker } = state;
-    draw({ ...next, says: false });
+    draw({ ...next, said: false });
     const { shares } = attend(sentence(state.ending), state.asker);
     await move((part) => draw({ shown: mix(from, shares, part), grown: state.asker === asker ? 1 : part }));
-    draw({ blended: shares, says: true }); // so that fly() can see where the parts will lie
+    draw({ blended: shares, said: true }); // so that fly() can see where the parts will lie
     fly();
     await move((part) => draw({ blended: mix(before, shares, part) }));
   };

@@ -53,11 +53,8 @@ function drawRow(scores, { readers }, cut, at) {
   const lines = [[0, cut - 1], [cut, scores.length - 1]].map(([from, to], i) => {
     if (to < from) return nothing; // nothing read
     const y = at.score(readers[i].max);
-    const room = end(to) - at.x(from);
-    const name =
-      room < 48
-        ? svg`<tspan class="strong ink">${plain(readers[i].max)}</tspan>`
-        : svg`max <tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
+    const max = svg`<tspan class="strong ink">${plain(readers[i].max)}</tspan>`;
+    const name = end(to) - at.x(from) < 48 ? max : svg`max ${max}`;
     return [
       rect(at.x(from), y - 4, end(to) - at.x(from), 4, "ink"),
       text(at.x(from) + (at.small && i ? 6 : 0), y - 12, "soft halo", name),

@@ -22,7 +22,9 @@ const LIT = 0.24; // how much colour the ground has of what is being written
 
 const [PROGRAMS, KEYS, DIM] = [WORDS.q.length, WORDS.k.length, WORDS.q[0].length];
 const PLACES = padded(KEYS);
-const [ROOMY, WIDEST, LOW, HIGH] = [860, 560, 308, 340]; // pixels of the drawing: from which width on memory is beside the registers, how wide it gets where it is below them, how high it is on a phone, and elsewhere
+// Pixels of the drawing: from which width on memory is beside the registers, how wide it gets where it is below them,
+// how high it is on a phone, and elsewhere.
+const [ROOMY, WIDEST, LOW, HIGH] = [860, 560, 308, 340];
 
 const LAUNCH = `one_head_kernel[(${PROGRAMS},)](q, k, v, out, ${WORDS.scale.toFixed(1)}, ${KEYS}, HEAD_DIM=${DIM}, ROW=${PLACES})`;
 
@@ -144,34 +146,21 @@ function layout(room, tall) {
   const registers = Object.fromEntries(
     Object.entries(places).map(([name, [x, y]]) => {
       const narrow = small && bare(name) && name !== "place";
-      return [
-        name,
-        {
-          ...cell,
-          ...(bare(name) && { height: 20 }),
-          ...(narrow && { width: 24 }),
-          x,
-          y,
-          columns: REGISTERS[name][0],
-          title: small ? (x === left ? 12 : 0) : x === left ? 18 : right - 98,
-        },
-      ];
+      const title = small ? (x === left ? 12 : 0) : x === left ? 18 : right - 98;
+      const size = { ...cell, ...(bare(name) && { height: 20 }), ...(narrow && { width: 24 }) };
+      return [name, { ...size, x, y, columns: REGISTERS[name][0], title }];
     }),
   );
   const apart = (width - 252) / 3;
   const tables = TABLES.map(([tensor, letter, look], i) => {
-    const at = { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor];
-    const y = box.height + 28;
-    const place = small
-      ? { x: at, y, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: (tall - y - 1) / KEYS, title: [at, y - 7] }
-      : {
-          x: width - 197,
-          y: 1 + (i * (tall - 80)) / 3,
-          width: 48,
-          height: 26,
-          title: [width - 257, 20 + (i * (tall - 80)) / 3],
-        };
-    return { tensor, letter, look, columns: DIM, ...place };
+    const [x, y] = [
+      { q: 25, k: 71 + apart, v: 117 + 2 * apart, out: 169 + 3 * apart }[tensor],
+      small ? box.height + 28 : 1 + (i * (tall - 80)) / 3,
+    ];
+    const at = small
+      ? { x, y, width: { q: 23, k: 23, v: 26, out: 41 }[tensor], height: (tall - y - 1) / KEYS, title: [x, y - 7] }
+      : { x: width - 197, y, width: 48, height: 26, title: [width - 257, y + 19] };
+    return { tensor, letter, look, columns: DIM, ...at };
   });
   return { small, box, registers, tables };
 }
@@ -201,7 +190,10 @@ const boxes = ({ x, y, width, height, columns }, row, look, opacity) => {
  */
 const written = ([x, y], number, look, opacity) => text(x, y + 5.5, `cell middle ${look}`, shown(number, 2), opacity);
 
-/** A cell's ground. @param {Cells} cells @param {[number, number]} at @param {string} look @param {number} [opacity] */
+/**
+ * A cell's ground.
+ * @param {Cells} cells @param {[number, number]} at @param {string} look @param {number} [opacity]
+ */
 const ground = ({ width, height }, [x, y], look, opacity) =>
   rect(x - width / 2, y - height / 2, width, height, look, opacity);
 
@@ -219,13 +211,12 @@ function flying(cells, [from, to], part, number, look) {
 /** What a register is called. @param {string} name @param {Layout} at @param {string} look */
 function drawName(name, { small, registers }, look) {
   const { x, y, height, title } = registers[name];
-  const plain =
-    PLAIN[name] && (!small || name === "own") ? [`${PLAIN[name]} `, svg`<tspan class="code">${name}</tspan>`] : name;
+  const plain = PLAIN[name] && (!small || name === "own");
   return text(
     title || x - 8,
     y + height / 2 + 5,
     `${small || bare(name) ? "small" : "cell"} ${title ? "" : "end"} ${look}`,
-    plain,
+    plain ? [`${PLAIN[name]} `, svg`<tspan class="code">${name}</tspan>`] : name,
   );
 }
 
@@ -236,29 +227,32 @@ function drawRegister(name, { step, before, first, second }, at) {
   const [now, old] = [step.held[name], before.program === step.program ? before.held[name] : undefined];
   if (!now) return bare(name) ? nothing : [drawName(name, at, "soft"), boxes(cells, 0, "line")];
   const writing = step.moments.find(({ writes }) => writes.includes(name));
-  const made = writing?.touch
-    ? Number(first === 1)
-    : writing && twice(writing)
-      ? second
-      : step.moments.some(({ touch }) => touch)
-        ? second
-        : first;
+  const later = (writing && twice(writing)) || step.moments.some(({ touch }) => touch);
+  const made = writing?.touch ? Number(first === 1) : later ? second : first;
   const read = !writing && step.moments.some(({ reads }) => reads.includes(name));
   const arriving = writing?.line === LINES.score && made < 1 ? writing.turn : -1; // it's on its way to this place
-  const row = (/** @type {number[] | undefined} */ numbers, /** @type {number} */ opacity) => (opacity ? numbers?.map((number, i) => (i === arriving && numbers === now ? nothing : written(middle(cells, i), number, bare(name) ? "soft" : "ink", opacity))) : nothing);
-  if (bare(name)) return [drawName(name, at, "soft"), rect(x, y, columns * width, height, look, writing ? 0.16 * made : 0), row(now, writing ? made : 1)];
+  /** @param {number[] | undefined} numbers @param {number} opacity */
+  const row = (numbers, opacity) =>
+    opacity
+      ? numbers?.map((number, i) =>
+          i === arriving && numbers === now
+            ? nothing
+            : written(middle(cells, i), number, bare(name) ? "soft" : "ink", opacity),
+        )
+      : nothing;
+  if (bare(name))
+    return [
+      drawName(name, at, "soft"),
+      rect(x, y, columns * width, height, look, writing ? 0.16 * made : 0),
+      row(now, writing ? made : 1),
+    ];
   const born = old || writing?.touch ? 1 : made;
+  const fill = look === "rose" ? "rose-fill" : look;
   return [
     drawName(name, at, look),
-    rect(
-      x,
-      y,
-      columns * width,
-      height,
-      look === "rose" ? "rose-fill" : look,
-      writing ? LIT * made : read ? LIT / 3 : 0,
-    ),
-    boxes(cells, 0, `${look} ${look === "rose" ? "dashes" : ""}`, writing ? born : 1), // rose is never written to memory
+    rect(x, y, columns * width, height, fill, writing ? LIT * made : read ? LIT / 3 : 0),
+    // Rose is never written to memory.
+    boxes(cells, 0, `${look} ${look === "rose" ? "dashes" : ""}`, writing ? born : 1),
     writing ? [row(old, 1 - (writing.touch ? first : made)), row(now, made)] : row(now, 1),
   ];
 }
@@ -278,42 +272,31 @@ function drawSums({ step: { moments, held }, first, second }, { small, registers
     const sums = held.query.map((number, c) => `${shown(number)} · ${shown(held.key[c])}`).join(" + ");
     /** @type {[number, number]} */
     const sum = small ? [x + 126, key.y - 1] : [x + 30, above + 19];
+    const signs = (query.y + query.height + key.y) / 2 + 5;
+    const arriving = flying(scores, [sum, middle(scores, moment.turn)], second, score, "rose-fill");
     return [
       small
         ? [text(sum[0] - 8, sum[1] + 5.5, "small end rose", `${sums} =`, first)]
         : products.map((product, c) => [
-            text(middle(key, c)[0], (query.y + query.height + key.y) / 2 + 5, "small middle soft", "×", first),
+            text(middle(key, c)[0], signs, "small middle soft", "×", first),
             written([middle(key, c)[0], sum[1]], product, "rose", first),
             text(c ? key.x + c * key.width : x + 4, sum[1] + 5.5, "small middle soft", c ? "+" : "=", first),
           ]),
-      first < 1
-        ? nothing
-        : second < 1
-          ? flying(scores, [sum, middle(scores, moment.turn)], second, score, "rose-fill")
-          : nothing,
-      first < 1 ? nothing : written(sum, score, "rose strong"),
+      first < 1 ? nothing : [second < 1 ? arriving : nothing, written(sum, score, "rose strong")],
     ];
   }
   const weight = held.weights[moment.turn];
   const from = middle(weights, moment.turn);
   /** @type {[number, number]} */
   const to = small ? middle(value, 0) : [x + 20, middle(value, 0)[1]];
+  const still = small ? nothing : [text(x - 5, to[1] + 5.5, "small soft", "×"), written(to, weight, "rose strong")];
+  const sums = (value.y + value.height + output.y) / 2 + 5.5;
   return [
-    first < 1
-      ? flying({ ...weights, width: 40 }, [from, to], first, weight, "rose-fill")
-      : small
-        ? nothing
-        : [text(x - 5, to[1] + 5.5, "small soft", "×"), written(to, weight, "rose strong")],
+    first < 1 ? flying({ ...weights, width: 40 }, [from, to], first, weight, "rose-fill") : still,
     small
       ? nothing
       : held.value.map((number, c) =>
-          text(
-            middle(value, c)[0],
-            (value.y + value.height + output.y) / 2 + 5.5,
-            "cell middle soft",
-            `+ ${shown(weight * number, 2)}`,
-            second,
-          ),
+          text(middle(value, c)[0], sums, "cell middle soft", `+ ${shown(weight * number, 2)}`, second),
         ),
   ];
 }
@@ -325,23 +308,18 @@ function drawSums({ step: { moments, held }, first, second }, { small, registers
  * @param {boolean} small
  */
 function drawLoads({ x, y, width, height, columns }, row, count, fresh, most, small) {
+  if (!count) return nothing;
   const [left, middle] = [x + columns * width + (small ? 5 : 9), y + (row + 0.5) * height];
-  const bar = small ? 0 : 11 * count;
-  return count
-    ? [
-        small
-          ? nothing
-          : range(count).map((i) =>
-              rect(left + 11 * i, middle - 6, 9, 12, most || (fresh && i === count - 1) ? "violet" : "soft"),
-            ),
-        text(
-          left + bar + (small ? 0 : 3),
-          middle + 5,
-          `small ${most ? "violet strong" : fresh && small ? "violet" : "soft"}`,
-          `${count}×`,
-        ),
-      ]
-    : nothing;
+  const look = most ? "violet strong" : fresh && small ? "violet" : "soft";
+  return [
+    small
+      ? nothing
+      : range(count).map((i) => {
+          const look = most || (fresh && i === count - 1) ? "violet" : "soft";
+          return rect(left + 11 * i, middle - 6, 9, 12, look);
+        }),
+    text(left + (small ? 0 : 11 * count + 3), middle + 5, `small ${look}`, `${count}×`),
+  ];
 }
 
 /**
@@ -360,23 +338,19 @@ function drawTable(table, { step, before, first }, { small }, most) {
     text(title[0], title[1], `${look} strong`, letter),
     lit.map((i) => ground(table, middle(table, i), look, LIT)),
     range(numbers.length / DIM).map((row) => {
-      const count = stored ? 0 : loads(step, tensor, row, DIM);
+      const [count, center] = [stored ? 0 : loads(step, tensor, row, DIM), y + (row + 0.5) * height];
+      const fresh = touched.some((i) => Math.floor(i / DIM) === row);
       return [
         boxes(table, row, numbers[row * DIM] === null ? "dashes soft" : look),
-        small && tensor !== "q"
-          ? nothing
-          : text(x - 6, y + (row + 0.5) * height + 5, "small end soft", `+${row * DIM}`),
-        drawLoads(
-          table,
-          row,
-          count,
-          touched.some((i) => Math.floor(i / DIM) === row),
-          count === most,
-          small,
-        ),
+        small && tensor !== "q" ? nothing : text(x - 6, center + 5, "small end soft", `+${row * DIM}`),
+        drawLoads(table, row, count, fresh, count === most, small),
       ];
     }),
-    numbers.map((number, i) => (number === null ? nothing : written(middle(table, i), number, `${lit.includes(i) ? "strong" : ""} ink ${wrong(i, number) ? "forgot" : ""}`))),
+    numbers.map((number, i) => {
+      if (number === null) return nothing;
+      const look = `${lit.includes(i) ? "strong" : ""} ink ${wrong(i, number) ? "forgot" : ""}`;
+      return written(middle(table, i), number, look);
+    }),
   ];
 }
 
@@ -408,9 +382,9 @@ function draw(now, at, paper) {
   const over = now.step.moments.some(({ line }) => line === LINES.store);
   const kept = over && !paper ? 1 - 0.75 * now.second : 1; // first the row goes out, then the rest is forgotten
   const ended = over && now.step.program === PROGRAMS - 1 && !now.replay;
-  const counts = ["k", "v"].flatMap((tensor) =>
-    range(KEYS).map((row) => loads(now.step, /** @type {Tensor} */ (tensor), row, DIM)),
-  );
+  /** @type {Tensor[]} */
+  const shared = ["k", "v"];
+  const counts = shared.flatMap((tensor) => range(KEYS).map((row) => loads(now.step, tensor, row, DIM)));
   const names = Object.keys(REGISTERS);
   const { x, width, title } = at.tables[0];
   return [

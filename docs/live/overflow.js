@@ -74,7 +74,8 @@ const logSum = (row) => {
 /**
  * One of the two forms: its exponentials, their sum, and the shares.
  * @param {Panel} panel @param {Softmax} form @param {unknown} title
- * @param {number[]} right the shares as they should be @param {boolean} named whether the edge goes up to its name
+ * @param {number[]} right the shares as they should be
+ * @param {boolean} named whether the edge goes up to its name
  */
 function drawPanel(panel, form, title, right, named) {
   const { x, top, left, line } = panel;

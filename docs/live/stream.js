@@ -83,21 +83,22 @@ function drawEntries(entries, lid, at) {
 function drawColumn(run, now, at) {
   const kept = at.tall(now.kept);
   let y = at.floor;
+  const opacity = late(now.moved) * (1 - now.fused);
   /** @type {Entry[]} */
   const entries = [
-    {
-      y: at.floor - kept / 2,
-      h: kept,
-      name: at.small ? "old" : "old sum",
-      value: now.kept,
-      opacity: late(now.moved) * (1 - now.fused),
-    },
+    { y: at.floor - kept / 2, h: kept, name: at.small ? "old" : "old sum", value: now.kept, opacity },
   ];
   const pieces = now.stack.map(({ height, ink, grown, power: exponent }) => {
     const h = at.tall(height) * grown;
     y -= h;
     if (ink === 1 || Number.isNaN(exponent)) return nothing;
-    entries.push({ y: y + h / 2, h, name: power(exponent), value: height, opacity: grown * (1 - late(ink + 0.5)) });
+    entries.push({
+      y: y + h / 2,
+      h,
+      name: power(exponent),
+      value: height,
+      opacity: grown * (1 - late(ink + 0.5)),
+    });
     return rect(at.column, y, at.thick, h, "rose-fill piece", 1 - ink);
   });
   return [
@@ -105,7 +106,12 @@ function drawColumn(run, now, at) {
     path(`M${at.column} ${at.floor}H${at.width}`, "line thin"),
     bracket(at.column, at.width, at.bracket, "running sum"),
     rect(at.column, at.floor - at.tall(now.ink), at.thick, at.tall(now.ink), "ink"),
-    pieces, drawEntries(entries.filter(({ opacity }) => opacity), y, at),
+    pieces,
+    drawEntries(
+      entries.filter(({ opacity }) => opacity),
+      y,
+      at,
+    ),
     rect(at.column, y - 4, at.width - at.column, 4, "ink"),
     text(at.width, y - 14, "soft end halo", svg`sum <tspan class="big">${now.k ? fixed(now.sum) : "0"}</tspan>`),
   ];
@@ -114,14 +120,10 @@ function drawColumn(run, now, at) {
 /** From the scores to the column: not a height carried over, but its exponential. @param {Layout} at */
 function drawMap(at) {
   const [from, to] = at.small ? [at.bars + 10, at.column - 10] : [at.bars + 20, at.column - 20];
+  const exponent = svg`<tspan class="sup" dy="-.5em">${at.small ? "x" : "score − max"}</tspan>`;
   return [
     path(`M${from} ${at.bracket}H${to}m-6 -5l6 5l-6 5`, "soft thin"),
-    text(
-      (from + to) / 2,
-      at.row,
-      "middle soft",
-      svg`<tspan class="e">e</tspan><tspan class="sup" dy="-.5em">${at.small ? "x" : "score − max"}</tspan>`,
-    ),
+    text((from + to) / 2, at.row, "middle soft", svg`<tspan class="e">e</tspan>${exponent}`),
   ];
 }
 
@@ -174,27 +176,19 @@ function drawCheck(run, now, at) {
   let level = at.floor;
   const seams = terms.map((term) => path(`M${at.column} ${(level -= at.tall(term))}h${at.thick}`, "soft thin dashes"));
   const away = (1 - now.checked) * (at.bars / 2 - at.column - at.thick / 2);
+  const tall = at.tall(extra);
+  const name = at.small ? "+" : "too much";
+  /** @type {Entry} */
+  const entry = { y: level - tall / 2, h: tall, name, value: extra, look: "violet strong" };
   return [
     group(Math.min(1, 4 * now.checked), svg`<g transform="translate(${hundredths(away)} 0)">${outline}${seams}</g>`),
     group(
       late(late(now.checked)),
       label,
       text(end, y + 26, "end strong", fixed(sum)),
-      drawEntries(
-        [
-          {
-            y: level - at.tall(extra) / 2,
-            h: at.tall(extra),
-            name: at.small ? "+" : "too much",
-            value: extra,
-            look: "violet strong",
-          },
-        ],
-        level - at.tall(extra),
-        at,
-      ),
+      drawEntries([entry], level - tall, at),
     ),
-    group(late(now.checked), rect(at.column, level - at.tall(extra), at.thick, at.tall(extra), "violet")),
+    group(late(now.checked), rect(at.column, level - tall, at.thick, tall, "violet")),
   ];
 }
 
