@@ -39,7 +39,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw), *clocks(draw)],
+        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw), *longer(draw), *clocks(draw), *budget(draw)],
     )
 
 
@@ -110,12 +110,28 @@ def asked_for(draw: random.Random) -> list[tuple[str, str]]:
             "MB of them do all its programs ask for?",
             f"2 · {n} · {d} · 2 = {both} bytes; {n} times that, {mb(requested_bytes(n, d, 2, 1) - both):.1f} MB",
         ),
-        (
-            "To put one score into its row, over how many places does a program of this head go for each number of "
-            "the key?",
-            f"{n} ÷ {d} = {n // d}",
-        ),
     ]
+
+
+def longer(draw: random.Random) -> list[tuple[str, str]]:
+    times = draw.choice((2, 3, 4, 5))
+    ask = (
+        f"A text gets {times} times as long. How many times as many scores has a head then? And how many times as many "
+        "places do its programs go over, to put them away? Why not as many times?"
+    )
+    return [(ask, f"{times**2} times; {times**3} times, since each score's row is {times} times as long, too")]
+
+
+def budget(draw: random.Random) -> list[tuple[str, str]]:
+    honest, over, heads = draw.choice((2, 4, 6, 8)), draw.choice((2, 3, 5, 10)), draw.choice((16, 32, 64))
+    allowed = 3 * honest // 2
+    ask = (
+        f"In one of {heads} heads PyTorch's largest error is 0.000{honest}, and ours is {allowed * over / 10_000:.4f}. "
+        f"What's our error budget there, 1.5 times PyTorch's, and how many times do we use it? The mean error of all "
+        "heads looks fine. Why doesn't that help us?"
+    )
+    used = f"{allowed / 10_000:.4f}; {over} times, so it's rejected; {heads - 1} good heads hide one bad one in a mean"
+    return [(ask, used)]
 
 
 def clocks(draw: random.Random) -> list[tuple[str, str]]:
