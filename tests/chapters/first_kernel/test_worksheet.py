@@ -48,7 +48,7 @@ def test_the_key_is_right(seed):
     here, there = (torch.empty(words, words, device="meta") for words in (n, times * n))
     scores, places = there.numel() / here.numel(), there.numel() * len(there) / (here.numel() * len(here))
     assert numbers(growth[1]) == [scores, places, times]
-    each, warps = numbers(busy[0])
+    warps, each = numbers(busy[0])
     assert numbers(busy[1]) == [warps, each, warps * each, warps * each * 1e6 / 2e9 * 1e3]
     heads, honest, ours, factor = numbers(errors[0])
     assert numbers(errors[1]) == [round(factor * honest, 4), round(ours / (factor * honest)), heads - 1]
