@@ -22,7 +22,8 @@ SECTOR, NUMBER = 32, 4  # bytes
 SUM = (5, 2, 2, 2)  # a warp's instructions: shuffles, shared memory, shuffles of four sums, shared memory
 FOR_THE_UNIT = 2 * sum(SUM) + 2  # in a meeting: two sums, and a load of the key and of the value
 CLOCKS = FOR_THE_UNIT * WARPS  # it starts at best one in a clock
-MEETINGS = 32 * 16 * 512 * 512  # texts, heads, queries, keys
+GRID = (32, 16, 512, 512)  # texts, heads, queries, keys
+MEETINGS = math.prod(GRID)
 SMS, GIGAHERTZ = 132, 1.98
 
 

@@ -25,9 +25,8 @@ def worksheet(draw: random.Random) -> Worksheet | None:
     return Worksheet(
         title="A first kernel: one program and its row",
         given=[
-            f"{texts} texts, {heads} heads each, {words} words, and one program for each query. The programs are "
-            "numbered from 0, through the words of a head, then the heads of a text, then the texts. Words, heads and "
-            "texts count from 0, too. Who are these programs?",
+            f"{texts} texts, {heads} heads each, {words} words, and one program for each query. All count from 0, the "
+            "programs through the words of a head, then the heads of a text, then the texts. Who are these programs?",
         ],
         head=["Program", "Word", "Head", "Text"],
         rows=[
@@ -39,7 +38,7 @@ def worksheet(draw: random.Random) -> Worksheet | None:
             ]
             for number in programs
         ],
-        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw), *clocks(draw)],
+        questions=[*row, *vectors(draw), *sectors(draw), *asked_for(draw), *longer(draw), *clocks(draw), *budget(draw)],
     )
 
 
@@ -85,8 +84,8 @@ def vectors(draw: random.Random) -> list[tuple[str, str]]:
     programs = -(-count // block)
     real = count - (programs - 1) * block
     ask = (
-        f"Two vectors of {count} numbers are added, and a program takes a row of {block}. How many programs does it "
-        "take, and for how many places of the last one is the mask True, for how many False?"
+        f"You add two vectors of {count} numbers, with a row of {block} a program. How many programs is that? In the "
+        "last one, how many places of the mask are True, how many False?"
     )
     return [(ask, f"{programs} programs; {real} True, {block - real} False")]
 
@@ -95,8 +94,8 @@ def sectors(draw: random.Random) -> list[tuple[str, str]]:
     stride = draw.choice((2, 3, 4, 5, 6, 8, 16))
     travel = min(LANES * NUMBER * stride // SECTOR, LANES)
     ask = (
-        f"The 32 threads of a warp load a number of FP32 each, {stride} apart, the first at the beginning of a sector. "
-        "How many sectors of 32 bytes travel, and which part of their bytes is wanted?"
+        f"32 threads of a warp load an FP32 number each, {stride} apart, the first at the beginning of a sector of 32 "
+        "bytes. How many sectors travel, and which part of their bytes is wanted?"
     )
     return [(ask, f"{travel} sectors, 1/{travel * SECTOR // (LANES * NUMBER)}")]
 
@@ -110,19 +109,33 @@ def asked_for(draw: random.Random) -> list[tuple[str, str]]:
             "MB of them do all its programs ask for?",
             f"2 · {n} · {d} · 2 = {both} bytes; {n} times that, {mb(requested_bytes(n, d, 2, 1) - both):.1f} MB",
         ),
-        (
-            "To put one score into its row, over how many places does a program of this head go for each number of "
-            "the key?",
-            f"{n} ÷ {d} = {n // d}",
-        ),
     ]
+
+
+def longer(draw: random.Random) -> list[tuple[str, str]]:
+    times = draw.choice((2, 3, 4, 5))
+    ask = (
+        f"A text gets {times} times as long. How many times as many scores does a head have, and how many times as "
+        "many places does it go over to put them away? Why more?"
+    )
+    return [(ask, f"{times**2} times; {times**3} times, since each score's row is {times} times as long, too")]
+
+
+def budget(draw: random.Random) -> list[tuple[str, str]]:
+    honest, over, heads = draw.choice((2, 4, 6, 8)), draw.choice((2, 3, 5, 10)), draw.choice((16, 32, 64))
+    allowed = 3 * honest // 2
+    ask = (
+        f"In one of {heads} heads PyTorch's largest error is 0.000{honest}, and ours is {allowed * over / 10_000:.4f}. "
+        "The budget is 1.5 times PyTorch's. How many times do we use it? Why can the mean error still look fine?"
+    )
+    used = f"{allowed / 10_000:.4f}; {over} times, so it's rejected; {heads - 1} good heads hide one bad one in a mean"
+    return [(ask, used)]
 
 
 def clocks(draw: random.Random) -> list[tuple[str, str]]:
     warps, each = draw.choice((2, 4, 8)), draw.choice((10, 15, 20, 30))
     ask = (
-        f"A meeting of another kernel has {each} instructions for the load-store unit, in each of {warps} warps. The "
-        "unit starts one in a clock. How many clocks is that, and how many milliseconds do a million meetings take on "
-        "one SM, at two million clocks a millisecond?"
+        f"In each of {warps} warps, a meeting has {each} instructions for a unit that starts one a clock. How many "
+        "clocks is that? How many ms are a million meetings, at two million clocks a ms?"
     )
     return [(ask, f"{warps} · {each} = {warps * each} clocks; {warps * each // 2} ms")]

@@ -1,12 +1,17 @@
 """Sheet 5's numbers are the library's: its attention, its softmax, a mask, a program's number; and a count."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
+from kernels.first import add
 from kernels.reference import attention
 from kernels.softmax import safe_softmax
 from scripts import records
 from scripts.chapters.first_kernel import worked
+from scripts.chapters.first_kernel.board import code
 
 Q, K, V = (torch.tensor(rows, dtype=torch.float64) for rows in (worked.QUERIES, worked.KEYS, worked.VALUES))
 PADDINGS = {"minus infinity": -torch.inf, "zero": 0.0}
@@ -78,3 +83,16 @@ def test_a_profiler_counts_the_instructions_that_are_predicted():
     ]
     assert worked.predicted() == pytest.approx(49.3, abs=0.05)  # the chapter's
     assert worked.predicted() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)
+
+
+def test_a_head_of_zeros_may_be_off_by_as_much_as_is_said():
+    (zeros,) = [row for row in records.table("first_kernel", "errors") if row["form"] == "one_head_of_zeros"]
+    assert round(zeros["largest"] / zeros["of_budget"], 4) == 0.0002  # "about two ten-thousandths"
+
+
+def test_the_code_on_the_board_is_the_kernels():
+    source = re.sub(r"\s+", " ", Path(add.__file__).read_text(encoding="utf-8").partition("def add_kernel")[2])
+    source = source.replace("tl.cast(tl.program_id(0), tl.int64)", "tl.program_id(0)")
+    source = source.replace("BLOCK", str(worked.BLOCK)).replace("< length", f"< {worked.LENGTH}")
+    for line in code():
+        assert line.strip() in source

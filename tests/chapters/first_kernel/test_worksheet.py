@@ -20,7 +20,7 @@ def test_the_key_is_right(seed):
     for row in sheet.rows:
         program, word, head, text = map(int, row)
         assert programs[text, head, word] == program
-    (ask, row), (given, shares), (_, padded), added, warp, (asked, bytes_), (_, ratio), busy = sheet.questions
+    (ask, row), (given, shares), (_, padded), added, warp, (asked, bytes_), growth, busy, errors = sheet.questions
     query, keys = ask.split("keys")
     q, k, v = (torch.tensor(pairs(text), dtype=torch.float64) for text in (query, keys, given))
     scores = (q @ k.T)[0]
@@ -44,6 +44,12 @@ def test_the_key_is_right(seed):
     both, megabytes = numbers(bytes_)[4], numbers(bytes_)[-1]
     assert both == 2 * torch.empty(n, d, dtype=torch.float16, device="meta").nbytes
     assert megabytes == round((requested_bytes(n, d, 2, block_q=1) - both) / 1e6, 1)
-    assert numbers(ratio)[-1] == n / d
-    each, warps = numbers(busy[0])
+    times = int(numbers(growth[0])[0])
+    here, there = (torch.empty(words, words, device="meta") for words in (n, times * n))
+    scores, places = there.numel() / here.numel(), there.numel() * len(there) / (here.numel() * len(here))
+    assert numbers(growth[1]) == [scores, places, times]
+    warps, each = numbers(busy[0])
     assert numbers(busy[1]) == [warps, each, warps * each, warps * each * 1e6 / 2e9 * 1e3]
+    heads, honest, ours, factor = numbers(errors[0])
+    assert numbers(errors[1]) == [round(factor * honest, 4), round(ours / (factor * honest)), heads - 1]
+    assert ours / (factor * honest) == pytest.approx(round(ours / (factor * honest)))
