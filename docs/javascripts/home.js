@@ -11,6 +11,9 @@
     signature.getBoundingClientRect(); // the old movement ends before a new one begins
     signature.classList.add("racing");
   });
+  race.addEventListener("animationend", ({ animationName }) => {
+    if (animationName === "appear") signature.classList.remove("racing"); // the end looks as the beginning did
+  });
 
   const sentence = document.querySelector(".sentence");
   const near = new IntersectionObserver(
