@@ -85,9 +85,9 @@ def test_a_profiler_counts_the_instructions_that_are_predicted():
     assert worked.predicted() / busy["time"] == pytest.approx(busy["starts"] / 100, abs=0.01)
 
 
-def test_a_head_of_zeros_may_be_off_by_as_much_as_is_said():
-    (zeros,) = [row for row in records.table("first_kernel", "errors") if row["form"] == "one_head_of_zeros"]
-    assert round(zeros["largest"] / zeros["of_budget"], 4) == 0.0002  # "about two ten-thousandths"
+def test_a_head_may_be_off_by_as_much_as_is_said():
+    for row in records.table("first_kernel", "errors"):
+        assert 0.0002 < row["largest"] / row["of_budget"] < 0.0004  # "between two and four ten-thousandths"
 
 
 def test_the_code_on_the_board_is_the_kernels():
