@@ -354,7 +354,9 @@ def scroll_through(page) -> None:
         }"""
     )
     page.wait_for_function(
-        "[...document.querySelectorAll('.hb-plot')].every((plot) => plot.querySelector('.main-svg'))"
+        """[...document.querySelectorAll('.hb-plot')].every(
+            (plot) => plot.querySelector('.main-svg') || plot.closest('details:not([open])')
+        )"""
     )
     for piece in page.locator("live-piece").all():
         piece.scroll_into_view_if_needed()  # one that was passed before its module was there waits to be near again
