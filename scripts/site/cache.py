@@ -7,6 +7,7 @@ not ask for is removed at its end.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import pickle
 import shutil
@@ -31,6 +32,19 @@ ROOMS = (
     "docs/live",
     "mkdocs.yml",
 )  # what a page is made of, but its text
+
+
+class Warnings(logging.Handler):
+    """Counts what MkDocs warns of."""
+
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += 1
+
+
+WARNINGS = Warnings(logging.WARNING)
+logging.getLogger("mkdocs").addHandler(WARNINGS)
 
 
 class Cache:
@@ -87,13 +101,16 @@ class PageCache:
         names = sorted(file.src_uri for file in files)
         self.key = (page.url, page.meta, markdown, names, self.surroundings)
         stored = self.pages.get(*self.key)
-        self.is_cached = stored is not None
+        self.is_cached, self.warned = stored is not None, WARNINGS.count
         if self.is_cached:
             page.render = lambda config, files: set_rendered(page, stored, files)
 
     def store(self, page: Page, html: str) -> str:
-        """``html``, the finished content of the page that was last asked for, once it is stored."""
-        if not self.is_cached:
+        """``html``, the finished content of the page that was last asked for, once it is stored.
+
+        A page that MkDocs has warned of isn't stored, or the next strict build would pass.
+        """
+        if not self.is_cached and WARNINGS.count == self.warned:
             links = {file.src_uri: anchors for file, anchors in (page.links_to_anchors or {}).items()}
             self.pages.put((html, page.toc, page.title, page.present_anchor_ids, links), *self.key)
         return html

@@ -98,6 +98,12 @@ def test_a_page_that_is_unchanged_is_not_rendered_and_lacks_nothing(site):
     assert site.rendered == 1
 
 
+def test_a_page_that_mkdocs_warns_of_is_rendered_and_warned_of_in_each_build(site, caplog):
+    for count in (1, 2):
+        site.build("# The first\n\nSee [nowhere](nowhere.md).\n")
+        assert site.rendered == count == len([record for record in caplog.records if "nowhere.md" in record.message])
+
+
 def test_a_page_is_rendered_again_once_anything_it_depends_on_has_changed(site, folder, monkeypatch):
     site.build()
     changes = [
