@@ -26,6 +26,7 @@ SHARED = {
         "worksheets",
         "*.worked",
         "*.board",
+        "*.board_*",
         "*.facts",
         "*.steps",
     )

@@ -6,9 +6,8 @@ A consumer has 4 warps and 64 rows of queries.  Its work on a block of queries h
     remaining_blocks   the main loop: scores of each block, and the values of the block before
     store_output       the epilogue: the values that are left, out and lse
 
-In the main loop it starts the scores of one block and, right behind them, the product of
-weights and values of the block before.  It waits for the scores alone, and does softmax while
-the tensor cores multiply the values or work for other consumers.
+In the main loop it starts a block's scores and, right behind them, the product of weights and
+values of the block before.  It waits for the scores alone, and meanwhile does softmax.
 """
 
 from __future__ import annotations
@@ -95,8 +94,7 @@ def first_block(
 ):  # fmt: skip
     """Returns weights, maximum and sum of the last block of keys that it sees: the prologue.
 
-    Only this block can be cut, by the causal mask or by the end of the keys.  There are no
-    weights yet to multiply by values.
+    Only this block can be cut, and there are no weights yet to multiply by values.
     """
     first_key = (seen - 1) * PLAN.block_k
     HALF: gl.constexpr = PLAN.block_k // 2
@@ -140,8 +138,7 @@ def step(
     these_keys = wait_for_tile(tensors.k_ring, tile_number)
     if PLAN.ping_pong:
         wait_for_turn(tensors.ping_pong, turn_number, CONSUMER)
-    # Start both products.  They end in this order: waiting for the first leaves
-    # the second on.
+    # Start both products.  They end in this order, so the second runs on while we wait.
     scores = start_scores(queries, these_keys, SCORES)
     values = wait_for_tile(tensors.v_ring, tile_number - 1)
     accumulator = warpgroup_mma(weights, values, accumulator, is_async=True)

@@ -147,6 +147,7 @@ def test_the_race_is_run_when_asked_and_again(visit):
     )
     assert ["fill", longer] in moving and [name for name, _ in moving].count("forget") == 64, "the squares move, too"
     page.evaluate("document.getAnimations().forEach((each) => each.finish())")
+    page.wait_for_function("!document.querySelector('.racing')")  # at the end all is as it was
     page.get_by_role("button", name="Watch them race").click()
     assert page.evaluate(f"{race}.filter(({{ playState }}) => playState === 'running').length") == 2
 

@@ -26,12 +26,12 @@ LIMIT = attention_flops(N, HEAD_DIM, HEADS, causal=True) / H100["bf16 peak"].val
 
 def took(table: Callable[[], list[dict]], name: str) -> dict[str, float]:
     """Returns milliseconds, causal, by the column of their names; nothing if the table's snippet has never run."""
-    try:
-        rows = table()
-    except records.Missing:
-        rows = []
     wanted = {"n": N, "causal": True, "head_dim": HEAD_DIM}
-    return {row[name]: row["median"] for row in rows if all(row.get(key, wanted[key]) == wanted[key] for key in wanted)}
+    try:
+        rows = [row for row in table() if all(row.get(key, value) == value for key, value in wanted.items())]
+    except records.Missing:
+        return {}
+    return {row[name]: row["median"] for row in rows}
 
 
 def matmul_clocks(head_dim: int) -> float:

@@ -10,18 +10,10 @@ from contextlib import nullcontext
 from kernels.bench.hardware import H100
 from scripts.chapters.board import Board
 from scripts.chapters.online_softmax import worked
-from scripts.chapters.online_softmax.worked import BLOCK, DIM, ROWS, SCORES, VALUES, WORDS, State
+from scripts.chapters.online_softmax.board_readers import LEFT, NEXT, WORK, bug, left, machine, readers, row, words
+from scripts.chapters.online_softmax.worked import BLOCK, ROWS, SCORES, VALUES, WORDS, State, pair
 
-COLUMNS = [43, 44, 54, 53, 89, 101]  # of the table, from the middle of one to the middle of the next
 BARS, SHRUNK = 264, 402  # where the bars of the first block begin, and the shrunken ones
-LEFT, FIRST, LINE = 26, 94, 24  # its left column, its first row and the height of a row
-WORK, NEXT = 166, 23  # the first line below it, and from one to the next
-
-
-def pair(numbers: Sequence[float]) -> str:
-    """[15.03, 3.68], and [10, 0] without decimals."""
-    shown = (f"{round(number, 2):.2f}" if round(number, 2) % 1 else f"{number:.0f}" for number in numbers)
-    return f"[{', '.join(shown)}]"
 
 
 def board() -> Board:
@@ -65,10 +57,6 @@ def overflow(board: Board) -> None:
         words(board, 168, f"[11, 10]:  {eleven:,.0f} + {ten:,.0f} = {eleven + ten:,.0f} → inf")
     with board.answer():
         words(board, 208, f"shares:  {eleven:,.0f} ÷ inf = 0,  {ten:,.0f} ÷ inf = 0")
-
-
-def words(board: Board, y: float, text: str, size: float = 0.85) -> None:
-    board.words(LEFT - 14, y, text, size, at="left")
 
 
 def safe(board: Board) -> None:
@@ -212,10 +200,6 @@ def sums(i: int, parts: list[State], after: list[State]) -> str:
     return f"{after[i].factor:.3f} · {old:.3f} = {kept:.3f},   {kept:.3f} + {new:.3f} = {total:.3f}"
 
 
-def row(board: Board, line: int, cells: list[object], skip: int = 0) -> None:
-    board.table(LEFT + sum(COLUMNS[:skip]), FIRST + LINE * line, [cells], COLUMNS[skip:], size=0.75)
-
-
 def proof(board: Board) -> None:
     board.step(
         "The working gives way to three lines: each old term, times e to the old minus the new maximum, has the new; "
@@ -262,103 +246,3 @@ def blends(board: Board, parts: list[State], after: list[State]) -> None:
             with board.group("work"):
                 for line in own:
                     words(board, WORK + 23 * line, lines[line], 0.8)
-
-
-def bug(board: Board, parts: list[State]) -> None:
-    wrong = worked.running_states(parts, forget=True)[-1]
-    board.step(
-        f"Below the table, without rescaling: the new ones add up to {wrong.running_sum:.3f}, the accumulators to "
-        f"{pair(wrong.accumulator)}, and divided that is {pair(wrong.output)}, beside the true [5, 5]. On the right "
-        "the two weights of the first block as bars; a line says where they should end."
-    )
-    board.rub("work")
-    sides = zip(*(part.accumulator for part in parts), strict=True)
-    left, right = (" + ".join(pair([each])[1:-1] for each in side if each) for side in sides)
-    x, y = wrong.accumulator
-    lines = (
-        f"sum:  {' + '.join(f'{part.running_sum:.3f}' for part in parts)} = {wrong.running_sum:.3f}",
-        f"left:  {left} = {x:.2f}",
-        f"right:  {right} = {y:.2f}",
-        f"÷ {wrong.running_sum:.3f} = {pair(wrong.output)}",
-        f"{x:.2f} + {y:.2f} = 10 · {wrong.running_sum:.3f}",
-    )
-    for own in ((0, 1, 2), (), (3,), (4,)):  # the bars come second
-        with board.answer(), board.group("bug"):
-            for line in own:
-                words(board, WORK - 5 + 22 * line, lines[line], 0.8)
-            if not own:
-                weights(board)
-
-
-def weights(board: Board) -> None:
-    """The two weights of the first block as they are if nobody rescales, a line where each should end."""
-    floor, tall = 240, 48
-    for i, score in enumerate(SCORES[:BLOCK]):
-        used, right = (math.exp(score - top) for top in (max(SCORES[:BLOCK]), max(SCORES)))
-        x, end = 310 + 82 * i, floor - tall * right
-        board.box(x, floor - tall * used, 40, tall * used)
-        board.hatch(x, floor - tall * used, 40, tall * (used - right))
-        board.line((x - 5, end), (x + 45, end), width=3.2)
-        board.words(x + 20, floor - tall * used - 12, f"{used:.3g} → {right:.3f}", 0.8)
-
-
-def readers(board: Board, parts: list[State]) -> None:
-    rest = worked.merge(parts[1], parts[2])
-    whole = worked.merge(parts[0], rest)
-    say = [f"({part.running_max:g}, {part.running_sum:.3f})" for part in (parts[0], rest, whole)]
-    board.step(
-        f"Below the table: two readers, one with {say[0]}, the other with {say[1]}, and an arrow from each to "
-        f"{say[2]}, worked out below. Beside them the empty state, minus infinity and 0."
-    )
-    board.rub("bug")
-    terms = " + ".join(f"{math.exp(score - rest.running_max):.3g}" for score in SCORES[BLOCK:])
-    old = f"{whole.factor:.3f} · {parts[0].running_sum:.3f}"
-    with board.answer(), board.group("readers"):
-        board.words(90, 195, say[1], 0.95)
-        words(board, 218, f"{terms} = {rest.running_sum:.3f}", 0.75)
-    with board.answer(), board.group("readers"):
-        board.words(90, 168, say[0], 0.95)
-        board.arrow(150, 169, 206, 178)
-        board.arrow(150, 195, 206, 186)
-    with board.answer(), board.group("readers"):
-        board.words(268, 182, say[2], 0.95)
-        words(board, 238, f"{old} + {rest.running_sum:.3f} = {whole.running_sum:.3f}")
-    with board.answer(), board.group("readers"):
-        board.words(400, 172, "nothing read:", 0.75)
-        board.words(400, 194, "(-∞, 0)", 0.95)
-
-
-def machine(board: Board, after: list[State]) -> None:
-    board.step(
-        "A tick behind each line of the table: the demo has printed the same numbers. Below, the maximum plus the "
-        f"logarithm of the sum, {after[-1].lse:.3f}."
-    )
-    last = after[-1]
-    with board.group("ticks"):
-        with board.answer():
-            for i in range(len(after)):
-                board.words(467, FIRST + LINE * i, "✓", 0.85)
-        with board.answer():
-            words(board, 258, f"{last.running_max:g} + ln {last.running_sum:.3f} = {last.lse:.3f}")
-
-
-def left(board: Board, last: State) -> None:
-    kept = ROWS * (DIM + 2) * 4
-    board.step(
-        "The values are struck out, too. In the last line of the table three things are ringed, and they are all that "
-        f"is left: maximum {last.running_max:g}, sum {last.running_sum:.3f} and the accumulator. Below, the strip of "
-        f"{ROWS} rows is struck out, and beside it stands what is kept of them, {kept / 2**10:g} KiB."
-    )
-    board.rub("readers", "ticks", "work", "bug", "powers")
-    with board.answer():
-        board.strike(LEFT + 14, 48, LEFT + 416, 48)
-        for x, wide in ((LEFT + COLUMNS[0], 30), (LEFT + sum(COLUMNS[:4]), 50), (LEFT + sum(COLUMNS[:5]), 118)):
-            board.ring(x, FIRST + 2 * LINE, wide, 23)
-    with board.answer():
-        board.box(LEFT - 10, 176, 170, 30, f"{ROWS} × {WORDS}", 0.85)
-        board.strike(LEFT - 14, 210, LEFT + 164, 172)
-        board.arrow(LEFT + 170, 191, LEFT + 204, 191)
-        board.words(LEFT + 213, 191, f"{ROWS} · (1 + 1 + d) numbers", 0.85, at="left")
-    registers = int(H100["registers per SM"].value) // 2**10
-    with board.answer():
-        words(board, 236, f"d = {DIM}:  {ROWS} · {DIM + 2} · 4 bytes = {kept / 2**10:g} KiB of {registers} KiB")

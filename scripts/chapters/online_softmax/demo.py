@@ -8,8 +8,7 @@ import torch
 
 from kernels.softmax import OnlineSoftmax, exp_below, softmax
 from scripts.chapters.demo import DEVICE, table
-from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES
+from scripts.chapters.online_softmax.worked import BLOCK, SCORES, VALUES, pair
 
 SNIPPET = "online_softmax"
 

@@ -7,8 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scripts.chapters.online_softmax.board import pair
-from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, running_states, state_of
+from scripts.chapters.online_softmax.worked import SCORES, State, Values, block_states, pair, running_states, state_of
 from scripts.chapters.worksheets import Blank, Worksheet
 
 VALUES = ((10, 0), (0, 10))

@@ -215,11 +215,8 @@ def ran_html(record: Record | None, name: str, url: str | None = None) -> Markup
 
 def behind_html(record: Record) -> Markup:
     """Returns the mark of an earlier run: its commit and why there is no newer one; nothing if it's current."""
-    if not record.behind:
-        return EMPTY
-    return Markup('<p class="hb-stale">an earlier run, of commit {}: {}</p>').format(
-        record.provenance["commit"], record.behind
-    )
+    mark = Markup('<p class="hb-stale">an earlier run, of commit {}: {}</p>')
+    return mark.format(record.provenance["commit"], record.behind) if record.behind else EMPTY
 
 
 def changed_html(ran: bool = True) -> Markup:
@@ -230,9 +227,7 @@ def changed_html(ran: bool = True) -> Markup:
 
 def source_of_number(record: Record) -> str:
     """Returns what a number rests on, for the reader who hovers over it."""
-    ran = record.provenance
-    many, gpu = ran.get("gpus", "one"), ran["gpu"].removeprefix("NVIDIA ")
-    return f"measured on {many} {gpu}{'s' if many != 'one' else ''}, {day_of(ran)}"
+    return f"measured on {machine(record.provenance)}, {day_of(record.provenance)}"
 
 
 def day_of(ran: dict) -> str:
@@ -262,9 +257,8 @@ def provenance_html(ran: dict, name: str, url: str | None = None, earlier: bool 
 def value_html(question: str, number: str, where: str, behind: bool = False) -> Markup:
     """Returns a number in running text; ``where`` says on hover what it rests on."""
     mark = Markup(' <span class="hb-stale">an earlier run</span>') if behind else ""
-    return Markup('<span class="hb-value" data-value="{}" title="{}">{}{}</span>').format(
-        question, where, as_printed(number), mark
-    )
+    value = Markup('<span class="hb-value" data-value="{}" title="{}">{}{}</span>')
+    return value.format(question, where, as_printed(number), mark)
 
 
 def notice_html(text: str) -> Markup:

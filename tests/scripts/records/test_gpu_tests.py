@@ -50,12 +50,20 @@ def test_only_what_waits_runs_and_of_it_what_is_named(project):
 
 
 STUCK = ["def test_more(): ...\n\ndef test_stuck():\n    raise KeyboardInterrupt"]
-ENDED = ["import os, signal\n\ndef test_ended():\n    os.kill(os.getpid(), signal.SIGTERM)\n    signal.pause()"]
+ENDED = "import os, signal, time\n\ndef test_ended():\n    time.sleep(2)  # the others are done\n"
+ENDED += "    os.kill(os.{}(), signal.SIGTERM)\n    signal.pause()"
 GIVEN = "import pytest\n\n@pytest.fixture\ndef given():\n    {}\n\ndef test_more(given): ...\n"
 FAIL = ["def test_more(): ...\n\ndef test_wrong():\n    1 / 0", GIVEN.format("1 / 0"), GIVEN.format("yield\n    1 / 0")]
 
 
-@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), (STUCK, "1"), (ENDED, "1")])
+CUT_SHORT = [
+    (STUCK, "1"),
+    ([ENDED.format("getpid")], "1"),
+    ([ENDED.format("getppid")], "2"),
+]  # itself, or xdist
+
+
+@pytest.mark.parametrize("texts, processes", [(FAIL, "1"), (FAIL, "2"), *CUT_SHORT])
 def test_a_file_that_does_not_pass_waits_and_costs_the_others_nothing(project, texts, processes):
     files = {f"tests/kernels/test_more_{number}.py": text for number, text in enumerate(texts)}
     for file, text in {**files, "tests/kernels/test_a.py": "def test_more(): ..."}.items():
