@@ -1,17 +1,17 @@
 # %% [markdown]
 # # More GPUs than two, and what was predicted for them
 #
-# `predicted` in `kernels.bench.parallel.cost` is given what was measured on two H200 GPUs of
-# one host: the kernels' speed, forward and backward, on 131,072 tokens; what a fetch reaches
-# through the link; what a step costs besides, which with more than two GPUs is mostly adding
-# up in FP32, so that it grows with the tokens. That was written down before this ran; the speed
+# `predict_seconds` in `kernels.bench.parallel.cost` is given what was measured on two H200 GPUs
+# of one host: the kernels' speed, forward and backward, on 131,072 tokens; what a fetch reaches
+# through the link; what a step costs besides, which with more than two GPUs is mostly adding up
+# in FP32, so that it grows with the tokens. That was written down before this ran; the speed
 # backward was taken anew before Hopper's kernel for the gradient had run on more than two GPUs.
 # Heads of 128, 16 of them, causal, BF16, in zigzag order. Runs in one process a GPU.
 
 # %% tags=["predicted"]
 import torch
 
-from kernels.bench.parallel.cost import Link, Part, predicted
+from kernels.bench.parallel.cost import Link, Part, predict_seconds
 from kernels.bench.parallel.forms import beside_one, call, forms_on, on_one
 from kernels.bench.parallel.ranks import start
 from kernels.bench.table import Table
@@ -23,14 +23,15 @@ BANDWIDTH = 346e9  # B/s, of a copy of a peer's memory
 FORWARD_STEP, BACKWARD_STEP = 5.5e-9, 18e-9  # s a token
 
 
-def foretold(count, tokens, backward):
+def predicted_ms(count, tokens, backward):
     """Milliseconds of a forward pass, or of forward and backward."""
     part = Part(tokens, heads=16, kv_heads=16, head_dim=128)
     setting = {"gpus": count, "part": part, "causal": True}
-    time = predicted(speed=FORWARD, link=Link(BANDWIDTH, FORWARD_STEP * tokens), **setting)
+    link = Link(BANDWIDTH, FORWARD_STEP * tokens)
+    time = predict_seconds(speed=FORWARD, link=link, **setting)
     if backward:
         link = Link(BANDWIDTH, BACKWARD_STEP * tokens)
-        time += predicted(speed=BACKWARD, link=link, backward=True, **setting)
+        time += predict_seconds(speed=BACKWARD, link=link, backward=True, **setting)
     return 1e3 * time
 
 
@@ -38,7 +39,7 @@ table = Table("predicted", gpus="", tokens="", backward="", predicted="ms")
 for count in (2, 4, 8):
     for tokens in (65536, 131072, 262144):
         for backward in (False, True):
-            time = float(f"{foretold(count, tokens, backward):.4g}")
+            time = float(f"{predicted_ms(count, tokens, backward):.4g}")
             passes = "yes" if backward else "no"
             table.add(gpus=count, tokens=tokens, backward=passes, predicted=time)
 if rank == 0:
@@ -76,7 +77,7 @@ for tokens, backward, which, count in (
         same = {"gpus": gpus, "tokens": tokens, "backward": "yes" if backward else "no"}
         row = dict.fromkeys(measured.columns) | same | {"form": name, "rounds": count} | row
         if name == RING:
-            time = foretold(gpus, tokens, backward)
+            time = predicted_ms(gpus, tokens, backward)
             row["predicted"] = float(f"{time:.4g}")
             row["off"] = round(100 * (row["median"] / time - 1), 1)
         measured.add(**row)

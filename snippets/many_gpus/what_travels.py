@@ -8,7 +8,14 @@
 # all-to-all with too few heads of keys has no number.
 
 # %% tags=["setting"]
-from kernels.bench.parallel.cost import Link, Part, hidden_from, ideal, predicted, sent_bytes
+from kernels.bench.parallel.cost import (
+    Link,
+    Part,
+    ideal_seconds,
+    min_tokens_to_overlap,
+    predict_seconds,
+    sent_bytes,
+)
 from kernels.bench.table import Table
 
 part = Part(tokens=8192, heads=16, kv_heads=16, head_dim=128)
@@ -19,8 +26,8 @@ speed, inside, network = 640e12, Link(360e9), Link(50e9)
 sent = Table("sent", heads="", gpus="", ring="MB", all_gather="MB", all_to_all="MB")
 for each in (part, grouped):
     for gpus in (2, 4, 8):
-        ways = ("ring", "all_gather", "all_to_all")
-        megabytes = {way: sent_bytes(way, gpus, each) / 1e6 for way in ways}
+        schemes = ("ring", "all_gather", "all_to_all")
+        megabytes = {scheme: sent_bytes(scheme, gpus, each) / 1e6 for scheme in schemes}
         if gpus > each.kv_heads:
             megabytes["all_to_all"] = None
         sent.add(heads=f"{each.heads}/{each.kv_heads}", gpus=gpus, **megabytes)
@@ -31,7 +38,8 @@ hidden = Table("hidden", link="", heads="", full="tokens", causal="tokens")
 for name, link in {"within a host": inside, "between hosts": network}.items():
     for each in (part, grouped):
         full, causal = (
-            hidden_from(each, speed, link.bandwidth, causal=causal) for causal in (False, True)
+            min_tokens_to_overlap(each, speed, link.bandwidth, causal=causal)
+            for causal in (False, True)
         )
         hidden.add(link=name, heads=f"{each.heads}/{each.kv_heads}", full=full, causal=causal)
 hidden.show()
@@ -45,9 +53,9 @@ reckoned = Table("reckoned", tokens="", gpus="", ideal="ms", ring="ms", percent=
 for tokens in (8192, 32768):
     for gpus in (2, 8, 64, 1024):
         each = part._replace(tokens=tokens)
-        least = ideal(gpus, each, speed=speed, causal=True)
-        links = dict(link=inside, a_host=8, beyond=network)
-        ring = predicted(gpus, each, speed=speed, causal=True, **links)
+        least = ideal_seconds(gpus, each, speed=speed, causal=True)
+        links = dict(link=inside, gpus_per_host=8, inter_host_link=network)
+        ring = predict_seconds(gpus, each, speed=speed, causal=True, **links)
         times = dict(ideal=1e3 * least, ring=1e3 * ring, percent=100 * least / ring)
         reckoned.add(tokens=tokens, gpus=gpus, **times)
 reckoned.show()

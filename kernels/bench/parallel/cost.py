@@ -22,12 +22,12 @@ class Part(NamedTuple):
     element_bytes: int = 2
 
     @property
-    def keys_and_values(self) -> int:
+    def kv_bytes(self) -> int:
         """The bytes of K and V.  16 heads of 128, 8192 tokens, BF16: 67.1 MB."""
         return 2 * self.kv_heads * self.tokens * self.head_dim * self.element_bytes
 
     @property
-    def queries(self) -> int:
+    def q_bytes(self) -> int:
         """The bytes of Q, and of the output."""
         return self.heads * self.tokens * self.head_dim * self.element_bytes
 
@@ -58,7 +58,7 @@ def pairs_of(rank: int, gpus: int, tokens: int, causal: bool, order: Order) -> i
     return sum(pairs(rank, owner, gpus, tokens, causal, order) for owner in range(gpus))
 
 
-def longest_over_mean(gpus: int, tokens: int, order: Order) -> float:
+def load_imbalance(gpus: int, tokens: int, order: Order) -> float:
     """Returns how many times its fair share the busiest GPU computes, if causal."""
     each = [pairs_of(rank, gpus, tokens, True, order) for rank in range(gpus)]
     return max(each) * gpus / sum(each)
@@ -70,12 +70,12 @@ def sent_bytes(scheme: Scheme, gpus: int, part: Part, backward: bool = False) ->
     A causal pass sends as much, except for a ring's gradients in zigzag order: these are three
     quarters.  A backward pass is counted without the forward pass before it.
     """
-    others, kv = gpus - 1, part.keys_and_values
+    others, kv = gpus - 1, part.kv_bytes
     if scheme == "ring":  # gradients go home in the dtype of K and V
         return others * kv * (2 if backward else 1)
     if scheme == "all_gather":  # gradients are summed in FP32
         return others * kv * (1 + 4 / part.element_bytes if backward else 1)
-    return others / gpus * (2 * part.queries + kv)  # backward: dO one way, dQ, dK, dV the other
+    return others / gpus * (2 * part.q_bytes + kv)  # backward: dO one way, dQ, dK, dV the other
 
 
 def parts_held(scheme: Scheme, gpus: int) -> int:
@@ -89,13 +89,15 @@ def flops_of(pairs: int, part: Part, backward: bool = False) -> float:
     return pairs * count(1, part.head_dim, 2 * part.heads) / 2
 
 
-def hidden_from(part: Part, speed: float, bandwidth: float, causal: bool = False) -> float:
+def min_tokens_to_overlap(
+    part: Part, speed: float, bandwidth: float, causal: bool = False
+) -> float:
     """Returns for how many tokens on a GPU fetching K and V takes no longer than using them.
 
     speed: FLOP/s of the kernel   bandwidth: B/s
     """
-    a_token = flops_of(1, part) / (2 if causal else 1)  # times tokens²
-    return part.keys_and_values / part.tokens / bandwidth * speed / a_token
+    flops_per_pair = flops_of(1, part) / (2 if causal else 1)  # times tokens²
+    return part.kv_bytes / part.tokens / bandwidth * speed / flops_per_pair
 
 
 def ring_seconds(
@@ -119,28 +121,28 @@ def ring_seconds(
     return time + home[-1]
 
 
-def predicted(
+def predict_seconds(
     gpus: int, part: Part, *, speed: float, link: Link, causal: bool, backward: bool = False,
-    a_host: int | None = None, beyond: Link | None = None,
+    gpus_per_host: int | None = None, inter_host_link: Link | None = None,
 ) -> float:  # fmt: skip
     """Returns the seconds of one pass of a ring in zigzag order: predicted, not measured.
 
     speed: FLOP/s of the kernel on one block of that size, in that pass
-    a_host: GPUs of one host, all if None; parts from other hosts come through ``beyond``
+    gpus_per_host: all if None   inter_host_link: through which parts from other hosts come
     """
-    inside = gpus if a_host is None else min(gpus, a_host)
-    links = [beyond] * (gpus - inside) + [link] * (inside - 1)
+    on_this_host = gpus if gpus_per_host is None else min(gpus, gpus_per_host)
+    links = [inter_host_link] * (gpus - on_this_host) + [link] * (on_this_host - 1)
     mine, others = (
         pairs(0, owner, max(gpus, 2), part.tokens, causal, "zigzag") for owner in (0, 1)
     )
     own, other = (flops_of(each, part, backward) / speed for each in (mine, others))
-    keys = [part.keys_and_values / each.bandwidth for each in links]
+    keys = [part.kv_bytes / each.bandwidth for each in links]
     home = [(0.75 if causal else 1) * each for each in keys] if backward else []
     step = sum(each.step for each in links) / max(len(links), 1)
     return ring_seconds(own, other, keys, home, step)
 
 
-def ideal(
+def ideal_seconds(
     gpus: int, part: Part, *, speed: float, causal: bool, backward: bool = False
 ) -> float:
     """Returns the seconds if only arithmetic took time, and all GPUs had equal shares."""

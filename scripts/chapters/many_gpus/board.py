@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kernels.bench.hardware import H100
-from kernels.bench.parallel.cost import Part, flops_of, hidden_from, longest_over_mean, pairs, sent_bytes
+from kernels.bench.parallel.cost import Part, flops_of, load_imbalance, min_tokens_to_overlap, pairs, sent_bytes
 from scripts.chapters.board import Board
 
 QUERIES = ((1, -1), (1, 0), (1, 2), (1, 1))
@@ -153,7 +153,7 @@ def schemes(board: Board) -> None:
     )
     board.rub()
     board.words(240, 13, f"{PART.tokens} tokens · {PART.kv_heads} heads · {PART.head_dim} · K, V · 2 bytes", 0.8)
-    board.words(240, 34, f"= {PART.keys_and_values / 1e6:.1f} MB a part", 0.8)
+    board.words(240, 34, f"= {PART.kv_bytes / 1e6:.1f} MB a part", 0.8)
     side, cell, top = 104, 26, 78
     for x, name, shaded in (
         (34, "ring", [(0, 0, side, cell), (0, 2 * cell, side, cell)]),
@@ -174,9 +174,9 @@ def schemes(board: Board) -> None:
 
 
 def ridge(board: Board) -> None:
-    full, network = (hidden_from(PART, SPEED, link) for link in (LINK, NETWORK))
+    full, network = (min_tokens_to_overlap(PART, SPEED, link) for link in (LINK, NETWORK))
     computing = flops_of(PART.tokens**2, PART) / SPEED
-    fetching = PART.keys_and_values / LINK
+    fetching = PART.kv_bytes / LINK
     board.step(
         "Time against tokens a GPU: fetching is a straight line, computing a curve that grows with the square. They "
         f"cross at {full:.0f} tokens; from there on computing hides the fetching. Causal {2 * full:.0f}, through a "
@@ -207,7 +207,7 @@ def stretches(board: Board) -> None:
     work = [[pairs(rank, owner, GPUS, 2**20, True, "contiguous") for owner in range(GPUS)] for rank in range(GPUS)]
     squares = [sum(row) / 2**40 for row in work]
     fair = sum(squares) / GPUS
-    most, mean = squares[-1] / squares[0], longest_over_mean(GPUS, 2**20, "contiguous")
+    most, mean = squares[-1] / squares[0], load_imbalance(GPUS, 2**20, "contiguous")
     board.step(
         f"The causal triangle in four stretches of {', '.join(f'{each:.1f}' for each in squares)} squares. The last "
         f"has {most:.0f} times the work of the first. Beside it chunks 1 to 8, folded in the middle: 1 lies on 8, 2 "

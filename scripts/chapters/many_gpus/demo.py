@@ -8,7 +8,7 @@ from math import log
 
 import torch
 
-from kernels.bench.parallel.cost import decode_bytes, hidden_from, pairs_of, sent_bytes
+from kernels.bench.parallel.cost import decode_bytes, min_tokens_to_overlap, pairs_of, sent_bytes
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend, gradients
 from kernels.reference import attention
@@ -45,7 +45,7 @@ def lines() -> Iterator[str]:
     )
     yield ", ".join(f"{name} {sent_bytes(scheme, 8, PART) / 1e6:.0f} MB" for scheme, name in SCHEMES.items())
     for name, bandwidth in (("hidden from", LINK), ("over the network from", NETWORK)):
-        full, causal = (hidden_from(PART, SPEED, bandwidth, causal=each) for each in (False, True))
+        full, causal = (min_tokens_to_overlap(PART, SPEED, bandwidth, causal=each) for each in (False, True))
         form = ",.0f" if bandwidth == NETWORK else ".0f"
         yield f"{name} {full:{form}} tokens a GPU, causal {causal:{form}}"
     yield f"decode: {decode_bytes(HEADS, WIDTH) / 1e3:.1f} kB a layer, however long the text"

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 
-from kernels.bench.parallel.cost import Part, hidden_from, sent_bytes
+from kernels.bench.parallel.cost import Part, min_tokens_to_overlap, sent_bytes
 from scripts.chapters.worksheets import Blank, Worksheet, counted, listed, rows_of, sized
 
 KEYS = ((1, 0), (0, 1), (1, 1))
@@ -79,12 +79,14 @@ def travels(draw: random.Random) -> list[tuple[str, str]]:
         f"{gpus} GPUs, {counted(tokens)} tokens each, {heads} heads of {d}, 16 bits. How large are K and V of a GPU's "
         "tokens? How much does it send in a ring, and how much in an all-to-all?"
     )
-    return [(ask, f"{sized(part.keys_and_values)}; {sized(int(ring))}; {sized(int(swap))}")]
+    return [(ask, f"{sized(part.kv_bytes)}; {sized(int(ring))}; {sized(int(swap))}")]
 
 
 def ridge(draw: random.Random) -> list[tuple[str, str]]:
     speed, link = draw.choice([(a, b) for a in SPEEDS for b in LINKS if 1000 * a % b == 0])
-    full, causal = (hidden_from(Part(1, 1, 1, 128), speed * 1e12, link * 1e9, causal=each) for each in (False, True))
+    full, causal = (
+        min_tokens_to_overlap(Part(1, 1, 1, 128), speed * 1e12, link * 1e9, causal=each) for each in (False, True)
+    )
     ask = (
         f"A kernel computes at {speed} TFLOP/s, a link brings {link} GB/s. From how many tokens a GPU on does fetching "
         "a part take no longer than computing with it? And if the text is causal?"

@@ -7,7 +7,7 @@ import torch
 
 from kernels.bench import cost, hardware
 from kernels.bench.hardware import H100, NVLINK
-from kernels.bench.parallel.cost import Part, hidden_from, sent_bytes
+from kernels.bench.parallel.cost import Part, min_tokens_to_overlap, sent_bytes
 from kernels.serving.cache import KVCache
 from scripts import records
 from tests.site.live.harness import Row, each
@@ -156,7 +156,7 @@ def fitting(model, n, batch, format, gpus):
 def ringed(model, tokens, batch, _, gpus):
     """What a ring sends; computing beside fetching; and whether the one hides the other."""
     part = Part(tokens, model["heads"], model["kvHeads"], model["dim"])
-    least = hidden_from(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
+    least = min_tokens_to_overlap(part, H100["bf16 peak"].value, NVLINK["H100"].value, causal=True)
     return [model["layers"] * batch * sent_bytes("ring", gpus, part), tokens / least, tokens >= least]
 
 

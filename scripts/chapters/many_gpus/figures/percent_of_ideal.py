@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import plotly.graph_objects as go
 
-from kernels.bench.parallel.cost import Link, Part, ideal, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal_seconds, predict_seconds
 from scripts import records
 from scripts.chapters import plot
 
@@ -97,6 +97,6 @@ def setting(row: dict, what: str) -> str:
 def model(row: dict, passes: tuple[bool, ...]) -> float:
     """Percent of the ideal that the model predicts, at the speed of the kernels that the row's ideal stands for."""
     gpus, part = row["gpus"], Part(row["tokens"], row["heads"], row["kv_heads"], HEAD_DIM)
-    needed = sum(ideal(gpus, part, speed=1, causal=True, backward=each) for each in passes)
+    needed = sum(ideal_seconds(gpus, part, speed=1, causal=True, backward=each) for each in passes)
     how = {"speed": needed / (row["ideal"] / 1e3), "link": LINK, "causal": True}
-    return row["ideal"] / 10 / sum(predicted(gpus, part, backward=each, **how) for each in passes)
+    return row["ideal"] / 10 / sum(predict_seconds(gpus, part, backward=each, **how) for each in passes)

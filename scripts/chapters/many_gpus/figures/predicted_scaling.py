@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from kernels.bench.parallel.cost import Link, Part, ideal, predicted
+from kernels.bench.parallel.cost import Link, Part, ideal_seconds, predict_seconds
 from scripts.chapters import plot
 
 ALT = (
@@ -11,7 +11,7 @@ ALT = (
     "parts, the deeper a curve falls where the GPUs no longer fit into one machine and the network begins. With few "
     "heads of keys, and in the backward pass, they fall less. A menu chooses the pass and the heads of keys."
 )
-SPEED, LINK, NETWORK, A_HOST = 640e12, Link(360e9), Link(50e9), 8
+SPEED, LINK, NETWORK, GPUS_PER_HOST = 640e12, Link(360e9), Link(50e9), 8
 GPUS = [2**doubled for doubled in range(11)]
 PARTS = {
     2048: plot.Style("2,048 tokens", predicted=True),
@@ -31,10 +31,8 @@ def percents(tokens: int, kv_heads: int, backward: bool) -> list[float]:
     """Of the ideal, for each number of GPUs; causal."""
     part = Part(tokens, heads=16, kv_heads=kv_heads, head_dim=128)
     how = {"speed": SPEED, "causal": True, "backward": backward}
-    return [
-        100 * ideal(gpus, part, **how) / predicted(gpus, part, link=LINK, a_host=A_HOST, beyond=NETWORK, **how)
-        for gpus in GPUS
-    ]
+    links = {"link": LINK, "gpus_per_host": GPUS_PER_HOST, "inter_host_link": NETWORK}
+    return [100 * ideal_seconds(gpus, part, **how) / predict_seconds(gpus, part, **links, **how) for gpus in GPUS]
 
 
 def figure() -> go.Figure:

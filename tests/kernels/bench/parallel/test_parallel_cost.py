@@ -7,13 +7,13 @@ from kernels.bench.parallel.cost import (
     Part,
     decode_bytes,
     flops_of,
-    hidden_from,
-    ideal,
-    longest_over_mean,
+    ideal_seconds,
+    load_imbalance,
+    min_tokens_to_overlap,
     pairs,
     pairs_of,
     parts_held,
-    predicted,
+    predict_seconds,
     ring_seconds,
     sent_bytes,
 )
@@ -61,15 +61,15 @@ def test_four_words_on_two_boards():
 def test_the_last_gpu_of_four_computes_seven_times_what_the_first_does():
     each = [pairs_of(rank, 4, 1 << 20, True, "contiguous") for rank in range(4)]
     assert [round(one / each[0]) for one in each] == [1, 3, 5, 7]
-    assert longest_over_mean(4, 1 << 20, "contiguous") == pytest.approx(7 / 4)
-    assert longest_over_mean(2, 1 << 20, "contiguous") == pytest.approx(3 / 2)
-    assert longest_over_mean(4, 1 << 20, "zigzag") == 1
+    assert load_imbalance(4, 1 << 20, "contiguous") == pytest.approx(7 / 4)
+    assert load_imbalance(2, 1 << 20, "contiguous") == pytest.approx(3 / 2)
+    assert load_imbalance(4, 1 << 20, "zigzag") == 1
 
 
 def test_bytes_of_the_worked_example():
     """16 heads of 128, 8192 tokens a GPU, BF16: 67.1 MB of K and V, 33.6 MB of Q."""
-    assert PART.keys_and_values == 2 * 16 * 8192 * 128 * 2 == 67_108_864
-    assert PART.queries == 33_554_432
+    assert PART.kv_bytes == 2 * 16 * 8192 * 128 * 2 == 67_108_864
+    assert PART.q_bytes == 33_554_432
     sent = {gpus: [sent_bytes(scheme, gpus, PART) / 1e6 for scheme in ("ring", "all_gather", "all_to_all")]
             for gpus in (2, 8)}  # fmt: skip
     assert sent[2] == pytest.approx([67.1, 67.1, 67.1], abs=0.05)
@@ -103,12 +103,12 @@ def test_flop_of_a_full_block():
 
 
 def test_sending_is_hidden_from_1778_tokens():
-    assert hidden_from(PART, 640e12, 360e9) == pytest.approx(640e12 / 360e9)
-    assert hidden_from(PART, 640e12, 360e9, causal=True) == pytest.approx(2 * 640e12 / 360e9)
-    assert hidden_from(PART._replace(kv_heads=2), 640e12, 360e9) == pytest.approx(640e12 / 360e9 / 8)
-    n = round(hidden_from(PART, 640e12, 360e9))
+    assert min_tokens_to_overlap(PART, 640e12, 360e9) == pytest.approx(640e12 / 360e9)
+    assert min_tokens_to_overlap(PART, 640e12, 360e9, causal=True) == pytest.approx(2 * 640e12 / 360e9)
+    assert min_tokens_to_overlap(PART._replace(kv_heads=2), 640e12, 360e9) == pytest.approx(640e12 / 360e9 / 8)
+    n = round(min_tokens_to_overlap(PART, 640e12, 360e9))
     block = PART._replace(tokens=n)
-    assert flops_of(n**2, block) / 640e12 == pytest.approx(block.keys_and_values / 360e9, rel=1e-3)
+    assert flops_of(n**2, block) / 640e12 == pytest.approx(block.kv_bytes / 360e9, rel=1e-3)
 
 
 def test_a_ring_by_hand():
@@ -127,24 +127,25 @@ def test_a_prediction_by_hand():
     block, fetch = 4 * 8192**2 * 128 * 16 / 640e12, 67_108_864 / 360e9
     assert (round(block * 1e3, 3), round(fetch * 1e3, 3)) == (0.859, 0.186)
     options = dict(speed=640e12, link=Link(360e9))
-    assert predicted(2, PART, causal=False, **options) == pytest.approx(2 * block)
-    assert predicted(2, PART, causal=True, **options) == pytest.approx(block, rel=1e-3)
-    assert predicted(1, PART, causal=False, **options) == ideal(1, PART, speed=640e12, causal=False) == block
-    back = predicted(2, PART, causal=True, backward=True, **options)
+    assert predict_seconds(2, PART, causal=False, **options) == pytest.approx(2 * block)
+    assert predict_seconds(2, PART, causal=True, **options) == pytest.approx(block, rel=1e-3)
+    alone = predict_seconds(1, PART, causal=False, **options)
+    assert alone == ideal_seconds(1, PART, speed=640e12, causal=False) == block
+    back = predict_seconds(2, PART, causal=True, backward=True, **options)
     assert back == pytest.approx(2.5 * block + 0.75 * fetch, rel=1e-3)
-    slow = predicted(2, PART, causal=False, speed=640e12, link=Link(36e9, step=1e-5))
+    slow = predict_seconds(2, PART, causal=False, speed=640e12, link=Link(36e9, step=1e-5))
     assert slow == pytest.approx(10 * fetch + block + 1e-5)
 
 
 def test_beyond_a_host_most_parts_come_through_the_slower_link():
     block, fetch = 4 * 8192**2 * 128 * 16 / 640e12, 67_108_864 / 50e9
-    time = predicted(
-        16, PART, speed=640e12, link=Link(360e9), causal=False, a_host=8, beyond=Link(50e9),
+    time = predict_seconds(
+        16, PART, speed=640e12, link=Link(360e9), causal=False, gpus_per_host=8, inter_host_link=Link(50e9),
     )  # fmt: skip
     assert fetch > block
     # Eight parts come from the other host, the first under my own part; seven from mine.
     assert time == pytest.approx(8 * fetch + 8 * block)
-    assert ideal(16, PART, speed=640e12, causal=False) == pytest.approx(16 * block)
+    assert ideal_seconds(16, PART, speed=640e12, causal=False) == pytest.approx(16 * block)
 
 
 def test_decode_sends_an_output_and_an_lse_a_head():
