@@ -12,7 +12,12 @@
 import torch
 
 from kernels.bench.parallel.cost import Link, Part, predict_seconds
-from kernels.bench.parallel.forms import beside_one, call, forms_on, on_one
+from kernels.bench.parallel.forms import (
+    compare_with_single_gpu,
+    forms_on,
+    make_call,
+    single_gpu,
+)
 from kernels.bench.parallel.ranks import start
 from kernels.bench.table import Table
 
@@ -69,10 +74,10 @@ for tokens, backward, which, count in (
     torch.manual_seed(rank)
     tensors = torch.randn(4, 1, 16, tokens, 128, device=device, dtype=torch.bfloat16)
     tensors = tensors[: 4 if backward else 3]
-    calls = {name: call(forms_on(device)[name], *tensors) for name in which}
-    share = gpus if backward and tokens == 262144 else 1
-    one = call(on_one, *tensors[:, :, : 16 // share].repeat(1, 1, 1, gpus, 1))
-    found = beside_one(calls, one, count=count, repeat=1, share=share)
+    calls = {name: make_call(forms_on(device)[name], *tensors) for name in which}
+    parts = gpus if backward and tokens == 262144 else 1
+    single = make_call(single_gpu, *tensors[:, :, : 16 // parts].repeat(1, 1, 1, gpus, 1))
+    found = compare_with_single_gpu(calls, single, count=count, repeat=1, parts=parts)
     for name, row in found.items():
         same = {"gpus": gpus, "tokens": tokens, "backward": "yes" if backward else "no"}
         row = dict.fromkeys(measured.columns) | same | {"form": name, "rounds": count} | row
@@ -81,7 +86,7 @@ for tokens, backward, which, count in (
             row["predicted"] = float(f"{time:.4g}")
             row["off"] = round(100 * (row["median"] / time - 1), 1)
         measured.add(**row)
-    del tensors, calls, one
+    del tensors, calls, single
     torch.cuda.empty_cache()
 if rank == 0:
     measured.show() if on_gpus else print("No GPUs here, so nothing to time.")

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from kernels.bench.parallel.forms import call, forms_on, on_one, passes
+from kernels.bench.parallel.forms import forms_on, make_call, output_and_grads, single_gpu
 from kernels.bench.parallel.ranks import start
 from kernels.bench.table import Table
 from kernels.parallel.order import shard
@@ -25,7 +25,9 @@ torch.manual_seed(0)
 q, k, v, dout = (
     torch.randn(4, 1, 8, gpus * (1024 if on_gpus else 64), 128).bfloat16().to(device)
 )
-truth = passes(partial(oracle, is_causal=True), *(x.double() for x in (q, k, v, dout)))
+truth = output_and_grads(
+    partial(oracle, is_causal=True), *(x.double() for x in (q, k, v, dout))
+)
 mine = partial(shard, rank=rank, ranks=gpus)
 
 
@@ -37,10 +39,10 @@ def error(found):
     return (sums[:, 0] / sums[:, 1]).sqrt().tolist()
 
 
-of_one = error(map(mine, passes(on_one, q, k, v, dout)))
+of_one = error(map(mine, output_and_grads(single_gpu, q, k, v, dout)))
 errors = Table("errors", form="", **dict.fromkeys(RESULTS, ""))
 for name, form in forms_on(device).items():
-    of_many = error(passes(form, *map(mine, (q, k, v, dout))))
+    of_many = error(output_and_grads(form, *map(mine, (q, k, v, dout))))
     times = [round(a / b, 3) for a, b in zip(of_many, of_one, strict=True)]
     errors.add(form=name, **dict(zip(RESULTS, times, strict=True)))
 if rank == 0:
@@ -54,7 +56,7 @@ if rank == 0:
 memory = Table("memory", gpus="", tokens="", form="", peak="GiB")
 for name, form in forms_on(device).items() if on_gpus else ():
     q, k, v, dout = torch.randn(4, 1, 16, 65536, 128, device=device, dtype=torch.bfloat16)
-    run = call(form, q, k, v, dout)
+    run = make_call(form, q, k, v, dout)
     run()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()

@@ -13,7 +13,12 @@
 # %% tags=["forward"]
 import torch
 
-from kernels.bench.parallel.forms import beside_one, call, forms_on, on_one
+from kernels.bench.parallel.forms import (
+    compare_with_single_gpu,
+    forms_on,
+    make_call,
+    single_gpu,
+)
 from kernels.bench.parallel.ranks import start
 from kernels.bench.rounds import captured
 from kernels.bench.table import Table
@@ -26,7 +31,7 @@ COLUMNS = dict.fromkeys(["gpus", "tokens", "heads", "kv_heads", "form"], "")
 COLUMNS |= {"median": "ms", "ideal": "ms", "percent": "%", "low": "%", "high": "%"}
 
 
-def measured(setting, backward, names, count=30):
+def measure(setting, backward, names, count=30):
     """A row for each form."""
     tokens, heads, kv_heads = setting
     torch.manual_seed(rank)
@@ -34,18 +39,20 @@ def measured(setting, backward, names, count=30):
     k, v = torch.randn(2, 1, kv_heads, tokens, 128, device=device, dtype=torch.bfloat16)
     tensors = [q, k, v, *([dout] if backward else [])]
     fit = [name for name in names if name != "pytorch" or heads == kv_heads]
-    calls = {name: call(forms_on(device)[name], *tensors) for name in fit}
+    calls = {name: make_call(forms_on(device)[name], *tensors) for name in fit}
     if tokens == 8192:  # so few that the host counts
         calls[f"{RING}, as a graph"] = captured(calls[RING])
-    one = call(on_one, *(x.repeat(1, 1, gpus, 1) for x in tensors))
-    found = beside_one(calls, one, count=count, repeat=4 if tokens == 8192 else 1)
+    single = make_call(single_gpu, *(x.repeat(1, 1, gpus, 1) for x in tensors))
+    found = compare_with_single_gpu(
+        calls, single, count=count, repeat=4 if tokens == 8192 else 1
+    )
     same = {"gpus": gpus, "tokens": tokens, "heads": heads, "kv_heads": kv_heads}
     return [{**same, "form": name, **row} for name, row in found.items()]
 
 
 def show(table, backward, settings, names, count=30):
     for setting in settings if on_gpus else ():
-        for row in measured(setting, backward, names, count):
+        for row in measure(setting, backward, names, count):
             table.add(**row)
     if rank == 0:
         table.show() if on_gpus else print("No GPUs here, so no times.")

@@ -1,9 +1,11 @@
 """Compares forms of attention over one sequence on many GPUs with one GPU that has it all.
 
-    FORMS       the forms of this library by name, and PyTorch's own context parallelism
-    passes      output and gradients of a form
-    call        a pass of a form, as a function to time
-    beside_one  the times of forms, compared with that of one GPU divided by the number of GPUs
+    FORMS             the forms of this library by name, and PyTorch's own context parallelism
+    output_and_grads  what a form returns, and the gradients
+    make_call         a pass of a form, as a function to time
+    compare_with_single_gpu
+                      the times of forms, compared with that of one GPU divided by the number
+                      of GPUs
 
 All are causal, on parts in zigzag order.
 """
@@ -24,10 +26,10 @@ from kernels.bench.rounds import ratio, rounds
 from kernels.parallel.all_to_all import Alone
 from kernels.parallel.call import context_parallel_attention
 
-Form = Callable[[Tensor, Tensor, Tensor], Tensor]
+AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def on_one(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def single_gpu(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Returns attention of the whole sequence on one GPU, by the same kernels."""
     return Alone.apply(q, k, v, True, q.shape[-1] ** -0.5)
 
@@ -38,7 +40,7 @@ def pytorch(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 _ours = partial(context_parallel_attention, is_causal=True, enable_gqa=True)
-FORMS: dict[str, Form] = {
+FORMS: dict[str, AttentionFn] = {
     "ring, peer memory": partial(_ours, scheme="ring", exchange="peer memory"),
     "ring, messages": partial(_ours, scheme="ring", exchange="messages"),
     "all-gather": partial(_ours, scheme="all_gather"),
@@ -47,14 +49,14 @@ FORMS: dict[str, Form] = {
 }
 
 
-def forms_on(device: torch.device) -> dict[str, Form]:
+def forms_on(device: torch.device) -> dict[str, AttentionFn]:
     """Returns the forms that run here: all on GPUs, and on a CPU those that need no GPU."""
     only_on_gpus = () if device.type == "cuda" else ("ring, peer memory", "pytorch")
     return {name: form for name, form in FORMS.items() if name not in only_on_gpus}
 
 
 @contextmanager
-def surroundings(form: Form) -> Iterator[None]:
+def context_for(form: AttentionFn) -> Iterator[None]:
     """A context that PyTorch's form needs, forward and backward; for others it does nothing.
 
     In it, scaled_dot_product_attention treats its arguments as parts.
@@ -74,22 +76,24 @@ def _mesh():
     return dist.init_device_mesh("cuda", (dist.get_world_size(),))
 
 
-def passes(form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor) -> list[Tensor]:
+def output_and_grads(
+    form: AttentionFn, q: Tensor, k: Tensor, v: Tensor, dout: Tensor
+) -> list[Tensor]:
     """Returns the output, and the gradients of q, k and v."""
     inputs = [x.detach().requires_grad_() for x in (q, k, v)]
-    with surroundings(form):
+    with context_for(form):
         out = form(*inputs)
         return [out.detach(), *torch.autograd.grad(out, inputs, dout)]
 
 
-def call(
-    form: Form, q: Tensor, k: Tensor, v: Tensor, dout: Tensor | None = None
+def make_call(
+    form: AttentionFn, q: Tensor, k: Tensor, v: Tensor, dout: Tensor | None = None
 ) -> Callable[[], None]:
     """Returns a function that does a forward pass and, if dout is given, a backward pass."""
     q, k, v = (x.detach().requires_grad_(dout is not None) for x in (q, k, v))
 
     def run():
-        with surroundings(form):
+        with context_for(form):
             out = form(q, k, v)
             if dout is not None:
                 torch.autograd.grad(out, (q, k, v), dout)
@@ -97,32 +101,32 @@ def call(
     return run
 
 
-def beside_one(
+def compare_with_single_gpu(
     calls: dict[str, Callable[[], object]],
-    one: Callable[[], object],
+    single: Callable[[], object],
     *,
     count: int,
     repeat: int,
-    share: int = 1,
+    parts: int = 1,
 ) -> dict[str, dict[str, float]]:
     """Returns for each form the median and the ideal in ms, and what percentage it reaches.
 
-    The ideal is the time of ``one``, with the whole sequence on one GPU, divided by the number
-    of GPUs, in the same rounds.  Low and high are the 95 % interval of the percentage.
+    The ideal is the time of ``single``, with the whole sequence on one GPU, divided by the
+    number of GPUs, in the same rounds.  Low and high are the 95 % interval of the percentage.
     count: rounds   repeat: calls in one measurement
-    share: 1 if ``one`` does all the work; otherwise it does one of so many equal parts, such as
-    some of the heads
+    parts: 1 if ``single`` does all the work; otherwise it does one of so many equal parts, such
+    as some of the heads
     """
-    times = rounds(calls | {"one": one}, count=count, calls=repeat)
-    ideal = [x * share / dist.get_world_size() for x in times.pop("one")]
+    times = rounds(calls | {"single": single}, count=count, calls=repeat)
+    ideal = [x * parts / dist.get_world_size() for x in times.pop("single")]
     found = {}
     for name, spent in times.items():
-        share = [round(100 * x, 1) for x in ratio(ideal, spent)]
-        found[name] = {"median": middle(spent), "ideal": middle(ideal)}
-        found[name] |= dict(zip(("percent", "low", "high"), share, strict=True))
+        percent = [round(100 * x, 1) for x in ratio(ideal, spent)]
+        found[name] = {"median": rounded_median(spent), "ideal": rounded_median(ideal)}
+        found[name] |= dict(zip(("percent", "low", "high"), percent, strict=True))
     return found
 
 
-def middle(times: list[float]) -> float:
+def rounded_median(times: list[float]) -> float:
     """Returns the median, to four digits."""
     return float(f"{sorted(times)[len(times) // 2]:.4g}")
