@@ -24,19 +24,21 @@ from torch.distributed import ProcessGroup
 
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
-from kernels.parallel.order import How, Order, chunks_of, shard, unshard
+from kernels.parallel.order import CallOptions, Order, chunks_of, shard, unshard
 
 
-class AllGather(torch.autograd.Function):
+class AllGatherAttention(torch.autograd.Function):
     """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How) -> Tensor:
-        is_causal, scale, order = how
-        keys, values = gathered(k, v, group, order)
+    def forward(
+        ctx, q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, options: CallOptions
+    ) -> Tensor:
+        is_causal, scale, order = options
+        keys, values = gather_kv(k, v, group, order)
         out = q.new_empty(q.shape)
         lse = q.new_empty(q.shape[:-1], dtype=torch.promote_types(q.dtype, torch.float32))
-        for rows, seen, at_diagonal in calls(q.shape[2], group, is_causal, order):
+        for rows, seen, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
             queries, seen = q[:, :, rows], (keys[:, :, seen], values[:, :, seen])
             found = attend(queries, *seen, is_causal=at_diagonal, scale=scale)
             if at_diagonal or not is_causal:
@@ -44,18 +46,18 @@ class AllGather(torch.autograd.Function):
             else:
                 merge_rows(out, lse, *found, first=rows.start)
         ctx.save_for_backward(q, k, v, out, lse)
-        ctx.group, ctx.how = group, how
+        ctx.group, ctx.options = group, options
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dout: Tensor):
         q, k, v, out, lse = ctx.saved_tensors
-        group, (is_causal, scale, order) = ctx.group, ctx.how
-        keys, values = gathered(k, v, group, order)
-        inside = torch.promote_types(q.dtype, torch.float32)
-        dq, dk, dv = (torch.zeros_like(x, dtype=inside) for x in (q, keys, values))
-        for rows, seen, at_diagonal in calls(q.shape[2], group, is_causal, order):
+        group, (is_causal, scale, order) = ctx.group, ctx.options
+        keys, values = gather_kv(k, v, group, order)
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        dq, dk, dv = (torch.zeros_like(x, dtype=dtype) for x in (q, keys, values))
+        for rows, seen, at_diagonal in attention_calls(q.shape[2], group, is_causal, order):
             found = gradients(
                 q[:, :, rows], keys[:, :, seen], values[:, :, seen],
                 out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
@@ -64,11 +66,11 @@ class AllGather(torch.autograd.Function):
             dq[:, :, rows].add_(found[0])
             dk[:, :, seen].add_(found[1])
             dv[:, :, seen].add_(found[2])
-        dk, dv = scattered(dk, dv, group, order)
+        dk, dv = reduce_scatter_dkv(dk, dv, group, order)
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
 
 
-def calls(
+def attention_calls(
     tokens: int, group: ProcessGroup, is_causal: bool, order: Order
 ) -> Iterator[tuple[slice, slice, bool]]:
     """Yields which of my queries meet which keys, and whether that is at the diagonal."""
@@ -85,7 +87,7 @@ def calls(
             yield rows, slice(0, start), False
 
 
-def gathered(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[Tensor, Tensor]:
+def gather_kv(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[Tensor, Tensor]:
     """Returns the keys and values of the whole sequence, in its order."""
     mine = torch.stack([k, v])
     parts = mine.new_empty(group.size(), *mine.shape)
@@ -94,7 +96,7 @@ def gathered(k: Tensor, v: Tensor, group: ProcessGroup, order: Order) -> tuple[T
     return keys, values
 
 
-def scattered(
+def reduce_scatter_dkv(
     dk: Tensor, dv: Tensor, group: ProcessGroup, order: Order
 ) -> tuple[Tensor, Tensor]:
     """Returns the gradients of my keys and values, summed over all GPUs."""

@@ -21,21 +21,21 @@ from torch.autograd.function import once_differentiable
 from torch.distributed import ProcessGroup
 
 from kernels.parallel.local import attend, gradients
-from kernels.parallel.order import How, Order, shard, unshard
+from kernels.parallel.order import CallOptions, Order, shard, unshard
 
-Way = Callable[[Tensor, ProcessGroup, Order], Tensor]
+Resharding = Callable[[Tensor, ProcessGroup, Order], Tensor]
 
 
 def all_to_all_attention(
-    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, how: How
+    q: Tensor, k: Tensor, v: Tensor, group: ProcessGroup, options: CallOptions
 ) -> Tensor:
     """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
-    of_my_heads = (Swap.apply(x, to_heads, to_tokens, group, how.order) for x in (q, k, v))
-    out = Alone.apply(*of_my_heads, how.is_causal, how.scale)
-    return Swap.apply(out, to_tokens, to_heads, group, how.order)
+    my_heads = (AllToAll.apply(x, to_heads, to_tokens, group, options.order) for x in (q, k, v))
+    out = LocalAttention.apply(*my_heads, options.is_causal, options.scale)
+    return AllToAll.apply(out, to_tokens, to_heads, group, options.order)
 
 
-class Alone(torch.autograd.Function):
+class LocalAttention(torch.autograd.Function):
     """Attends over whole sequences, by the fastest kernels for forward and for backward."""
 
     @staticmethod
@@ -54,21 +54,26 @@ class Alone(torch.autograd.Function):
         return *(x.to(q.dtype) for x in found), None, None
 
 
-class Swap(torch.autograd.Function):
-    """Swaps tokens for heads, or heads for tokens; a gradient takes the opposite way."""
+class AllToAll(torch.autograd.Function):
+    """Swaps tokens for heads, or heads for tokens; a gradient is resharded inversely."""
 
     @staticmethod
     def forward(
-        ctx, x: Tensor, there: Way, back: Way, group: ProcessGroup, order: Order
+        ctx,
+        x: Tensor,
+        reshard: Resharding,
+        inverse: Resharding,
+        group: ProcessGroup,
+        order: Order,
     ) -> Tensor:
-        ctx.back = back, group, order
-        return there(x, group, order)
+        ctx.inverse = inverse, group, order
+        return reshard(x, group, order)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient: Tensor):
-        back, group, order = ctx.back
-        return back(gradient, group, order), None, None, None, None
+        inverse, group, order = ctx.inverse
+        return inverse(gradient, group, order), None, None, None, None
 
 
 def to_heads(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
@@ -77,8 +82,8 @@ def to_heads(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
     x: all heads of my tokens, [batch, heads, N / GPUs, head_dim]
     I send each GPU its heads of my tokens, and get from it my heads of its tokens.
     """
-    for_each = x.unflatten(1, (group.size(), -1)).movedim(1, 0).contiguous()
-    return unshard(list(swapped(for_each, group)), order=order)
+    outgoing = x.unflatten(1, (group.size(), -1)).movedim(1, 0).contiguous()
+    return unshard(list(all_to_all(outgoing, group)), order=order)
 
 
 def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
@@ -88,12 +93,12 @@ def to_tokens(x: Tensor, group: ProcessGroup, order: Order) -> Tensor:
     I send each GPU my heads of its tokens, and get from it its heads of my tokens.
     """
     ranks = group.size()
-    for_each = torch.stack([shard(x, rank, ranks, order=order) for rank in range(ranks)])
-    return swapped(for_each, group).movedim(0, 1).flatten(1, 2)
+    outgoing = torch.stack([shard(x, rank, ranks, order=order) for rank in range(ranks)])
+    return all_to_all(outgoing, group).movedim(0, 1).flatten(1, 2)
 
 
-def swapped(for_each: Tensor, group: ProcessGroup) -> Tensor:
+def all_to_all(outgoing: Tensor, group: ProcessGroup) -> Tensor:
     """Returns what each GPU had for me, [GPUs, ...]."""
-    of_each = torch.empty_like(for_each)
-    dist.all_to_all_single(of_each, for_each, group=group)
-    return of_each
+    incoming = torch.empty_like(outgoing)
+    dist.all_to_all_single(incoming, outgoing, group=group)
+    return incoming

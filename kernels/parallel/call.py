@@ -21,17 +21,17 @@ from torch import Tensor
 from torch.distributed import DeviceMesh, ProcessGroup
 
 from kernels.checks import check_shapes, transformed, unreadable
-from kernels.parallel.all_gather import AllGather
+from kernels.parallel.all_gather import AllGatherAttention
 from kernels.parallel.all_to_all import all_to_all_attention
 from kernels.parallel.exchange import KINDS, exchange_of
 from kernels.parallel.host_agreement import agree
-from kernels.parallel.order import How, Order, check_order, chunks_of
-from kernels.parallel.ring_attention import Ring
+from kernels.parallel.order import CallOptions, Order, check_order, chunks_of
+from kernels.parallel.ring_attention import RingAttention
 
 SCHEMES = ("ring", "all_gather", "all_to_all")
 
 
-class Attention(NamedTuple):
+class AttentionCall(NamedTuple):
     """The arguments that must be the same in the calls of all processes."""
 
     query_shape: tuple[int, ...]
@@ -97,19 +97,19 @@ def context_parallel_attention(
     check_order(order)
     check_call(q, k, v, group, scheme, order, exchange)
     shapes = tuple(q.shape), tuple(k.shape)
-    options = scheme, order, exchange, is_causal, scale
-    agree(group, Attention(*shapes, q.dtype, q.device.type, *options))
+    choices = scheme, order, exchange, is_causal, scale
+    agree(group, AttentionCall(*shapes, q.dtype, q.device.type, *choices))
     # The kernels take the maximum before they scale, so their scale must be above 0.
     if scale < 0:
         q, scale = -q, -scale
     if scale < torch.finfo(torch.float32).tiny:
         q, scale = 0 * q, 1.0
-    how = How(is_causal, scale, order)
+    options = CallOptions(is_causal, scale, order)
     if scheme == "ring":
-        return Ring.apply(q, k, v, exchange_of(group, exchange), how)
+        return RingAttention.apply(q, k, v, exchange_of(group, exchange), options)
     if scheme == "all_gather":
-        return AllGather.apply(q, k, v, group, how)
-    return all_to_all_attention(q, k, v, group, how)
+        return AllGatherAttention.apply(q, k, v, group, options)
+    return all_to_all_attention(q, k, v, group, options)
 
 
 def check_group(group: ProcessGroup | DeviceMesh | None) -> ProcessGroup:

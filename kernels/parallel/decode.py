@@ -23,7 +23,7 @@ from kernels.serving.cache import KVCache
 from kernels.serving.decode import check_query, decode_attention
 
 
-class Decode(NamedTuple):
+class DecodeCall(NamedTuple):
     """The arguments that must be the same in the calls of all processes."""
 
     query_shape: tuple[int, ...]
@@ -66,7 +66,7 @@ def context_parallel_decode(
             f"query has {q.shape[2]} tokens, 1 is wanted: which keys came after the first of "
             "several, no GPU knows of the others'"
         )
-    agree(group, Decode(tuple(q.shape), q.dtype, q.device.type, scale))
+    agree(group, DecodeCall(tuple(q.shape), q.dtype, q.device.type, scale))
     out, lse = decode_attention(q, cache, scale=scale, return_lse=True)
     mine = torch.cat([out.float(), lse[..., None]], -1)
     parts = mine.new_empty(group.size(), *mine.shape)

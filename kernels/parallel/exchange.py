@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import P2POp, ProcessGroup
 
-from kernels.parallel.host_agreement import gathered, refuse_capture
+from kernels.parallel.host_agreement import all_gather_objects, refuse_capture
 
 
 class Taken(NamedTuple):
@@ -176,10 +176,10 @@ def one_host(group: ProcessGroup) -> bool:
             socket.gethostname(),
             gpu_of(torch.cuda.current_device()) if torch.cuda.is_available() else None,
         )
-        theirs = gathered(mine, group)
+        theirs = all_gather_objects(mine, group)
         hosts, gpus = zip(*theirs, strict=True)
         fits = None not in gpus and len(set(hosts)) == 1 and len(set(gpus)) == len(gpus)
-        _one_host[group] = all(gathered(fits and all(map(readable, gpus)), group))
+        _one_host[group] = all(all_gather_objects(fits and all(map(readable, gpus)), group))
     return _one_host[group]
 
 

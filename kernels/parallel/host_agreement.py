@@ -20,12 +20,11 @@ from torch.distributed import ProcessGroup
 
 # The calls that all processes of a group have made with the same arguments.
 _agreed: WeakKeyDictionary[ProcessGroup, set[NamedTuple]] = WeakKeyDictionary()
-# How often the processes of a group have told one another something: all have the same count,
-# as long as none has raised.
-_told: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
+# How many times the processes of a group have gathered something: all have the same count, as
+# long as none has raised.
+_rounds: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
 
-
-ALL = "all have told"  # the decision, unless it's a GaveUp
+COMPLETE = "complete"  # the decision, unless it's a GaveUp
 
 
 class GaveUp(NamedTuple):
@@ -46,8 +45,8 @@ def agree(group: ProcessGroup, call: NamedTuple) -> None:
     if call in agreed:
         return
     refuse_capture("all processes are to compare their arguments first")
-    mine = {"function": type(call).__name__} | call._asdict()
-    for rank, theirs in enumerate(gathered(mine, group)):
+    mine = {"call": type(call).__name__} | call._asdict()
+    for rank, theirs in enumerate(all_gather_objects(mine, group)):
         if theirs != mine:
             what = "; ".join(
                 f"{name}, {mine.get(name)!r} and {theirs.get(name)!r}"
@@ -61,7 +60,7 @@ def agree(group: ProcessGroup, call: NamedTuple) -> None:
     agreed.add(call)
 
 
-def gathered(mine: object, group: ProcessGroup) -> list:
+def all_gather_objects(mine: object, group: ProcessGroup) -> list:
     """Returns what each process has, in the order of their ranks.
 
     mine: anything that can be pickled
@@ -69,21 +68,21 @@ def gathered(mine: object, group: ProcessGroup) -> list:
     Raises a RuntimeError that names the processes which told nothing within the group's
     timeout.  If those come later, theirs names the process that gave up.
     """
-    number = _told[group] = _told.get(group, 0) + 1
-    place, ranks = f"context parallel/{number}", range(group.size())
-    keys = [f"{place}/{rank}" for rank in ranks]
+    number = _rounds[group] = _rounds.get(group, 0) + 1
+    prefix, ranks = f"context parallel/{number}", range(group.size())
+    keys = [f"{prefix}/{rank}" for rank in ranks]
     me, store, timeout = dist.get_rank(group), group.get_group_store(), timeout_of(group)
     store.set(keys[me], pickle.dumps(mine))
-    decision = ALL
-    if not store.check([f"{place}/decided"]):  # otherwise there is nothing to wait for
+    decision = COMPLETE
+    if not store.check([f"{prefix}/decided"]):  # otherwise there is nothing to wait for
         try:
             store.wait(keys, timeout)
         except RuntimeError:  # no store raises another kind, and FileStore no narrower one
             if late := [rank for rank in ranks if not store.check([keys[rank]])]:
                 decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
     # The first decision holds for everybody: nobody goes on, or gives up, alone.
-    decided = store.compare_set(f"{place}/decided", "", decision).decode()
-    if decided != ALL:
+    decided = store.compare_set(f"{prefix}/decided", "", decision).decode()
+    if decided != COMPLETE:
         first, seconds, late = GaveUp(*json.loads(decided))
         missing = f"process {', '.join(map(str, late))} of {len(keys)}"
         if me in late:

@@ -41,9 +41,9 @@ def attend(
         return out, lse
     if flash_takes(q, k, v):
         return flash_forward(q, k, v, None, is_causal, scale)
-    scores, _, values = squared(q, k, v, is_causal, scale)
+    scores, _, values = all_scores(q, k, v, is_causal, scale)
     lse = scores.logsumexp(-1)
-    return (scores - finite(lse)).exp() @ values, lse
+    return (scores - lse_to_subtract(lse)).exp() @ values, lse
 
 
 def gradients(
@@ -64,33 +64,34 @@ def gradients(
         return flash_backward(
             q, k, v, None, is_causal, scale, out, lse.contiguous(), dout, None
         )
-    scores, keys, values = squared(q, k, v, is_causal, scale)
+    scores, keys, values = all_scores(q, k, v, is_causal, scale)
     out, dout = out.to(scores.dtype), dout.to(scores.dtype)
-    weights = (scores - finite(lse)).exp()
+    weights = (scores - lse_to_subtract(lse)).exp()
     delta = (dout * out).sum(-1, keepdim=True)
     dscores = weights * (dout @ values.mT - delta)
     dk = dscores.mT @ q.to(scores.dtype) * scale
-    return dscores @ keys * scale, shared(dk, k), shared(weights.mT @ dout, v)
+    dv = weights.mT @ dout
+    return dscores @ keys * scale, sum_over_query_heads(dk, k), sum_over_query_heads(dv, v)
 
 
-def squared(
+def all_scores(
     q: Tensor, k: Tensor, v: Tensor, is_causal: bool, scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Returns all scores, and keys and values for each query head, in FP32 or FP64."""
-    inside = torch.promote_types(q.dtype, torch.float32)
-    keys, values = (x.to(inside) for x in repeat_heads(q, k, v))
-    scores = q.to(inside) @ keys.mT * scale
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    keys, values = (x.to(dtype) for x in repeat_heads(q, k, v))
+    scores = q.to(dtype) @ keys.mT * scale
     if is_causal:
         unseen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores = scores.masked_fill(unseen, -torch.inf)
     return scores, keys, values
 
 
-def finite(lse: Tensor) -> Tensor:
+def lse_to_subtract(lse: Tensor) -> Tensor:
     """Returns what to subtract from scores: +inf if a row saw nothing, so its weights are 0."""
     return lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]
 
 
-def shared(gradient: Tensor, x: Tensor) -> Tensor:
+def sum_over_query_heads(gradient: Tensor, x: Tensor) -> Tensor:
     """Returns the gradient of a key head: the sum over the query heads that share it."""
     return gradient.unflatten(1, (x.shape[1], -1)).sum(2)

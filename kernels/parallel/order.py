@@ -29,7 +29,7 @@ Order = Literal["zigzag", "contiguous"]
 ORDERS = ("zigzag", "contiguous")
 
 
-class How(NamedTuple):
+class CallOptions(NamedTuple):
     """The options of a call, the same on every GPU."""
 
     is_causal: bool
@@ -44,11 +44,11 @@ class Work(NamedTuple):
     keys: slice
 
     @property
-    def keys_seen(self) -> int:
+    def num_keys(self) -> int:
         return self.keys.stop - self.keys.start
 
 
-NOTHING = Work(slice(0, 0), slice(0, 0))
+NO_WORK = Work(slice(0, 0), slice(0, 0))
 
 
 def chunks_of(rank: int, ranks: int, order: Order) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def chunks_of(rank: int, ranks: int, order: Order) -> tuple[int, ...]:
     return (rank,) if order == "contiguous" else (rank, 2 * ranks - 1 - rank)
 
 
-def chunks_in_all(ranks: int, order: Order) -> int:
+def num_chunks(ranks: int, order: Order) -> int:
     return ranks if order == "contiguous" else 2 * ranks
 
 
@@ -71,7 +71,7 @@ def work(
     if not is_causal:
         return Work(everything, everything)
     if order == "contiguous":
-        return Work(everything, everything) if owner < rank else NOTHING
+        return Work(everything, everything) if owner < rank else NO_WORK
     half = tokens // 2
     if owner < rank:
         return Work(everything, slice(0, half))
@@ -88,7 +88,7 @@ def shard(
     Raises a ValueError that says what doesn't fit.
     """
     check_order(order)
-    count = chunks_in_all(ranks, order)
+    count = num_chunks(ranks, order)
     if x.shape[dim] % count:
         raise ValueError(
             f"the sequence has {x.shape[dim]} tokens, a multiple of {count} is wanted for "

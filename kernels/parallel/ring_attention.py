@@ -28,15 +28,17 @@ from kernels.parallel.beside import Beside
 from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, Taken
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
-from kernels.parallel.order import How, work
+from kernels.parallel.order import CallOptions, work
 
 
-class Ring(torch.autograd.Function):
+class RingAttention(torch.autograd.Function):
     """Returns this GPU's queries' output over all keys: [batch, heads, N / GPUs, head_dim]."""
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, how: How) -> Tensor:
-        is_causal, scale, order = how
+    def forward(
+        ctx, q: Tensor, k: Tensor, v: Tensor, exchange: Exchange, options: CallOptions
+    ) -> Tensor:
+        is_causal, scale, order = options
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
         take = exchange.offer(k, v, room=KEYS, most=k.numel())
         coming = take(1, k.shape) if ranks > 1 else None
@@ -49,21 +51,21 @@ class Ring(torch.autograd.Function):
                 coming = take(step + 1, k.shape) if step + 1 < ranks else None
                 owner = (rank - step) % ranks
                 part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
-                if part.keys_seen:
+                if part.num_keys:
                     seen = keys[:, :, part.keys], values[:, :, part.keys]
                     found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
                     beside.wait_for_first()
                     merge_rows(out, lse, *found, first=part.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
-        ctx.exchange, ctx.how = exchange, how
+        ctx.exchange, ctx.options = exchange, options
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dout: Tensor):
         q, k, v, out, lse = ctx.saved_tensors
-        exchange, (is_causal, scale, order) = ctx.exchange, ctx.how
+        exchange, (is_causal, scale, order) = ctx.exchange, ctx.options
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
         which = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
         take = exchange.offer(k, v, room=KEYS, most=k.numel())

@@ -23,7 +23,7 @@ from torch.distributed.tensor.experimental import context_parallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernels.bench.rounds import ratio, rounds
-from kernels.parallel.all_to_all import Alone
+from kernels.parallel.all_to_all import LocalAttention
 from kernels.parallel.call import context_parallel_attention
 
 AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -31,7 +31,7 @@ AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 def single_gpu(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Returns attention of the whole sequence on one GPU, by the same kernels."""
-    return Alone.apply(q, k, v, True, q.shape[-1] ** -0.5)
+    return LocalAttention.apply(q, k, v, True, q.shape[-1] ** -0.5)
 
 
 def pytorch(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

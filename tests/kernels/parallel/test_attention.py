@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernels.dispatch import attention
-from kernels.parallel.all_to_all import Alone
+from kernels.parallel.all_to_all import LocalAttention
 from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.order import unshard
 from kernels.reference import oracle
@@ -66,7 +66,7 @@ def times_the_error_of_one(found, whole, is_causal, scale=None):
 
 
 def by_the_same_kernels(q, k, v, is_causal):
-    return Alone.apply(q, k, v, is_causal, q.shape[-1] ** -0.5)
+    return LocalAttention.apply(q, k, v, is_causal, q.shape[-1] ** -0.5)
 
 
 def whole_of(parts, order):

@@ -17,8 +17,8 @@ import torch
 
 from kernels.parallel import exchange, host_agreement
 from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
-from kernels.parallel.order import How, shard, unshard
-from kernels.parallel.ring_attention import Ring
+from kernels.parallel.order import CallOptions, shard, unshard
+from kernels.parallel.ring_attention import RingAttention
 from kernels.reference import attention
 
 LATE = 0.2  # seconds
@@ -175,7 +175,7 @@ def test_nothing_offered_and_nothing_taken(run):
 def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
     """Two calls in a row; by the formulas gradients are FP32, which their room must have been reserved for."""
     whole = torch.randn(4, 1, 2, 8 * count, 4).to(dtype)
-    how = How(True, 0.5, order)
+    options = CallOptions(True, 0.5, order)
 
     def passes(form, x):
         q, k, v = inputs = [each.clone().requires_grad_() for each in x[:3]]
@@ -185,7 +185,7 @@ def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
     def ring(gpu):
         peers = PeerMemory(gpu)
         mine = [shard(x, gpu.rank, count, order=order) for x in whole]
-        found = [passes(lambda q, k, v: Ring.apply(q, k, v, peers, how), mine) for _ in range(2)]
+        found = [passes(lambda q, k, v: RingAttention.apply(q, k, v, peers, options), mine) for _ in range(2)]
         gpu.barrier.wait()  # its memory goes when it returns
         assert all(map(torch.equal, *found))
         return found[0]

@@ -15,11 +15,11 @@ import torch
 from torch.distributed import FileStore, HashStore
 
 from kernels.parallel import host_agreement
-from kernels.parallel.call import Attention
-from kernels.parallel.decode import Decode
-from kernels.parallel.host_agreement import ALL, agree, gathered
+from kernels.parallel.call import AttentionCall
+from kernels.parallel.decode import DecodeCall
+from kernels.parallel.host_agreement import COMPLETE, agree, all_gather_objects
 
-CALL = Attention((1, 2, 8, 16), (1, 2, 8, 16), torch.float32, "cuda", "ring", "zigzag", None, True, 0.25)
+CALL = AttentionCall((1, 2, 8, 16), (1, 2, 8, 16), torch.float32, "cuda", "ring", "zigzag", None, True, 0.25)
 PATIENCE = 1.5  # s
 
 
@@ -67,7 +67,7 @@ def test_what_is_told_later_is_not_what_was_told_before(run):
         found = []
         for what in ("first", {"then": torch.float16}):
             time.sleep(0.2 * group.rank)
-            found.append(gathered((group.rank, what), group))
+            found.append(all_gather_objects((group.rank, what), group))
         return found
 
     wanted = [[(rank, what) for rank in range(3)] for what in ("first", {"then": torch.float16})]
@@ -77,7 +77,7 @@ def test_what_is_told_later_is_not_what_was_told_before(run):
 def test_who_tells_nothing_is_named_within_the_timeout(run):
     def tell(group):
         begun = time.monotonic()
-        error = None if group.rank in (1, 3) else error_of(gathered, group.rank, group)
+        error = None if group.rank in (1, 3) else error_of(all_gather_objects, group.rank, group)
         return error, time.monotonic() - begun
 
     (first, took), _, (third, _), _ = run(tell, 4)
@@ -95,7 +95,7 @@ def test_who_comes_when_others_have_given_up_does_not_go_on_alone(run, kind, tmp
         begun = time.monotonic()
         if group.rank == 1:
             time.sleep(PATIENCE + 1.5)  # a FileStore takes half a second longer to give up
-        return error_of(gathered, group.rank, group), time.monotonic() - begun
+        return error_of(all_gather_objects, group.rank, group), time.monotonic() - begun
 
     (first, _), (late, took), (third, _) = run(tell, 3, store_of)
     assert "process 1 of 3 has not made the call" in first and "process 1 of 3 has not" in third
@@ -111,7 +111,7 @@ def test_who_is_late_does_not_wait_for_others_that_are(run):
             return None, 0
         time.sleep((PATIENCE + 0.5) * (group.rank == 1))
         begun = time.monotonic()
-        return error_of(gathered, group.rank, group), time.monotonic() - begun
+        return error_of(all_gather_objects, group.rank, group), time.monotonic() - begun
 
     _, (late, took), _, _ = run(tell, 4)
     assert re.match(r"RuntimeError: process [02] waited 1.5 s for process 1, 3 of 4 to make this call", late)
@@ -132,7 +132,7 @@ class Meanwhile(HashStore):
         return found
 
     def compare_set(self, key, expected, decision):
-        if (decision == ALL) != (self.first == "who was late"):
+        if (decision == COMPLETE) != (self.first == "who was late"):
             self.decided.wait(5)
         found = super().compare_set(key, expected, decision)
         self.decided.set()
@@ -147,7 +147,7 @@ def test_who_comes_as_another_gives_up_and_the_other_go_on_both_or_neither(run, 
     def tell(group):
         if group.rank == 1:
             store.comes.wait(5)
-        return error_of(gathered, group.rank, group)
+        return error_of(all_gather_objects, group.rank, group)
 
     waited, late = run(tell, 2)
     if first == "who was late":
@@ -181,7 +181,7 @@ def test_who_waits_until_the_last_moment_goes_on(run, monkeypatch):
             return store.compare_set(*arguments)
 
     def tell(group):
-        return gathered(group.rank, Slowed(group.rank, 2, store))
+        return all_gather_objects(group.rank, Slowed(group.rank, 2, store))
 
     assert run(tell, 2) == [[0, 1]] * 2
 
@@ -195,10 +195,10 @@ def test_what_calls_differ_in_is_named_on_every_process(run):
 
 
 def test_another_function_is_another_call(run):
-    decode = Decode((1, 2, 1, 16), torch.float32, "cuda", 0.25)
+    decode = DecodeCall((1, 2, 1, 16), torch.float32, "cuda", 0.25)
     first, second = run(lambda group: error_of(agree, group, (CALL, decode)[group.rank]), 2)
-    assert "differ in function, 'Attention' and 'Decode'; query_shape, (1, 2, 8, 16) and (1, 2, 1, 16)" in first
-    assert "differ in function, 'Decode' and 'Attention'" in second
+    assert "differ in call, 'AttentionCall' and 'DecodeCall'; query_shape, (1, 2, 8, 16) and (1, 2, 1, 16)" in first
+    assert "differ in call, 'DecodeCall' and 'AttentionCall'" in second
 
 
 def test_calls_of_one_kind_are_compared_once(run):

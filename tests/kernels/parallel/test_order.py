@@ -39,7 +39,7 @@ def test_each_query_meets_each_key_that_it_sees_once(ranks, order, is_causal):
 def test_in_zigzag_order_all_gpus_have_as_much_to_do_in_each_step(ranks):
     steps = [
         {
-            (part.queries.stop - part.queries.start) * part.keys_seen
+            (part.queries.stop - part.queries.start) * part.num_keys
             for rank in range(ranks)
             for part in [work(rank, (rank - step) % ranks, ranks, 8, is_causal=True, order="zigzag")]
         }

@@ -49,7 +49,7 @@ def test_pairs_with_another_gpu_are_what_the_ring_computes(order, causal):
         for owner in {0, 1, 2, 3} - {rank}:
             part = work(rank, owner, 4, 8, is_causal=causal, order=order)
             queries = part.queries.stop - part.queries.start
-            assert queries * part.keys_seen == pairs(rank, owner, 4, 8, causal, order)
+            assert queries * part.num_keys == pairs(rank, owner, 4, 8, causal, order)
 
 
 def test_four_words_on_two_boards():
