@@ -78,7 +78,7 @@ def context_parallel_attention(
     other.  With NCCL it waits for the group's timeout, which ends the process; with gloo as
     long, and then it raises torch.distributed's error; with peer memory for 60 seconds, and
     then its GPU fails with a CUDA error.  If one process has raised, end them all.
-    The memory through which a process offers tensors to others is used again by later calls,
+    The memory in which a process publishes tensors to others is used again by later calls,
     and grows with them; that of a CUDA graph stays.  Before you capture a call in a graph, make
     the same call once on every process, with its backward pass if the graph has one.  After
     that, graphs and other calls may follow one another in any order, the same on every process.

@@ -14,7 +14,7 @@ queries met it.  In each step a GPU sends what it has found for another one stra
 adds it up, in FP32 if there are more than two terms.
 
 Source: H. Liu, M. Zaharia and P. Abbeel, "Ring Attention with Blockwise Transformers for
-Near-Infinite Context", 2023, arXiv:2310.01889.  There neighbours hand on a part; here we take
+Near-Infinite Context", 2023, arXiv:2310.01889.  There neighbours hand on a part; here we fetch
 each from the GPU that owns it, which costs the same on a switch and needs no forwarding.
 """
 
@@ -24,11 +24,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from kernels.parallel.beside import Beside
-from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, Taken
+from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, PendingFetch
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
 from kernels.parallel.order import CallOptions, work
+from kernels.parallel.side_stream import SideStream
 
 
 class RingAttention(torch.autograd.Function):
@@ -40,21 +40,21 @@ class RingAttention(torch.autograd.Function):
     ) -> Tensor:
         is_causal, scale, order = options
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
-        take = exchange.offer(k, v, room=KEYS, most=k.numel())
-        coming = take(1, k.shape) if ranks > 1 else None
-        beside = Beside(q)
+        fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
+        pending = fetch(1, k.shape) if ranks > 1 else None
+        side_stream = SideStream(q)
         out, lse = attend(q, k, v, is_causal=is_causal, scale=scale)
-        out = sum_of(out, parts=ranks)
-        with beside:
+        out = as_accumulator(out, parts=ranks)
+        with side_stream:
             for step in range(1, ranks):
-                keys, values = coming.arrived()
-                coming = take(step + 1, k.shape) if step + 1 < ranks else None
+                keys, values = pending.result()
+                pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
                 owner = (rank - step) % ranks
                 part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
                 if part.num_keys:
                     seen = keys[:, :, part.keys], values[:, :, part.keys]
                     found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
-                    beside.wait_for_first()
+                    side_stream.wait_for_main()
                     merge_rows(out, lse, *found, first=part.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
@@ -67,18 +67,18 @@ class RingAttention(torch.autograd.Function):
         q, k, v, out, lse = ctx.saved_tensors
         exchange, (is_causal, scale, order) = ctx.exchange, ctx.options
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
-        which = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
-        take = exchange.offer(k, v, room=KEYS, most=k.numel())
-        coming = take(1, k.shape) if ranks > 1 else None
-        beside = Beside(q)
+        setting = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
+        fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
+        pending = fetch(1, k.shape) if ranks > 1 else None
+        side_stream = SideStream(q)
         own = gradients(q, k, v, out, lse, dout, is_causal=is_causal, scale=scale)
-        dq, dk, dv = (sum_of(x, parts=ranks) for x in own)
-        home = None
-        with beside:
+        dq, dk, dv = (as_accumulator(x, parts=ranks) for x in own)
+        incoming = None
+        with side_stream:
             for step in range(1, ranks):
-                keys, values = coming.arrived()
-                coming = take(step + 1, k.shape) if step + 1 < ranks else None
-                rows, seen = work(rank, (rank - step) % ranks, **which)
+                keys, values = pending.result()
+                pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
+                rows, seen = work(rank, (rank - step) % ranks, **setting)
                 found = gradients(
                     q[:, :, rows], keys[:, :, seen], values[:, :, seen],
                     out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
@@ -86,27 +86,29 @@ class RingAttention(torch.autograd.Function):
                 )  # fmt: skip
                 # What I have found belongs to the GPU ``step`` places before me.  The one
                 # ``step`` places behind me has something for me.
-                mine = work((rank + step) % ranks, rank, **which).keys
-                if home is not None:
-                    add(home, dk, dv)
-                take_home = exchange.offer(*found[1:], room=GRADIENTS, most=k.numel())
-                home = mine, take_home(-step, k[:, :, mine].shape)
-                beside.wait_for_first()
+                mine = work((rank + step) % ranks, rank, **setting).keys
+                if incoming is not None:
+                    accumulate(incoming, dk, dv)
+                fetch_gradients = exchange.publish(
+                    *found[1:], slot=GRADIENTS, max_numel=k.numel()
+                )
+                incoming = mine, fetch_gradients(-step, k[:, :, mine].shape)
+                side_stream.wait_for_main()
                 dq[:, :, rows].add_(found[0])
-            if home is not None:
-                add(home, dk, dv)
+            if incoming is not None:
+                accumulate(incoming, dk, dv)
         return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype), None, None
 
 
-def add(home: tuple[slice, Taken], dk: Tensor, dv: Tensor) -> None:
+def accumulate(incoming: tuple[slice, PendingFetch], dk: Tensor, dv: Tensor) -> None:
     """Adds the gradients of some of my keys that another GPU has found."""
-    rows, taken = home
-    of_keys, of_values = taken.arrived()
+    rows, pending = incoming
+    of_keys, of_values = pending.result()
     dk[:, :, rows].add_(of_keys)
     dv[:, :, rows].add_(of_values)
 
 
-def sum_of(x: Tensor, parts: int) -> Tensor:
+def as_accumulator(x: Tensor, parts: int) -> Tensor:
     """Returns x as a sum to which the other parts are added: FP32 if there are more than two.
 
     Two 16-bit numbers are added in FP32 and rounded once, whatever their dtype.  A third would

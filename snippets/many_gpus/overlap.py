@@ -21,11 +21,11 @@ rank, gpus, device = start()
 on_gpus = device.type == "cuda"
 
 
-def messages(most_ctas=None):
-    """Messages through NCCL; most_ctas: how many thread blocks it may use."""
+def messages(max_ctas=None):
+    """Messages through NCCL; max_ctas: how many thread blocks it may use."""
     options = dist.ProcessGroupNCCL.Options()
-    if most_ctas:
-        options.config.max_ctas = most_ctas
+    if max_ctas:
+        options.config.max_ctas = max_ctas
     return Messages(dist.new_group(pg_options=options, device_id=device))
 
 
@@ -43,15 +43,15 @@ for tokens in (8192, 65536) if on_gpus else ():
 
     forms = {"kernel": kernel}
     for how, exchange in exchanges.items():
-        take = exchange.offer(k, v, room=KEYS, most=k.numel())
+        fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
 
-        def alone(take=take, shape=k.shape):
-            take(1, shape).arrived()
+        def alone(fetch=fetch, shape=k.shape):
+            fetch(1, shape).result()
 
-        def together(take=take, shape=k.shape, kernel=kernel):
-            coming = take(1, shape)
+        def together(fetch=fetch, shape=k.shape, kernel=kernel):
+            pending = fetch(1, shape)
             kernel()
-            coming.arrived()
+            pending.result()
 
         forms |= {f"{how}, alone": alone, how: together}
     found = rounds(forms, calls=max(1, 32768 // tokens))

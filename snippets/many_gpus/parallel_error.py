@@ -64,7 +64,7 @@ for name, form in forms_on(device).items() if on_gpus else ():
     before = torch.cuda.memory_allocated()
     run()
     peak = torch.cuda.max_memory_allocated() - before
-    if name == "ring, peer memory":  # a room for keys and values, one for their gradients
+    if name == "ring, peer memory":  # a buffer for keys and values, one for their gradients
         peak += 2 * (k.nbytes + v.nbytes)
     memory.add(gpus=gpus, tokens=65536, form=name, peak=round(peak / 2**30, 2))
 if rank == 0:

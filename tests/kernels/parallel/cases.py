@@ -17,10 +17,10 @@ def attention(rank, ranks, group, q, k, v, dout, order, options, wrong=None):
     """The parts of the output and of the gradients of q, k and v that this process has, on the CPU."""
     with WRONG[wrong]() if wrong else nothing_wrong():
         mine = [shard(x.to(DEVICE), rank, ranks, order=order) for x in (q, k, v, dout)]
-        return passes(group, *mine, order=order, **options)
+        return output_and_grads(group, *mine, order=order, **options)
 
 
-def passes(group, q, k, v, dout, **options) -> list[Tensor]:
+def output_and_grads(group, q, k, v, dout, **options) -> list[Tensor]:
     """Output and gradients of one process, on the CPU."""
     inputs = [x.requires_grad_() for x in (q, k, v)]
     out = context_parallel_attention(*inputs, group=group, enable_gqa=True, **options)
@@ -117,19 +117,19 @@ def halves_swapped(rank, owner, ranks, tokens, *, is_causal, order):
 
 def always_the_first(self, a, b, **where):
     """Fetches the neighbour's keys in every step."""
-    take = right_offer(self, a, b, **where)
-    return lambda places, shape: take(1 if places > 0 else places, shape)
+    fetch = right_publish(self, a, b, **where)
+    return lambda offset, shape: fetch(1 if offset > 0 else offset, shape)
 
 
-def kept(home, dk, dv):
+def kept(incoming, dk, dv):
     """Never adds what other GPUs have found for these keys."""
-    home[1].arrived()
+    incoming[1].result()
 
 
 def to_the_wrong_home(self, a, b, **where):
     """Sends gradients on instead of back."""
-    take = right_offer(self, a, b, **where)
-    return lambda places, shape: take(abs(places), shape)
+    fetch = right_publish(self, a, b, **where)
+    return lambda offset, shape: fetch(abs(offset), shape)
 
 
 def in_16_bits(x, parts):
@@ -148,17 +148,17 @@ def in_order_of_ranks(parts, *, order):
     return torch.cat(parts, -2)
 
 
-right_merge, right_offer, right_gradients = ring_attention.merge_rows, Messages.offer, local.gradients
+right_merge, right_publish, right_gradients = ring_attention.merge_rows, Messages.publish, local.gradients
 RIGHT_FOR_TWO = {"the neighbour's keys in every step", "gradients sent the wrong way", "merged in 16 bits"}
 WRONG = {
     "mean of parts": Wrong((ring_attention, "merge_rows", mean_of_parts)),
     "a part forgotten": Wrong((ring_attention, "merge_rows", forgotten)),
     "lse not merged": Wrong((ring_attention, "merge_rows", lse_not_merged)),
     "halves swapped": Wrong((ring_attention, "work", halves_swapped)),
-    "the neighbour's keys in every step": Wrong((Messages, "offer", always_the_first)),
-    "gradients not sent home": Wrong((ring_attention, "add", kept)),
-    "gradients sent the wrong way": Wrong((Messages, "offer", to_the_wrong_home)),
-    "merged in 16 bits": Wrong((ring_attention, "sum_of", in_16_bits)),
+    "the neighbour's keys in every step": Wrong((Messages, "publish", always_the_first)),
+    "gradients not sent home": Wrong((ring_attention, "accumulate", kept)),
+    "gradients sent the wrong way": Wrong((Messages, "publish", to_the_wrong_home)),
+    "merged in 16 bits": Wrong((ring_attention, "as_accumulator", in_16_bits)),
     "backward from a part's lse": Wrong((ring_attention, "gradients", of_this_part)),
     "gathered in order of ranks": Wrong((all_gather, "unshard", in_order_of_ranks)),
 }

@@ -74,9 +74,9 @@ def outgrown(rank, ranks, group) -> bool:
     wanted, of_graph = ring(group, *short, True), []
     replay = captured(lambda: of_graph.append(ring(group, *short, True)))
     exchange = exchange_of(group, "peer memory")
-    room = exchange.rooms[KEYS]
+    buffer = exchange.buffers[KEYS]
     ring(group, *long, True)
-    grown = exchange.rooms[KEYS] is not room
+    grown = exchange.buffers[KEYS] is not buffer
     inputs(rank, 5, tokens=1 << 16)  # writes where memory is free
     replay()
     return grown and same([of_graph[-1]], [wanted])
@@ -99,9 +99,9 @@ def first_in_a_capture(rank, ranks, group) -> str:
 
 
 def grown_in_a_capture(rank, ranks, group) -> str:
-    """What a capture says of an offer that is longer than any before."""
+    """What a capture says of tensors that are longer than any published before."""
     ring(group, *inputs(rank, 7), False)
     exchange = exchange_of(group, "peer memory")
-    size = exchange.rooms[KEYS].memory.numel()
+    size = exchange.buffers[KEYS].memory.numel()
     x = torch.ones(1, device="cuda")
-    return error_in_capture(lambda: exchange.offer(x, x, room=KEYS, most=size))
+    return error_in_capture(lambda: exchange.publish(x, x, slot=KEYS, max_numel=size))

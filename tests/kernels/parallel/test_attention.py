@@ -38,7 +38,7 @@ def inputs(ranks, tokens, dtype, *, heads=8, kv_heads=4, head_dim=16, batch=2, s
     return [x.to(dtype) for x in (size * q * torch.linspace(0.1, 2, ranks * tokens)[:, None], k, v + 1, dout)]
 
 
-def passes(attention, q, k, v, dout):
+def output_and_grads(attention, q, k, v, dout):
     q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
     out = attention(q, k, v)
     return [out.detach(), *torch.autograd.grad(out, (q, k, v), dout)]
@@ -54,12 +54,12 @@ def errors(found, truths):
 def times_the_error_of_one(found, whole, is_causal, scale=None):
     """For output and gradients: the worst head's error, by that of one process, or by one rounding if that is more."""
     exact = lambda q, k, v: oracle(q, k, v, is_causal=is_causal, scale=scale, enable_gqa=True)  # noqa: E731
-    truths = passes(exact, *(x.double() for x in whole))
+    truths = output_and_grads(exact, *(x.double() for x in whole))
     on_device = [x.to(cases.DEVICE) for x in whole]
     alone = partial(by_the_same_kernels, is_causal=is_causal)
     if scale is not None:
         alone = partial(attention, is_causal=is_causal, scale=scale, enable_gqa=True)
-    one = passes(alone, *on_device)
+    one = output_and_grads(alone, *on_device)
     rounding = torch.finfo(whole[0].dtype).eps / 4
     pairs = zip(NAMES, errors(found, truths), errors(one, truths), strict=True)
     return {name: mine / max(theirs, rounding) for name, mine, theirs in pairs}
@@ -94,7 +94,7 @@ def test_it_is_attention(processes, scheme, ranks, order, is_causal, dtype):
 def test_two_give_what_is_true(processes, scheme):
     whole = inputs(2, 12, FP32)
     parts = processes.run(cases.attention, *whole, "zigzag", SCHEMES[scheme] | {"is_causal": True}, count=2)
-    truths = passes(partial(oracle, is_causal=True, enable_gqa=True), *(x.double() for x in whole))
+    truths = output_and_grads(partial(oracle, is_causal=True, enable_gqa=True), *(x.double() for x in whole))
     assert max(errors(whole_of(parts, "zigzag"), truths)) < 1e-5
 
 

@@ -1,4 +1,4 @@
-"""What a GPU offers others read whole, however late one of them is, and a graph keeps the memory that it was made with.
+"""Others read whole what a GPU publishes, however late one of them is, and a graph keeps the memory it was made with.
 
 A GPU is a thread here, and its stream is the order in which the thread does things.  So this tests the order of
 barriers, writes and reads, without a GPU; tests/kernels/parallel/test_graphs.py has the same of GPUs.
@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from kernels.parallel import exchange, host_agreement
-from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, Room
+from kernels.parallel.exchange import GRADIENTS, KEYS, PeerMemory, SymmetricBuffer
 from kernels.parallel.order import CallOptions, shard, unshard
 from kernels.parallel.ring_attention import RingAttention
 from kernels.reference import attention
@@ -88,11 +88,11 @@ class Torch:
         return getattr(torch, name)
 
 
-def mapped(size, gpu):
+def allocate_symmetric(size, gpu):
     memory = torch.zeros(size, dtype=torch.uint8)
     gpu.mapped.append(weakref.ref(memory))
     gpu.barrier.wait()
-    return Room(memory, Handle(gpu, len(gpu.mapped) - 1))
+    return SymmetricBuffer(memory, Handle(gpu, len(gpu.mapped) - 1))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def run(monkeypatch):
     monkeypatch.setattr(exchange, "torch", Torch())
     monkeypatch.setattr(host_agreement, "torch", Torch())
     monkeypatch.setattr(exchange, "dist", DIST)
-    monkeypatch.setattr(exchange, "mapped", mapped)
+    monkeypatch.setattr(exchange, "allocate_symmetric", allocate_symmetric)
 
     def runs(function, count=1, without=None, **habits):
         together = [threading.Barrier(count, timeout=30)]
@@ -117,23 +117,23 @@ def run(monkeypatch):
     return runs
 
 
-ROOMS = (KEYS, KEYS, GRADIENTS, GRADIENTS, KEYS)  # twice in a row: an offer in another room is a meeting, too
+SLOTS = (KEYS, KEYS, GRADIENTS, GRADIENTS, KEYS)  # twice in a row: to publish in another slot is to meet, too
 
 
 def what_neighbours_find(gpu):
-    """Of each offer, in these rooms, the numbers that the GPU one place before had offered, in both tensors."""
+    """Each time, in these slots, the numbers that the GPU one rank before had published, in both tensors."""
     peers, found = PeerMemory(gpu), []
-    for number, room in enumerate(ROOMS):
+    for number, slot in enumerate(SLOTS):
         mine = torch.full((1, 1, 2, 4), 10.0 * number + gpu.rank)
-        take = peers.offer(mine, -mine, room=room, most=mine.numel())
-        parts = take(1, mine.shape).arrived()
+        fetch = peers.publish(mine, -mine, slot=slot, max_numel=mine.numel())
+        parts = fetch(1, mine.shape).result()
         found.append((parts[0].unique().tolist(), parts[1].unique().tolist()))
     gpu.barrier.wait()  # its memory goes when it returns
     return found
 
 
 def wanted(rank, count):
-    numbers = [10.0 * number + (rank - 1) % count for number in range(len(ROOMS))]
+    numbers = [10.0 * number + (rank - 1) % count for number in range(len(SLOTS))]
     return [([number], [-number]) for number in numbers]
 
 
@@ -148,36 +148,36 @@ def test_without_either_barrier_it_would_not(run, without, habits):
     assert run(what_neighbours_find, 2, without, **habits) != [wanted(rank, 2) for rank in range(2)]
 
 
-def test_a_part_is_taken_that_is_smaller_than_the_most(run):
-    """As gradients are in zigzag order: one GPU offers a half and takes a whole, another the other way round."""
-    offered = []  # for as long as the other may take
+def test_a_part_is_fetched_that_is_smaller_than_the_largest(run):
+    """As gradients are in zigzag order: one GPU publishes a half and fetches a whole, another the other way round."""
+    peers = []  # for as long as the other may fetch
 
-    def offer(gpu):
+    def on_gpu(gpu):
         rows = 2 + 2 * gpu.rank
-        offered.append(PeerMemory(gpu))
-        take = offered[-1].offer(*torch.ones(2, 1, 1, rows, 4).bfloat16(), room=GRADIENTS, most=16)
-        return take(1, (1, 1, 6 - rows, 4)).arrived().sum().item()
+        peers.append(PeerMemory(gpu))
+        fetch = peers[-1].publish(*torch.ones(2, 1, 1, rows, 4).bfloat16(), slot=GRADIENTS, max_numel=16)
+        return fetch(1, (1, 1, 6 - rows, 4)).result().sum().item()
 
-    assert run(offer, 2) == [32, 16]
+    assert run(on_gpu, 2) == [32, 16]
 
 
-def test_nothing_offered_and_nothing_taken(run):
-    def offer(gpu):
+def test_nothing_published_and_nothing_fetched(run):
+    def on_gpu(gpu):
         nothing = torch.ones(1, 1, 0, 4)
-        return PeerMemory(gpu).offer(nothing, nothing, room=KEYS, most=16)(1, nothing.shape).arrived().shape
+        return PeerMemory(gpu).publish(nothing, nothing, slot=KEYS, max_numel=16)(1, nothing.shape).result().shape
 
-    assert run(offer, 2) == [(2, 1, 1, 0, 4)] * 2
+    assert run(on_gpu, 2) == [(2, 1, 1, 0, 4)] * 2
 
 
 @pytest.mark.parametrize("dtype, close", [(torch.float32, 1e-5), (torch.bfloat16, 0.02)], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("order", ["zigzag", "contiguous"])
 @pytest.mark.parametrize("count", [2, 4])
 def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
-    """Two calls in a row; by the formulas gradients are FP32, which their room must have been reserved for."""
+    """Two calls in a row; by the formulas gradients are FP32, for which their buffer must have been reserved."""
     whole = torch.randn(4, 1, 2, 8 * count, 4).to(dtype)
     options = CallOptions(True, 0.5, order)
 
-    def passes(form, x):
+    def output_and_grads(form, x):
         q, k, v = inputs = [each.clone().requires_grad_() for each in x[:3]]
         out = form(q, k, v)
         return [out.detach(), *torch.autograd.grad(out, inputs, x[3])]
@@ -185,12 +185,12 @@ def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
     def ring(gpu):
         peers = PeerMemory(gpu)
         mine = [shard(x, gpu.rank, count, order=order) for x in whole]
-        found = [passes(lambda q, k, v: RingAttention.apply(q, k, v, peers, options), mine) for _ in range(2)]
+        found = [output_and_grads(lambda q, k, v: RingAttention.apply(q, k, v, peers, options), mine) for _ in range(2)]
         gpu.barrier.wait()  # its memory goes when it returns
         assert all(map(torch.equal, *found))
         return found[0]
 
-    truth = passes(partial(attention, is_causal=True, scale=0.5), whole.double())
+    truth = output_and_grads(partial(attention, is_causal=True, scale=0.5), whole.double())
     for found, wanted in zip(zip(*run(ring, count, to_read=LATE / 20), strict=True), truth, strict=True):
         error = unshard(list(found), order=order).double() - wanted
         assert error.norm() <= close * wanted.norm()
@@ -199,46 +199,46 @@ def test_a_ring_by_it_is_attention(run, count, order, dtype, close):
 # Memory.
 
 
-def offered(peers, tokens):
-    peers.offer(*torch.ones(2, 1, 1, tokens, 4), room=KEYS, most=4 * tokens)
+def publish(peers, tokens):
+    peers.publish(*torch.ones(2, 1, 1, tokens, 4), slot=KEYS, max_numel=4 * tokens)
 
 
-def test_a_room_grows_and_is_used_again(run):
-    def offer(gpu):
+def test_a_buffer_grows_and_is_used_again(run):
+    def on_gpu(gpu):
         peers = PeerMemory(gpu)
         for tokens in (8, 4, 64, 64, 8):
-            offered(peers, tokens)
+            publish(peers, tokens)
         return [memory() is not None for memory in gpu.mapped]
 
-    assert run(offer) == [[False, True]]
+    assert run(on_gpu) == [[False, True]]
 
 
 def test_memory_of_a_graph_stays(run):
-    def offer(gpu):
+    def on_gpu(gpu):
         peers = PeerMemory(gpu)
-        offered(peers, 8)
+        publish(peers, 8)
         gpu.capturing = True
-        offered(peers, 8)
+        publish(peers, 8)
         gpu.capturing = False
         for tokens in (64, 128):
-            offered(peers, tokens)
+            publish(peers, tokens)
         return [memory() is not None for memory in gpu.mapped]
 
-    assert run(offer) == [[True, False, True]]
+    assert run(on_gpu) == [[True, False, True]]
 
 
 def test_none_is_mapped_in_a_capture(run):
-    def offer(gpu):
+    def on_gpu(gpu):
         peers = PeerMemory(gpu)
         for before in (0, 1):
             gpu.capturing = True
             with pytest.raises(
                 RuntimeError, match=r"a CUDA graph is being captured of a call, .* once before, on every"
             ):
-                offered(peers, 64)
+                publish(peers, 64)
             assert (len(gpu.mapped), gpu.met) == (before, 2 * before)
             gpu.capturing = False
-            offered(peers, 8)
+            publish(peers, 8)
         return True
 
-    assert run(offer) == [True]
+    assert run(on_gpu) == [True]

@@ -25,6 +25,6 @@ def test_a_capture_that_no_call_came_before_is_refused(processes):
         assert "make the same call once before, on every process" in error
 
 
-def test_a_room_does_not_grow_in_a_capture(processes):
+def test_a_buffer_does_not_grow_in_a_capture(processes):
     for error in processes.run(graphs.grown_in_a_capture):
         assert "memory that it offers to other GPUs is to be mapped first" in error
