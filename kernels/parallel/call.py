@@ -23,7 +23,7 @@ from torch.distributed import DeviceMesh, ProcessGroup
 from kernels.checks import check_shapes, transformed, unreadable
 from kernels.parallel.all_gather import AllGatherAttention
 from kernels.parallel.all_to_all import all_to_all_attention
-from kernels.parallel.exchange import KINDS, exchange_of
+from kernels.parallel.exchange import EXCHANGES, exchange_of
 from kernels.parallel.host_agreement import agree
 from kernels.parallel.order import CallOptions, Order, check_order, chunks_of
 from kernels.parallel.ring_attention import RingAttention
@@ -143,8 +143,8 @@ def check_call(
     ranks = group.size()
     if scheme not in SCHEMES:
         raise ValueError(f"scheme is {scheme!r}, one of {', '.join(SCHEMES)} is wanted")
-    if exchange is not None and exchange not in KINDS:
-        raise ValueError(f"exchange is {exchange!r}, one of {', '.join(KINDS)} is wanted")
+    if exchange is not None and exchange not in EXCHANGES:
+        raise ValueError(f"exchange is {exchange!r}, one of {', '.join(EXCHANGES)} is wanted")
     if exchange is not None and scheme != "ring":
         raise ValueError(f"exchange is {exchange!r}, which only a ring has: leave it out")
     if exchange == "peer memory" and not q.is_cuda:

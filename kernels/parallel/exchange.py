@@ -153,7 +153,7 @@ def allocate_symmetric(size: int, group: ProcessGroup) -> SymmetricBuffer:
 
 
 Exchange = Messages | PeerMemory
-KINDS = ("messages", "peer memory")
+EXCHANGES = ("messages", "peer memory")
 _peer_memory: WeakKeyDictionary[ProcessGroup, PeerMemory] = WeakKeyDictionary()
 _can_use_peer_memory: WeakKeyDictionary[ProcessGroup, bool] = WeakKeyDictionary()
 

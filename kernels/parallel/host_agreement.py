@@ -24,10 +24,10 @@ _agreed: WeakKeyDictionary[ProcessGroup, set[NamedTuple]] = WeakKeyDictionary()
 # long as none has raised.
 _rounds: WeakKeyDictionary[ProcessGroup, int] = WeakKeyDictionary()
 
-COMPLETE = "complete"  # the decision, unless it's a GaveUp
+COMPLETE = "complete"  # the decision, unless it's a Timeout
 
 
-class GaveUp(NamedTuple):
+class Timeout(NamedTuple):
     """The decision of a process that has waited so many seconds for those that are late."""
 
     process: int
@@ -79,11 +79,11 @@ def all_gather_objects(mine: object, group: ProcessGroup) -> list:
             store.wait(keys, timeout)
         except RuntimeError:  # no store raises another kind, and FileStore no narrower one
             if late := [rank for rank in ranks if not store.check([keys[rank]])]:
-                decision = json.dumps(GaveUp(me, timeout.total_seconds(), late))
+                decision = json.dumps(Timeout(me, timeout.total_seconds(), late))
     # The first decision holds for everybody: nobody goes on, or gives up, alone.
     decided = store.compare_set(f"{prefix}/decided", "", decision).decode()
     if decided != COMPLETE:
-        first, seconds, late = GaveUp(*json.loads(decided))
+        first, seconds, late = Timeout(*json.loads(decided))
         missing = f"process {', '.join(map(str, late))} of {len(keys)}"
         if me in late:
             raise RuntimeError(

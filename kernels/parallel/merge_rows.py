@@ -27,8 +27,8 @@ def merge_rows(out: Tensor, lse: Tensor, part: Tensor, part_lse: Tensor, *, firs
     if out.is_cuda:
         launch(out, lse, part, part_lse, first)
         return
-    there = slice(first, first + part.shape[2])
-    rows, row_lse = out[:, :, there], lse[:, :, there]
+    merged_rows = slice(first, first + part.shape[2])
+    rows, row_lse = out[:, :, merged_rows], lse[:, :, merged_rows]
     merged = merge(rows.to(lse.dtype), row_lse, part.to(lse.dtype), part_lse)
     rows.copy_(merged[0])
     row_lse.copy_(merged[1])
@@ -55,10 +55,10 @@ def merge_rows_kernel(
     blocks = tl.cdiv(count, ROWS)
     row = tl.program_id(0) % blocks * ROWS + tl.arange(0, ROWS)
     pair = tl.cast(tl.program_id(0) // blocks, tl.int64)
-    there = row < count
+    row_mask = row < count
     mine, other = pair * tokens + first + row, pair * count + row
-    lse_a = tl.load(lse + mine, there, -float("inf"))
-    lse_b = tl.load(part_lse + other, there, -float("inf"))
+    lse_a = tl.load(lse + mine, row_mask, -float("inf"))
+    lse_b = tl.load(part_lse + other, row_mask, -float("inf"))
     maximum = tl.maximum(lse_a, lse_b)
     # If both are -inf, take 0 for the maximum: (-inf) - (-inf) would be NaN.
     maximum = tl.where(maximum == -float("inf"), 0.0, maximum)
@@ -68,14 +68,14 @@ def merge_rows_kernel(
     share_b = tl.where(total > 0, weight_b / total, 0.0)
 
     column = tl.arange(0, PADDED_DIM)
-    inside = there[:, None] & (column < HEAD_DIM)[None, :]
-    at_a = out + mine[:, None] * HEAD_DIM + column[None, :]
-    at_b = part + other[:, None] * HEAD_DIM + column[None, :]
+    mask = row_mask[:, None] & (column < HEAD_DIM)[None, :]
+    a_ptrs = out + mine[:, None] * HEAD_DIM + column[None, :]
+    b_ptrs = part + other[:, None] * HEAD_DIM + column[None, :]
     # If a part saw no key, it doesn't matter what it holds.
-    of_a = tl.load(at_a, inside & (share_a > 0)[:, None], 0.0).to(share_a.dtype)
-    of_b = tl.load(at_b, inside & (share_b > 0)[:, None], 0.0).to(share_b.dtype)
-    merged = share_a[:, None] * of_a + share_b[:, None] * of_b
-    tl.store(at_a, merged.to(out.dtype.element_ty), inside)
+    a = tl.load(a_ptrs, mask & (share_a > 0)[:, None], 0.0).to(share_a.dtype)
+    b = tl.load(b_ptrs, mask & (share_b > 0)[:, None], 0.0).to(share_b.dtype)
+    merged = share_a[:, None] * a + share_b[:, None] * b
+    tl.store(a_ptrs, merged.to(out.dtype.element_ty), mask)
     # Several warps load the same lse, and all must do so before one changes it.
     tl.debug_barrier()
-    tl.store(lse + mine, maximum + tl.log(total), there)  # log(0) is -inf
+    tl.store(lse + mine, maximum + tl.log(total), row_mask)  # log(0) is -inf

@@ -37,7 +37,7 @@ class CallOptions(NamedTuple):
     order: Order
 
 
-class Work(NamedTuple):
+class VisibleBlock(NamedTuple):
     """Rows of one GPU and rows of another: each of ``queries`` sees all of ``keys``."""
 
     queries: slice
@@ -48,7 +48,7 @@ class Work(NamedTuple):
         return self.keys.stop - self.keys.start
 
 
-NO_WORK = Work(slice(0, 0), slice(0, 0))
+EMPTY_BLOCK = VisibleBlock(slice(0, 0), slice(0, 0))
 
 
 def chunks_of(rank: int, ranks: int, order: Order) -> tuple[int, ...]:
@@ -60,22 +60,22 @@ def num_chunks(ranks: int, order: Order) -> int:
     return ranks if order == "contiguous" else 2 * ranks
 
 
-def work(
+def visible_block(
     rank: int, owner: int, ranks: int, tokens: int, *, is_causal: bool, order: Order
-) -> Work:
+) -> VisibleBlock:
     """Returns what the queries of GPU ``rank`` see of the keys of another, ``owner``.
 
     tokens: how many each GPU holds
     """
     everything = slice(0, tokens)
     if not is_causal:
-        return Work(everything, everything)
+        return VisibleBlock(everything, everything)
     if order == "contiguous":
-        return Work(everything, everything) if owner < rank else NO_WORK
+        return VisibleBlock(everything, everything) if owner < rank else EMPTY_BLOCK
     half = tokens // 2
     if owner < rank:
-        return Work(everything, slice(0, half))
-    return Work(slice(half, tokens), everything)
+        return VisibleBlock(everything, slice(0, half))
+    return VisibleBlock(slice(half, tokens), everything)
 
 
 def shard(

@@ -27,7 +27,7 @@ from torch.autograd.function import once_differentiable
 from kernels.parallel.exchange import GRADIENTS, KEYS, Exchange, PendingFetch
 from kernels.parallel.local import attend, gradients
 from kernels.parallel.merge_rows import merge_rows
-from kernels.parallel.order import CallOptions, work
+from kernels.parallel.order import CallOptions, visible_block
 from kernels.parallel.side_stream import SideStream
 
 
@@ -40,6 +40,7 @@ class RingAttention(torch.autograd.Function):
     ) -> Tensor:
         is_causal, scale, order = options
         rank, ranks, tokens = exchange.rank, exchange.ranks, q.shape[2]
+        setting = dict(ranks=ranks, tokens=tokens, is_causal=is_causal, order=order)
         fetch = exchange.publish(k, v, slot=KEYS, max_numel=k.numel())
         pending = fetch(1, k.shape) if ranks > 1 else None
         side_stream = SideStream(q)
@@ -50,12 +51,12 @@ class RingAttention(torch.autograd.Function):
                 keys, values = pending.result()
                 pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
                 owner = (rank - step) % ranks
-                part = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
-                if part.num_keys:
-                    seen = keys[:, :, part.keys], values[:, :, part.keys]
-                    found = attend(q[:, :, part.queries], *seen, is_causal=False, scale=scale)
+                block = visible_block(rank, owner, **setting)
+                if block.num_keys:
+                    seen = keys[:, :, block.keys], values[:, :, block.keys]
+                    found = attend(q[:, :, block.queries], *seen, is_causal=False, scale=scale)
                     side_stream.wait_for_main()
-                    merge_rows(out, lse, *found, first=part.queries.start)
+                    merge_rows(out, lse, *found, first=block.queries.start)
         out = out.to(q.dtype)
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.exchange, ctx.options = exchange, options
@@ -78,15 +79,15 @@ class RingAttention(torch.autograd.Function):
             for step in range(1, ranks):
                 keys, values = pending.result()
                 pending = fetch(step + 1, k.shape) if step + 1 < ranks else None
-                rows, seen = work(rank, (rank - step) % ranks, **setting)
+                rows, seen = visible_block(rank, (rank - step) % ranks, **setting)
                 found = gradients(
                     q[:, :, rows], keys[:, :, seen], values[:, :, seen],
                     out[:, :, rows], lse[:, :, rows], dout[:, :, rows],
                     is_causal=False, scale=scale,
                 )  # fmt: skip
-                # What I have found belongs to the GPU ``step`` places before me.  The one
-                # ``step`` places behind me has something for me.
-                mine = work((rank + step) % ranks, rank, **setting).keys
+                # What I have found belongs to the GPU ``step`` ranks before me.  The one
+                # ``step`` ranks behind me has something for me.
+                mine = visible_block((rank + step) % ranks, rank, **setting).keys
                 if incoming is not None:
                     accumulate(incoming, dk, dv)
                 fetch_gradients = exchange.publish(

@@ -28,22 +28,22 @@ q, k, v, dout = (
 truth = output_and_grads(
     partial(oracle, is_causal=True), *(x.double() for x in (q, k, v, dout))
 )
-mine = partial(shard, rank=rank, ranks=gpus)
+my_shard = partial(shard, rank=rank, ranks=gpus)
 
 
 def error(found):
     """Of each result on all GPUs: the norm of the difference by that of the answer."""
-    pairs = [(x - mine(y), mine(y)) for x, y in zip(found, truth, strict=True)]
+    pairs = [(x - my_shard(y), my_shard(y)) for x, y in zip(found, truth, strict=True)]
     sums = torch.tensor([[x.square().sum() for x in pair] for pair in pairs], device=device)
     dist.all_reduce(sums)
     return (sums[:, 0] / sums[:, 1]).sqrt().tolist()
 
 
-of_one = error(map(mine, output_and_grads(single_gpu, q, k, v, dout)))
+single_gpu_errors = error(map(my_shard, output_and_grads(single_gpu, q, k, v, dout)))
 errors = Table("errors", form="", **dict.fromkeys(RESULTS, ""))
 for name, form in forms_on(device).items():
-    of_many = error(output_and_grads(form, *map(mine, (q, k, v, dout))))
-    times = [round(a / b, 3) for a, b in zip(of_many, of_one, strict=True)]
+    form_errors = error(output_and_grads(form, *map(my_shard, (q, k, v, dout))))
+    times = [round(a / b, 3) for a, b in zip(form_errors, single_gpu_errors, strict=True)]
     errors.add(form=name, **dict(zip(RESULTS, times, strict=True)))
 if rank == 0:
     errors.show()

@@ -15,7 +15,7 @@ from kernels.bench.parallel.cost import pairs
 from kernels.bench.table import Table
 from kernels.flash.partial import merge
 from kernels.parallel.local import attend, gradients
-from kernels.parallel.order import shard, work
+from kernels.parallel.order import shard, visible_block
 from kernels.reference import attention
 
 scale = math.log(2)
@@ -64,8 +64,8 @@ for order in ("contiguous", "zigzag"):
         words, others_words = (
             shard(torch.arange(1, 5), each, 2, order=order, dim=0) for each in (board, other)
         )
-        part = work(board, other, 2, 2, is_causal=True, order=order)
-        rows, seen = words[part.queries].tolist(), others_words[part.keys].tolist()
+        block = visible_block(board, other, 2, 2, is_causal=True, order=order)
+        rows, seen = words[block.queries].tolist(), others_words[block.keys].tolist()
         own, others = (pairs(board, each, 2, 2, True, order) for each in (board, other))
         sees = f"{rows} see {seen}" if seen else "nothing"
         cells = [order, board + 1, str(words.tolist()), own, sees, own + others]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
-PATIENCE = timedelta(seconds=60)
+TIMEOUT = timedelta(seconds=60)
 
 
 class Ranks(NamedTuple):
@@ -39,8 +39,8 @@ def start() -> Ranks:
     for 60 seconds, it gives up: gloo raises, and NCCL ends the process.
     """
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", ranks))  # how many run on this machine
-    on_gpu = torch.cuda.device_count() >= here
+    local_ranks = int(os.environ.get("LOCAL_WORLD_SIZE", ranks))  # how many run on this machine
+    on_gpu = torch.cuda.device_count() >= local_ranks
     if on_gpu:
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
@@ -51,12 +51,12 @@ def start() -> Ranks:
     # Autograd's thread has no CUDA context when it first multiplies, and torch warns of that.
     warnings.filterwarnings("ignore", "Attempting to run cuBLAS")
     if not dist.is_initialized():
-        nobody_else = {"store": dist.HashStore(), "rank": 0, "world_size": 1}
+        single_process = {"store": dist.HashStore(), "rank": 0, "world_size": 1}
         dist.init_process_group(
             "nccl" if on_gpu else "gloo",
             device_id=device if on_gpu else None,
-            timeout=PATIENCE,
-            **({} if "RANK" in os.environ else nobody_else),
+            timeout=TIMEOUT,
+            **({} if "RANK" in os.environ else single_process),
         )
         atexit.register(_leave)
     return Ranks(dist.get_rank(), ranks, device)

@@ -7,7 +7,7 @@ from kernels.parallel import all_gather, local, ring_attention
 from kernels.parallel.call import context_parallel_attention
 from kernels.parallel.decode import context_parallel_decode
 from kernels.parallel.exchange import Messages, PeerMemory
-from kernels.parallel.order import Work, shard, work
+from kernels.parallel.order import VisibleBlock, shard, visible_block
 from kernels.serving.cache import KVCache
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -110,9 +110,9 @@ def lse_not_merged(out, lse, part, part_lse, *, first):
 
 def halves_swapped(rank, owner, ranks, tokens, *, is_causal, order):
     """Has the lower GPU's first chunk where its second is wanted."""
-    rows, seen = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
+    rows, seen = visible_block(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
     half = tokens // 2
-    return Work(rows, slice(half, tokens)) if seen == slice(0, half) else Work(rows, seen)
+    return VisibleBlock(rows, slice(half, tokens)) if seen == slice(0, half) else VisibleBlock(rows, seen)
 
 
 def always_the_first(self, a, b, **where):
@@ -154,7 +154,7 @@ WRONG = {
     "mean of parts": Wrong((ring_attention, "merge_rows", mean_of_parts)),
     "a part forgotten": Wrong((ring_attention, "merge_rows", forgotten)),
     "lse not merged": Wrong((ring_attention, "merge_rows", lse_not_merged)),
-    "halves swapped": Wrong((ring_attention, "work", halves_swapped)),
+    "halves swapped": Wrong((ring_attention, "visible_block", halves_swapped)),
     "the neighbour's keys in every step": Wrong((Messages, "publish", always_the_first)),
     "gradients not sent home": Wrong((ring_attention, "accumulate", kept)),
     "gradients sent the wrong way": Wrong((Messages, "publish", to_the_wrong_home)),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.parallel.order import chunks_of, shard, unshard, work
+from kernels.parallel.order import chunks_of, shard, unshard, visible_block
 
 ORDERS = ["zigzag", "contiguous"]
 RANKS = [1, 2, 3, 4, 8]
@@ -17,7 +17,7 @@ def pairs(rank, ranks, tokens, is_causal, order):
     met[:, mine] += own.tril() if is_causal else own
     for owner in set(range(ranks)) - {rank}:
         theirs = shard(torch.arange(ranks * tokens), owner, ranks, order=order, dim=0)
-        rows, seen = work(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
+        rows, seen = visible_block(rank, owner, ranks, tokens, is_causal=is_causal, order=order)
         square = torch.zeros(tokens, tokens, dtype=torch.int)
         square[rows, seen] = 1
         met[:, theirs] += square
@@ -39,9 +39,9 @@ def test_each_query_meets_each_key_that_it_sees_once(ranks, order, is_causal):
 def test_in_zigzag_order_all_gpus_have_as_much_to_do_in_each_step(ranks):
     steps = [
         {
-            (part.queries.stop - part.queries.start) * part.num_keys
+            (block.queries.stop - block.queries.start) * block.num_keys
             for rank in range(ranks)
-            for part in [work(rank, (rank - step) % ranks, ranks, 8, is_causal=True, order="zigzag")]
+            for block in [visible_block(rank, (rank - step) % ranks, ranks, 8, is_causal=True, order="zigzag")]
         }
         for step in range(1, ranks)
     ]

@@ -17,7 +17,7 @@ from kernels.bench.parallel.cost import (
     ring_seconds,
     sent_bytes,
 )
-from kernels.parallel.order import chunks_of, work
+from kernels.parallel.order import chunks_of, visible_block
 
 PART = Part(tokens=8192, heads=16, kv_heads=16, head_dim=128)
 
@@ -47,9 +47,9 @@ def test_pairs_are_those_that_one_counts(order, gpus, tokens):
 def test_pairs_with_another_gpu_are_what_the_ring_computes(order, causal):
     for rank in range(4):
         for owner in {0, 1, 2, 3} - {rank}:
-            part = work(rank, owner, 4, 8, is_causal=causal, order=order)
-            queries = part.queries.stop - part.queries.start
-            assert queries * part.num_keys == pairs(rank, owner, 4, 8, causal, order)
+            block = visible_block(rank, owner, 4, 8, is_causal=causal, order=order)
+            queries = block.queries.stop - block.queries.start
+            assert queries * block.num_keys == pairs(rank, owner, 4, 8, causal, order)
 
 
 def test_four_words_on_two_boards():
