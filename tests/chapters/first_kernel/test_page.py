@@ -1,6 +1,7 @@
 """Chapter 5's drawings have the numbers of the sheet's example, and what a count finds of them."""
 
 import re
+from math import inf
 
 import pytest
 from triton import cdiv
@@ -33,6 +34,26 @@ def test_the_shelf_has_what_program_1_works_out():
         float(wide) for wide in re.findall(r'stroke="var\(--hb-value\)" stroke-width="([\d.]+)"', source("shelf"))
     ]
     assert [wide / streams[0] for wide in streams] == pytest.approx([s / shares[0] for s in shares], abs=0.02)
+
+
+def test_the_row_is_filled_key_by_key():
+    labels, scores = drawing_text("first-kernel-row"), worked.line(worked.QUERIES[PROGRAM]).scores
+    before = [-inf] * worked.ROW
+    rows = [joined("start", *before)]
+    for number, key in enumerate(worked.KEYS):
+        before[number] = scores[number]
+        rows.append(joined(f"key {number} is {list(key)}", *(f"{score:g}" for score in before)))
+    assert joined(*rows).replace("-inf", "\N{MINUS SIGN}\N{INFINITY}") in labels
+
+
+def test_padding_with_zero_gives_a_share_away():
+    parts = [worked.line(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
+    labels, drawn = drawing_text("first-kernel-padding"), source("padding")
+    assert joined(*(f"{share} %" for share in parts[0][:-1])) in labels and parts[0][-1] == 0
+    assert joined(*(f"{share} %" for share in parts[1][:-1]), parts[1][-1]) in labels
+    assert f"padded with 0: {parts[1][-1]} % for a word" in labels
+    widths = [float(wide) for wide in re.findall(r'width="([\d.]+)" height="30"', drawn)]
+    assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
 
 
 def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():

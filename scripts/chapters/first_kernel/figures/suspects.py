@@ -8,8 +8,9 @@ from scripts.chapters import plot
 from scripts.chapters.first_kernel import worked
 
 ALT = (
-    "Four bars on one scale that begins at zero: what HBM, L2 and the FP32 units would take, each alone, and what our "
-    "kernel takes. L2's bar is a short piece, the other two are slivers, and the kernel's is the long one."
+    "Four bars on one scale that begins at zero: what memory, its cache and the units that multiply would take, each "
+    "alone, and what our kernel takes. The cache's bar is a short piece, the other two are slivers, and the kernel's "
+    "is the long one."
 )
 TEXTS, HEADS, N, HEAD_DIM, WIDTH = 32, 16, 512, 128, 2  # as in prefill_speed; the last in bytes
 MIB = 16  # of l2_speed, as in the table beside it
