@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from math import ceil, exp, floor, log
+from math import ceil, exp, floor, log, log10
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,6 +104,14 @@ def multiple(ratio: Range) -> str:
         if mark / (1 + ROUGHLY) <= ratio.low and ratio.high <= mark * (1 + ROUGHLY):
             return f"roughly {name}"
     raise NoWords(f"{ratio.low:.1f} to {ratio.high:.1f} times: near no multiple with a name")
+
+
+def least(ratio: Range) -> str:
+    """Returns what a large multiple surely exceeds, in two digits: "more than 130 times"."""
+    if ratio.low < 10:
+        raise NoWords(f"{ratio.low:.2f} to {ratio.high:.2f} times: not that large a multiple")
+    unit = 10 ** (floor(log10(ratio.low)) - 1)
+    return f"more than {unit * floor(ratio.low / unit)} times"
 
 
 def spread(ratios: Sequence[Range]) -> str:

@@ -129,6 +129,15 @@ def test_a_range_becomes_the_most_precise_words_that_hold_for_all_of_it(ratio, w
             words.time(ratio)
 
 
+@pytest.mark.parametrize("low, wanted", [(130.6, "130"), (99.9, "99"), (1999, "1900"), (9.9, None)])
+def test_a_large_multiple_is_one_that_it_surely_exceeds(low, wanted):
+    if wanted:
+        assert words.least(range_of(low, 1.3 * low)) == f"more than {wanted} times"
+    else:
+        with pytest.raises(words.NoWords):
+            words.least(range_of(low, 1.3 * low))
+
+
 def test_standing_counts_what_is_sure():
     ratios = [words.measured(each, "ratio_of_one_setting") for each in (0.5, 0.9, 0.99, 1.02, 1.2)]
     assert words.standing(ratios, "settings") == "ahead in 2 of 5 settings, behind in 1"

@@ -27,3 +27,11 @@ def a_meeting_in_a_long_row(rows: list[dict]) -> str:
     """Says how many times as much a meeting of a query with a key costs at 8192 words as at 512."""
     cost = {row["n"]: row["one_meeting"] for row in rows}
     return words.multiple(words.measured(cost[8192] / cost[512], "quotient_of_other_times"))
+
+
+@compares("prefill_speed.forward_128", by="form", forms=("key_blocks_attention", "flash_attention"), measured="median")
+def many_queries(rows: list[dict]) -> str:
+    """Says how much faster many queries at a time are than blocks of keys for one, in texts of 512 words."""
+    spent = {row["form"]: row["median"] for row in rows if row["n"] == 512 and not row["causal"]}
+    ratio = spent["key_blocks_attention"] / spent["flash_attention"]
+    return words.least(words.measured(ratio, "quotient_of_other_times"))

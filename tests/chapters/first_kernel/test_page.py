@@ -1,20 +1,122 @@
-"""Chapter 5's drawing: in the first program, threads that multiply, and the row of scores of the first word."""
+"""Chapter 5's drawings have the numbers of the sheet's example, and what a count finds of them."""
 
-from tests.docs.page_text import drawing_text
+import re
+from math import inf
+
+import pytest
+from triton import cdiv
+
+from kernels.bench.hardware import H200
+from scripts.chapters.first_kernel import worked
+from scripts.records import ROOT
+from tests.docs.page_text import DRAWINGS, drawing_text
 from tests.docs.three_words import K, Q, S
 
-LABELS = drawing_text("program-threads")
+PROGRAM = 1  # worked in the chapter, with the query [1, 1]
+
+
+def source(drawing):
+    return (DRAWINGS / f"first-kernel-{drawing}.svg").read_text(encoding="utf-8")
+
+
+def joined(*parts):
+    return " ".join(map(str, parts))
+
+
+def test_the_shelf_has_what_program_1_works_out():
+    labels, found = drawing_text("first-kernel-shelf"), worked.line(worked.QUERIES[PROGRAM])
+    jars = [joined(list(k), list(v)) for k, v in zip(worked.KEYS, worked.VALUES, strict=True)]
+    assert joined(f"craving {list(worked.QUERIES[PROGRAM])}", *jars) in labels
+    shares = found.shares[: len(jars)]
+    assert joined("match", *(f"{score:g}" for score in found.scores[: len(jars)])) in labels
+    assert joined("recipe", *(f"{share} %" for share in shares), "mix", worked.pair(found.output)) in labels
+    streams = [
+        float(wide) for wide in re.findall(r'stroke="var\(--hb-value\)" stroke-width="([\d.]+)"', source("shelf"))
+    ]
+    assert [wide / streams[0] for wide in streams] == pytest.approx([s / shares[0] for s in shares], abs=0.02)
+
+
+def test_the_row_is_filled_key_by_key():
+    labels, scores = drawing_text("first-kernel-row"), worked.line(worked.QUERIES[PROGRAM]).scores
+    before = [-inf] * worked.ROW
+    rows = [joined("start", *before)]
+    for number, key in enumerate(worked.KEYS):
+        before[number] = scores[number]
+        rows.append(joined(f"key {number} is {list(key)}", *(f"{score:g}" for score in before)))
+    assert joined(*rows).replace("-inf", "\N{MINUS SIGN}\N{INFINITY}") in labels
+
+
+def test_padding_with_zero_gives_a_share_away():
+    parts = [worked.line(worked.QUERIES[PROGRAM], padding).shares for padding in (-inf, 0.0)]
+    labels, drawn = drawing_text("first-kernel-padding"), source("padding")
+    assert joined(*(f"{share} %" for share in parts[0][:-1])) in labels and parts[0][-1] == 0
+    assert joined(*(f"{share} %" for share in parts[1][:-1]), parts[1][-1]) in labels
+    assert f"padded with 0: {parts[1][-1]} % for a word" in labels
+    widths = [float(wide) for wide in re.findall(r'width="([\d.]+)" height="30"', drawn)]
+    assert [wide / 3.48 for wide in widths] == [pytest.approx(share) for share in [*parts[0][:-1], *parts[1]]]
+
+
+def test_each_turn_of_the_drawn_loop_has_the_steps_of_the_code():
+    code = (ROOT / "snippets" / "first_kernel" / "first_kernel.py").read_text(encoding="utf-8")
+    load, *steps = re.findall(r"  # (\w+)$", code.partition('tags=["loop"]')[2].partition("# %%")[0], re.MULTILINE)
+    labels = drawing_text("first-kernel-launch")
+    for number in range(len(worked.QUERIES)):
+        assert joined(load, "query", number, *steps) in labels
+    assert joined(*(f"{number} SM" for number in range(len(worked.QUERIES)))) in labels
+
+
+def test_the_drawn_vector_is_as_long_as_the_mask_says():
+    labels, real = drawing_text("first-kernel-mask"), [worked.real(program) for program in range(3)]
+    assert cdiv(worked.LENGTH, worked.BLOCK) == 3 and "program 2" in labels
+    assert joined(*(program * worked.BLOCK for program in range(3)), worked.LENGTH) in labels
+    assert real[:2] == [worked.BLOCK] * 2
+    assert joined(real[2], worked.BLOCK - real[2], worked.BLOCK, worked.BLOCK) in labels
+    widths = [float(wide) for wide in re.findall(r"h([\d.]+)v30h-", source("mask"))]
+    assert [wide / widths[0] for wide in widths] == pytest.approx([n / real[0] for n in real], abs=0.01)
+
+
+def test_the_drawn_memory_has_the_queries_one_after_another():
+    labels, flat = drawing_text("first-kernel-flat-memory"), [number for query in worked.QUERIES for number in query]
+    head_dim = len(worked.QUERIES[0])
+    assert joined(*(joined(*query, f"query {i}") for i, query in enumerate(worked.QUERIES))) in labels
+    assert joined(*(f"{number} {place}" for place, number in enumerate(flat))) in labels
+    own = [PROGRAM * head_dim + column for column in range(head_dim)]
+    assert tuple(flat[place] for place in own) == worked.QUERIES[PROGRAM]
+    assert f"{PROGRAM} · HEAD_DIM = {own[0]}" in labels and f"own = {own}" in labels
 
 
 def test_the_threads_hold_the_first_query_the_third_key_and_copies_of_their_numbers():
-    query, key = Q[0], K[2]
+    query, key, labels = Q[0], K[2], drawing_text("first-kernel-threads")
     products = [a * b for a, b in zip(query, key, strict=True)]
     for name, row in [("query 0", query), ("\N{MULTIPLICATION SIGN} key 2", key), ("= product", products)]:
-        assert f"{name} {' '.join(map(str, row * 4))}" in LABELS
-    assert f"tl.sum {sum(products)}" in LABELS
+        assert f"{name} {' '.join(map(str, row * 4))}" in labels
+    assert f"tl.sum {sum(products)}" in labels
 
 
 def test_the_drawn_row_holds_the_scores_of_the_first_word():
     places = ["key 0", "key 1", "key 2", "no key"]
     row = zip([*S[0], "\N{MINUS SIGN}\N{INFINITY}"], places, strict=True)
-    assert " ".join(f"{score} {place}" for score, place in row) in LABELS
+    assert " ".join(f"{score} {place}" for score, place in row) in drawing_text("first-kernel-threads")
+
+
+def test_as_many_tickets_queue_as_a_warp_has_instructions_for_the_unit():
+    labels, drawn = drawing_text("first-kernel-one-door"), source("one-door")
+    tickets = re.findall(r'<rect x="[\d.]+" y="(\d+)" width="6.6" height="20"', drawn)
+    queues = [tickets.count(y) for y in sorted({*tickets}, key=int)]
+    at_the_door = queues.pop(2)
+    assert queues == [worked.FOR_THE_UNIT] * worked.WARPS and at_the_door == 1
+    assert labels.count(f"sum: {sum(worked.SUM)}") == 2 and f"{worked.FOR_THE_UNIT} tickets a warp" in labels
+    assert f"{worked.WARPS} · {worked.FOR_THE_UNIT} = {worked.CLOCKS} clocks" in labels
+
+
+def test_the_drawn_clocks_are_those_of_a_meeting():
+    clocks = re.findall(
+        r'<rect x="[\d.]+" y="(\d+)" width="2.7" height="24" fill="var\(--hb-([\w-]+)\)"', source("one-door")
+    )
+    multiplied = [colour for _, colour in clocks if colour == "ink"]
+    flop, head_dim = 4, 128  # a number of the key and one of the value: a multiplication and an addition each
+    assert len(clocks) - len(multiplied) == worked.CLOCKS
+    assert len(multiplied) == flop * head_dim / H200["fp32 lanes"].value
+    assert f"LSU: all {worked.CLOCKS} are taken FP32 units: the multiplications take {len(multiplied)}" in drawing_text(
+        "first-kernel-one-door"
+    )

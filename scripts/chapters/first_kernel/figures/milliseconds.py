@@ -1,6 +1,6 @@
-"""Where the milliseconds go: the first kernel, and what the next chapters make of it."""
+"""Where the milliseconds go: the first kernel, and by which factor each of the next chapters shortens it."""
 
-from math import log10
+from itertools import pairwise
 
 import plotly.graph_objects as go
 
@@ -8,8 +8,9 @@ from scripts import records
 from scripts.chapters import plot
 
 ALT = (
-    "A ladder of times with the slowest on top, on a logarithmic axis: one key at a time, blocks of keys, many queries "
-    "at a time without a row, and the kernel of cuDNN. Each bar is on a track as long as the axis."
+    "A staircase of points that leads down and to the left, on a logarithmic axis of times: one key at a time, blocks "
+    "of keys, many queries at a time without a row, and the kernel of cuDNN. Beside each step stands its factor. The "
+    "step from blocks of keys to many queries is {fact=many_queries} as fast."
 )
 N, HEAD_DIM = 512, 128  # as in prefill_speed
 FORMS = {  # name -> form
@@ -18,25 +19,26 @@ FORMS = {  # name -> form
     "many queries, no row": "flash_attention",
     "overlap: cuDNN": "sdpa_cudnn",
 }
-LEAST, MOST, TICKS = 0.02, 200, [0.1, 1, 10, 100]  # ms; where bars begin, and where their tracks end
 
 
 def figure() -> go.Figure:
     rows = plot.where(records.table("prefill_speed", f"forward_{HEAD_DIM}"), n=N, causal=False)
     median = {row["form"]: row["median"] for row in rows}
+    times = {name: median[form] for name, form in FORMS.items()}
     fig = go.Figure()
-    fig.add_bar(x=[100] * len(FORMS), y=list(FORMS), orientation="h", hoverinfo="skip", meta={"role": "faint"})
-    for name, form in FORMS.items():
-        spent = median[form]
-        text = [f"<b>{spent:.{0 if spent >= 1 else 2}f} ms</b>"]
-        look = plot.Style(name, "accent" if form == "one_key_attention" else "grey")
-        bars = look.bars("%{name}: %{customdata:.3g} ms", "value")
-        fig.add_bar(x=[place(spent)], y=[name], customdata=[spent], text=text, **bars)
-    ticks = {"tickvals": [place(tick) for tick in TICKS], "ticktext": [f"{tick:g}" for tick in TICKS]}
-    axes = {"xaxis": {"title": "milliseconds", "range": [0, 100], **ticks}, "yaxis": plot.name_axis()}
-    return plot.finish(fig, 220, barmode="overlay", bargap=0.3, **axes)
-
-
-def place(time: float) -> float:
-    """How long the bar of a time is, in percent of its track: each tenfold adds the same."""
-    return 100 * log10(time / LEAST) / log10(MOST / LEAST)
+    steps = {name: (above, longer, shorter) for (above, longer), (name, shorter) in pairwise(times.items())}
+    longest = max(steps, key=lambda name: steps[name][1] / steps[name][2])
+    for name, (above, longer, shorter) in steps.items():
+        step = {"x": [longer, longer, shorter], "y": [above, name, name], "mode": "lines", "hoverinfo": "skip"}
+        fig.add_scatter(**step, line={"width": 4 if name == longest else 1.5}, meta={"role": "grey"})
+        factor = f"÷ {longer / shorter:.{0 if longer > 10 * shorter else 1}f}"
+        factor = 2 * "\N{NO-BREAK SPACE}" + (f"<b>{factor}</b>" if name == longest else factor)
+        plot.add_text(fig, [longer], [name], [factor], textposition="middle right")
+    for name, spent in times.items():
+        look = plot.Style(name, "accent" if name == next(iter(times)) else "ink")
+        point = look.scatter("%{name}: %{x:.3g} ms", "markers+text", size=11, named=None)
+        text = [f"<b>{spent:.{0 if spent >= 1 else 2}f}</b>  "]
+        fig.add_scatter(x=[spent], y=[name], text=text, textposition="middle left", **point)
+    ticks = plot.log_axis("milliseconds", [0.1, 1, 10, 100], ["0.1", "1", "10", "100"], range=[-1.8, 2.6])
+    order = {"categoryorder": "array", "categoryarray": list(times), "showgrid": False}
+    return plot.finish(fig, 260, xaxis=ticks, yaxis=plot.name_axis(**order))
