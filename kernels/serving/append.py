@@ -25,7 +25,7 @@ VALUES_A_PROGRAM = 4096  # at most; 32 a thread
 
 
 def append_rows(
-    cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, notes: dict | None
+    cache: KVCache, k: Tensor, v: Tensor, sequences: Tensor | None, entry: dict | None
 ) -> None:
     """Writes checked rows behind those that the cache has; doesn't change the cache's lengths.
 
@@ -52,7 +52,7 @@ def append_rows(
         )  # fmt: skip
         return (programs, 2), arguments, options
 
-    launch(append_kernel, notes, sequences is None, tensors, prepare)
+    launch(append_kernel, entry, sequences is None, tensors, prepare)
 
 
 def check_rows(cache: KVCache, k: Tensor, v: Tensor, n: int) -> None:

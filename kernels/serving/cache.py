@@ -26,7 +26,7 @@ from kernels.formats.block import (
     Quantized,
     dequantize,
 )
-from kernels.launch_cache import noted, notes_for
+from kernels.launch_cache import entry_for, memoized
 from kernels.serving.append import append_rows, check_rows
 from kernels.serving.pages import (
     SCHEMES,
@@ -194,17 +194,17 @@ class KVCache:
         captured = self._is_captured()
         numbers = range(self.batch) if sequences is None else self._checked(sequences)
         scales, gradients = (self.key_scale, self.value_scale), torch.is_grad_enabled()
-        notes = notes_for((k, v), len(numbers), gradients, *scales, *self.sizes)
-        noted(notes, "rows", lambda: check_rows(self, k, v, len(numbers)))
+        entry = entry_for((k, v), len(numbers), gradients, *scales, *self.sizes)
+        memoized(entry, "rows", lambda: check_rows(self, k, v, len(numbers)))
         new = k.shape[2]
         if not captured:
             self._check_room(numbers, new)
         if k.numel() == 0:
             return
         if k.stride(-1) != 1 or v.stride(-1) != 1:
-            k, v, notes = k.contiguous(), v.contiguous(), None
+            k, v, entry = k.contiguous(), v.contiguous(), None
         to = None if sequences is None else _upload(numbers, self.device)
-        append_rows(self, k, v, to, notes)
+        append_rows(self, k, v, to, entry)
         if captured:  # a token without a page wasn't written, so don't count it
             torch.minimum(self.lengths + new, self.rooms, out=self.lengths)
             return

@@ -40,7 +40,7 @@ from kernels.checks import (
     largest_scale,
     sparse_or_nested,
 )
-from kernels.launch_cache import launch, noted, notes_for
+from kernels.launch_cache import entry_for, launch, memoized
 from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
@@ -86,8 +86,8 @@ def decode_attention(
     Raises a ValueError or TypeError that names the argument, also for a tensor that requires a
     gradient, and for one on a CPU outside Triton's interpreter.
     """
-    notes = notes_of(q, cache, scale, portable)
-    scale = noted(notes, "scale", lambda: check_query(q, cache, scale))
+    entry = launch_entry(q, cache, scale, portable)
+    scale = memoized(entry, "scale", lambda: check_query(q, cache, scale))
     batch, heads, new, head_dim = q.shape
     out = torch.empty_like(q, memory_format=torch.contiguous_format)
     lse = torch.empty(batch, heads, new, device=q.device)  # slicing q.shape would take longer
@@ -96,27 +96,27 @@ def decode_attention(
     q = q.contiguous()
     score_scale = scale * cache.key_scale * math.log2(math.e)  # the kernels use exp2, not exp
     group = heads // cache.kv_heads
-    early = not portable and noted(notes, "hopper", lambda: is_for_hopper(q, cache))
+    early = not portable and memoized(entry, "hopper", lambda: is_for_hopper(q, cache))
     if early:
         read, rows, block_k = hopper_parts, 8 if group * new <= 8 else 16, tile_of(cache)
-        programs = noted(notes, hopper_programs, lambda: hopper_programs(cache, rows))
+        programs = memoized(entry, hopper_programs, lambda: hopper_programs(cache, rows))
     else:
         read, rows, block_k = decode_parts, ROWS, BLOCK_K
-        programs = noted(notes, programs_of, lambda: programs_of(q))
+        programs = memoized(entry, programs_of, lambda: programs_of(q))
     # At most two heads of a piece are incomplete: the one it begins in, and the one it ends in.
     part_out = torch.empty(programs, 2, rows, head_dim, device=q.device)
     part_lse = torch.empty(programs, 2, rows, device=q.device)
-    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, notes)
-    merge(cache, out, lse, part_out, part_lse, block_k, early, notes)
+    read(q, cache, out, lse, part_out, part_lse, score_scale, rows, entry)
+    merge(cache, out, lse, part_out, part_lse, block_k, early, entry)
     return (out, lse) if return_lse else out
 
 
-def notes_of(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
-    """Returns the notes of calls with a query like this one and a cache of the same sizes."""
+def launch_entry(q: Tensor, cache: KVCache, scale: float | None, portable: bool) -> dict | None:
+    """Returns the launch cache's entry for such a query and a KV cache of the same sizes."""
     if not isinstance(cache, KVCache):
         return None  # check_query will name it
     scales = (cache.key_scale, cache.value_scale)
-    return notes_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.sizes)
+    return entry_for((q,), scale, portable, torch.is_grad_enabled(), *scales, *cache.sizes)
 
 
 def check_query(q: Tensor, cache: KVCache, scale: float | None) -> float:
@@ -182,14 +182,14 @@ def programs_of(q: Tensor) -> int:
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, notes: dict | None,
+    score_scale: float, rows: int, entry: dict | None,
 ) -> None:  # fmt: skip
     """Reads the cache; writes the rows that met all their keys, and the parts of the others.
 
     score_scale: turns a product of codes into an exponent of exp2
     out, lse: as ``decode_attention`` returns them
     part_out [programs, 2, rows, head_dim], part_lse [programs, 2, rows]: FP32, lse in base 2
-    notes: of this call, from ``notes_of``
+    entry: the launch cache's for this call, from ``launch_entry``
     """
     programs = part_out.shape[0]
     tensors = (
@@ -211,12 +211,12 @@ def decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_kernel, notes, programs, tensors, prepare)
+    launch(decode_kernel, entry, programs, tensors, prepare)
 
 
 def merge(
     cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    block_k: int, early: bool, notes: dict | None,
+    block_k: int, early: bool, entry: dict | None,
 ) -> None:  # fmt: skip
     """Merges the parts that ``decode_parts`` left into out and lse; no key gives 0 and -inf.
 
@@ -239,4 +239,4 @@ def merge(
         )  # fmt: skip
         return (batch * readers, min(rows, group * new)), arguments, options
 
-    launch(merge_kernel, notes, (programs, block_k, early), tensors, prepare)
+    launch(merge_kernel, entry, (programs, block_k, early), tensors, prepare)

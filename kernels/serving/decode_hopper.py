@@ -56,7 +56,7 @@ def programs_of(cache: KVCache, rows: int) -> int:
 
 def decode_parts(
     q: Tensor, cache: KVCache, out: Tensor, lse: Tensor, part_out: Tensor, part_lse: Tensor,
-    score_scale: float, rows: int, notes: dict | None,
+    score_scale: float, rows: int, entry: dict | None,
 ) -> None:  # fmt: skip
     """Does what ``decode.decode_parts`` does; a block of keys is a tile of ``tile_of``."""
     programs, pages = part_out.shape[0], (cache.keys, cache.values)
@@ -80,7 +80,7 @@ def decode_parts(
         )  # fmt: skip
         return (programs,), arguments, options
 
-    launch(decode_hopper_kernel, notes, programs, (q, *pages, *scales, *others), prepare)
+    launch(decode_hopper_kernel, entry, programs, (q, *pages, *scales, *others), prepare)
 
 
 def described(x: Tensor, rows: int, words: int) -> TensorDescriptor:
