@@ -211,8 +211,9 @@ def quantize_kernel(
 
     x, codes, scales: pointers to contiguous rows   tensor_scale: pointer or None
     all_blocks: how many there are   blocks, columns: in a row   BLOCK: values in a block
-    PER_BYTE: 1 code of E4M3 or 2 of E2M1   ELEMENT_MAX: the largest element   EMAX: its exponent
-    of two, rounded down   SCALE_FORMAT: of blocks, None if there are no blocks
+    PER_BYTE: 1 code of E4M3 or 2 of E2M1   ELEMENT_MAX: the largest element
+    EMAX: the exponent of the power of two at or below it
+    SCALE_FORMAT: the format of scales, None if there are no blocks
     """
     block = tl.program_id(0) * TILE + tl.arange(0, TILE)
     row = (block // blocks).to(tl.int64)[:, None]  # 64 bits, so big offsets don't overflow

@@ -83,19 +83,19 @@ host_cost = Table("host_cost", work="", form="", way="", **units, ratio="", low=
 
 
 def measured(call):
-    cache.forget()
+    cache.reset()
     cache.append(*prompt)
     return [1e3 * x for x in host_time(call)]
 
 
 def counted(replay):
-    cache.count(1)
+    cache.advance_host_lengths(1)
     replay()
 
 
 forms = {}
 for (work, name), call in calls.items() if on_gpu else ():
-    cache.forget()
+    cache.reset()
     replay = replayed(call)
     forms[work, name, "eager"] = call
     forms[work, name, "graph"] = (

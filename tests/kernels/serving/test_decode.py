@@ -251,7 +251,7 @@ def choice(monkeypatch, *, capability=(9, 0), hip=None, gluon=True, **sizes):
     monkeypatch.setattr(decode, "GLUON", gluon)
     cache = SimpleNamespace(**{"format": "nvfp4", "page_size": 64, "head_dim": 128, "pages": 3} | sizes)
     with FakeTensorMode():
-        return decode.is_for_hopper(torch.empty(1, 2, 1, cache.head_dim, dtype=FP16, device="cuda"), cache)
+        return decode.hopper_supports(torch.empty(1, 2, 1, cache.head_dim, dtype=FP16, device="cuda"), cache)
 
 
 def test_a_hopper_gpu_takes_the_kernel_for_hopper(monkeypatch):
@@ -363,7 +363,7 @@ def nothing_runs(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("something ran")
 
-    for name in ("decode_parts", "merge", "is_for_hopper", "programs_of"):
+    for name in ("decode_parts", "merge", "hopper_supports", "programs_of"):
         monkeypatch.setattr(decode, name, refuse)
 
 

@@ -151,7 +151,7 @@ def test_a_whole_step_of_decode_is_one_graph(format, dtype, kernel, device):
         return tuple(x.clone() for x in result)
 
     for step in range(20):
-        cache.count(1)
+        cache.advance_host_lengths(1)
         q.copy_(queries(cache, dtype, group=4))
         for x in (k, v):
             x.copy_(torch.randn_like(x))
