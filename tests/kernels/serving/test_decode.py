@@ -312,7 +312,7 @@ QUERY = torch.zeros(2, 4, 1, 32, dtype=FP16)
     "q, options, error, words",
     [
         ([1.0], {}, TypeError, "query is list, a tensor is wanted"),
-        (QUERY[0], {}, ValueError, r"query has 3 dimensions, \[batch, heads, new, head_dim\] is wanted"),
+        (QUERY[0], {}, ValueError, r"query has 3 dimensions, \[batch, heads, new_tokens, head_dim\] is wanted"),
         (QUERY[:1], {}, ValueError, "query has batch 1, the cache has 2 sequences"),
         (QUERY[:, :3], {}, ValueError, "query has 3 heads, the cache has 2: a whole multiple is wanted"),
         (QUERY[:, :0], {}, ValueError, "query has 0 heads, the cache has 2: a whole multiple is wanted"),
