@@ -55,7 +55,7 @@ def quantize_blocks(
     check_no_gradient(instead="kernels.formats.block.quantize", x=x)
     if tensor_scale is not None and unreadable(tensor_scale):
         raise TypeError(f"tensor_scale is {unreadable(tensor_scale)}")
-    columns, block = x.shape[-1], scheme.block_size or KERNEL_BLOCK
+    columns, block = x.shape[-1], scheme.block_size or DEFAULT_BLOCK_SIZE
     blocks = -(-columns // block)  # in a row; the last one may not be full
     width = -(-columns * scheme.element_format.bits // 8)
     codes = torch.empty((*x.shape[:-1], width), dtype=torch.uint8, device=x.device)
@@ -92,7 +92,7 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
     out = torch.empty(shape, device=codes.device)
     check_kernel(dequantize_kernel, on_cpu="kernels.formats.block.dequantize", codes=out)
     if out.numel():
-        blocks = -(-shape[-1] // (scheme.block_size or KERNEL_BLOCK))
+        blocks = -(-shape[-1] // (scheme.block_size or DEFAULT_BLOCK_SIZE))
         grid, all_blocks = _grid(shape, scheme)
         with torch.cuda.device_of(codes):
             dequantize_kernel[grid](
@@ -102,17 +102,17 @@ def dequantize_blocks(quantized: Quantized) -> Tensor:
     return out
 
 
-KERNEL_BLOCK = 128  # columns at a time if the scheme has no blocks
-KERNEL_VALUES = 2048  # values a program takes
+DEFAULT_BLOCK_SIZE = 128  # if the scheme has no blocks
+VALUES_PER_PROGRAM = 2048
 
 
 def _grid(shape: torch.Size, scheme: Scheme) -> tuple[tuple[int], int]:
     """Returns the grid of programs, and how many blocks there are."""
-    block = scheme.block_size or KERNEL_BLOCK
+    block = scheme.block_size or DEFAULT_BLOCK_SIZE
     all_blocks = math.prod(shape[:-1]) * -(-shape[-1] // block)
-    if all_blocks >= 2**31 - KERNEL_VALUES:
+    if all_blocks >= 2**31 - VALUES_PER_PROGRAM:
         raise ValueError(f"x has {all_blocks} blocks, fewer than 2^31 are wanted")
-    return (triton.cdiv(all_blocks, KERNEL_VALUES // block),), all_blocks
+    return (triton.cdiv(all_blocks, VALUES_PER_PROGRAM // block),), all_blocks
 
 
 def _check_scheme_of_kernels(scheme: Scheme) -> None:
@@ -125,11 +125,11 @@ def _check_scheme_of_kernels(scheme: Scheme) -> None:
 
 def _constants(scheme: Scheme) -> dict[str, str | int | None]:
     """Returns the constants for which both kernels are compiled."""
-    block = scheme.block_size or KERNEL_BLOCK
+    block = scheme.block_size or DEFAULT_BLOCK_SIZE
     return {
         "BLOCK": block,
-        "TILE": KERNEL_VALUES // block,
-        "PER_BYTE": 8 // scheme.element_format.bits,
+        "TILE": VALUES_PER_PROGRAM // block,
+        "CODES_PER_BYTE": 8 // scheme.element_format.bits,
         "SCALE_FORMAT": None
         if scheme.block_size is None
         else scheme.scale_format.name
@@ -204,14 +204,14 @@ def quantize_nvfp4(x, tensor_scale):
 @triton.jit
 def quantize_kernel(
     x, codes, scales, tensor_scale, all_blocks, blocks, columns,
-    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, ELEMENT_MAX: tl.constexpr,
-    EMAX: tl.constexpr, SCALE_FORMAT: tl.constexpr,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, CODES_PER_BYTE: tl.constexpr,
+    ELEMENT_MAX: tl.constexpr, EMAX: tl.constexpr, SCALE_FORMAT: tl.constexpr,
 ):  # fmt: skip
     """Reads the values of TILE blocks; writes their codes and scales.
 
     x, codes, scales: pointers to contiguous rows   tensor_scale: pointer or None
     all_blocks: how many there are   blocks, columns: in a row   BLOCK: values in a block
-    PER_BYTE: 1 code of E4M3 or 2 of E2M1   ELEMENT_MAX: the largest element
+    CODES_PER_BYTE: 1 of E4M3 or 2 of E2M1   ELEMENT_MAX: the largest element
     EMAX: the exponent of the power of two at or below it
     SCALE_FORMAT: the format of scales, None if there are no blocks
     """
@@ -220,9 +220,9 @@ def quantize_kernel(
     first = (block % blocks)[:, None] * BLOCK
     column, byte = (
         first + tl.arange(0, BLOCK),
-        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+        first // CODES_PER_BYTE + tl.arange(0, BLOCK // CODES_PER_BYTE),
     )
-    width = tl.cdiv(columns, PER_BYTE)
+    width = tl.cdiv(columns, CODES_PER_BYTE)
     mask = block < all_blocks
     values = tl.load(x + row * columns + column, mask[:, None] & (column < columns), 0.0)
     values = values.to(tl.float32)
@@ -244,7 +244,7 @@ def quantize_kernel(
                 scale = tl.where(amax == 0.0, 1.0, scale)
                 decoded_scale = scale
             inverse = inverse_scale(tensor_scale_value, decoded_scale)[:, None]
-        if PER_BYTE == 2:
+        if CODES_PER_BYTE == 2:
             encoded = pack_pairs(encode_e2m1(values * inverse))
         else:
             encoded = encode_e4m3(values * inverse)
@@ -257,7 +257,8 @@ def quantize_kernel(
 @triton.jit
 def dequantize_kernel(
     codes, scales, tensor_scale, out, all_blocks, blocks, columns,
-    BLOCK: tl.constexpr, TILE: tl.constexpr, PER_BYTE: tl.constexpr, SCALE_FORMAT: tl.constexpr,
+    BLOCK: tl.constexpr, TILE: tl.constexpr, CODES_PER_BYTE: tl.constexpr,
+    SCALE_FORMAT: tl.constexpr,
 ):  # fmt: skip
     """Reads the codes and scales of TILE blocks; writes their values.
 
@@ -268,12 +269,12 @@ def dequantize_kernel(
     first = (block % blocks)[:, None] * BLOCK
     column, byte = (
         first + tl.arange(0, BLOCK),
-        first // PER_BYTE + tl.arange(0, BLOCK // PER_BYTE),
+        first // CODES_PER_BYTE + tl.arange(0, BLOCK // CODES_PER_BYTE),
     )
-    width = tl.cdiv(columns, PER_BYTE)
+    width = tl.cdiv(columns, CODES_PER_BYTE)
     mask = block < all_blocks
     encoded = tl.load(codes + row * width + byte, mask[:, None] & (byte < width), 0)
-    if PER_BYTE == 2:
+    if CODES_PER_BYTE == 2:
         low, high = decode_e2m1(encoded & 0xF), decode_e2m1(encoded >> 4)
         values = tl.join(low, high).reshape(TILE, BLOCK)
     else:

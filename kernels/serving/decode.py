@@ -45,7 +45,7 @@ from kernels.serving.cache import KVCache
 from kernels.serving.decode_kernel import decode_kernel, merge_kernel
 
 try:
-    from kernels.serving.decode_hopper import decode_parts as hopper_parts
+    from kernels.serving.decode_hopper import decode_parts as hopper_decode_parts
     from kernels.serving.decode_hopper import keys_per_tile
     from kernels.serving.decode_hopper import programs_of as hopper_programs
 
@@ -101,7 +101,7 @@ def decode_attention(
     use_hopper = not portable and memoized(entry, "hopper", lambda: hopper_supports(q, cache))
     if use_hopper:
         rows = 8 if group * new_tokens <= 8 else 16
-        read, block_k = hopper_parts, keys_per_tile(cache)
+        read, block_k = hopper_decode_parts, keys_per_tile(cache)
         programs = memoized(entry, hopper_programs, lambda: hopper_programs(cache, rows))
     else:
         read, rows, block_k = decode_parts, ROWS, BLOCK_K

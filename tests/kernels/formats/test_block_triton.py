@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels.formats.block import FP8, FP8_BLOCKS, NVFP4, Quantized, dequantize, quantize
 from kernels.formats.block_triton import (
-    KERNEL_VALUES,
+    VALUES_PER_PROGRAM,
     _grid,
     dequantize_blocks,
     load_blocks,
@@ -144,7 +144,7 @@ def test_nothing_is_read_beside_the_values(scheme):
 
 def test_as_many_blocks_as_32_bits_can_count():
     """A program counts a whole tile beyond the first of its blocks."""
-    most = 2**31 - 1 - KERNEL_VALUES
+    most = 2**31 - 1 - VALUES_PER_PROGRAM
     assert _grid(torch.Size([most, 16]), NVFP4)[1] == most
     for shape, scheme in (([most + 1, 16], NVFP4), ([2**32, 16], NVFP4), ([2**31, 1], FP8), ([2**16, 2**20], NVFP4)):
         with pytest.raises(ValueError, match=r"x has \d+ blocks, fewer than 2\^31 are wanted"):

@@ -58,8 +58,8 @@ def test_a_hopper_gpu_takes_its_own_kernel(format, head_dim, monkeypatch, device
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("needs a Hopper GPU")
     taken = []
-    right = decode.hopper_parts
-    monkeypatch.setattr(decode, "hopper_parts", lambda *x: [taken.append(x), right(*x)])
+    right = decode.hopper_decode_parts
+    monkeypatch.setattr(decode, "hopper_decode_parts", lambda *x: [taken.append(x), right(*x)])
     for size, portable, times in ((head_dim, False, 1), (head_dim, True, 0), (80, False, 0)):
         taken.clear()
         cache = new_cache(device, format, [70], head_dim=size, page_size=64)
